@@ -76,24 +76,14 @@ class LabelScorer:
 
 @dataclass(frozen=True)
 class CandidateSet:
-    """Every candidate on every query.
+    """Every candidate on every query."""
 
-    Attributes
-    ----------
-    starts : tuple of the families and systems that were laid out.
-    grid : the candidates of all of them.
-    start_index : int64[C], the start that each candidate belongs to.
-    recordings : each with the systems that share it.
-    skipped : what could not be searched, and why.
-    complete : whether nothing was left out because the search was broken off.
-    """
-
-    starts: tuple[StartingPoint, ...]
-    grid: Grid
-    start_index: np.ndarray[tuple[int], np.dtype[np.int64]]
-    recordings: tuple[LabelledRecording, ...]
-    skipped: tuple[Said, ...]
-    complete: bool
+    starts: tuple[StartingPoint, ...]  # the families and systems that were laid out
+    grid: Grid  # the candidates of all of them
+    start_index: np.ndarray[tuple[int], np.dtype[np.int64]]  # int64[C], the start that each candidate belongs to
+    recordings: tuple[LabelledRecording, ...]  # each with the systems that share it
+    skipped: tuple[Said, ...]  # what could not be searched, and why
+    complete: bool  # whether nothing was left out because the search was broken off
 
     def only(self, kept: Bools) -> CandidateSet:
         """The candidates where bool[C] is true, with the starts that still have some."""

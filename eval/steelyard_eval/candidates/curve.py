@@ -17,10 +17,8 @@ from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard_eval.candidates.form import Form, pairs_of
 from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, PRECISIONS, Measure
 
-NARROWEST = 1e-9
-"""Intervals no wider than this are treated as part of the crossing that they are at."""
-SAME = 1e-12
-"""Values that differ by no more than this count as equal."""
+NARROWEST = 1e-9  # intervals no wider than this are treated as part of the crossing that they are at
+SAME = 1e-12  # values that differ by no more than this count as equal
 
 
 @dataclass(frozen=True)
@@ -42,21 +40,11 @@ class Plateau:
 
 @dataclass(frozen=True)
 class Curve:
-    """A piecewise constant function of t.
+    """A piecewise constant function of t."""
 
-    Attributes
-    ----------
-    edges : float64[E+2]
-        Ascending: the low end, the places where the value changes, the high end.
-    values : float64[E+1]
-        The values on the open intervals between neighbouring edges.
-    ends : tuple of float
-        The values at the two end points themselves.
-    """
-
-    edges: Floats
-    values: Floats
-    ends: tuple[float, float]
+    edges: Floats  # float64[E+2]: ascending: the low end, the places where the value changes, the high end
+    values: Floats  # float64[E+1]: the values on the open intervals between neighbouring edges
+    ends: tuple[float, float]  # the values at the two end points themselves
 
     @property
     def wide(self) -> Bools:
@@ -102,22 +90,13 @@ def _plateau(lows: Floats, highs: Floats, values: Floats) -> Plateau:
 
 @dataclass(frozen=True)
 class Objective:
-    """The mean of a measure over the Q queries of a form, as a function of the ranks of relevant rows.
+    """The mean of a measure over the Q queries of a form, as a function of the ranks of relevant rows."""
 
-    Attributes
-    ----------
-    form : its rows.
-    kind : how the measure is computed, as `Measure.kind` has it.
-    by_rank : float64[D+2]
-        The value of the ranks 1 to D; 0 at index 0, and at D+1 for every rank beyond the cut D.
-    gain : float64[Q, R]
-        The factor of each relevant row of a query, 0 beyond the last of them.
-    """
-
-    form: Form
-    kind: int
+    form: Form  # its rows
+    kind: int  # how the measure is computed, as `Measure.kind` has it
+    # float64[D+2]: the value of the ranks 1 to D; 0 at index 0, and at D+1 for every rank beyond the cut D
     by_rank: Floats
-    gain: Floats
+    gain: Floats  # float64[Q, R]: the factor of each relevant row of a query, 0 beyond the last of them
 
     @classmethod
     def of(cls, form: Form, measure: Measure) -> Objective:

@@ -43,19 +43,13 @@ from steelyard_eval.result.structs import Said
 SETTINGS = 30
 """Of a system, and of the two families that are common: beyond it one parameter is varied at a time, and depth
 with the given ones alone."""
-FEW = 10
-"""As many settings are tried of each of the other families."""
-COLUMNS = 600
-"""Weights laid out over all settings of a family; of the two that are common, all."""
-ALONE = 10_000
-"""The same where one strategy is tuned alone."""
-TIER = "fts"
-"""The search by words that may answer alone: it is the cheapest."""
-WORDS = frozenset({"bm25", "fts"})
-"""Retrievers by words, of which a fusion has one."""
+FEW = 10  # as many settings are tried of each of the other families
+COLUMNS = 600  # weights laid out over all settings of a family; of the two that are common, all
+ALONE = 10_000  # the same where one strategy is tuned alone
+TIER = "fts"  # the search by words that may answer alone: it is the cheapest
+WORDS = frozenset({"bm25", "fts"})  # retrievers by words, of which a fusion has one
 VECTOR = "vector"
-SHARES = (0.3, 0.7)
-"""The weights of words and vectors that EchoVault documents."""
+SHARES = (0.3, 0.7)  # the weights of words and vectors that EchoVault documents
 PRESETS = tuple(
     name.removesuffix(":documented")
     for name in SYSTEMS
@@ -65,12 +59,9 @@ PRESETS = tuple(
 
 mem0 is tried where it is named: what recommendations keep of their promise was measured without it.
 """
-LEAST_PER_INTENT = 5
-"""Queries of an intent, below which it goes with the rest."""
-NEAR = 0.9
-"""The correlation of two signals' ranks above which one of them is enough."""
-SAMPLE = 100
-"""Queries on which it is seen which signals tell entries apart."""
+LEAST_PER_INTENT = 5  # queries of an intent, below which it goes with the rest
+NEAR = 0.9  # the correlation of two signals' ranks above which one of them is enough
+SAMPLE = 100  # queries on which it is seen which signals tell entries apart
 
 
 @dataclass(frozen=True)

@@ -28,44 +28,29 @@ MARK = 2.0
 
 @dataclass(frozen=True)
 class Form:
-    """The rows that a strategy ranks, as columns to be weighted, with the grades to measure a ranking by.
+    """The rows that a strategy ranks, as columns to be weighted, with the grades to measure a ranking by."""
 
-    Attributes
-    ----------
-    offsets : int64[Q+1]
-        The rows of query q are ``offsets[q]:offsets[q+1]``; only rows that the strategy ranks.
-    columns : float64[S, N]
-        The plan's derived columns, each times its row factor; 0 on the rows of other branches.
-    labels : tuple of S labels; branch : int64[S]
-        The name of each column, and the branch of the plan that it belongs to: tiers are tuned independently.
-    weights : float64[S]
-        The weights of the strategy as written.
-    relevant : int64[R], ascending; grade : float64[R]
-        Rows of grade 1 or more, and their grades.
-    relevant_offsets : int64[Q+1]
-        The relevant rows of query q are ``relevant[relevant_offsets[q]:relevant_offsets[q+1]]``.
-    judgments : Judgments
-        The judgments of the Q queries, including the ideals and the relevant entries that were not returned.
-    limit : int or None
-        Where the finished list is cut: ranks beyond it count 0.
-    slot : int64[S]
-        The index of each column's weight in the `weights` of the strategy; -1 for the weight 1 of a bare column,
-        which is never searched. Empty for a form made from a plan alone.
-    row : int64[N]
-        The row of the table that each row is; -1 for those that `over` added.
-    """
-
+    # int64[Q+1]: the rows of query q are ``offsets[q]:offsets[q+1]``; only rows that the strategy ranks
     offsets: Indices
+    # float64[S, N]: the plan's derived columns, each times its row factor; 0 on the rows of other branches
     columns: Floats
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # S labels
+    # int64[S]: the name of each column, and the branch of the plan that it belongs to: tiers are tuned
+    # independently
     branch: Indices
-    weights: Floats
-    relevant: Indices
+    weights: Floats  # float64[S]: the weights of the strategy as written
+    relevant: Indices  # int64[R], ascending
+    # int64[Q+1]: the relevant rows of query q are ``relevant[relevant_offsets[q]:relevant_offsets[q+1]]``
     relevant_offsets: Indices
-    grade: Floats
+    grade: Floats  # float64[R]: rows of grade 1 or more, and their grades
+    # judgments: The judgments of the Q queries, including the ideals and the relevant entries that were not
+    # returned
     judgments: Judgments
-    limit: int | None = None
+    limit: int | None = None  # where the finished list is cut: ranks beyond it count 0
+    # int64[S]: the index of each column's weight in the `weights` of the strategy; -1 for the weight 1 of a bare
+    # column, which is never searched. Empty for a form made from a plan alone
     slot: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    # int64[N]: the row of the table that each row is; -1 for those that `over` added
     row: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod

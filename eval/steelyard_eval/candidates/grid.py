@@ -36,10 +36,8 @@ ENDS = (0.001, 0.002, 0.003, 0.004, 0.006, 0.008, 0.010, 0.012, 0.015, 0.018)
 """Shares near 0, and near 1, where a small weight already decides ties."""
 LINE: Floats = np.unique(np.round([*ENDS, *(1 - np.array(ENDS)), *np.arange(51) / 50], 6))
 """The 71 shares of the first of two weights."""
-COLUMNS = 1600
-"""Weights laid out for one family: fewer a setting where it has many."""
-DIGITS = 4
-"""Decimals of written weights."""
+COLUMNS = 1600  # weights laid out for one family: fewer a setting where it has many
+DIGITS = 4  # decimals of written weights
 
 
 @dataclass(frozen=True)
@@ -98,18 +96,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Grid:
-    """C configurations on the Q queries of a recording.
+    """C configurations on the Q queries of a recording."""
 
-    Attributes
-    ----------
-    blocks : the settings in order, each with its weights, its own first.
-    metric : float32[C, Q], the metric at the configurations' own limit.
-    composite : float32[C, Q], lists of 100, smoothed along the weight of each setting.
-    """
-
-    blocks: tuple[Block, ...]
-    metric: Singles
-    composite: Singles
+    blocks: tuple[Block, ...]  # the settings in order, each with its weights, its own first
+    metric: Singles  # float32[C, Q], the metric at the configurations' own limit
+    composite: Singles  # float32[C, Q], lists of 100, smoothed along the weight of each setting
 
     def __len__(self) -> int:
         return len(self.metric)
@@ -302,8 +293,7 @@ PARTS: Mapping[Measure, float] = {
 }
 """With the standard deviation of nDCG@10's differences over its own, as measured on public collections."""
 DEEPEST = 100
-WIDTH = 0.25
-"""Of the Gaussian that averages along the weight, on the scale of `stretched`."""
+WIDTH = 0.25  # of the Gaussian that averages along the weight, on the scale of `stretched`
 
 
 def parts_for(metric: Measure) -> Mapping[Measure, float]:

@@ -20,14 +20,11 @@ from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, HITS, PRECISI
 
 Singles = NDArray[np.float32]
 
-SMALL = 10_000_000
-"""Work of fewer scores than this uses one thread."""
+SMALL = 10_000_000  # work of fewer scores than this uses one thread
 TINY = 4_000_000
 """Comparisons of two rows below which numpy makes them: to load what compiles loops takes longer than a search."""
-LANES = 128
-"""Configurations that a compiled loop evaluates at once."""
-STEP = 4
-"""Columns are padded with zeros, which do not change a sum, to a multiple of this."""
+LANES = 128  # configurations that a compiled loop evaluates at once
+STEP = 4  # columns are padded with zeros, which do not change a sum, to a multiple of this
 
 
 @dataclass(frozen=True)
@@ -37,29 +34,17 @@ class Kernel:
     Columns and the weights of each configuration are divided by powers of two, so that no score leaves the range
     of float32; this changes no comparison. The bits of a result depend neither on the number of threads nor on
     the other weights evaluated with it.
-
-    Attributes
-    ----------
-    rows : float32[N, S']
-        The columns by row, padded with zeros to a multiple of four.
-    exponents : int64[S]
-        The power of two that each column was divided by.
-    kinds, cutoffs : int64[M]
-        How each measure is computed (see `lanes`), and its cutoff.
-    divisors : float64[M, Q]
-        What each measure is divided by for each query.
-    logs : float64[deepest+1]
-        log2(rank + 1).
     """
 
     form: Form
     measures: tuple[Measure, ...]
-    rows: Singles
-    exponents: Indices
+    rows: Singles  # float32[N, S']: the columns by row, padded with zeros to a multiple of four
+    exponents: Indices  # int64[S]: the power of two that each column was divided by
+    # kinds, cutoffs: int64[M]: How each measure is computed (see `lanes`), and its cutoff
     kinds: Indices
     cutoffs: Indices
-    divisors: Floats
-    logs: Floats
+    divisors: Floats  # float64[M, Q]: what each measure is divided by for each query
+    logs: Floats  # float64[deepest+1] log2(rank + 1)
 
     @classmethod
     def of(cls, form: Form, measures: Iterable[Measure]) -> Kernel:

@@ -27,8 +27,7 @@ from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Said
 
 MOST = 500
-DEPTHS = (1.0, 0.5, 2.0)
-"""Times the depth of every retriever; never less than the limit."""
+DEPTHS = (1.0, 0.5, 2.0)  # times the depth of every retriever; never less than the limit
 
 
 def settings(config: SearchConfig, most: int = MOST) -> list[SearchConfig]:
@@ -166,8 +165,7 @@ def with_shares(expr: Expr) -> Expr:
 
 
 WRITTEN_DIGITS = range(2, 17)
-MAX_METRIC_CHANGE = 0.0005
-"""How much shorter writing may move the mean of a metric."""
+MAX_METRIC_CHANGE = 0.0005  # how much shorter writing may move the mean of a metric
 
 
 def is_idle(table: SignalTable, values: Floats) -> bool:

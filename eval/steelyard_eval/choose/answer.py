@@ -15,10 +15,8 @@ from steelyard_eval.recording.steps import WEIGHTS, beside, drawing, exporting, 
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Answer, Blocker, Fact, Said, Step
 
-MIN_P_LOSS_PERHAPS = 0.3
-"""Odds of a loss from which on a gain is no longer called likely."""
-MAX_SENTENCE_CHARS = 200
-"""Characters of a sentence, which has no formula."""
+MIN_P_LOSS_PERHAPS = 0.3  # odds of a loss from which on a gain is no longer called likely
+MAX_SENTENCE_CHARS = 200  # characters of a sentence, which has no formula
 
 
 def answer_of(choice: Choice, empty: bool = False) -> Answer:

@@ -31,13 +31,11 @@ from steelyard_eval.result.structs import Blocker, Fact
 MIN_SD_RATIO = 0.75
 """The least standard deviation of the current one's scores between queries, as a share of the candidate's. Random
 samples of 25 queries or more have more of it in 98 to 99%, and 30 queries of its worst third less in 98%."""
-MIN_RELEVANT_ENTRIES = 20
-"""Relevant entries from which on it tells something that all of them are in one list."""
+MIN_RELEVANT_ENTRIES = 20  # relevant entries from which on it tells something that all of them are in one list
 MAX_P_NO_GAIN_UNKNOWN_POOL, MAX_P_NO_GAIN_KNOWN_POOL = 0.05, 0.5
 """The largest doubt in a gain among judged entries: where no pool is stated, and where the stated one covers the
 current configuration. Then few entries are missing, and what is left only must not speak against the gain."""
-CUTOFF = 10
-"""The first places that have to be judged, for a metric without a cutoff."""
+CUTOFF = 10  # the first places that have to be judged, for a metric without a cutoff
 SIGNAL_FAMILIES = {
     "words": frozenset({"fts", "bm25", "tfidf"}),
     "vectors": frozenset({"vector", "cosine", "l0", "l1", "l2"}),
@@ -46,31 +44,24 @@ SIGNAL_FAMILIES = {
 
 
 INTERRUPTED = Blocker("interrupted", remedy="search_again")
-DRAWN = frozenset({"label_queries", "draw_more", "draw"})
-"""Remedies that are labels of queries drawn at random."""
+DRAWN = frozenset({"label_queries", "draw_more", "draw"})  # remedies that are labels of queries drawn at random
 
 
 @dataclass(frozen=True)
 class ContenderScores:
-    """What one contender shows on the Q labelled queries.
+    """What one contender shows on the Q labelled queries."""
 
-    Attributes
-    ----------
-    label, config : its name, and its configuration where it is more than lists.
-    values, bare : float64[Q], the metric, and the same over judged entries alone.
-    judged, found : float64[Q], the share of the first places that is judged, and of relevant entries in them.
-    relevant : int64[Q], how many entries are relevant.
-    negatives : whether any entry was judged and is not relevant.
-    """
-
+    # label, config: its name, and its configuration where it is more than lists
     label: str
     config: SearchConfig | None
+    # values, bare: float64[Q], the metric, and the same over judged entries alone
     values: Floats
     bare: Floats
+    # judged, found: float64[Q], the share of the first places that is judged, and of relevant entries in them
     judged: Floats
     found: Floats
-    relevant: Indices
-    negatives: bool
+    relevant: Indices  # int64[Q], how many entries are relevant
+    negatives: bool  # whether any entry was judged and is not relevant
 
     @classmethod
     def replayed(

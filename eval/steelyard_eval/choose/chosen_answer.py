@@ -118,8 +118,7 @@ def weights_of(choice: Choice, now: Callable[[], float]) -> tuple[SearchConfig |
     return (picked, None) if choice.decision.verdict == "ship" else (current, picked)
 
 
-Files = Mapping[Path, SearchConfig | None]
-"""What each file is to hold; None for one that is to be removed."""
+Files = Mapping[Path, SearchConfig | None]  # what each file is to hold; None for one that is to be removed
 _log = logging.getLogger(__name__)
 
 

@@ -14,10 +14,8 @@ from steelyard_eval.choose.public import class_of, features, public_table, recip
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.dataset import PAIRS
 
-TOP = 3.0
-"""The grade that counts as relevant without a doubt, where none is higher."""
-Lists = Mapping[str, Sequence[Sequence[str]]]
-"""Label -> ids, best first, of every query."""
+TOP = 3.0  # the grade that counts as relevant without a doubt, where none is higher
+Lists = Mapping[str, Sequence[Sequence[str]]]  # label -> ids, best first, of every query
 
 
 @dataclass(frozen=True)
@@ -95,44 +93,25 @@ def pairwise_estimate(lists: Lists, queries: Sequence[Query], dataset: Dataset, 
 
 
 PLACES = 10
-DUELLING = 6
-"""Contenders that the next pair is to tell apart."""
-STIFF = 1.0
-"""Standard deviation of the model's coefficients around those of public collections."""
-MIN_PAIRS = PAIRS
-"""Judged pairs below which the default stands."""
-SURE = 0.008
-"""The verdict stands where what is not judged moves no lead by more, in nDCG@10 (one standard error)."""
-SLOWER = 1.2
-"""Forecasts fall short by so much, because judged pairs move the leaders: measured, docs/start.md."""
-WORTH = 100.0
-"""Judged pairs that the means of public collections count as."""
+DUELLING = 6  # contenders that the next pair is to tell apart
+STIFF = 1.0  # standard deviation of the model's coefficients around those of public collections
+MIN_PAIRS = PAIRS  # judged pairs below which the default stands
+SURE = 0.008  # the verdict stands where what is not judged moves no lead by more, in nDCG@10 (one standard error)
+SLOWER = 1.2  # forecasts fall short by so much, because judged pairs move the leaders: measured, docs/start.md
+WORTH = 100.0  # judged pairs that the means of public collections count as
 _DISCOUNT = 1.0 / np.log2(np.arange(2, PLACES + 2))
 
 
 @dataclass(frozen=True)
 class PairSelection:
-    """C contenders on P pairs of Q queries.
+    """C contenders on P pairs of Q queries."""
 
-    Attributes
-    ----------
-    worth : float64[C, P]
-        ``1 / log2(1 + rank)`` of the pair's entry in each contender's list, 0 beyond the first ten.
-    query : int64[P]
-        The number of its query, from 0, in order.
-    features : float64[P, F]
-        What is known of a pair without its label: `public.features`.
-    prior : float64[F]
-        Coefficients of the model before anything was judged.
-    known : float64[C]
-        Mean nDCG@10 on public collections; NaN where a contender was not run there.
-    """
-
+    # float64[C, P] ``1 / log2(1 + rank)`` of the pair's entry in each contender's list, 0 beyond the first ten
     worth: Floats
-    query: Indices
-    features: Floats
-    prior: Floats
-    known: Floats
+    query: Indices  # int64[P]: the number of its query, from 0, in order
+    features: Floats  # float64[P, F]: what is known of a pair without its label: `public.features`
+    prior: Floats  # float64[F]: coefficients of the model before anything was judged
+    known: Floats  # float64[C]: mean nDCG@10 on public collections; NaN where a contender was not run there
 
     @cached_property
     def starts(self) -> Indices:

@@ -52,35 +52,24 @@ from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Blocker, Fact, Said
 
 TOO_FEW = Blocker("too_few", {"fewest": FEWEST}, "label_queries")
-MIN_QUERIES_WITH_LOG = 15
-"""Labelled questions from which on they decide together with a log."""
-LEAD_SD_CONTENDERS = 0.5
-"""Deviations of the posterior by which a contender has to be ahead of what stands."""
-LEAD_SD_CANDIDATES = 2.5
-"""The same for the best of thousands of candidates, of which chance alone lifts some."""
+MIN_QUERIES_WITH_LOG = 15  # labelled questions from which on they decide together with a log
+LEAD_SD_CONTENDERS = 0.5  # deviations of the posterior by which a contender has to be ahead of what stands
+LEAD_SD_CANDIDATES = 2.5  # the same for the best of thousands of candidates, of which chance alone lifts some
 
 
 @dataclass(frozen=True)
 class FewLabelCandidates:
-    """The contenders among the candidates that few labels choose from.
+    """The contenders among the candidates that few labels choose from."""
 
-    Attributes
-    ----------
-    rows : int64[K], where they are, and their `labels`.
-    known, variance : float64[K], of their difference to the default on public collections: mean over these, and
-        variance between queries.
-    default : int, where the default is.
-    known_current : float, the same difference of what is used today; 0 where nothing is known of it.
-    favoured : bool, whether public collections favour the default over what is used today.
-    """
-
-    rows: Indices
+    rows: Indices  # int64[K], where they are, and their `labels`
+    # known, variance: float64[K], of their difference to the default on public collections: mean over these, and
+    # variance between queries
     known: Floats
     variance: Floats
-    default: int
+    default: int  # int, where the default is
     labels: tuple[str, ...] = ()
-    known_current: float = 0.0
-    favoured: bool = False
+    known_current: float = 0.0  # float, the same difference of what is used today; 0 where nothing is known of it
+    favoured: bool = False  # bool, whether public collections favour the default over what is used today
 
     @classmethod
     def of(
@@ -224,8 +213,7 @@ LACKED = {
     "domain": ("domain",),
 }
 """Signals that no public collection has, and the fields of an entry that each reads."""
-ASKED = frozenset({"tags", "domain"})
-"""Those that compare an entry with what its query names."""
+ASKED = frozenset({"tags", "domain"})  # those that compare an entry with what its query names
 
 
 @dataclass(frozen=True)

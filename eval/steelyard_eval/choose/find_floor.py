@@ -46,28 +46,19 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 ChosenT = TypeVar("ChosenT", bound="DataclassInstance")
-POOL = 100
-"""How deep a retriever searches that the floor reads and the configuration does not have."""
+POOL = 100  # how deep a retriever searches that the floor reads and the configuration does not have
 Promises = Mapping[str, float]
 """What a floor is asked for: the share ``lost`` at most, the share ``false`` at most."""
 
 
 @dataclass(frozen=True)
 class FloorFound:
-    """What was found.
+    """What was found."""
 
-    Attributes
-    ----------
-    config : the configuration with its floor, and without one where none keeps the promises.
-    least : the floor; None where no promise is kept, or none is needed.
-    claims : the promises in numbers, as the provenance of `config` has them.
-    said : what the floor promises, or why there is none.
-    """
-
-    config: SearchConfig
-    least: float | None
-    claims: list[ClaimRecord]
-    said: Said
+    config: SearchConfig  # the configuration with its floor, and without one where none keeps the promises
+    least: float | None  # the floor; None where no promise is kept, or none is needed
+    claims: list[ClaimRecord]  # the promises in numbers, as the provenance of `config` has them
+    said: Said  # what the floor promises, or why there is none
 
 
 def find_floor(

@@ -25,38 +25,21 @@ from steelyard_eval.measures.paired import exact_interval
 from steelyard_eval.measures.spread import spread
 from steelyard_eval.result.structs import Fact, Said
 
-SURE = 0.9
-"""How sure a floor's promise is: of ten label sets, nine give a floor that keeps it."""
-FEWEST = 40
-"""Queries with a relevant hit below which the bound on a mean is no bound: losses are skewed."""
-STEPS = 201
-"""Quantiles of the scores that are tried as floors."""
-DIGITS = 1e5
-"""Floors are written in so many parts of 1, so that the file is readable."""
+SURE = 0.9  # how sure a floor's promise is: of ten label sets, nine give a floor that keeps it
+FEWEST = 40  # queries with a relevant hit below which the bound on a mean is no bound: losses are skewed
+STEPS = 201  # quantiles of the scores that are tried as floors
+DIGITS = 1e5  # floors are written in so many parts of 1, so that the file is readable
 
 
 @dataclass(frozen=True)
 class Lists:
-    """What is shown for some queries, with the scores that a floor is compared with.
+    """What is shown for some queries, with the scores that a floor is compared with."""
 
-    Attributes
-    ----------
-    offsets : int64[Q+1]
-        Query q shows the places ``offsets[q]:offsets[q+1]``.
-    score : float64[R]
-        On the floor's scale.
-    relevant : bool[R]
-    words : int64[R]
-        How many words each hit shows.
-    unit : int64[Q]
-        Queries that vary together have the same number.
-    """
-
-    offsets: Indices
-    score: Floats
-    relevant: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    words: Indices
-    unit: Indices
+    offsets: Indices  # int64[Q+1]: query q shows the places ``offsets[q]:offsets[q+1]``
+    score: Floats  # float64[R]: on the floor's scale
+    relevant: np.ndarray[tuple[int], np.dtype[np.bool_]]  # bool[R]
+    words: Indices  # int64[R]: how many words each hit shows
+    unit: Indices  # int64[Q]: queries that vary together have the same number
 
     @property
     def query(self) -> Indices:
@@ -89,26 +72,13 @@ class Lists:
 
 @dataclass(frozen=True)
 class Bound:
-    """A floor and what is promised of it.
+    """A floor and what is promised of it."""
 
-    Attributes
-    ----------
-    floor : float
-        -inf where everything is shown: no floor keeps the promise, or none is needed for it.
-    kept : bool
-        Whether the promise is kept at this floor.
-    measured : float
-        The mean loss, or the share of false answers, on the labels themselves.
-    bound : float
-        What it does not exceed, `SURE`.
-    queries, units : int
-        How many labelled queries it rests on, and how many of them vary independently.
-    """
-
-    floor: float
-    kept: bool
-    measured: float
-    bound: float
+    floor: float  # float -inf where everything is shown: no floor keeps the promise, or none is needed for it
+    kept: bool  # whether the promise is kept at this floor
+    measured: float  # the mean loss, or the share of false answers, on the labels themselves
+    bound: float  # what it does not exceed, `SURE`
+    # queries, units: How many labelled queries it rests on, and how many of them vary independently
     queries: int
     units: int
 

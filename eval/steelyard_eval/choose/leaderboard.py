@@ -75,10 +75,8 @@ def leaderboard(choice: Choice) -> list[Place]:
     return sorted(places, key=lambda place: (-place.values[metric].mean(), place.label))
 
 
-FLOAT = 4
-"""Bytes of a number of a vector."""
-POSTING = 16
-"""Bytes of an entry in a word's list, in the indexes that are held in memory."""
+FLOAT = 4  # bytes of a number of a vector
+POSTING = 16  # bytes of an entry in a word's list, in the indexes that are held in memory
 
 
 def costs_of(choice: Choice, places: Sequence[Place], timed: bool) -> list[Cost]:

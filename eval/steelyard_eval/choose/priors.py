@@ -26,25 +26,19 @@ FILE = "priors.npz"
 
 @dataclass(frozen=True)
 class PriorTable:
-    """A table of S collections.
+    """A table of S collections."""
 
-    Attributes
-    ----------
-    about : mapping
-        Provenance: collections with their hashes and licences, embedding model, metric, tool.
-    at : mapping of configuration names to rows; currents : mapping of names to rows of the variances.
-    metric, composite : float64[C], means over the collections, NaN where nothing is known.
-    variances_metric, variances_composite : float64[K, C], of the difference between queries.
-    current_metric, current_composite : float64[K].
-    """
-
+    # provenance: collections with their hashes and licences, embedding model, metric, tool
     about: Mapping[str, Any]
-    at: Mapping[str, int]
-    currents: Mapping[str, int]
+    at: Mapping[str, int]  # mapping of configuration names to rows
+    currents: Mapping[str, int]  # mapping of names to rows of the variances
+    # metric, composite: float64[C], means over the collections, NaN where nothing is known
     metric: Floats
     composite: Floats
+    # variances_metric, variances_composite: float64[K, C], of the difference between queries
     variances_metric: Floats
     variances_composite: Floats
+    # current_metric, current_composite: float64[K]
     current_metric: Floats
     current_composite: Floats
 

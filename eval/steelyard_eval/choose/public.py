@@ -36,13 +36,11 @@ CONTENDERS = (
     *("echovault", "soleri", "moltnet", "cortex_mem", "spec_kit"),
 )
 """What few labels choose from: one of each kind, so that few are tried and luck has little to choose among."""
-DEFAULT_WEIGHT_RANGE = (0.4, 0.6)
-"""Sums of bm25 and vector between these weights are as good a guess."""
+DEFAULT_WEIGHT_RANGE = (0.4, 0.6)  # sums of bm25 and vector between these weights are as good a guess
 SCALED = frozenset({"minmax", "max", "theoretical", "tmm"})
 """Normalisations under which the weights of bm25 and vector mean much the same."""
 METRIC = "nDCG@10"
-FEWEST = 20
-"""Labelled queries from which on labels choose better than the default; five do not (docs/start.md)."""
+FEWEST = 20  # labelled queries from which on labels choose better than the default; five do not (docs/start.md)
 MINILM = "minilm"
 CLASSES = {"lsa": "LSA", MINILM: "MiniLM", "wordllama": "WordLlama"}
 """The embedders that were measured: what the names of their models begin with, and how they are called."""
@@ -50,17 +48,10 @@ CLASSES = {"lsa": "LSA", MINILM: "MiniLM", "wordllama": "WordLlama"}
 
 @dataclass(frozen=True)
 class PublicGains:
-    """What the default gained over one contender on S public collections.
+    """What the default gained over one contender on S public collections."""
 
-    Attributes
-    ----------
-    gains : float64[S], nDCG@10 of the default less that of the contender, mean over queries.
-    near : str
-        What was measured in the contender's place, where it is only the nearest; else empty.
-    """
-
-    gains: Floats
-    near: str = ""
+    gains: Floats  # float64[S], nDCG@10 of the default less that of the contender, mean over queries
+    near: str = ""  # what was measured in the contender's place, where it is only the nearest; else empty
 
     @property
     def likely(self) -> bool:
@@ -84,22 +75,14 @@ class PublicGains:
 
 @dataclass(frozen=True)
 class PublicTable:
-    """The table.
+    """The table."""
 
-    Attributes
-    ----------
-    about : provenance: the command, and the collections with their days, hashes and licences.
-    rows : name of a configuration (`priors.config_key`) -> label.
-    means : class of embedders -> label -> float64[S].
-    variances : class of embedders -> label -> float64[S], of the difference to the default between queries.
-    relevance : class of embedders -> coefficients of `relevance.features`.
-    """
-
-    about: Mapping[str, Any]
-    rows: Mapping[str, str]
-    means: Mapping[str, Mapping[str, Floats]]
+    about: Mapping[str, Any]  # provenance: the command, and the collections with their days, hashes and licences
+    rows: Mapping[str, str]  # name of a configuration (`priors.config_key`) -> label
+    means: Mapping[str, Mapping[str, Floats]]  # class of embedders -> label -> float64[S]
+    # class of embedders -> label -> float64[S], of the difference to the default between queries
     variances: Mapping[str, Mapping[str, Floats]]
-    relevance: Mapping[str, Floats]
+    relevance: Mapping[str, Floats]  # class of embedders -> coefficients of `relevance.features`
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> PublicTable:

@@ -49,8 +49,7 @@ if TYPE_CHECKING:
 
 _LAYERS = logging.getLogger("steelyard.retrievers.vector")
 """Says which layers have no vectors while they are searched; here a notice does."""
-METRICS = ("R@10", "RR@10", "Judged@10")
-"""Shown beside the metric that is decided on."""
+METRICS = ("R@10", "RR@10", "Judged@10")  # shown beside the metric that is decided on
 
 
 @dataclass(frozen=True, repr=False)

@@ -25,29 +25,17 @@ from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say as sentence
 from steelyard_eval.result.structs import Fact, Said
 
-TIMED = 10
-"""Queries that each row is timed on: a leaderboard has many rows."""
-SLACK = 1e-9
-"""Of a share of queries, which is rounded."""
+TIMED = 10  # queries that each row is timed on: a leaderboard has many rows
+SLACK = 1e-9  # of a share of queries, which is rounded
 
 
 @dataclass(frozen=True)
 class Restriction:
-    """A restriction of the candidates.
+    """A restriction of the candidates."""
 
-    Attributes
-    ----------
-    target : str
-        A key of `steelyard_eval.export.TARGETS`; empty for any.
-    latency : float or None
-        Milliseconds that half of the searches take at most, live on this machine.
-    embedding_calls : float or None
-        Of 100 queries, how many may be embedded.
-    """
-
-    target: str = ""
-    latency: float | None = None
-    embedding_calls: float | None = None
+    target: str = ""  # A key of `steelyard_eval.export.TARGETS`; empty for any
+    latency: float | None = None  # milliseconds that half of the searches take at most, live on this machine
+    embedding_calls: float | None = None  # of 100 queries, how many may be embedded
 
     def __post_init__(self) -> None:
         if self.target and self.target not in TARGETS:

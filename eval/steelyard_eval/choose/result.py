@@ -42,10 +42,8 @@ from steelyard_eval.result.structs import (
     replace,
 )
 
-FIRST = 3
-"""Rows of the leaderboard that are looked at in any case."""
-Values = Mapping[str, Mapping[str, Floats]]
-"""Label -> metric -> float64[Q]."""
+FIRST = 3  # rows of the leaderboard that are looked at in any case
+Values = Mapping[str, Mapping[str, Floats]]  # label -> metric -> float64[Q]
 
 
 def result_of(choice: Choice, places: Sequence[Place], timed: bool = False) -> tuple[Result, Values]:

@@ -22,16 +22,12 @@ from steelyard_eval.measures.spread import LEAST, NO_GAIN, Gain, spread
 from steelyard_eval.recording.provenance import FOLDS
 from steelyard_eval.result.structs import Blocker
 
-BOUND_CONFIDENCE = 0.95
-"""Of the bound on what any candidate could gain."""
-MAX_P_LOSS_TO_TRY = 0.2
-"""A candidate is worth trying where it is worse with at most this probability."""
-SMALLEST = 1e-12
-"""A gain of less is none."""
+BOUND_CONFIDENCE = 0.95  # of the bound on what any candidate could gain
+MAX_P_LOSS_TO_TRY = 0.2  # A candidate is worth trying where it is worse with at most this probability
+SMALLEST = 1e-12  # A gain of less is none
 
 
-MIN_QUERIES_TO_REPORT = 40
-"""Labelled queries below which no gain is stated."""
+MIN_QUERIES_TO_REPORT = 40  # labelled queries below which no gain is stated
 
 
 @dataclass(frozen=True)
@@ -101,31 +97,18 @@ FROM_A_LOG = Gates(composite=0.03, no_prior_divisor=2.0)
 
 @dataclass(frozen=True)
 class Ruling:
-    """What to do with the current configuration.
+    """What to do with the current configuration."""
 
-    Attributes
-    ----------
-    verdict : ship, try or keep.
-    candidate : int or None
-        The row that is shipped, or worth trying; None under keep.
-    gain : Gain
-        The expected gain on unseen queries, its 95% interval and the odds that it is a loss (`expected_gain`),
-        from the gain of the whole procedure out of fold. 0 under keep.
-    bound : float
-        No candidate beats the current configuration by more, with 95% confidence.
-    more : int or None
-        Labelled queries that would be needed beyond these: under try to prove the candidate if its gain is what it
-        seems, under keep to halve the bound. None under ship.
-    blocker : Blocker or None
-        Under try, why no figures could make it ship.
-    """
-
-    verdict: Literal["ship", "try", "keep"]
-    candidate: int | None
+    verdict: Literal["ship", "try", "keep"]  # ship, try or keep
+    candidate: int | None  # the row that is shipped, or worth trying; None under keep
+    # gain: The expected gain on unseen queries, its 95% interval and the odds that it is a loss
+    # (`expected_gain`), from the gain of the whole procedure out of fold. 0 under keep
     gain: Gain
-    bound: float
+    bound: float  # no candidate beats the current configuration by more, with 95% confidence
+    # labelled queries that would be needed beyond these: under try to prove the candidate if its gain is what it
+    # seems, under keep to halve the bound. None under ship
     more: int | None
-    blocker: Blocker | None = None
+    blocker: Blocker | None = None  # blocker or None: Under try, why no figures could make it ship
 
 
 def decide(

@@ -26,24 +26,16 @@ from steelyard_eval.measures.spread import LEAST, Matrix, Spread, spread
 
 @dataclass(frozen=True)
 class Scored:
-    """The two matrices on the labelled queries, what is known beforehand, and which queries vary together.
-
-    Attributes
-    ----------
-    units : int64[n]
-        Numbers what varies together; all different where queries are independent.
-    second : SecondMeasurement or None
-        Clicks on these and on other queries: the matrices are those that it has moved.
-    share, share_composite : float
-        How much of it was used, in each matrix.
-    """
+    """The two matrices on the labelled queries, what is known beforehand, and which queries vary together."""
 
     metric: Matrix
     composite: Matrix
     prior_metric: PriorGains
     prior_composite: PriorGains
-    units: Indices
+    units: Indices  # int64[n]: numbers what varies together; all different where queries are independent
+    # secondMeasurement or None: Clicks on these and on other queries: the matrices are those that it has moved
     second: SecondMeasurement | None = None
+    # share, share_composite: How much of it was used, in each matrix
     share: float = 0.0
     share_composite: float = 0.0
 
@@ -106,21 +98,11 @@ PRIOR_QUERIES = 10.0
 
 @dataclass(frozen=True)
 class PriorGains:
-    """What other collections showed of each candidate, as differences to the same current configuration.
+    """What other collections showed of each candidate, as differences to the same current configuration."""
 
-    Attributes
-    ----------
-    mean : float64[C]
-        Mean over the collections of the mean difference; 0 where nothing is known.
-    variance : float64[C]
-        Mean over the collections of the variance between queries.
-    effective_n : float64[C]
-        How many queries that counts as; 0 where nothing is known.
-    """
-
-    mean: Floats
-    variance: Floats
-    effective_n: Floats
+    mean: Floats  # float64[C]: mean over the collections of the mean difference; 0 where nothing is known
+    variance: Floats  # float64[C]: mean over the collections of the variance between queries
+    effective_n: Floats  # float64[C]: how many queries that counts as; 0 where nothing is known
 
     @classmethod
     def none(cls, count: int) -> PriorGains:

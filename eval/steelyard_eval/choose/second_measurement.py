@@ -33,25 +33,14 @@ from steelyard_eval.measures.spread import BLOCK, Matrix, spread
 
 @dataclass(frozen=True)
 class SecondMeasurement:
-    """Of the differences of C candidates to the current configuration, on n labelled queries and on others.
+    """Of the differences of C candidates to the current configuration, on n labelled queries and on others."""
 
-    Attributes
-    ----------
-    labelled : float[C, k]
-        Those of the labelled queries that it measured.
-    at : int64[k]
-        Which of the n labelled queries these are.
-    mean, variance : float64[C]
-        Of the others: their mean, and the squared standard error of it.
-    others : int
-        How many there are.
-    """
-
-    labelled: Matrix
-    at: Indices
+    labelled: Matrix  # float[C, k]: Those of the labelled queries that it measured
+    at: Indices  # int64[k]: which of the n labelled queries these are
+    # mean, variance: float64[C]: Of the others: their mean, and the squared standard error of it
     mean: Floats
     variance: Floats
-    others: int
+    others: int  # how many there are
 
     @classmethod
     def of(cls, every: Matrix, at: Indices, rows: Indices, groups: Indices) -> SecondMeasurement | None:
@@ -108,32 +97,22 @@ class SecondMeasurement:
         return moved
 
 
-FEWEST_BOTH = 5
-"""Labelled queries that it measured, below which it is not used."""
-ROUNDING = 1e-9
-"""A sum of squares of less is rounding."""
+FEWEST_BOTH = 5  # labelled queries that it measured, below which it is not used
+ROUNDING = 1e-9  # A sum of squares of less is rounding
 
 
-WHOLE = 10
-"""Judged pairs from which on a query counts as judged: the first ten that one search shows."""
+WHOLE = 10  # judged pairs from which on a query counts as judged: the first ten that one search shows
 
 
 @dataclass(frozen=True)
 class ModelLabels:
-    """What a model has judged, and whether it may count.
+    """What a model has judged, and whether it may count."""
 
-    Attributes
-    ----------
-    path : the file, as it was named.
-    qrels : query -> entry -> grade.
-    agreement : how far it agrees with the person, as a JSON document; `counts` says whether it may count.
-    sentence : the same in words.
-    """
-
-    path: str
-    qrels: Mapping[str, Mapping[str, int]]
+    path: str  # the file, as it was named
+    qrels: Mapping[str, Mapping[str, int]]  # query -> entry -> grade
+    # how far it agrees with the person, as a JSON document; `counts` says whether it may count
     agreement: Mapping[str, object]
-    sentence: str
+    sentence: str  # the same in words
 
     def measured(
         self,

@@ -33,8 +33,7 @@ from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Cell
 
-SIGNALS = ("bm25", "vector", "recency")
-"""What acts may follow, beside the signals of the strategy that is used."""
+SIGNALS = ("bm25", "vector", "recency")  # what acts may follow, beside the signals of the strategy that is used
 LARGEST = "without_largest"
 PARTS = (LARGEST, "without_busiest", "without_loudest", "earlier_half", "later_half")
 """Of a log, which are learned from alone."""
@@ -42,32 +41,24 @@ PARTS = (LARGEST, "without_busiest", "without_loudest", "earlier_half", "later_h
 
 @dataclass(frozen=True)
 class LogCase:
-    """Everything that is learned from.
-
-    Attributes
-    ----------
-    label, config : what is used today, the same for every intent.
-    queries : those that were logged; table : their recording.
-    hits : the counts, matched; learned : what they say of every pair.
-    parts : the cells without the largest client, the busiest day and the loudest query, and of each half.
-    duels : other rankings that were interleaved, by whose entries were acted upon; most searches first.
-    configurations : those of logged policies, by name.
-    file : the log, where it is a file other than the data set's own.
-    """
+    """Everything that is learned from."""
 
     space: Workspace
     log: Log
+    # label, config: what is used today, the same for every intent
     label: str
     config: SearchConfig
-    queries: tuple[Query, ...]
-    table: SignalTable
+    queries: tuple[Query, ...]  # those that were logged
+    table: SignalTable  # their recording
     policies: list[list[Cell]]
-    hits: MatchedImpressions
-    learned: FeedbackGains
+    hits: MatchedImpressions  # the counts, matched
+    learned: FeedbackGains  # what they say of every pair
+    # the cells without the largest client, the busiest day and the loudest query, and of each half
     parts: Mapping[str, PositionCounts]
+    # other rankings that were interleaved, by whose entries were acted upon; most searches first
     duels: Sequence[InterleavingResult]
-    configurations: Mapping[str, SearchConfig]
-    file: str = ""
+    configurations: Mapping[str, SearchConfig]  # those of logged policies, by name
+    file: str = ""  # the log, where it is a file other than the data set's own
 
     def interleaved(self, preferred: bool) -> list[tuple[InterleavingResult, SearchConfig]]:
         """Rankings that interleaving decided about, and that are not today's; those of most searches first."""

@@ -20,34 +20,22 @@ from steelyard_eval.measures.logistic import newton
 
 TEMPER = 50.0
 """However often one entry was shown, it counts as fewer shows than this: one entry can speak only so loud."""
-STRENGTH = 20.0
-"""Shows that the starting rates count as, at each place."""
-APART = 1.2
-"""A relevant entry is acted upon at least so many times as often, or the classes could change roles."""
-FALLBACK = np.array([kind == "clicked" for kind in KINDS])
-"""The kind whose rates are fitted where no act occurs."""
-MOST_RELEVANT, MOST_OTHER = 0.98, 0.8
-"""The largest share of shows that either class is acted upon."""
-UPPER = 5
-"""Places over which the lift is averaged."""
+STRENGTH = 20.0  # shows that the starting rates count as, at each place
+APART = 1.2  # A relevant entry is acted upon at least so many times as often, or the classes could change roles
+FALLBACK = np.array([kind == "clicked" for kind in KINDS])  # the kind whose rates are fitted where no act occurs
+MOST_RELEVANT, MOST_OTHER = 0.98, 0.8  # the largest share of shows that either class is acted upon
+UPPER = 5  # places over which the lift is averaged
 
 
 @dataclass(frozen=True)
 class Classes:
-    """What the log says of every row.
+    """What the log says of every row."""
 
-    Attributes
-    ----------
-    relevance : float64[N]
-        The posterior probability of being relevant; for rows never shown, that of their signals.
-    prior : float64[N]
-        The probability by the signals alone.
-    relevant, other : float64[PLACES, A]
-        The rates of acts on relevant entries (a) and on others (b), by place and kind.
-    """
-
+    # float64[N]: the posterior probability of being relevant; for rows never shown, that of their signals
     relevance: Floats
-    prior: Floats
+    prior: Floats  # float64[N]: the probability by the signals alone
+    # relevant, other: float64[PLACES, A]: The rates of acts on relevant entries (a) and on others (b), by place
+    # and kind
     relevant: Floats
     other: Floats
 

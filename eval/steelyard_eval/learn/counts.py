@@ -16,24 +16,14 @@ from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 
 @dataclass(frozen=True)
 class PositionCounts:
-    """Counts by (row of the pairs, place), joined to the rows of `LoggedPairs`.
+    """Counts by (row of the pairs, place), joined to the rows of `LoggedPairs`."""
 
-    Attributes
-    ----------
-    row : int64[M], ascending; place : int64[M], from 0
-    shown : float64[M]
-        How often the entry was shown there.
-    acts : float64[M, A]
-        How often it was acted upon there, by the kinds of `acts.KINDS`; the sum is at most `shown`.
-    query : int64[M]
-        The query of each cell.
-    """
-
-    row: Indices
-    place: Indices
-    shown: Floats
+    row: Indices  # int64[M], ascending
+    place: Indices  # int64[M], from 0
+    shown: Floats  # float64[M]: how often the entry was shown there
+    # float64[M, A]: how often it was acted upon there, by the kinds of `acts.KINDS`; the sum is at most `shown`
     acts: Floats
-    query: Indices
+    query: Indices  # int64[M]: the query of each cell
 
     @classmethod
     def of(cls, pairs: LoggedPairs, row: Indices, place: Indices, shown: Floats, acts: Floats) -> PositionCounts:
@@ -94,16 +84,11 @@ def column_sums(numbers: NDArray[np.integer], columns: Floats, size: int) -> Flo
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts by key, ascending.
+    """Counts by key, ascending."""
 
-    Attributes
-    ----------
-    key : int64[M]; shown : float64[M]; acts : float64[M, A]
-    """
-
-    key: Indices
-    shown: Floats
-    acts: Floats
+    key: Indices  # int64[M]
+    shown: Floats  # float64[M]
+    acts: Floats  # float64[M, A]
 
     @classmethod
     def empty(cls) -> Tally:
@@ -161,10 +146,8 @@ class SeenFilter:
 KINDS = ACTIONS
 NEGATIVE_KINDS = frozenset({"dismissed", "failed", "thumbs_down", "none_useful"})
 """Acts that speak against an entry; all others speak for it."""
-POSITIVE = np.array([kind not in NEGATIVE_KINDS for kind in KINDS])
-"""bool[A]: which kinds speak for an entry."""
-EVERYTHING_SHOWN = "none_useful"
-"""The act on a whole list: nothing in it was of use."""
+POSITIVE = np.array([kind not in NEGATIVE_KINDS for kind in KINDS])  # bool[A]: which kinds speak for an entry
+EVERYTHING_SHOWN = "none_useful"  # the act on a whole list: nothing in it was of use
 WORTH = np.array([1.0 if kind != EVERYTHING_SHOWN else 0.1 for kind in KINDS])
 """float64[A]: what one act counts as. That on a whole list is one act, shared by its ten places."""
 CODE = {kind: at for at, kind in enumerate(KINDS)}

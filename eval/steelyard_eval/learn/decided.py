@@ -53,16 +53,10 @@ MAX_LOGGED_QUERIES = 400
 
 @dataclass(frozen=True)
 class FeedbackScorer:
-    """What acts say that candidates gain over today's ranking: a scale for `candidates.build_candidates_on`.
+    """What acts say that candidates gain over today's ranking: a scale for `candidates.build_candidates_on`."""
 
-    Attributes
-    ----------
-    learned : what the acts say.
-    base : float64[Q], what today's lists are worth.
-    """
-
-    learned: FeedbackGains
-    base: Floats
+    learned: FeedbackGains  # what the acts say
+    base: Floats  # float64[Q], what today's lists are worth
 
     @classmethod
     def over(
@@ -109,27 +103,17 @@ class FeedbackScorer:
 
 @dataclass(frozen=True)
 class LogDecision:
-    """The decision on one log.
+    """The decision on one log."""
 
-    Attributes
-    ----------
-    case : what was read.
-    labelled : the queries whose labels decide; empty where there are too few.
-    sampled : int64[S], the logged queries on which candidates were valued.
-    layout : the candidates; recordings : those of the sampled queries.
-    gains : float32[C, S], what the acts say that each candidate gains.
-    recommended : the decision on the labels; None without.
-    few : how many different questions have labels, where these are too few to decide; else 0.
-    """
-
-    case: LogCase
-    labelled: tuple[Query, ...]
-    sampled: Indices
-    layout: CandidateSet
-    recordings: tuple[LabelledRecording, ...]
+    case: LogCase  # what was read
+    labelled: tuple[Query, ...]  # the queries whose labels decide; empty where there are too few
+    sampled: Indices  # int64[S], the logged queries on which candidates were valued
+    layout: CandidateSet  # the candidates
+    recordings: tuple[LabelledRecording, ...]  # those of the sampled queries
+    # float32[C, S], what the acts say that each candidate gains
     gains: np.ndarray[tuple[int, int], np.dtype[np.float32]]
-    recommended: Choice | None
-    few: int = 0
+    recommended: Choice | None  # the decision on the labels; None without
+    few: int = 0  # how many different questions have labels, where these are too few to decide; else 0
 
     @cached_property
     def logged(self) -> tuple[Query, ...]:

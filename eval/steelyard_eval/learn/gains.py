@@ -24,32 +24,21 @@ from steelyard_eval.measures.spread import Matrix, spread
 IMPUTATION_SHARES = (1.0, 0.5, 0.25)
 """How much of what its signals suggest an entry that was never shown is credited with, in each view."""
 MIDDLE = 0.5
-FOLDS = 6
-"""Of the refit jackknife."""
-UNKNOWN = 1.0
-"""The error of a gain that a single unit shows: nDCG@10 is 1 at most."""
-ROUNDS = 20
-"""Of EM in each refit."""
-SURE = 2.0
-"""Query errors and refit errors that a gain has to exceed in every view to be worth a try."""
-ASKED = 20
-"""Candidates that are looked at closely, those of largest gain."""
+FOLDS = 6  # of the refit jackknife
+UNKNOWN = 1.0  # the error of a gain that a single unit shows: nDCG@10 is 1 at most
+ROUNDS = 20  # of EM in each refit
+SURE = 2.0  # query errors and refit errors that a gain has to exceed in every view to be worth a try
+ASKED = 20  # candidates that are looked at closely, those of largest gain
 
 
 @dataclass(frozen=True)
 class GainsByImputation:
-    """One candidate's gain over the current configuration, on the scale of nDCG@10.
+    """One candidate's gain over the current configuration, on the scale of nDCG@10."""
 
-    Attributes
-    ----------
-    gain, error : float64[V]
-        By view: the mean over queries and its standard error.
-    refit : float64[V]
-        The refit error; 0 in the first view, which imputes most and is only asked for its query error.
-    """
-
+    # gain, error: float64[V]: By view: the mean over queries and its standard error
     gain: Floats
     error: Floats
+    # float64[V]: the refit error; 0 in the first view, which imputes most and is only asked for its query error
     refit: Floats
 
     @property
@@ -62,19 +51,15 @@ class GainsByImputation:
 
 @dataclass(frozen=True)
 class FeedbackGains:
-    """What was learned from the cells of a log.
+    """What was learned from the cells of a log."""
 
-    Attributes
-    ----------
-    pairs, cells : what was shown, and acted upon.
-    bias, classes : how places are examined, and what is relevant.
-    clients : the cells without each of a few folds of the clients; empty where there is one client alone.
-    """
-
+    # pairs, cells: what was shown, and acted upon
     pairs: LoggedPairs
     cells: PositionCounts
+    # bias, classes: how places are examined, and what is relevant
     bias: PositionBias
     classes: Classes
+    # the cells without each of a few folds of the clients; empty where there is one client alone
     clients: Sequence[PositionCounts] = field(default=())
 
     @classmethod

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEARNER, ADAPTIVE = "labels", "adaptive"
-RULES = (LEARNER, ADAPTIVE)
-"""Rules by which weights are chosen; only the first can ship."""
+RULES = (LEARNER, ADAPTIVE)  # rules by which weights are chosen; only the first can ship
 
 
 class Learned(ChosenAnswer):

@@ -24,25 +24,19 @@ from steelyard_eval.learn.searches import DAY, Waiting, token
 from steelyard_eval.learn.top10 import MISSING_ROW, PLACES, LoggedPairs, rows_of, top10_rows
 from steelyard_eval.result.structs import Cell
 
-AGREES = 0.8
-"""The share of equal places from which on a log counts as that of the policy."""
+AGREES = 0.8  # the share of equal places from which on a log counts as that of the policy
 
-DEEPER = 40
-"""Places that our lists are longer where entries are newer than the log, and are taken out."""
+DEEPER = 40  # places that our lists are longer where entries are newer than the log, and are taken out
 
 
 @dataclass(frozen=True)
 class MatchedImpressions:
-    """The counts of a log, matched to queries and entries of a recording; M keys.
+    """The counts of a log, matched to queries and entries of a recording; M keys."""
 
-    Attributes
-    ----------
-    policy, query, fold, entry, place : int64[M]; mixed, largest, busiest, earlier : bool[M]
-        `Log.columns`; `entry` is -1 for one that is in no recording, `query` for one that was not recorded.
-    shown : float64[M]; acts : float64[M, A]
-    """
-
+    # policy, query, fold, entry, place: int64[M]
     policy: Indices
+    # mixed, largest, busiest, earlier: bool[M] `Log.columns`; `entry` is -1 for one that is in no recording,
+    # `query` for one that was not recorded
     mixed: Bools
     query: Indices
     fold: Indices
@@ -51,8 +45,8 @@ class MatchedImpressions:
     earlier: Bools
     entry: Indices
     place: Indices
-    shown: Floats
-    acts: Floats
+    shown: Floats  # float64[M]
+    acts: Floats  # float64[M, A]
 
     @classmethod
     def of(cls, log: Log, query_of: Indices, entry_of: Indices) -> MatchedImpressions:
@@ -131,14 +125,10 @@ def recognise(
     return rows
 
 
-MOST_TEAMS = 1_000
-"""Other rankings, and clients of one, that are told apart."""
-LONGEST = 200
-"""Characters of a strategy that a sentence has."""
-SURE = 0.05
-"""The probability of so uneven a result between equals, below which one is preferred."""
-MOST_CLIENTS = 20
-"""Clients that are told of."""
+MOST_TEAMS = 1_000  # other rankings, and clients of one, that are told apart
+LONGEST = 200  # characters of a strategy that a sentence has
+SURE = 0.05  # the probability of so uneven a result between equals, below which one is preferred
+MOST_CLIENTS = 20  # clients that are told of
 
 
 @dataclass

@@ -16,12 +16,9 @@ from steelyard_eval.learn.counts import PositionCounts, column_sums, sums
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 from steelyard_eval.measures.logistic import newton
 
-FEWEST = 10
-"""Labelled queries with an act, below which nothing is said."""
-SURE = 2.0
-"""Standard errors above 0 from which on acts follow a signal."""
-LOOSE = 0.1
-"""Precision of the weights' prior around 0."""
+FEWEST = 10  # labelled queries with an act, below which nothing is said
+SURE = 2.0  # standard errors above 0 from which on acts follow a signal
+LOOSE = 0.1  # precision of the weights' prior around 0
 
 
 @dataclass(frozen=True)
@@ -71,32 +68,23 @@ def feedback_biases(
     ]
 
 
-STEEPEST = 3.0
-"""The largest exponent that is believed."""
+STEEPEST = 3.0  # the largest exponent that is believed
 LOUDEST = 200.0
 """Acts on one query count as fewer than this, however many there are: one query can speak only so loud."""
-USUAL = 1.0
-"""What estimates are pulled towards."""
+USUAL = 1.0  # what estimates are pulled towards
 HARVESTED_ERROR, HARVESTED_ACTS = 0.15, 200
 """A harvested exponent is preferred where its standard error is smaller and it rests on so many acts."""
 
-FEW_ACTS = 100
-"""With fewer the exponent is hardly more than what it is pulled towards, whatever its error says."""
+FEW_ACTS = 100  # with fewer the exponent is hardly more than what it is pulled towards, whatever its error says
 
 
 @dataclass(frozen=True)
 class PositionBias:
-    """How places are examined.
+    """How places are examined."""
 
-    Attributes
-    ----------
-    estimate : float, before it is brought to 0..`STEEPEST`; error : float, its standard error
-    source : given, harvested or joint
-    """
-
-    estimate: float
-    error: float
-    source: str
+    estimate: float  # float, before it is brought to 0..`STEEPEST`
+    error: float  # float, its standard error
+    source: str  # given, harvested or joint
 
     @property
     def exponent(self) -> float:

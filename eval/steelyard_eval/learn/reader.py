@@ -22,41 +22,29 @@ from steelyard_eval.learn.counts import CODE, EVERYTHING_SHOWN, SeenFilter, Tall
 from steelyard_eval.learn.searches import DAY, FOLDS, LATER, Census, Clients, Waiting, client_of, token
 from steelyard_eval.learn.top10 import PLACES
 
-MOST_A_DAY = 1_000
-"""Searches of one client and day; more are those of a program that is out of hand."""
-CHUNK = 20_000
-"""Impressions that are counted together at most."""
+MOST_A_DAY = 1_000  # searches of one client and day; more are those of a program that is out of hand
+CHUNK = 20_000  # impressions that are counted together at most
 MOST_POLICIES = 16
-MOST_QUERIES = 20_000
-"""Distinct queries that the data set does not have; more are set aside."""
+MOST_QUERIES = 20_000  # distinct queries that the data set does not have; more are set aside
 UNKNOWN = "asks a query that the data set does not have"
 UNEMBEDDED = f"{UNKNOWN}, and whose vector is not recorded (name another --embedder)"
-EARLIEST = 946_684_800.0
-"""2000-01-01: times before it come from a clock that was never set."""
-MOST_CLIENTS = 200_000
-"""Clients and days that are counted at a time."""
+EARLIEST = 946_684_800.0  # 2000-01-01: times before it come from a clock that was never set
+MOST_CLIENTS = 200_000  # clients and days that are counted at a time
 
 
 @dataclass
 class DatasetIndex:
-    """What a log is matched against.
+    """What a log is matched against."""
 
-    Attributes
-    ----------
-    entries : mapping of entry id to a number from 0
-    by_id, by_text : mapping of query ids, and of texts that only one query has, to a number from 0
-    texts : the text of every query by its id
-    extensible : whether other texts can be searched, and so learned from
-    scoped : mapping of texts with their filters to a number from 0, for lines that say what was filtered
-    added : texts that were asked beside these, with their filters
-    """
-
-    entries: Mapping[str, int]
+    entries: Mapping[str, int]  # mapping of entry id to a number from 0
+    # by_id, by_text: mapping of query ids, and of texts that only one query has, to a number from 0
     by_id: Mapping[str, int]
     by_text: dict[str, int]
-    texts: Mapping[str, str]
-    extensible: bool = False
+    texts: Mapping[str, str]  # the text of every query by its id
+    extensible: bool = False  # whether other texts can be searched, and so learned from
+    # mapping of texts with their filters to a number from 0, for lines that say what was filtered
     scoped: dict[tuple[str, Filters], int] = field(default_factory=dict)
+    # texts that were asked beside these, with their filters
     added: list[tuple[str, Filters]] = field(default_factory=list)
 
     def query(self, line: LogLine) -> int:
@@ -86,28 +74,19 @@ class DatasetIndex:
 
 @dataclass(frozen=True)
 class Log:
-    """A log that was read.
-
-    Attributes
-    ----------
-    tally : the counts
-    axes : the lengths of what a key is made of: see `columns`
-    clients : who searched
-    policies : names of the policies, in the order in which they first occur; their numbers are those of the counts
-    searches : impressions of each policy
-    configurations : records of configurations that the log holds, by policy; unchecked
-    given : float64[PLACES], the mean logged probability that a place was examined, NaN without any
-    """
+    """A log that was read."""
 
     census: Census
-    tally: Tally
-    axes: tuple[int, ...]
-    clients: Clients
+    tally: Tally  # the counts
+    axes: tuple[int, ...]  # the lengths of what a key is made of: see `columns`
+    clients: Clients  # who searched
+    # names of the policies, in the order in which they first occur; their numbers are those of the counts
     policies: tuple[str, ...]
-    searches: Mapping[str, int]
+    searches: Mapping[str, int]  # impressions of each policy
+    # records of configurations that the log holds, by policy; unchecked
     configurations: Mapping[str, Mapping[str, object]]
     added: tuple[tuple[str, Filters], ...]
-    given: Floats
+    given: Floats  # float64[PLACES], the mean logged probability that a place was examined, NaN without any
 
     @property
     def columns(self) -> tuple[Indices, ...]:

@@ -36,10 +36,8 @@ from steelyard_eval.result.structs import (
     Step,
 )
 
-WANTED = 30
-"""Labelled queries that are asked for, where the log has so many."""
-SURE = 2.0
-"""Errors by which labels contradict acts."""
+WANTED = 30  # labelled queries that are asked for, where the log has so many
+SURE = 2.0  # errors by which labels contradict acts
 OBJECTIVE = "nDCG@10"
 
 

@@ -20,16 +20,11 @@ from steelyard.base.escape import visible
 from steelyard_eval.datasets.logs import LogLine
 
 DAY = 86_400.0
-CAP = 0.1
-"""A client counts as this share of the searches at most."""
-LEAST_CLIENT = 20
-"""Searches that a client may always have; so may half of the clients what they have."""
-FOLDS = 6
-"""Folds of clients."""
-MOST_CLIENTS = 200_000
-"""Clients, and days, that are told apart."""
-LATER = -1
-"""The number of the clients, and of the days, that come later, which count as one."""
+CAP = 0.1  # A client counts as this share of the searches at most
+LEAST_CLIENT = 20  # searches that a client may always have; so may half of the clients what they have
+FOLDS = 6  # folds of clients
+MOST_CLIENTS = 200_000  # clients, and days, that are told apart
+LATER = -1  # the number of the clients, and of the days, that come later, which count as one
 
 
 def weights(counts: Indices) -> Floats:
@@ -97,10 +92,8 @@ def _numbered(client: str, day: int) -> int:
     return token(client, day)
 
 
-OPEN = 10_000
-"""Impressions that wait: an act reaches back so many searches."""
-ROOM = 32 * 2**20
-"""Bytes of the lines of those that wait, and of their acts; in memory five times that."""
+OPEN = 10_000  # impressions that wait: an act reaches back so many searches
+ROOM = 32 * 2**20  # bytes of the lines of those that wait, and of their acts; in memory five times that
 
 
 @dataclass
@@ -157,10 +150,8 @@ def token(*parts: object) -> int:
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
 
 
-EXAMPLES = 3
-"""Lines that are named for each rule."""
-RULES = 100
-"""Rules that are told apart; what breaks yet another is counted as one."""
+EXAMPLES = 3  # lines that are named for each rule
+RULES = 100  # rules that are told apart; what breaks yet another is counted as one
 
 
 @dataclass

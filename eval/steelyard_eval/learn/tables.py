@@ -13,8 +13,7 @@ from steelyard_eval.learn.gains import IMPUTATION_SHARES
 from steelyard_eval.learn.position_bias import FeedbackBias
 from steelyard_eval.result.structs import Cell, Estimate, Table
 
-MOST_TOLD = 4
-"""Interleaved rankings that are told of, all of them together being one."""
+MOST_TOLD = 4  # interleaved rankings that are told of, all of them together being one
 WON = ("wins", "ties", "losses", "preferred")
 
 

@@ -25,36 +25,24 @@ from steelyard_eval.candidates.grid import Block
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.replay import replay
 
-PLACES = 10
-"""Places of a list that are learned from, and that gains are summed over."""
-MISSING_ROW = -2
-"""In place of a row: an entry that lists are shown without."""
+PLACES = 10  # places of a list that are learned from, and that gains are summed over
+MISSING_ROW = -2  # in place of a row: an entry that lists are shown without
 DISCOUNT: Floats = 1.0 / np.log2(np.arange(2, PLACES + 2))
 
 
 @dataclass(frozen=True)
 class LoggedPairs:
-    """N pairs of Q queries and E entries.
+    """N pairs of Q queries and E entries."""
 
-    Attributes
-    ----------
-    queries, entries : tuple of str
-        Ids of the queries, and of the entries by bytes.
-    offsets : int64[Q+1]; entry : int64[N]
-        The rows of query q are ``offsets[q]:offsets[q+1]``, ascending by entry.
-    features : float64[N, F]; names : tuple of F signals
-        Each between 0 and 1 over its query's rows, 0 where it says nothing of the row.
-    unit : int64[Q]
-        Numbers what varies as one: queries that ask the same count together.
-    """
-
+    # queries, entries: tuple of str: Ids of the queries, and of the entries by bytes
     queries: tuple[str, ...]
     entries: tuple[str, ...]
-    offsets: Indices
-    entry: Indices
-    features: Floats
+    offsets: Indices  # int64[Q+1]
+    entry: Indices  # int64[N]: the rows of query q are ``offsets[q]:offsets[q+1]``, ascending by entry
+    features: Floats  # float64[N, F]
+    # F signals: Each between 0 and 1 over its query's rows, 0 where it says nothing of the row
     names: tuple[str, ...]
-    unit: Indices
+    unit: Indices  # int64[Q]: numbers what varies as one: queries that ask the same count together
 
     @classmethod
     def of(

@@ -10,32 +10,24 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Floats, Indices
 
-UNJUDGED = -1
-"""The grade of a pair that is not judged."""
+UNJUDGED = -1  # the grade of a pair that is not judged
 
 
 @dataclass(frozen=True)
 class Judgments:
-    """The qrels of Q queries in the form that `evaluate` reads; build it with `Judgments.of`, once per data set.
+    """The qrels of Q queries as `evaluate` reads them; build it with `Judgments.of`, once per data set."""
 
-    Attributes
-    ----------
-    key, grade : int64[J], int32[J]
-        The judged pairs that a list can contain: query * width + entry, ascending, and their grades, at least 0.
-    width : int
-        How many entries a list can choose from.
-    judged, relevant : int64[Q]
-        Judged and relevant (grade >= 1) ids of each query, those outside `entries` included. Leave the
-        queries with `judged == 0` out of a mean: they have no judgments.
-    start, ideal : int64[Q], float64[sum(relevant)]
-        `ideal[start[q] + k - 1]` is query q's ideal DCG at k, for k up to `relevant[q]`.
-    """
-
+    # key, grade: int64[J], int32[J]: The judged pairs that a list can contain: query * width + entry, ascending,
+    # and their grades, at least 0
     key: Indices
     grade: NDArray[np.int32]
-    width: int
+    width: int  # how many entries a list can choose from
+    # judged, relevant: int64[Q]: Judged and relevant (grade >= 1) ids of each query, those outside `entries`
+    # included. Leave the queries with `judged == 0` out of a mean: they have no judgments
     judged: Indices
     relevant: Indices
+    # start, ideal: int64[Q], float64[sum(relevant)] `ideal[start[q] + k - 1]` is query q's ideal DCG at k, for k
+    # up to `relevant[q]`
     start: Indices
     ideal: Floats
 

@@ -132,8 +132,7 @@ GAIN, PRECISIONS, HITS, ANY, ALL, FIRST = range(6)
 """What a measure computes from the relevant entries down to its cutoff: their discounted gain, the sum of
 precisions at them, or their number, each divided by something; or whether there are any, whether there are as
 many as are relevant, or 1 / the rank of the first. Weight search knows these six and no measure."""
-IDEAL, RELEVANT, CUTOFF = "ideal DCG", "relevant entries", "cutoff"
-"""What is divided by."""
+IDEAL, RELEVANT, CUTOFF = "ideal DCG", "relevant entries", "cutoff"  # what is divided by
 
 
 @dataclass(frozen=True, slots=True)

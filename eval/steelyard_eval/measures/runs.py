@@ -17,11 +17,9 @@ from steelyard.base.files import write_text
 from steelyard.base.inputs import read_text
 from steelyard_eval.measures.metrics import Floats, Judgments, Measure, evaluate
 
-Scored = tuple[str, float]
-"""An entry with its score."""
+Scored = tuple[str, float]  # an entry with its score
 COLUMNS = ("query", "Q0", "entry", "rank", "score", "tag")
-SHOWN = 3
-"""The number of faulty lines that a message shows."""
+SHOWN = 3  # the number of faulty lines that a message shows
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,8 @@ from steelyard_eval.result.structs import Estimate
 
 Matrix = NDArray[np.floating]
 ALPHA = 0.05
-LEAST = 1e-6
-"""A standard error of less is rounding."""
-BLOCK = 256
-"""Rows of a matrix that are held in float64 at a time."""
+LEAST = 1e-6  # A standard error of less is rounding
+BLOCK = 256  # rows of a matrix that are held in float64 at a time
 
 
 @dataclass(frozen=True)

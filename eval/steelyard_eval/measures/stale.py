@@ -15,18 +15,12 @@ from steelyard.memory.entry import Entry
 
 @dataclass(frozen=True)
 class Succession:
-    """Which entries took the place of which, and from when on.
+    """Which entries took the place of which, and from when on."""
 
-    Attributes
-    ----------
-    later : replaced entry -> all that took its place, directly or one after the other.
-    born : entry -> when it was created, where that is known; seconds UTC, as `ends`.
-    ends : entry -> when it ceases to be valid, where it does.
-    """
-
+    # replaced entry -> all that took its place, directly or one after the other
     later: Mapping[str, frozenset[str]]
-    born: Mapping[str, float]
-    ends: Mapping[str, float]
+    born: Mapping[str, float]  # entry -> when it was created, where that is known; seconds UTC, as `ends`
+    ends: Mapping[str, float]  # entry -> when it ceases to be valid, where it does
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Succession:

@@ -17,8 +17,7 @@ from steelyard_eval.measures.spread import Gain, Interval
 from steelyard_eval.recording.workspace import judged
 from steelyard_eval.result.structs import Fact, Said
 
-FOLDS = 5
-"""In which the choice is made again."""
+FOLDS = 5  # in which the choice is made again
 
 
 def origin(

@@ -174,10 +174,8 @@ def needed(configs: Iterable[SearchConfig]) -> list[str]:
 
 SECONDS, SECONDS_AN_ENTRY = 0.3e-3, 0.12e-6
 """Of one query and one retriever: always, and for each entry of the corpus."""
-BYTES, BYTES_A_COLUMN = 24, 16
-"""Of one row: always, and for each retriever."""
-LONG, LARGE = 60.0, 2.0**30
-"""Seconds and bytes from which the price is told."""
+BYTES, BYTES_A_COLUMN = 24, 16  # of one row: always, and for each retriever
+LONG, LARGE = 60.0, 2.0**30  # seconds and bytes from which the price is told
 
 
 def price(queries: int, retrievers: int, depth: int, entries: int) -> tuple[float, float]:
@@ -210,8 +208,7 @@ def in_words(queries: int, retrievers: int, depth: int, entries: int, jobs: int 
     )
 
 
-PATIENCE = 10.0
-"""Seconds that a scheduler may take to answer."""
+PATIENCE = 10.0  # seconds that a scheduler may take to answer
 
 
 def scheduled(address: str) -> Executor:

@@ -29,16 +29,11 @@ from steelyard_eval.datasets.states import hashed, states
 from steelyard_eval.result.structs import Result, replace
 
 FOLDER, FILE = ".steelyard", "runs.db"
-SWITCH = "STEELYARD_RUNS"
-"""Set to `off`, nothing is kept."""
-LARGEST = 256 * 2**20
-"""Bytes of a file that is read."""
-PATIENCE = 10_000
-"""Milliseconds that another writer is waited for."""
-MOST = 20_000
-"""Entries or queries whose changes are told one by one; of more only whether anything changed."""
-LISTED = 8
-"""Contenders whose values by query are kept."""
+SWITCH = "STEELYARD_RUNS"  # set to `off`, nothing is kept
+LARGEST = 256 * 2**20  # bytes of a file that is read
+PATIENCE = 10_000  # milliseconds that another writer is waited for
+MOST = 20_000  # entries or queries whose changes are told one by one; of more only whether anything changed
+LISTED = 8  # contenders whose values by query are kept
 TABLES = (
     "CREATE TABLE runs(id INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, facts TEXT NOT NULL) STRICT",
     "CREATE TABLE states(digest TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID",

@@ -20,14 +20,10 @@ from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.replay import Replay
 from steelyard_eval.result.structs import DataFacts, Listed, QueryRow, replace
 
-PLACES = 10
-"""The number of places of each list that a document keeps."""
-MOST = 60_000
-"""The number of places over all lists; contenders beyond it are left out."""
-HEADLINE = 120
-"""The characters that are shown of an entry."""
-SHORT = 30
-"""Titles up to this length are followed by the text."""
+PLACES = 10  # the number of places of each list that a document keeps
+MOST = 60_000  # the number of places over all lists; contenders beyond it are left out
+HEADLINE = 120  # the characters that are shown of an entry
+SHORT = 30  # titles up to this length are followed by the text
 
 
 @dataclass(frozen=True)

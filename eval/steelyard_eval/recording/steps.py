@@ -23,12 +23,9 @@ from steelyard_eval.datasets.folder import qrels_file
 from steelyard_eval.datasets.manifest import holds_hash
 from steelyard_eval.result.structs import Fact, Step
 
-WEIGHTS = Path("search-weights.json")
-"""Where weights go, unless another file is named."""
-NEW = Path("search-weights.new.json")
-"""Where other weights go, so that those which are named stay."""
-SHORT = 60
-"""Characters of a query that is printed in a command."""
+WEIGHTS = Path("search-weights.json")  # where weights go, unless another file is named
+NEW = Path("search-weights.new.json")  # where other weights go, so that those which are named stay
+SHORT = 60  # characters of a query that is printed in a command
 
 
 def beside(path: Path) -> Path:

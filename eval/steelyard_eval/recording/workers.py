@@ -37,8 +37,7 @@ from steelyard.systems import analyses, find_system
 from steelyard.table.join import Part
 from steelyard_eval.recording.disk import load_block, save_block
 
-BLOCKS = 16
-"""Blocks of a recording at least, whatever the number of workers; none has more queries than BLOCK."""
+BLOCKS = 16  # blocks of a recording at least, whatever the number of workers; none has more queries than BLOCK
 
 
 class _Process(SpawnProcess):

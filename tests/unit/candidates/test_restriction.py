@@ -9,10 +9,10 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.choose import restriction
 from steelyard_eval.candidates.candidates import build_candidates, of_config
 from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.source import Source, read_current
+from steelyard_eval.choose import restriction
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.chosen_answer import weights_of
 from steelyard_eval.choose.leaderboard import leaderboard
