@@ -183,7 +183,7 @@ def row(name, folder, policy, reader, sessions, seed):
     unseen = own.metric[:, outside].mean(axis=1)
     gain = lambda candidate: round(float(unseen[candidate] - unseen[now]), 5)  # noqa: E731 -- a shorthand
     metric, composite = own.metric - own.metric[now], own.composite - own.composite[now]
-    attempt = learned.suggested(clicks, lambda one: own.top[[now, one]], {"client": largest})
+    attempt = learned.suggested(clicks, lambda one: own.top[[now, one]], largest)
     found = {
         "set": name,
         "policy": policy,

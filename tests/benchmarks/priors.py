@@ -9,6 +9,8 @@ allows no commercial use.
 """
 
 import argparse
+import io
+import json
 import time
 from pathlib import Path
 
@@ -25,6 +27,20 @@ LEFT_OUT = ("locomo",)
 OUT = Path(priors.__file__).with_name(priors.FILE)
 SINGLE = ("bm25", "vector", "fts", "tiered")
 """Families of `recommend` whose candidates are named alike on every collection."""
+
+
+def to_bytes(table):
+    """A table of priors as a file."""
+    texts = {"about": json.dumps(dict(table.about), sort_keys=True), "keys": "\n".join(table.at)}
+    texts["currents"] = "\n".join(table.currents)
+    numbers = ("metric", "composite", "variances_metric", "variances_composite", "current_metric")
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        **{name: np.frombuffer(text.encode(), dtype=np.uint8) for name, text in texts.items()},
+        **{name: getattr(table, name).astype(np.float16) for name in (*numbers, "current_composite")},
+    )
+    return buffer.getvalue()
 
 
 def candidates(collection):
@@ -86,6 +102,6 @@ if __name__ == "__main__":
         made = public_table.write(path, asked.only, asked.folder, day(time.time))
         print(f"{path}: {', '.join(made) or 'nothing'} measured anew, {path.stat().st_size:,} bytes")
     if asked.part != "public":
-        made = table(asked.folder).to_bytes()
+        made = to_bytes(table(asked.folder))
         OUT.write_bytes(made)
         print(f"{OUT}: {len(made):,} bytes")

@@ -168,23 +168,14 @@ def candidates_around(
     recordings: Sequence[LabelledRecording], start: StartingPoint, scale: CandidateScorer
 ) -> tuple[Grid | None, Said | None]:
     """Weights around a start, or why not: then a preset stands alone, and there is nothing of a family."""
+    every = len(start.settings)
     try:
-        return grid_over(recordings, start.parts, scale, start.columns), None
+        served = [(recording_for(recordings, part[0]), part) for part in start.parts]
+        grids = [scale.grid(known, part, start.columns * len(part) // every) for known, part in served]
+        return Grid.joined(grids), None
     except ConfigError as error:
         only = scale.alone(recording_for(recordings, start.config), start.config) if start.preset else None
         return only, Said("not_tuned", {"label": start.label, "why": str(error)})
-
-
-def grid_over(
-    recordings: Sequence[LabelledRecording],
-    parts: Sequence[Sequence[SearchConfig]],
-    scale: CandidateScorer,
-    columns: int,
-) -> Grid:
-    """The grid of settings, each part of them over its own recording, with so many weights over all of them."""
-    every = sum(map(len, parts))
-    served = [(recording_for(recordings, part[0]), part) for part in parts]
-    return Grid.joined([scale.grid(known, part, columns * len(part) // every) for known, part in served])
 
 
 def record_all(

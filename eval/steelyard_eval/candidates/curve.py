@@ -157,13 +157,9 @@ def rank_steps(
 
     Rows that tie at one end are ordered, just inside, by the other end; of rows that tie at both the smaller index
     is ahead.
-
-    Returns
-    -------
-    where, of, step : float64[E], int64[E], int64[E]
-        The place u of each change, whose rank it is (an index into `relevant`), and the change, -1 or 1.
-    ranks : int64[3, R]
-        The ranks just inside the low end, at the low end and at the high end.
+    Returns where, of, step : float64[E], int64[E], int64[E]: The place u of each change, whose rank it is (an
+    index into `relevant`), and the change, -1 or 1.; ranks : int64[3, R]: The ranks just inside the low end, at
+    the low end and at the high end.
     """
     of, row, begins = pairs_of(offsets, relevant, relevant_offsets)
     before, after = low[row] - low[relevant][of], high[row] - high[relevant][of]

@@ -34,20 +34,10 @@ def compiled() -> Any:  # noqa: ANN401 -- numba's dispatchers have no type
 def fill_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, divisors, logs, each):
     """Compute the metrics of every configuration, query by query, into `each`.
 
-    Parameters
-    ----------
-    rows, offsets : float32[N, S], int64[Q+1]
-        The rows by query.
-    relevant, ends, grade : int64[R], int64[Q+1], float64[R]
-        The relevant rows, the ends of each query's, and their grades.
-    tiles : float32[T, S, LANES]
-        The weights.
-    kinds, cutoffs, divisors : int64[M], int64[M], float64[M, Q]
-        The metrics.
-    logs : float64[deepest+1]
-        log2(rank + 1).
-    each : float64[W, Q, M]
-        Filled.
+    `rows`, `offsets`: float32[N, S], int64[Q+1]: the rows by query; `relevant`, `ends`, `grade`: int64[R],
+    int64[Q+1], float64[R]: the relevant rows, the ends of each query's, and their grades; `tiles`: float32[T, S,
+    LANES]: the weights; `kinds`, `cutoffs`, `divisors`: int64[M], int64[M], float64[M, Q]: the metrics; `logs`:
+    float64[deepest+1]: log2(rank + 1); `each`: float64[W, Q, M]: filled.
     """
     most = 1
     for q in range(len(offsets) - 1):

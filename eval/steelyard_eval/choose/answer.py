@@ -13,7 +13,7 @@ from steelyard_eval.common.markup import tells
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.recording.steps import WEIGHTS, beside, drawing, exporting, judging, labelling, named, to_do
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Answer, Blocker, Fact, Said, Step
+from steelyard_eval.result.structs import Answer, Blocker, Fact, Said, Step, replace
 
 MIN_P_LOSS_PERHAPS = 0.3  # odds of a loss from which on a gain is no longer called likely
 MAX_SENTENCE_CHARS = 200  # characters of a sentence, which has no formula
@@ -90,7 +90,7 @@ def restricted(answer: Answer, cost: RestrictionCost | None, verdict: str) -> An
     kept_out = verdict == "keep" and cost.not_allowed is not None  # what is used cannot be written
     above = [Said("best_allowed")] if kept_out and answer.formula else []
     steps = for_target(answer.steps, cost.restriction.target, verdict, kept_out)
-    return _replaced(answer, because=[*answer.because, *above, cost.said()], steps=steps)
+    return replace(answer, because=[*answer.because, *above, cost.said()], steps=steps)
 
 
 def for_target(steps: Sequence[Step], target: str, verdict: str, kept_out: bool = False) -> list[Step]:
@@ -100,7 +100,3 @@ def for_target(steps: Sequence[Step], target: str, verdict: str, kept_out: bool 
     path = beside(WEIGHTS) if kept_out or verdict not in ("ship", "keep") else WEIGHTS
     written = exporting("export_best" if kept_out else "export", path, target)
     return [written, *(() if verdict == "ship" else steps[-1:])]
-
-
-def _replaced(answer: Answer, because: list[Said], steps: list[Step]) -> Answer:
-    return Answer(answer.key, answer.facts, because, steps, answer.formula)

@@ -100,10 +100,8 @@ def find_blocker(
 ) -> Blocker | None:
     """Why the labels cannot carry a ship; None where nothing speaks against it.
 
-    Parameters
-    ----------
-    finders : contenders whose lists may have been all that was judged.
-    doubt : the probability that differences between the two sides, float64[Q], are no gain.
+    `finders`: contenders whose lists may have been all that was judged; `doubt`: the probability that differences
+    between the two sides, float64[Q], are no gain.
     """
     pools = (
         pool_misses_current(pool, metric, current.label, current.config, chosen.label) for pool in dataset.pools

@@ -13,6 +13,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.choose.public import class_of, features, public_table, reciprocal
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.dataset import PAIRS
+from steelyard_eval.measures.logistic import newton
 
 TOP = 3.0  # the grade that counts as relevant without a doubt, where none is higher
 Lists = Mapping[str, Sequence[Sequence[str]]]  # label -> ids, best first, of every query
@@ -234,15 +235,11 @@ def fitted(
     features: Floats, gains: Floats, prior: Floats, stiff: float = STIFF, weights: Floats | None = None
 ) -> Floats:
     """float64[F]: logistic regression by Newton's steps, ridge towards the prior; gains are from 0 to 1."""
-    coefficients = prior.copy()
-    ridge = np.eye(len(prior)) / stiff**2
     weight = np.ones(len(gains)) if weights is None else weights
-    for _ in range(25):
-        p = sigmoid(features @ coefficients)
-        slope = features.T @ (weight * (gains - p)) - ridge @ (coefficients - prior)
-        curve = (features.T * (weight * p * (1 - p))) @ features + ridge
-        step = np.linalg.solve(curve, slope)
-        coefficients = coefficients + step
-        if np.abs(step).max() < 1e-6:
-            break
-    return coefficients
+
+    def likelihood(away: Floats) -> tuple[Floats, Floats]:
+        p = sigmoid(features @ (prior + away))
+        return features.T @ (weight * (gains - p)), (features.T * (weight * p * (1 - p))) @ features
+
+    precision = np.full(len(prior), stiff**-2)
+    return prior + newton(likelihood, np.zeros(len(prior)), precision, (), rounds=25, until=1e-6).coefficients

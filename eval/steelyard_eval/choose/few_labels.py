@@ -45,10 +45,7 @@ from steelyard_eval.choose.rule import (
 )
 from steelyard_eval.choose.scored import PRIOR_QUERIES, PriorGains, Scored, posterior
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.groups import questions
 from steelyard_eval.measures.spread import Matrix, spread
-from steelyard_eval.recording.workspace import judged
-from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Blocker, Fact, Said
 
 TOO_FEW = Blocker("too_few", {"fewest": FEWEST}, "label_queries")
@@ -250,16 +247,11 @@ def advise(
 ) -> Advice:
     """What to do with a current configuration of which the labels prove nothing.
 
-    Parameters
-    ----------
-    label, config : what is used today; None where it is known by its lists alone.
-    limit : length of the lists.
-    model : the model of the vectors; empty without any.
-    sha256 : of the data set, which says nothing about itself if it is one of the public collections.
-    labelled : how many different questions have labels, fewer than `FEWEST`.
-    pairs : how many pairs were judged, where they were chosen by duel.
-    facts : by what it ranks here and could not rank there (`lacked`), so that its figures there are of
-        something else.
+    `label`, `config`: what is used today; None where it is known by its lists alone; `limit`: length of the
+    lists; `model`: the model of the vectors; empty without any; `sha256`: of the data set, which says nothing
+    about itself if it is one of the public collections; `labelled`: how many different questions have labels,
+    fewer than `FEWEST`; `pairs`: how many pairs were judged, where they were chosen by duel; `facts`: by what it
+    ranks here and could not rank there (`lacked`), so that its figures there are of something else.
     """
     known: dict[str, Fact] = {"current": label, "unmeasured": not labelled}
     known |= {
@@ -303,24 +295,3 @@ def _counted(strategy: Expr) -> frozenset[str]:
     children = strategy.children()
     signals = strategy.signals().difference(*(child.signals() for child in children))
     return signals.union(*(_counted(child) for child in children if child not in silent))
-
-
-def by_drawn(dataset: Dataset, fewest: int = FEWEST) -> Dataset:
-    """The data set with the labels of drawn queries alone, once they ask `fewest` different questions.
-
-    A query that was picked by hand stands for no other, so its label cannot make a sample random. Below that
-    number all labels stay, and nothing ships by them. Their number decides, and never what they say.
-    """
-    drawn = dataset.drawn if dataset.provenance else frozenset[str]()
-    kept = replace(dataset, qrels={query: row for query, row in dataset.qrels.items() if query in drawn})
-    if not drawn or questions(judged(kept, kept.queries)) < fewest:
-        return dataset
-    left = len(dataset.qrels) - len(drawn)
-    told = say(Said("drawn_decide", {"drawn": len(drawn), "left": left}))
-    how = {dataset.how_drawn[query] for query in drawn}
-    return replace(
-        kept,
-        sampled="random" if "random" in how else min(how),
-        pool=kept.pools[0],
-        notices=(*dataset.notices, told) if left else dataset.notices,
-    )

@@ -74,27 +74,14 @@ def find_floor(
 ) -> FloorFound:
     """Find the highest floor that keeps its promises on the labelled queries.
 
-    Parameters
-    ----------
-    source : Dataset, str or Path
-        The data set, or its folder.
-    contender : str or SearchConfig
-        What searches: a system, a strategy, or a weights file; by default what dataset.json names, else plain.
-    lost : float or None
-        The share of the relevant entries of a list that may be lost in the mean, 0 to 1; None not to bound it.
-    false : float or None
-        The share of questions without an answer that may be answered; it needs such queries
-        (``"answerable": false``). None not to bound it.
-    on : str
-        The sum that the floor is compared with; bm25 and vector on their own scales by default.
-    embedder, workspace
-        As for `tune`.
-
-    Raises
-    ------
-    ConfigError
-        Where labels are too few for a promise, the floor's scale is not known for these lists, or what the floor
-        reads would find candidates that the configuration ranks, too.
+    `source`: Dataset, str or Path: the data set, or its folder; `contender`: str or SearchConfig: what searches:
+    a system, a strategy, or a weights file; by default what dataset.json names, else plain; `lost`: float or
+    None: the share of the relevant entries of a list that may be lost in the mean, 0 to 1; None not to bound it;
+    `false`: float or None: the share of questions without an answer that may be answered; it needs such queries
+    (``"answerable": false``). None not to bound it; `on`: the sum that the floor is compared with; bm25 and
+    vector on their own scales by default; embedder, workspace As for `tune`.
+    Raises ConfigError: Where labels are too few for a promise, the floor's scale is not known for these lists, or
+    what the floor reads would find candidates that the configuration ranks, too.
     """
     dataset = as_dataset(source)
     space = workspace or Workspace.open(dataset, embedder)

@@ -8,7 +8,6 @@ nothing of the texts. `tests/benchmarks/priors.py` makes it. It counts as ten qu
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -67,23 +66,6 @@ class PriorTable:
             of(self.composite, self.variances_composite[k], float(self.current_composite[k])),
         )
 
-    def to_bytes(self) -> bytes:
-        """The table as a file."""
-        buffer = io.BytesIO()
-        np.savez_compressed(
-            buffer,
-            about=_text(json.dumps(dict(self.about), sort_keys=True)),
-            keys=_text("\n".join(self.at)),
-            currents=_text("\n".join(self.currents)),
-            metric=self.metric.astype(np.float16),
-            composite=self.composite.astype(np.float16),
-            variances_metric=self.variances_metric.astype(np.float16),
-            variances_composite=self.variances_composite.astype(np.float16),
-            current_metric=self.current_metric.astype(np.float16),
-            current_composite=self.current_composite.astype(np.float16),
-        )
-        return buffer.getvalue()
-
     @classmethod
     def from_bytes(cls, data: bytes) -> PriorTable:
         """The table of a file."""
@@ -96,10 +78,6 @@ class PriorTable:
             currents={key: row for row, key in enumerate(texts["currents"].split("\n"))},
             **numbers,
         )
-
-
-def _text(words: str) -> Any:  # noqa: ANN401 -- bytes as numpy keeps them
-    return np.frombuffer(words.encode(), dtype=np.uint8)
 
 
 @cache

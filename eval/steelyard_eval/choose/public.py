@@ -174,12 +174,8 @@ def public_table() -> PublicTable:
 def features(places: Mapping[str, Floats], worth: Floats) -> Floats:
     """float64[P, 10]: what is known of a pair without its label; see `PublicTable.relevance`.
 
-    Parameters
-    ----------
-    places : mapping of bm25, fts and vector to float64[P]
-        ``1 / (1 + rank)``, 0 beyond the first ten.
-    worth : float64[C, P]
-        ``1 / log2(1 + rank)`` in every contender's list, 0 beyond the first ten.
+    `places`: mapping of bm25, fts and vector to float64[P]: ``1 / (1 + rank)``, 0 beyond the first ten; `worth`:
+    float64[C, P]: ``1 / log2(1 + rank)`` in every contender's list, 0 beyond the first ten.
     """
     words, text, vector = (places[name] for name in ("bm25", "fts", "vector"))
     flags = [words > 0, vector > 0, (words > 0) & (vector > 0)]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,31 +13,32 @@ from typing import TYPE_CHECKING
 from steelyard import __version__
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
-from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import build_candidates, of_config, of_lists, record_all, recording_for
-from steelyard_eval.candidates.families import StartingPoint, one_start, starts
+from steelyard_eval.candidates.families import one_start, starts
 from steelyard_eval.candidates.settings import constant_signals
 from steelyard_eval.candidates.source import Source, read_current, read_only
 from steelyard_eval.choose.answer import advised, for_target
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.chosen_answer import ChosenAnswer, weights_of
-from steelyard_eval.choose.few_labels import Advice, advise, by_drawn, lacked
+from steelyard_eval.choose.few_labels import advise, lacked
 from steelyard_eval.choose.leaderboard import leaderboard
-from steelyard_eval.choose.public import METRIC
+from steelyard_eval.choose.public import FEWEST, METRIC
 from steelyard_eval.choose.restriction import Restriction
 from steelyard_eval.choose.result import out_of_sight, result_of
 from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY
 from steelyard_eval.choose.second_measurement import ModelLabels
-from steelyard_eval.compare.agreement import Lists, agreement
+from steelyard_eval.compare.agreement import agreement
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset, tuning_queries
+from steelyard_eval.datasets.groups import questions
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.provenance import day
 from steelyard_eval.recording.replay import open_recording, replay
 from steelyard_eval.recording.shown_lists import facts_of
 from steelyard_eval.recording.steps import named
 from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Decision, Provenance, Result, Said
 from steelyard_eval.result.structs import replace as changed
 from steelyard_eval.views import frames
@@ -116,7 +116,8 @@ def recommend(
         raise ConfigError(f"{dataset.called}: tuning needs two judged queries at least; add some")
     if len(queries) < 2:
         return _unlabelled(source, size, used.label, config, now, restriction)
-    with _held_back(_LAYERS):
+    _LAYERS.addFilter(_nothing)
+    try:
         if one is None:
             tried = starts(source, queries, size).with_current(source, used.label, config)
         else:
@@ -124,6 +125,8 @@ def recommend(
         found = build_candidates(
             source, queries, tried.starts, measures[0], beside=[config] if one and config else []
         )
+    finally:
+        _LAYERS.removeFilter(_nothing)
     if one:
         idle = constant_signals(found.recorded(one.row.config).table, one.row.config.strategy)
         tried = replace(tried, idle=tuple(idle), left_out=(*one.notices, *tried.left_out))
@@ -144,18 +147,8 @@ def recommend(
     return Recommendation(result, values, *weights_of(choice, now), not found.complete, aside)
 
 
-@contextmanager
-def _held_back(log: logging.Logger) -> Iterator[None]:
-    """Nothing is logged meanwhile: a notice says it."""
-
-    def hold(record: logging.LogRecord) -> bool:
-        return False
-
-    log.addFilter(hold)
-    try:
-        yield
-    finally:
-        log.removeFilter(hold)
+def _nothing(record: logging.LogRecord) -> bool:
+    return False
 
 
 def _default(source: Source) -> str:
@@ -175,53 +168,54 @@ def _unlabelled(
     now: Callable[[], float],
     restriction: Restriction,
 ) -> Recommendation:
-    dataset = source.dataset
-    queries = dataset.split("all") if dataset.queries else ()
+    """What public collections showed, and how far presets and one strategy of each family agree."""
+    dataset, tables = source.dataset, []
     advice = advise(label, config, limit, source.model, dataset.sha256, facts=lacked(config, dataset))
     if restriction:
         restriction.unlabelled(advice.attempt)
-    tried = starts(source, queries, limit).with_current(source, label, config).starts if queries else ()
-    result = without_labels(source, tried, queries, label, advice, limit, restriction.target)
+    if dataset.queries:
+        queries = dataset.split("all")
+        tried = starts(source, queries, limit).with_current(source, label, config).starts
+        recordings = record_all(source, queries, tried)
+        served = ((start, recording_for(recordings, start.config).table) for start in tried)
+        lists = {start.label: replay(table, start.config).ranked.lists() for start, table in served}
+        tables = [agreement(lists)[0]]
+    answer = advised(advice, dataset, named(advice.attempt) if advice.attempt else "", source.model)
+    if advice.attempt:
+        steps = for_target(answer.steps, restriction.target, advice.verdict)
+        answer = changed(answer, steps=steps)
+    about = facts_of(dataset, len(dataset.queries) - dataset.set_apart, 0)
+    tool = f"steelyard {__version__}"
+    result = Result(
+        "recommend",
+        answer,
+        Provenance(tool, about, metrics=[METRIC], baseline=label, limit=limit, model=source.model),
+        decision=Decision(advice.verdict, public=True),
+        notices=[Said("told", {"text": text}) for text in dataset.notices],
+        tables=tables,
+    )
     facts = {"dataset": dataset.name, "dataset_sha256": dataset.sha256, "learned_from": "public collections"}
-    facts |= {"verdict": advice.verdict, "tool": result.provenance.tool, "date": day(now)}
+    facts |= {"verdict": advice.verdict, "tool": tool, "date": day(now)}
     attempt = advice.attempt and replace(advice.attempt, provenance=facts)
     return Recommendation(result, config=config, attempt=attempt)
 
 
-def without_labels(
-    source: Source,
-    starts: Sequence[StartingPoint],
-    queries: Sequence[Query],
-    label: str,
-    advice: Advice,
-    limit: int,
-    target: str = "",
-) -> Result:
-    """The result of a data set without judgments, over its presets and one strategy of each family."""
-    dataset = source.dataset
-    answer = advised(advice, dataset, named(advice.attempt) if advice.attempt else "", source.model)
-    if advice.attempt and target:
-        answer = changed(answer, steps=for_target(answer.steps, target, advice.verdict))
-    return Result(
-        "recommend",
-        answer,
-        Provenance(
-            f"steelyard {__version__}",
-            facts_of(dataset, len(dataset.queries) - dataset.set_apart, 0),
-            metrics=[METRIC],
-            baseline=label,
-            limit=limit,
-            model=source.model,
-        ),
-        decision=Decision(advice.verdict, public=True),
-        notices=[Said("told", {"text": text}) for text in dataset.notices],
-        tables=[agreement(_lists(source, queries, starts))[0]] if queries else [],
+def by_drawn(dataset: Dataset, fewest: int = FEWEST) -> Dataset:
+    """The data set with the labels of drawn queries alone, once they ask `fewest` different questions.
+
+    A query that was picked by hand stands for no other, so its label cannot make a sample random. Below that
+    number all labels stay, and nothing ships by them. Their number decides, and never what they say.
+    """
+    drawn = dataset.drawn if dataset.provenance else frozenset[str]()
+    kept = replace(dataset, qrels={query: row for query, row in dataset.qrels.items() if query in drawn})
+    if not drawn or questions(judged(kept, kept.queries)) < fewest:
+        return dataset
+    left = len(dataset.qrels) - len(drawn)
+    told = say(Said("drawn_decide", {"drawn": len(drawn), "left": left}))
+    how = {dataset.how_drawn[query] for query in drawn}
+    return replace(
+        kept,
+        sampled="random" if "random" in how else min(how),
+        pool=kept.pools[0],
+        notices=(*dataset.notices, told) if left else dataset.notices,
     )
-
-
-def _lists(source: Source, queries: Sequence[Query], starts: Sequence[StartingPoint]) -> Lists:
-    recordings = record_all(source, queries, starts)
-    return {
-        start.label: replay(recording_for(recordings, start.config).table, start.config).ranked.lists()
-        for start in starts
-    }

@@ -26,12 +26,10 @@ from steelyard_eval.compare.lists import of_scales, ties
 from steelyard_eval.compare.scales import Scales
 from steelyard_eval.datasets.labels import unstated
 from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
-from steelyard_eval.measures.spread import Gain
 from steelyard_eval.recording.shown_lists import ShownLists, facts_of, lists_of, ordered, rows_by_query
 from steelyard_eval.recording.steps import words_of
 from steelyard_eval.result.structs import (
     Decision,
-    Estimate,
     Fact,
     Paired,
     Provenance,
@@ -52,13 +50,16 @@ def result_of(choice: Choice, places: Sequence[Place], timed: bool = False) -> t
     metric, today, dataset = str(choice.metric), choice.current.label, choice.source.dataset
     primary = {label: own[metric] for label, own in values.items()}
     picked = next((place for place in places if choice.picked and place.config == choice.picked), None)
-    tests = tests_of(choice, places)
+    # What was tuned here cannot be tested here.
+    others = {row.label: primary[row.label] for row in places if not row.tuned and row.label != today}
+    tests = paired(others, primary[today], choice.scored.units.tolist(), seed=choice.seed)
     rows = _rows(choice, places, tests, timed)
-    best = ordered({label: float(own.mean()) for label, own in primary.items()}, [today, *_labels(picked)])
+    means = {label: float(own.mean()) for label, own in primary.items()}
+    best = ordered(means, [today, *([picked.label] if picked else [])])
     by_query, entries = rows_by_query(
         dataset, choice.queries, primary, [(label, partial(_listed, choice, places, label)) for label in best]
     )
-    decision = _decision(choice, picked)
+    decision = decision_of(choice, picked)
     against = (
         picked.label if picked and picked.label != today else next((one for one in best if one != today), None)
     )
@@ -81,23 +82,11 @@ def result_of(choice: Choice, places: Sequence[Place], timed: bool = False) -> t
     return result, values
 
 
-def estimate_of(values: Floats, choice: Choice) -> Estimate:
-    """The mean over queries with its interval."""
-    return mean_interval(values, choice.scored.units.tolist()).shown(0.0)
-
-
-def tests_of(choice: Choice, places: Sequence[Place]) -> dict[str, Paired]:
-    """Tests of the presets against the current configuration; what was tuned here cannot be tested here."""
-    metric, today = choice.metric, choice.current.label
-    others = {place.label: place.values[metric] for place in places if not place.tuned and place.label != today}
-    return paired(others, choice.current.values[metric], choice.scored.units.tolist(), seed=choice.seed)
-
-
 def _rows(choice: Choice, places: Sequence[Place], tests: Mapping[str, Paired], timed: bool) -> list[Row]:
     base, units = choice.current.values[choice.metric], choice.scored.units.tolist()
     rows = []
     for place, cost in zip(places, costs_of(choice, places, timed), strict=True):
-        means = {str(metric): estimate_of(own, choice) for metric, own in place.values.items()}
+        means = {str(of): mean_interval(own, units).shown(0.0) for of, own in place.values.items()}
         row = replace(place.row(), means=means, cost=cost, against=tests.get(place.label))
         if place.tuned:
             row = replace(row, gain=difference_interval(place.values[choice.metric] - base, units).shown(-1.0))
@@ -105,16 +94,13 @@ def _rows(choice: Choice, places: Sequence[Place], tests: Mapping[str, Paired], 
     return rows
 
 
-def _labels(place: Place | None) -> list[str]:
-    return [] if place is None else [place.label]
-
-
-def _decision(choice: Choice, picked: Place | None) -> Decision:
+def decision_of(choice: Choice, picked: Place | None = None) -> Decision:
+    """What was decided, with the row of it in the result."""
     made = choice.decision
     return Decision(
         made.verdict,
         chosen=picked.label if picked else None,
-        gain=shown(made.gain),
+        gain=made.gain.shown(-1.0),
         worse=made.gain.worse,
         bound=made.bound,
         stated=choice.stated,
@@ -122,11 +108,6 @@ def _decision(choice: Choice, picked: Place | None) -> Decision:
         blocker=made.blocker,
         public=choice.public,
     )
-
-
-def shown(gain: Gain) -> Estimate:
-    """A gain as results have it."""
-    return gain.shown(-1.0)
 
 
 def _beside(choice: Choice, rows: Sequence[Row], decision: Decision) -> Iterator[Said]:

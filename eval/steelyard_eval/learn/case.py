@@ -18,7 +18,8 @@ from steelyard.live.identity import share
 from steelyard.memory.query import Query, clean_query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.source import Source, configured
-from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG, by_drawn
+from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
+from steelyard_eval.choose.recommend import by_drawn
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
@@ -34,9 +35,6 @@ from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Cell
 
 SIGNALS = ("bm25", "vector", "recency")  # what acts may follow, beside the signals of the strategy that is used
-LARGEST = "without_largest"
-PARTS = (LARGEST, "without_busiest", "without_loudest", "earlier_half", "later_half")
-"""Of a log, which are learned from alone."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,7 @@ class LogCase:
     policies: list[list[Cell]]
     hits: MatchedImpressions  # the counts, matched
     learned: FeedbackGains  # what they say of every pair
-    # the cells without the largest client, the busiest day and the loudest query, and of each half
-    parts: Mapping[str, PositionCounts]
+    without_largest: PositionCounts | None  # the cells without the largest client; None where that had all acts
     # other rankings that were interleaved, by whose entries were acted upon; most searches first
     duels: Sequence[InterleavingResult]
     configurations: Mapping[str, SearchConfig]  # those of logged policies, by name
@@ -115,8 +112,7 @@ def prepare(
     shown = hits.query[hits.known], hits.entry[hits.known]
     signals = dict.fromkeys((*(str(leaf) for leaf in leaves(config.effective)), *SIGNALS))
     pairs = LoggedPairs.of(table, list(signals), unit_numbers(queries), shown)
-    grown = _grown(dataset, log, number_of)
-    policies = recognise(log, hits, pairs, table, configurations | {policy_of(used): used}, config, grown)
+    policies = recognise(log, hits, pairs, table, configurations | {policy_of(used): used}, config)
     cells = hits.cells(pairs)
     if not len(cells.row):
         raise DataError(
@@ -124,6 +120,7 @@ def prepare(
         )
     folds = np.unique(hits.fold).tolist()
     clients = [hits.cells(pairs, hits.fold != fold) for fold in folds] if len(folds) > 1 else []
+    rest = hits.cells(pairs, ~hits.largest)
     return LogCase(
         space=space,
         log=log,
@@ -134,26 +131,11 @@ def prepare(
         policies=policies,
         hits=hits,
         learned=FeedbackGains.of(pairs, cells, log.given, clients),
-        parts=_parts(hits, pairs, cells),
+        without_largest=rest if hits.largest.any() and rest.positive.any() else None,
         duels=interleaving_results(path) if hits.mixed.any() else [],
         configurations=configurations,
         file="" if isinstance(path, HeldLog) or Path(path) == dataset.feedback else str(path),
     )
-
-
-def _parts(hits: MatchedImpressions, pairs: LoggedPairs, cells: PositionCounts) -> dict[str, PositionCounts]:
-    """The cells without the largest client, the busiest day, the loudest query, and of each half, if any acts."""
-    kept = {
-        LARGEST: hits.largest,
-        "without_busiest": hits.busiest,
-        "earlier_half": ~hits.earlier,
-        "later_half": hits.earlier,
-    }
-    left_out = {name: out for name, out in kept.items() if out.any() and not out.all()}
-    parts = {name: hits.cells(pairs, ~out) for name, out in left_out.items()}
-    unit = pairs.unit[cells.query]
-    parts["without_loudest"] = cells.where(unit != np.bincount(unit, cells.shown).argmax())
-    return {name: parts[name] for name in PARTS if name in parts and parts[name].positive.any()}
 
 
 def _recorded(
@@ -167,17 +149,6 @@ def _recorded(
         beside = []
     alike = [other for other in (*others, *beside) if len(share([config, other])) == 1]
     return record(space, queries, [config, *(other.with_limit(config.limit) for other in alike)])
-
-
-def _grown(dataset: Dataset, log: Log, number_of: Mapping[str, int]) -> Indices:
-    """int64[n]: the entries that are newer than the last search of the log, which it cannot have shown."""
-    last = log.census.last_time
-    newer = [
-        number_of[entry.id]
-        for entry in dataset.entries
-        if last is not None and entry.created_at is not None and entry.created_at > last and entry.id in number_of
-    ]
-    return np.array(newer, dtype=np.int64)
 
 
 def _known(space: Workspace, entries: Sequence[str]) -> DatasetIndex:

@@ -39,7 +39,7 @@ from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG
 from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.groups import questions, unit_numbers
-from steelyard_eval.learn.case import LARGEST, LogCase
+from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.policies import AGREES
 from steelyard_eval.learn.top10 import PLACES, first_rows, rows_of, rows_of_form, top10_rows, unlabelled
@@ -171,8 +171,8 @@ class LogDecision:
             return self.recommended.decision.candidate
         if self.case.hits.listless or self.case.interleaved(preferred=True):
             return None
-        apart = {name: cells.on(self.sampled) for name, cells in self.case.parts.items() if name == LARGEST}
-        suggested = self.learned.suggested(self.gains, self.both, apart)
+        rest = self.case.without_largest
+        suggested = self.learned.suggested(self.gains, self.both, None if rest is None else rest.on(self.sampled))
         return None if suggested is None or self._lost(suggested) else suggested
 
     def _lost(self, candidate: int) -> bool:

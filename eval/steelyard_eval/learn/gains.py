@@ -8,7 +8,7 @@ error* is that of a mean over queries. The *refit error* is the jackknife over f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -142,10 +142,6 @@ class FeedbackGains:
         classes = fit(self.pairs, cells, self.bias.exponent, ROUNDS)
         return FeedbackGains(self.pairs, cells, self.bias, classes)
 
-    def by_part(self, cells: PositionCounts, top: Ints) -> tuple[float, float]:
-        """The gain of a candidate, and its query error, by other cells alone; NaN where nothing is acted upon."""
-        return self._again(cells).gain(top) if cells.positive.any() else (float("nan"), float("nan"))
-
     def flip(self, top: Ints) -> float | None:
         """The share of imputation at which a gain falls to two query errors; None where it never does.
 
@@ -157,27 +153,22 @@ class FeedbackGains:
                 return float(round(share, 2))
         return None
 
-    def suggested(
-        self, gains: Matrix, top: Callable[[int], Ints], parts: Mapping[str, PositionCounts]
-    ) -> int | None:
-        """The candidate of largest gain that holds in every view and by each of the parts; None without any.
+    def suggested(self, gains: Matrix, top: Callable[[int], Ints], rest: PositionCounts | None) -> int | None:
+        """The candidate of largest gain, float[C, n], that holds in every view and without the largest client.
 
         It is worth a try. No estimator can tell an act that follows a signal from one that follows worth, so
-        nothing ships from acts alone.
-
-        Parameters
-        ----------
-        gains : float[C, n], by the middle view on the logged queries.
-        top : int[2, Q, PLACES], the rows that the current configuration and a candidate show.
-        parts : the cells without the largest client, and so on.
+        nothing ships from acts alone. `top` int[2, Q, PLACES] has the rows that the current configuration and a
+        candidate show, `rest` the cells without the largest client, if there are others.
         """
         found = spread(gains, self.pairs.unit[self.cells.queries])
         likely = np.where(found.mean - SURE * found.error > 0, found.mean, -np.inf)
+        apart = self._again(rest) if rest is not None and rest.positive.any() else None
         for candidate in np.argsort(-likely, kind="stable")[:ASKED].tolist():
             if likely[candidate] <= 0:
                 return None
             lists = top(candidate)
-            if self.views(lists).bound > 0 and all(self.by_part(part, lists)[0] > 0 for part in parts.values()):
+            alone = rest is None or (apart is not None and apart.gain(lists)[0] > 0)
+            if self.views(lists).bound > 0 and alone:
                 return int(candidate)
         return None
 

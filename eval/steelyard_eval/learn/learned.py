@@ -49,7 +49,7 @@ class Learned(ChosenAnswer):
         Parameters
         ----------
         what : str
-            places, gains, parts, or follows (how much the label and each signal raise the chance of an act, given
+            places, gains, or follows (how much the label and each signal raise the chance of an act, given
             the place).
         """
         return super().plot(metric, what=what)

@@ -21,12 +21,10 @@ from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
 from steelyard_eval.learn.counts import NEGATIVE_KINDS, PositionCounts
 from steelyard_eval.learn.reader import Log
 from steelyard_eval.learn.searches import DAY, Waiting, token
-from steelyard_eval.learn.top10 import MISSING_ROW, PLACES, LoggedPairs, rows_of, top10_rows
+from steelyard_eval.learn.top10 import PLACES, LoggedPairs, rows_of, top10_rows
 from steelyard_eval.result.structs import Cell
 
 AGREES = 0.8  # the share of equal places from which on a log counts as that of the policy
-
-DEEPER = 40  # places that our lists are longer where entries are newer than the log, and are taken out
 
 
 @dataclass(frozen=True)
@@ -35,14 +33,12 @@ class MatchedImpressions:
 
     # policy, query, fold, entry, place: int64[M]
     policy: Indices
-    # mixed, largest, busiest, earlier: bool[M] `Log.columns`; `entry` is -1 for one that is in no recording,
+    # mixed, largest: bool[M] `Log.columns`; `entry` is -1 for one that is in no recording,
     # `query` for one that was not recorded
     mixed: Bools
     query: Indices
     fold: Indices
     largest: Bools
-    busiest: Bools
-    earlier: Bools
     entry: Indices
     place: Indices
     shown: Floats  # float64[M]
@@ -54,15 +50,13 @@ class MatchedImpressions:
 
         Both are int64, -1 for what it lacks; the last of `entry_of` stands for unknown entries.
         """
-        policy, mixed, query, fold, largest, busiest, earlier, entry, place = log.columns
+        policy, mixed, query, fold, largest, entry, place = log.columns
         return cls(
             policy,
             mixed > 0,
             query_of[query],
             fold,
             largest > 0,
-            busiest > 0,
-            earlier > 0,
             entry_of[entry],
             place,
             log.tally.shown,
@@ -93,18 +87,15 @@ def recognise(
     table: SignalTable,
     configurations: Mapping[str, SearchConfig],
     current: SearchConfig,
-    grown: Indices,
 ) -> list[list[Cell]]:
     """Compare the lists of every policy with those of its configuration, or with those of what is used today.
 
     A row has its name, its searches, the share of places that are equal, of the lists that were not mixed, and how
     far it is known: replayed (our lists of its configuration, or of what is used today, are those that were
-    shown), interleaved (all its lists were mixed with others') or another engine's. `grown` are the numbers of
-    entries that are newer than the log: our lists are compared without them.
+    shown), interleaved (all its lists were mixed with others') or another engine's.
     """
     rows: list[list[Cell]] = []
     row_of = rows_of(pairs, table)
-    newer = np.isin(table.entry, grown)
     row = pairs.find(hits.query, hits.entry)
     for number, name in enumerate(log.policies):
         searches, every = log.searches.get(name, 0), hits.policy == number
@@ -113,9 +104,8 @@ def recognise(
             rows.append([name or None, searches, 0.0, "interleaved"])
             continue
         config = configurations.get(name, current)
-        deep = config.with_limit(config.limit + int(newer.sum() > 0) * DEEPER)
         try:
-            ours = top10_rows(table, deep, np.where(np.append(newer, False), MISSING_ROW, row_of))
+            ours = top10_rows(table, config, row_of)
         except ConfigError:
             ours = np.full((len(table.queries), PLACES), -1)
         shown = hits.shown[alone]
@@ -128,7 +118,6 @@ def recognise(
 MOST_TEAMS = 1_000  # other rankings, and clients of one, that are told apart
 LONGEST = 200  # characters of a strategy that a sentence has
 SURE = 0.05  # the probability of so uneven a result between equals, below which one is preferred
-MOST_CLIENTS = 20  # clients that are told of
 
 
 @dataclass
@@ -170,12 +159,6 @@ class InterleavingResult:
     def preferred(self) -> bool | None:
         """Whether the other ranking is preferred; None where that is not decided."""
         return self.wins > self.losses if self.p < SURE else None
-
-    @property
-    def told_clients(self) -> list[tuple[str, list[int]]]:
-        """Wins, ties and losses of each client, those of most searches first; nothing of one client alone."""
-        clients = sorted(self.clients.items(), key=lambda item: (-sum(item[1]), item[0]))
-        return clients[:MOST_CLIENTS] if len(clients) > 1 else []
 
 
 def interleaving_results(path: str | Path | HeldLog) -> list[InterleavingResult]:

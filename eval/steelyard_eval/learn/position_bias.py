@@ -163,17 +163,10 @@ def conditional(
 ) -> tuple[Floats, Floats]:
     """Fit ``P(act on cell | an act in its group) ~ exp(offset + features . b)`` by Newton's method.
 
-    Parameters
-    ----------
-    features : float64[M, P]; group : int64[M], alike for cells of one group, in one run; offset, acts : float64[M]
-    penalty : float64[P]
-        Precision of a normal prior around 0.
-    positive : the coefficients that may not be below 0.
-
-    Returns
-    -------
-    float64[P] and float64[P, P]
-        The coefficients and their sandwich covariance over groups.
+    `features`: float64[M, P]; group : int64[M], alike for cells of one group, in one run; offset, acts :
+    float64[M]; `penalty`: float64[P]: precision of a normal prior around 0; `positive`: the coefficients that may
+    not be below 0.
+    Returns float64[P] and float64[P, P]: The coefficients and their sandwich covariance over groups.
     """
     order = np.argsort(group, kind="stable")
     features, offset, acts = features[order], offset[order], acts[order]

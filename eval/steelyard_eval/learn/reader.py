@@ -91,7 +91,7 @@ class Log:
     @property
     def columns(self) -> tuple[Indices, ...]:
         """int64[M] each, of every count: policy, whether the list was mixed, query, fold of the client, whether it
-        is of the largest client, of the busiest day, of the earlier half; entry (E: unknown), place.
+        is of the largest client, entry (E: unknown), place.
         """
         return tuple(column.astype(np.int64) for column in np.unravel_index(self.tally.key, self.axes))
 
@@ -122,8 +122,8 @@ class _Reading:
         self.known = known
         self.clients = clients
         self.weight = clients.weight
-        self.marks = clients.largest, clients.busiest, clients.middle
-        self.axes = (MOST_POLICIES, 2, known.queries, FOLDS, 2, 2, 2, len(known.entries) + 1, PLACES)
+        self.largest = clients.largest
+        self.axes = (MOST_POLICIES, 2, known.queries, FOLDS, 2, len(known.entries) + 1, PLACES)
         self.latest = now + DAY
         self.census = Census()
         self.tally = Tally.empty()
@@ -248,9 +248,9 @@ class _Reading:
             if hit.examined_probability is not None:
                 self.examined[:, hit.position - 1] += hit.examined_probability, 1
         self.census.saw(time := line.seconds or 0.0)
-        client, day, (largest, busiest, middle) = client_of(line), int(time // DAY), self.marks
+        client, day = client_of(line), int(time // DAY)
         mixed = any(hit.interleaved is not None for hit in near)
-        head = policy, mixed, query, client % FOLDS, client == largest, day == busiest, day < middle
+        head = policy, mixed, query, client % FOLDS, client == self.largest
         weight = self.weight.get(client, self.weight.get(LATER, 1.0))
         self.lists.append((token(line.client_id, query, day), number, len(near), weight, head))
 

@@ -11,8 +11,8 @@ from steelyard.base.arrays import Ints
 from steelyard.base.fields import format_time
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.choose.answer import answer_of
-from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
+from steelyard_eval.choose.result import decision_of
 from steelyard_eval.choose.second_measurement import FEWEST_BOTH
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.counts import sums
@@ -34,6 +34,7 @@ from steelyard_eval.result.structs import (
     Row,
     Said,
     Step,
+    replace,
 )
 
 WANTED = 30  # labelled queries that are asked for, where the log has so many
@@ -177,23 +178,11 @@ def _provenance(case: LogCase, labelled: int, candidates: int) -> Provenance:
 def _decision(decision: LogDecision) -> Decision:
     """The decision of labels, or that of acts, which promises nothing."""
     if decision.recommended is not None:
-        return _of_labels(decision.recommended)
+        found = decision_of(decision.recommended)
+        return replace(found, more=decision.recommended.decision.more, public=False)
     if decision.case.hits.listless:
         return Decision("keep", blocker=Blocker("learn_no_lists", _acts(decision.case), remedy="learn_log_lists"))
     return Decision("keep" if decision.offered is None else "try")
-
-
-def _of_labels(case: Choice) -> Decision:
-    found = case.decision
-    return Decision(
-        found.verdict,
-        gain=found.gain.shown(-1.0),
-        worse=found.gain.worse,
-        bound=found.bound,
-        stated=case.stated,
-        more=found.more,
-        blocker=found.blocker,
-    )
 
 
 def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> Iterator[Said]:

@@ -23,8 +23,8 @@ DAY = 86_400.0
 CAP = 0.1  # A client counts as this share of the searches at most
 LEAST_CLIENT = 20  # searches that a client may always have; so may half of the clients what they have
 FOLDS = 6  # folds of clients
-MOST_CLIENTS = 200_000  # clients, and days, that are told apart
-LATER = -1  # the number of the clients, and of the days, that come later, which count as one
+MOST_CLIENTS = 200_000  # clients that are told apart
+LATER = -1  # the number of the clients that come later, which count as one
 
 
 def weights(counts: Indices) -> Floats:
@@ -50,13 +50,11 @@ class Clients:
     """Who searched, and when: counted in a first reading of the log."""
 
     searches: Counter[int] = field(default_factory=Counter)
-    days: Counter[int] = field(default_factory=Counter)
 
     def saw(self, line: LogLine) -> None:
         """Count an impression."""
-        day = int((line.seconds or 0.0) // DAY)
-        for counter, key in ((self.searches, client_of(line)), (self.days, day)):
-            counter[key if key in counter or len(counter) < MOST_CLIENTS else LATER] += 1
+        key = client_of(line)
+        self.searches[key if key in self.searches or len(self.searches) < MOST_CLIENTS else LATER] += 1
 
     @property
     def weight(self) -> Mapping[int, float]:
@@ -68,18 +66,6 @@ class Clients:
     def largest(self) -> int | None:
         """The client that searched most; None for one client alone, or none."""
         return min(self.searches, key=lambda n: (-self.searches[n], n)) if len(self.searches) > 1 else None
-
-    @property
-    def busiest(self) -> int | None:
-        """The day of most searches; None for a single day."""
-        return min(self.days, key=lambda day: (-self.days[day], day)) if len(self.days) > 1 else None
-
-    @property
-    def middle(self) -> int:
-        """The day in which half of the searches are reached."""
-        days = sorted(self.days)
-        reached = np.cumsum([self.days[day] for day in days])
-        return days[int(np.searchsorted(reached, reached[-1] / 2))] if days else 0
 
 
 def client_of(line: LogLine) -> int:

@@ -102,12 +102,8 @@ class Judgments:
 def lost_shares(query: Indices, dropped: NDArray[np.bool_]) -> Floats:
     """Of each list that holds relevant entries, the share of them that is dropped; float64[lists, F].
 
-    Parameters
-    ----------
-    query : int64[R]
-        The query of each relevant entry, ascending.
-    dropped : bool[R, F]
-        Which of them go, in each of F cases.
+    `query`: int64[R]: the query of each relevant entry, ascending; `dropped`: bool[R, F]: which of them go, in
+    each of F cases.
     """
     begin = np.flatnonzero(np.diff(query, prepend=-1))
     if not len(begin):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -24,22 +25,17 @@ def newton(
     precision: Floats,
     positive: Sequence[int],
     *,
-    longest: float,
     rounds: int,
+    longest: float = math.inf,
     until: float = 0.0,
     held: bool = False,
 ) -> Fit:
     """Maximise a log likelihood under a prior.
 
-    Parameters
-    ----------
-    likelihood : callable
-        Of coefficients: its gradient, float64[P], and its negative Hessian, float64[P, P].
-    precision : float64[P]
-        Of the prior.
-    positive : the coefficients that may not be below 0.
-    longest : the largest change of a coefficient in a step; `until` the one at which it ends.
-    held : whether those at 0 that would fall take no part in a step, by which the fit converges.
+    `likelihood`: of coefficients: its gradient, float64[P], and its negative Hessian, float64[P, P]; `precision`:
+    float64[P]: of the prior; `positive`: the coefficients that may not be below 0; `longest`: the largest change
+    of a coefficient in a step; `until` the one at which it ends; `held`: whether those at 0 that would fall take
+    no part in a step, by which the fit converges.
     """
     b = start
     for _ in range(rounds):

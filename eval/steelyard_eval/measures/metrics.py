@@ -95,32 +95,12 @@ def _share(part: Floats, whole: NDArray[np.number]) -> Floats:
     return share
 
 
-def _ndcg(lists: _Lists, k: int | None) -> Floats:
-    return _share(_at(lists.dcg, k), lists.judgments.ideal_at(k))
-
-
-def _average_precision(lists: _Lists, k: int | None) -> Floats:
-    return _share(_at(lists.precisions, k), lists.judgments.relevant)
-
-
 def _recall(lists: _Lists, k: int | None) -> Floats:
     return _share(_at(lists.hits, k), lists.judgments.relevant)
 
 
-def _recall_all(lists: _Lists, k: int | None) -> Floats:
-    return np.asarray(_recall(lists, k) == 1.0, dtype=np.float64)
-
-
-def _precision(lists: _Lists, k: int | None) -> Floats:
-    return _at(lists.hits, k) / (k or 1)
-
-
 def _success(lists: _Lists, k: int | None) -> Floats:
     return np.asarray(_at(lists.hits, k) > 0, dtype=np.float64)
-
-
-def _reciprocal_rank(lists: _Lists, k: int | None) -> Floats:
-    return _share(_success(lists, k), np.argmax(lists.grade >= 1, axis=1) + 1)
 
 
 def _judged(lists: _Lists, k: int | None) -> Floats:
@@ -154,7 +134,7 @@ class _Family:
 _ANY = "is 1 when at least one relevant entry is in the list."
 _FAMILIES = {
     "nDCG": _Family(
-        _ndcg,
+        lambda lists, k: _share(_at(lists.dcg, k), lists.judgments.ideal_at(k)),
         "is 1 when the most relevant entries come first, and falls the later they come; 0 when none is found.",
         (GAIN, IDEAL),
         needs_cutoff=False,
@@ -167,21 +147,21 @@ _FAMILIES = {
         alias="Recall",
     ),
     "RR": _Family(
-        _reciprocal_rank,
+        lambda lists, k: _share(_success(lists, k), np.argmax(lists.grade >= 1, axis=1) + 1),
         "is 1 divided by the place of the first relevant entry.",
         (FIRST, CUTOFF),
         needs_cutoff=False,
         alias="MRR",
     ),
     "AP": _Family(
-        _average_precision,
+        lambda lists, k: _share(_at(lists.precisions, k), lists.judgments.relevant),
         "is the mean, over the relevant entries, of the precision at the place of each.",
         (PRECISIONS, RELEVANT),
         needs_cutoff=False,
         alias="MAP",
     ),
     "P": _Family(
-        _precision,
+        lambda lists, k: _at(lists.hits, k) / (k or 1),
         "is the share of the places that have a relevant entry.",
         (HITS, CUTOFF),
         alias="Precision",
@@ -193,7 +173,11 @@ _FAMILIES = {
         None,
     ),
     "RecallAny": _Family(_success, _ANY, (ANY, CUTOFF)),
-    "RecallAll": _Family(_recall_all, "is 1 when all relevant entries are in the list.", (ALL, RELEVANT)),
+    "RecallAll": _Family(
+        lambda lists, k: np.asarray(_recall(lists, k) == 1.0, dtype=np.float64),
+        "is 1 when all relevant entries are in the list.",
+        (ALL, RELEVANT),
+    ),
 }
 """Every family by its name. To add one, write its formula above and its declaration here."""
 _ALIASES = {family.alias: name for name, family in _FAMILIES.items() if family.alias}
@@ -216,11 +200,7 @@ def parse_measures(names: Iterable[object]) -> tuple[Measure, ...]:
     The names are those of ir_measures in upper or lower case, including its aliases (MRR@10 is RR@10), and
     RecallAny@k and RecallAll@k for sets of memories; measure objects of ir_measures are read by their names. Its
     own parser is not used, because it needs `ast.Num`, which Python 3.14 has removed.
-
-    Raises
-    ------
-    ConfigError
-        Lists every bad name at once: unknown family, parameters, cutoff missing or below 1.
+    Raises ConfigError with every bad name: unknown family, parameters, cutoff missing or below 1.
 
     >>> [str(m) for m in parse_measures(["nDCG@10", "MRR", "nDCG@10"])]
     ['nDCG@10', 'RR']
@@ -264,26 +244,15 @@ def evaluate(
 ) -> dict[Measure, Floats]:
     """Compute the value of each measure for each query.
 
-    Parameters
-    ----------
-    offsets : int64[Q + 1]
-        Query q's list is `entry[offsets[q]:offsets[q + 1]]`.
-    entry : int32[R]
-        The lists, best first, as indices in the `entries` of the judgments; an entry at most once in a list.
+    `offsets`: int64[Q + 1]: query q's list is `entry[offsets[q]:offsets[q + 1]]`; `entry`: int32[R]: the lists,
+    best first, as indices in the `entries` of the judgments; an entry at most once in a list.
+    Returns dict of float64[Q]: From 0 to 1. 0 for a query without results, without judgments (see
+    `Judgments.judged`), and, as in trec_eval, without relevant entries; Judged@k then still counts.
 
-    Returns
-    -------
-    dict of float64[Q]
-        From 0 to 1. 0 for a query without results, without judgments (see `Judgments.judged`), and, as in
-        trec_eval, without relevant entries; Judged@k then still counts.
-
-    Notes
-    -----
-    Formulas of trec_eval 9 (m_ndcg_cut.c, m_map_cut.c, m_recall.c, m_P.c, m_success.c, m_recip_rank.c):
-    P@k divides by k however short the list; R@k and AP@k divide by all relevant ids. Judged@k is
-    ir_measures': judged among the first k, divided by min(k, results). RecallAny@k is 1 when a relevant
-    entry is among the first k, RecallAll@k when all are.
-    Memory is Q x K for the deepest cutoff K, the longest list when a measure has none.
+    Formulas of trec_eval 9 (m_ndcg_cut.c, m_map_cut.c, m_recall.c, m_P.c, m_success.c, m_recip_rank.c): P@k
+    divides by k however short the list; R@k and AP@k divide by all relevant ids. Judged@k is ir_measures': judged
+    among the first k, divided by min(k, results). RecallAny@k is 1 when a relevant entry is among the first k,
+    RecallAll@k when all are. Memory is Q x K for the deepest cutoff K, the longest list when a measure has none.
 
     >>> judgments = Judgments.of({"q": {"a": 1, "b": 3}}, ["q"], ["a", "b", "c"])
     >>> values = evaluate(np.array([0, 2]), np.array([2, 1]), judgments, parse_measures(["R@2", "RR", "P@1"]))
@@ -294,7 +263,12 @@ def evaluate(
     length = np.diff(offsets)
     if length.size != judgments.relevant.size:
         raise ValueError(f"{length.size} lists for {judgments.relevant.size} judged queries")
-    lists = _Lists(_dense(offsets, entry, judgments, _depth(length, measures)), length, judgments)
+    longest = max(1, int(length.max(initial=0)))
+    depth = min(longest, max((m.cutoff or longest for m in measures), default=1))
+    grade = np.full((length.size, depth), UNJUDGED, dtype=np.int32)
+    query, rank = np.nonzero(np.arange(depth) < length[:, None])
+    grade[query, rank] = judgments.grades(query, entry[offsets[query] + rank])
+    lists = _Lists(grade, length, judgments)
     return {m: _FAMILIES[m.family].compute(lists, m.cutoff) for m in measures}
 
 
@@ -305,17 +279,3 @@ def condensed(
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     kept = judgments.grades(query, entry) != UNJUDGED
     return np.concatenate([[0], np.cumsum(kept)])[offsets], entry[kept]
-
-
-def _depth(length: Indices, measures: tuple[Measure, ...]) -> int:
-    """Return K, the deepest rank that any measure needs or any list has; at least 1."""
-    longest = max(1, int(length.max(initial=0)))
-    cutoffs = [longest if m.cutoff is None else m.cutoff for m in measures]
-    return min(longest, max(cutoffs, default=1))
-
-
-def _dense(offsets: Indices, entry: NDArray[np.integer], judgments: Judgments, depth: int) -> NDArray[np.int32]:
-    grade = np.full((offsets.size - 1, depth), UNJUDGED, dtype=np.int32)
-    query, rank = np.nonzero(np.arange(depth) < np.diff(offsets)[:, None])
-    grade[query, rank] = judgments.grades(query, entry[offsets[query] + rank])
-    return grade

@@ -58,19 +58,11 @@ def _checked(values: ArrayLike) -> Floats:
 def mean_interval(values: ArrayLike, groups: Sequence[object] | None = None, *, level: float = 0.95) -> Interval:
     """Compute the mean of `values` with its interval by Student's t.
 
-    Parameters
-    ----------
-    values : float64[n]
-        One value per query, finite, n >= 1.
-    groups : sequence of n, optional
-        The group of each query, None for a query without one. The mean is still over queries; its
-        variance is that of the ratio sum of sums / sum of counts over groups (Cochran, Sampling Techniques,
-        3rd ed., 6.3), and the degrees of freedom are the groups less one.
-    level : float
-        Coverage, between 0 and 1.
+    `values`: float64[n]: one value per query, finite, n >= 1; `groups`: the group of each query, None for a query
+    without one. The mean is still over queries; its variance is that of the ratio sum of sums / sum of counts
+    over groups (Cochran, Sampling Techniques, 3rd ed., 6.3), and the degrees of freedom are the groups less one;
+    `level`: coverage, between 0 and 1.
 
-    Notes
-    -----
     On paired differences of real systems, which have many zeros, t covers what it promises from 20 queries on,
     where BCa bootstrap intervals cover too little: `make coverage`, docs/tuning.md. Undefined for one unit, or
     units of one mean: then low = high = mean, which `Interval.stated` shows as none.
@@ -165,16 +157,9 @@ def paired(
     (Smucker, Allan & Carterette, CIKM 2007). All use the same signs, so except for the correction the numbers of a
     challenger do not depend on the others.
 
-    Parameters
-    ----------
-    challengers, baseline : float64[n]
-        Values of the same queries in the same order; ValueError otherwise.
-    groups : sequence of n, optional
-        As in `mean_interval`.
-    draws, seed : int
-        Number of sign patterns, and their seed.
-    margin : float
-        As in `verdict`.
+    `challengers`, `baseline`: float64[n]: values of the same queries in the same order; ValueError otherwise;
+    `groups`: as in `mean_interval`; `draws`, `seed`: number of sign patterns, and their seed; `margin`: as in
+    `verdict`.
 
     Examples
     --------

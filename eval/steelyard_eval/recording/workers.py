@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from hashlib import sha256
-from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -40,28 +40,6 @@ from steelyard_eval.recording.disk import load_block, save_block
 BLOCKS = 16  # blocks of a recording at least, whatever the number of workers; none has more queries than BLOCK
 
 
-class _Process(SpawnProcess):
-    """A process whose products have one thread; others would take the cores of other workers.
-
-    NumPy reads how many when it is loaded, which is before anything of ours runs there.
-    """
-
-    def start(self) -> None:
-        unset = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"} - os.environ.keys()
-        os.environ.update(dict.fromkeys(unset, "1"))
-        try:
-            super().start()
-        finally:
-            for name in unset:
-                del os.environ[name]
-
-
-class _Spawn(SpawnContext):
-    """New processes, because a fork would share open connections and the locks of threads."""
-
-    Process = _Process
-
-
 class Workers:
     """Who computes the blocks: processes of this machine, or an executor."""
 
@@ -73,8 +51,8 @@ class Workers:
 
     def begin(self) -> None:
         """Start the processes of this machine, if there are to be any, so that they import while others index."""
-        for _ in range(self.jobs if self.jobs > 1 else 0):
-            self.executor.submit(int)  # starts a process, because none is free yet
+        if self.jobs > 1:
+            _ = self.executor
 
     def share(self, queries: int) -> bool:
         """Whether a recording of so many queries is theirs, and not made in this process."""
@@ -85,7 +63,14 @@ class Workers:
         """Where blocks are submitted."""
         if self.given is not None:
             return self.given
-        pool = ProcessPoolExecutor(self.jobs, _Spawn(), _begin)
+        pool = ProcessPoolExecutor(self.jobs, get_context("spawn"), _begin)  # a fork would share open connections
+        # Threads of one worker would take the cores of others; NumPy reads how many when it is loaded there.
+        unset = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"} - os.environ.keys()
+        os.environ.update(dict.fromkeys(unset, "1"))
+        for _ in range(self.jobs):
+            pool.submit(int)  # starts a process, because none is free yet
+        for name in unset:
+            del os.environ[name]
         weakref.finalize(self, pool.shutdown, wait=False, cancel_futures=True)
         return pool
 

@@ -44,7 +44,7 @@ def figures(result: Result, metric: str = "") -> Figures:
     if len({point.cost for point in points}) > 1:
         made["cost"] = partial(cost_plot, points, result.metric, heading(key))
     drawn = {"categories": categories, "floors": floors, "curve": curve, "gated": gated}
-    drawn |= {"gains": gains, "parts": gains, "places": places, "follows": follows}
+    drawn |= {"gains": gains, "places": places, "follows": follows}
     return made | {
         table.key: partial(drawn[table.key], result, table) for table in result.tables if table.key in drawn
     }

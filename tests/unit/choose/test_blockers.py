@@ -6,7 +6,7 @@ import pytest
 import steelyard_eval as sy
 from steelyard.base.errors import DataError
 from steelyard_eval.choose.blockers import ContenderScores, find_blocker
-from steelyard_eval.choose.few_labels import by_drawn
+from steelyard_eval.choose.recommend import by_drawn
 from steelyard_eval.choose.rule import ALL_FAMILIES, GainPrior, decide, expected_gain
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.datasets.labels import JudgedPool

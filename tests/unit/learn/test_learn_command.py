@@ -68,9 +68,6 @@ def test_acts_alone_suggest_a_try_and_ship_nothing(learned):
     assert all(row["gain_by"] - 2 * row["error"] > 0 for row in result.table("gains"))
     lifts = {row["act"]: row["lift"] for row in result.table("acts")}
     assert lifts["accepted"] > lifts["opened"] > 1 > lifts["dismissed"]
-    parts = {row["part"]: row["gain_by"] for row in result.table("parts")}
-    assert {"without_largest", "without_busiest", "earlier_half"} < set(parts)
-    assert min(parts.values()) > 0
     assert facts(learned, "learn_clients")["clients"] == 40
     *_, judge, turns = result.answer.steps
     assert (judge.key, judge.facts["count"], judge.command[1]) == ("learn_judge_log", 30, "judge")
@@ -83,7 +80,7 @@ def test_acts_alone_suggest_a_try_and_ship_nothing(learned):
 
 def test_what_is_learned_is_read_back_and_drawn(learned):
     assert document.read(document.render(learned.result).encode()) == learned.result
-    for what in ("gains", "parts", "places"):
+    for what in ("gains", "places"):
         assert learned.plot(what=what).axes
     assert "by_acts" not in str(learned)
 

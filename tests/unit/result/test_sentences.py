@@ -22,8 +22,8 @@ NOT_YET = {
     "cli": 229,
     "common": 9,
     "datasets": 147,
-    "candidates": 4,
-    "choose": 3,
+    "candidates": 2,
+    "choose": 5,
     "explain": 33,
     "export": 128,
     "extensions": 168,
@@ -31,7 +31,7 @@ NOT_YET = {
     "learn": 15,
     "measures": 18,
     "notebook": 39,
-    "recording": 26,
+    "recording": 25,
     "workbench": 1,
 }
 """Folders with sentences that are not among those of results: how many, which may only become fewer."""

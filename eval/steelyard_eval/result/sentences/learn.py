@@ -63,9 +63,7 @@ SENTENCES: dict[str, str] = {**ANSWERS, **EVIDENCE, **STEPS, **NOTICES}
 
 HEADINGS: dict[str, str] = {
     "title_gains": "Expected gain",
-    "title_parts": "Parts of the log",
     "title_turns": "Rankings that took turns",
-    "title_turn_clients": "What each client preferred",
     "title_acts": "What acts are worth",
     "title_places": "How people act on lists",
     "title_follows": "What acts follow",
@@ -79,14 +77,7 @@ HEADINGS: dict[str, str] = {
     "gain_by": "gain, nDCG@10",
     "error": "query error",
     "refit": "refit error",
-    "part": "acts alone",
-    "without_largest": "without the largest client",
-    "without_busiest": "without the busiest day",
-    "without_loudest": "without the query asked most",
-    "earlier_half": "earlier half",
-    "later_half": "later half",
     "drafted": "drafted in",
-    "client": "client",
     "wins": "wins",
     "ties": "ties",
     "losses": "losses",
@@ -121,8 +112,6 @@ HEADINGS: dict[str, str] = {
     "intervals",
     "note_follows": "Measured on labelled queries. Where a signal lies above 0, acts follow it whatever an entry is "
     "worth.",
-    "figure_parts": "Gain by acts alone, by part of the log, with 95% intervals",
-    "note_parts": "The number of distinct queries is in brackets. Each part is learned alone: they should agree.",
     "axis_place": "place",
     "axis_acts": "acts per show",
     "axis_odds": "log odds of an act, highest to lowest",
@@ -133,7 +122,6 @@ HEADINGS: dict[str, str] = {
 """Of its tables and pages."""
 CELLS = {
     "by": "word",
-    "part": "word",
     "how": "word",
     "gain_by": "signed",
     "imputed": "plain",
@@ -142,4 +130,4 @@ CELLS = {
     "agreement": "permille",
     "log_odds": "gain",
 }
-DETAILS = frozenset({"places", "turn_clients"})
+DETAILS = frozenset({"places"})
