@@ -18,7 +18,7 @@ from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.settings import config_key
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.blockers import ContenderScores, find_blocker
-from steelyard_eval.choose.priors import PriorGains
+from steelyard_eval.choose.public import PriorGains
 from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY, decide, gain_prior_over
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.compare.contenders import Contender

@@ -9,8 +9,7 @@ import numpy as np
 from duels import Pairs
 from scipy.stats import t as student
 
-from steelyard_eval.choose.scored import Scored
-from steelyard_eval.choose.second_measurement import SecondMeasurement
+from steelyard_eval.choose.scored import Scored, SecondMeasurement
 
 ASKED = 150
 JUDGED = (20, 40, 80)

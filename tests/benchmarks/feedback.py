@@ -25,8 +25,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.grid import grid
 from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, OVER_FUSION, decide
-from steelyard_eval.choose.scored import PriorGains, Scored
-from steelyard_eval.choose.second_measurement import SecondMeasurement
+from steelyard_eval.choose.scored import PriorGains, Scored, SecondMeasurement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.learn.counts import CODE, KINDS, PositionCounts

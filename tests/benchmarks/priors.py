@@ -20,11 +20,11 @@ from evidence import CURRENTS
 from evidence_matrices import CASES, METRIC, Collection
 from evidence_rows import GROUPS
 
-from steelyard_eval.choose import priors, public
+from steelyard_eval.choose import public
 from steelyard_eval.recording.provenance import day
 
 LEFT_OUT = ("locomo",)
-OUT = Path(priors.__file__).with_name(priors.FILE)
+OUT = Path(public.__file__).with_name(public.PRIORS_FILE)
 SINGLE = ("bm25", "vector", "fts", "tiered")
 """Families of `recommend` whose candidates are named alike on every collection."""
 
@@ -79,7 +79,7 @@ def table(folder):
         "made by": "tests/benchmarks/priors.py",
     }
     mean, variance, base = (np.mean(values, axis=0) for values in (means, variances, bases))
-    return priors.PriorTable(
+    return public.PriorTable(
         about,
         {key: row for row, key in enumerate(keys)},
         {key: row for row, key in enumerate(names)},

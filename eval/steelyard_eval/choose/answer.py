@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
 
+from steelyard.base.errors import ConfigError, shown
+from steelyard.base.files import canonical, spare, write_text
+from steelyard.base.inputs import read_bytes
+from steelyard.config.search_config import SearchConfig, read_json
 from steelyard_eval.choose.blockers import DRAWN
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.few_labels import Advice
-from steelyard_eval.choose.restriction import RestrictionCost
 from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.common.markup import tells
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.recording.steps import WEIGHTS, beside, drawing, exporting, judging, labelling, named, to_do
+from steelyard_eval.recording.provenance import chosen_on
+from steelyard_eval.recording.steps import (
+    WEIGHTS,
+    beside,
+    drawing,
+    exporting,
+    installed_first,
+    judging,
+    labelling,
+    named,
+    to_do,
+    today,
+    word,
+)
+from steelyard_eval.result import structs
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Answer, Blocker, Fact, Said, Step, replace
+from steelyard_eval.result.structs import Answer, Blocker, Fact, Said, Step
+from steelyard_eval.views.answered import Answered
 
 MIN_P_LOSS_PERHAPS = 0.3  # odds of a loss from which on a gain is no longer called likely
 MAX_SENTENCE_CHARS = 200  # characters of a sentence, which has no formula
@@ -25,14 +48,14 @@ def answer_of(choice: Choice, empty: bool = False) -> Answer:
     written = choice.picked or choice.instead
     formula = "" if written is None else named(written)
     if choice.public:
-        return advised(choice.advice, dataset, formula, model, choice.restriction_cost)
+        return _restricted(advised(choice.advice, dataset, formula, model), choice, choice.advice.verdict)
     decision, label, fewest = choice.decision, choice.current.label, choice.prior.min_queries_to_report
     said = said_of(decision, label, str(choice.metric), choice.labelled, fewest)
     last = _settling(dataset, decision.verdict, decision.blocker, decision.more)
     if empty and decision.verdict == "keep":
         said, last = Said("keep_nothing_found", {"current": label}), [Step("check_language")]
     steps = to_do(decision.verdict, last, dataset, model)
-    return restricted(Answer(said.key, said.facts, [], steps, formula), choice.restriction_cost, decision.verdict)
+    return _restricted(Answer(said.key, said.facts, [], steps, formula), choice, decision.verdict)
 
 
 def is_stated(decision: Ruling, asked: int, fewest: int) -> bool:
@@ -68,9 +91,7 @@ def _settling(dataset: Dataset, verdict: str, blocker: Blocker | None, more: int
     return [Step(blocker.remedy, blocker.facts)]
 
 
-def advised(
-    advice: Advice, dataset: Dataset, formula: str, model: str, cost: RestrictionCost | None = None
-) -> Answer:
+def advised(advice: Advice, dataset: Dataset, formula: str, model: str) -> Answer:
     """What to do without proof; `formula` is what is worth trying, `model` of the vectors."""
     if advice.pairs:
         last = [judging(dataset, "judge_more_pairs", pairs=advice.more)]
@@ -79,18 +100,17 @@ def advised(
     else:
         last = [judging(dataset, "judge_pairs" if dataset.queries else "write_and_judge", pairs=dataset.pairs)]
     steps = to_do(advice.verdict, last, dataset, model)
-    made = Answer(advice.said.key, advice.said.facts, [], steps, formula)
-    return restricted(made, cost, advice.verdict)
+    return Answer(advice.said.key, advice.said.facts, [], steps, formula)
 
 
-def restricted(answer: Answer, cost: RestrictionCost | None, verdict: str) -> Answer:
+def _restricted(answer: Answer, choice: Choice, verdict: str) -> Answer:
     """An answer with the cost of a restriction, and the command that writes what was chosen for the target."""
-    if cost is None:
+    if (cost := choice.restriction_cost) is None:
         return answer
-    kept_out = verdict == "keep" and cost.not_allowed is not None  # what is used cannot be written
+    kept_out = verdict == "keep" and choice.not_allowed is not None  # what is used cannot be written
     above = [Said("best_allowed")] if kept_out and answer.formula else []
-    steps = for_target(answer.steps, cost.restriction.target, verdict, kept_out)
-    return replace(answer, because=[*answer.because, *above, cost.said()], steps=steps)
+    steps = for_target(answer.steps, choice.restriction.target, verdict, kept_out)
+    return structs.replace(answer, because=[*answer.because, *above, cost], steps=steps)
 
 
 def for_target(steps: Sequence[Step], target: str, verdict: str, kept_out: bool = False) -> list[Step]:
@@ -100,3 +120,142 @@ def for_target(steps: Sequence[Step], target: str, verdict: str, kept_out: bool 
     path = beside(WEIGHTS) if kept_out or verdict not in ("ship", "keep") else WEIGHTS
     written = exporting("export_best" if kept_out else "export", path, target)
     return [written, *(() if verdict == "ship" else steps[-1:])]
+
+
+@dataclass(frozen=True, repr=False)
+class ChosenAnswer(Answered):
+    """An answer on which weights to use.
+
+    Attributes
+    ----------
+    config : SearchConfig or None
+        What to run, as the weights file holds it: what was chosen under ship, else the current configuration;
+        None where that is known by its lists alone.
+    attempt : SearchConfig or None
+        What is worth trying under try.
+    interrupted : bool
+        Whether Ctrl-C left something out.
+    aside : tuple of Said
+        Notices that a terminal leaves out: settings that were not tuned, signals that nothing in sight reads.
+    """
+
+    config: SearchConfig | None = None
+    attempt: SearchConfig | None = None
+    interrupted: bool = False
+    aside: tuple[Said, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """ship, try or keep."""
+        return self.result.decision.verdict if self.result.decision else "keep"
+
+    def save_weights(self, path: str | Path) -> list[Path]:
+        """Write the weights file, or under try `*.current.json` and `*.try.json`; returns what was written.
+
+        What an earlier run left beside it is removed, or it would be taken for what this one says; `path` itself
+        stays as it was under try. What is replaced or removed is copied first, and that is logged.
+        """
+        return write_and_log(_files(path, self.config, self.attempt))
+
+    def saved(self, path: str | Path, dataset: Dataset) -> tuple[Self, list[str]]:
+        """The same answer about these files, which are written; a line each on what is in it.
+
+        `dataset` is the one whose kept runs have what earlier runs wrote there.
+        """
+        target, files = Path(path), _files(path, self.config, self.attempt)
+        same = {one for one, config in files.items() if config and contains_config(one, config.to_json())}
+        before = write_weights(files, dataset)
+        content = "file_chosen" if self.verdict == "ship" else "file_today"
+        other = "file_attempt" if self.verdict == "try" else "file_allowed"
+        lines = [
+            say(Said(other if one == beside(target) else content, {"file": str(one), "same": one in same}))
+            for one, config in files.items()
+            if config is not None
+        ]
+        if target not in files and target.is_file():
+            lines.append(say(Said("file_unchanged", {"file": str(target)})))
+        again = [*self.result.provenance.command, *([] if target == WEIGHTS else ["-o", str(target)])]
+        steps = installed_first(
+            _about(self.result.answer.steps, target), again if again[:1] == ["steelyard"] else ()
+        )
+        answer = structs.replace(self.result.answer, steps=steps)
+        return replace(self, result=structs.replace(self.result, answer=answer)), lines + before
+
+
+def _about(steps: Sequence[Step], target: Path) -> list[Step]:
+    """The steps with these files in the place of the usual ones."""
+    words = {str(of(WEIGHTS)): str(of(target)) for of in (Path, beside, today)}
+    return [structs.replace(step, command=[words.get(word, word) for word in step.command]) for step in steps]
+
+
+def _files(path: str | Path, config: SearchConfig | None, attempt: SearchConfig | None) -> Files:
+    """What each file is to hold; None for one that is to be removed."""
+    target = Path(path)
+    pair = {today(target): None if attempt is None else config, beside(target): attempt}
+    return pair | ({target: config} if attempt is None and config is not None else {})
+
+
+Files = Mapping[Path, SearchConfig | None]  # what each file is to hold; None for one that is to be removed
+_log = logging.getLogger(__name__)
+
+
+def write_weights(files: Files, dataset: Dataset | None = None) -> list[str]:
+    """Write these files, and remove those that are None; a line on each that was replaced."""
+    lines = backup_and_describe(files, dataset)
+    for file, config in files.items():
+        if config is not None:
+            config.save(file)
+    for file, config in files.items():
+        if config is None:
+            file.unlink(missing_ok=True)
+    return lines
+
+
+def write_and_log(files: Files) -> list[Path]:
+    """The same for Python, where the lines are logged; returns what was written."""
+    for line in write_weights(files):
+        _log.warning(line)
+    return [file for file, config in files.items() if config is not None]
+
+
+def backup_and_describe(files: Files, dataset: Dataset | None = None) -> list[str]:
+    """Copy each of these files that is replaced, or removed where it is None, and say how to undo that.
+
+    A file whose search one of the new files has is passed over: nothing of it is lost.
+    """
+    new = [_search(config.to_json()) for config in files.values() if config is not None]
+    lines = []
+    for file in filter(Path.is_file, files):
+        record, done = _record(file), "removed" if files[file] is None else "replaced"
+        if _search(record) not in new:
+            copy = spare(file)
+            write_text(copy, read_bytes(file))
+            undo, of = ["cp", word(copy), word(file)], _of_another(dataset, record)
+            lines.append(say(Said("file_kept", {"file": str(file), "done": done, "data": of, "undo": undo})))
+        elif files[file] is None:
+            lines.append(say(Said("file_earlier", {"file": str(file), "done": done})))
+    return lines
+
+
+def contains_config(file: Path, record: object) -> bool:
+    """Whether a file has this search."""
+    return os.path.isfile(file) and _search(_record(file)) == _search(record)  # noqa: PTH113 -- fails for no name
+
+
+def _of_another(dataset: Dataset | None, record: object) -> str | None:
+    """Whose file it was, where its provenance names another data set."""
+    name = chosen_on(record)
+    return shown(name) if dataset and name not in ("", dataset.name) else None
+
+
+def _record(file: Path) -> object:
+    """The JSON of a file, which may hold anything; None where it is no JSON."""
+    try:
+        return read_json(file)
+    except ConfigError:
+        return None
+
+
+def _search(record: object) -> Any:  # noqa: ANN401 -- whatever the file holds
+    """A weights file without when and how it was chosen."""
+    return canonical({**record, "provenance": None}) if isinstance(record, dict) else record

@@ -26,9 +26,8 @@ from steelyard_eval.choose.few_labels import (
     decide_with_public_prior,
     lacked,
 )
-from steelyard_eval.choose.priors import lookup_priors
-from steelyard_eval.choose.public import public_table
-from steelyard_eval.choose.restriction import NONE, BestCandidate, Restriction, RestrictionCost
+from steelyard_eval.choose.public import lookup_priors, public_table
+from steelyard_eval.choose.restriction import NONE, Best, Restriction, said_of_cost
 from steelyard_eval.choose.rule import (
     ALL_FAMILIES,
     MIN_QUERIES_TO_REPORT,
@@ -36,14 +35,16 @@ from steelyard_eval.choose.rule import (
     Gates,
     Ruling,
     decide,
+    expected_gain,
     gain_prior_over,
+    gains_out_of_fold,
 )
-from steelyard_eval.choose.scored import Scored
-from steelyard_eval.choose.second_measurement import ModelLabels, SecondMeasurement
+from steelyard_eval.choose.scored import ModelLabels, Scored, SecondMeasurement
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.steps import named
-from steelyard_eval.result.structs import Blocker, Said
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Blocker, Fact, Said
 
 SMOOTHED = 2
 """Weights of one strategy that move together; more are too many to smooth along: the metric chooses better."""
@@ -262,15 +263,14 @@ class Choice:
         return full
 
     @cached_property
-    def restriction_cost(self) -> RestrictionCost | None:
+    def restriction_cost(self) -> Said | None:
         """What the restriction costs; None without one."""
         if self.free is None:
             return None
         sides = self.free._best(always=False), self._best(always=bool(self.not_allowed))
-        counts = len(self.candidates.grid), len(self.free.candidates.grid)
-        return RestrictionCost(
-            self.restriction, *sides, self.scored.units, str(self.metric), counts, self.not_allowed
-        )
+        facts: dict[str, Fact] = {"kept": len(self.candidates.grid), "of": len(self.free.candidates.grid)}
+        facts["not_allowed"] = say(self.not_allowed) if self.not_allowed else None
+        return said_of_cost(self.restriction, *sides, self.scored.units, str(self.metric), facts)
 
     @cached_property
     def not_allowed(self) -> Said | None:
@@ -280,7 +280,8 @@ class Choice:
             return Said("takes_no_lists", {"target": target}) if target else None
         return self.restriction.not_allowed(self.candidates, self.source.space, self.queries, self.current.config)
 
-    def _best(self, always: bool) -> BestCandidate:
-        """The best of these candidates, by the gain out of fold; `always` where today's cannot be kept."""
+    def _best(self, always: bool) -> Best:
+        """By the estimator of every promise; `always` where what is used today cannot be kept."""
+        gains = gains_out_of_fold(self.scored, self.seed, self.differences, always)
         formula = named(self.picked or self._written(self._top))
-        return BestCandidate.of(formula, self.scored, self.seed, self.differences, self.prior, always)
+        return Best(formula, gains, expected_gain(gains, self.scored.units, self.prior))

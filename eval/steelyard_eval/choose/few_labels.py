@@ -22,7 +22,6 @@ from steelyard_eval.choose.blockers import chosen_queries
 from steelyard_eval.choose.public import (
     CONTENDERS,
     DEFAULT,
-    FEWEST,
     MINILM,
     PublicGains,
     PublicTable,
@@ -43,7 +42,7 @@ from steelyard_eval.choose.rule import (
     keep_decision,
     try_decision,
 )
-from steelyard_eval.choose.scored import PRIOR_QUERIES, PriorGains, Scored, posterior
+from steelyard_eval.choose.scored import FEWEST, PRIOR_QUERIES, PriorGains, Scored, posterior
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.spread import Matrix, spread
 from steelyard_eval.result.structs import Blocker, Fact, Said

@@ -17,23 +17,23 @@ from steelyard_eval.candidates.candidates import build_candidates, of_config, of
 from steelyard_eval.candidates.families import one_start, starts
 from steelyard_eval.candidates.settings import constant_signals
 from steelyard_eval.candidates.source import Source, read_current, read_only
-from steelyard_eval.choose.answer import advised, for_target
+from steelyard_eval.choose.answer import ChosenAnswer, advised, for_target
 from steelyard_eval.choose.choice import Choice
-from steelyard_eval.choose.chosen_answer import ChosenAnswer, weights_of
 from steelyard_eval.choose.few_labels import advise, lacked
 from steelyard_eval.choose.leaderboard import leaderboard
-from steelyard_eval.choose.public import FEWEST, METRIC
+from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.restriction import Restriction
-from steelyard_eval.choose.result import out_of_sight, result_of
+from steelyard_eval.choose.result import free_weights, out_of_sight, result_of
 from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY
-from steelyard_eval.choose.second_measurement import ModelLabels
+from steelyard_eval.choose.scored import FEWEST, ModelLabels
 from steelyard_eval.compare.agreement import agreement
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import questions
 from steelyard_eval.measures.metrics import parse_measures
-from steelyard_eval.recording.provenance import day
+from steelyard_eval.measures.paired import mean_interval
+from steelyard_eval.recording.provenance import day, estimate, origin, promised, vouched
 from steelyard_eval.recording.replay import open_recording, replay
 from steelyard_eval.recording.shown_lists import facts_of
 from steelyard_eval.recording.steps import named
@@ -219,3 +219,23 @@ def by_drawn(dataset: Dataset, fewest: int = FEWEST) -> Dataset:
         pool=kept.pools[0],
         notices=(*dataset.notices, told) if left else dataset.notices,
     )
+
+
+def weights_of(choice: Choice, now: Callable[[], float]) -> tuple[SearchConfig | None, SearchConfig | None]:
+    """What to run, and what is worth trying, each with where it comes from; `now` gives the date."""
+    shown, queries, metric = choice.picked or choice.current.config, len(choice.queries), str(choice.metric)
+    known = choice.candidates.recordings[0] if shown is None else choice.candidates.recorded(shown)
+    facts = origin(choice.source.dataset, dict(known.table.fingerprint), choice.seed, now)
+    facts |= {"objective": metric, "verdict": choice.decision.verdict}
+    facts["promise"] = promised(choice.decision.gain, metric, queries)
+    units = choice.scored.units.tolist()
+    facts["baseline"] = estimate(mean_interval(choice.current.values[choice.metric], units), queries)
+    config = choice.current.config
+    current = None if config is None else replace(config, provenance=facts)
+    if choice.picked is None:
+        return current, choice.instead and vouched(choice.instead, facts)
+    values = choice.candidates.values(choice.picked, [choice.metric])[choice.metric]
+    sample = estimate(mean_interval(values, units), queries)
+    plateau = list(free_weights(choice, choice.picked).plateau())
+    picked = vouched(choice.picked, {**facts, "in_sample": sample, "plateau": plateau})
+    return (picked, None) if choice.decision.verdict == "ship" else (current, picked)

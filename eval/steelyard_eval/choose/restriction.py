@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +14,6 @@ from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet
-from steelyard_eval.choose.rule import GainPrior, expected_gain, gains_out_of_fold
-from steelyard_eval.choose.scored import Scored
 from steelyard_eval.common.markup import in_range
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.latency import latencies
@@ -22,18 +21,25 @@ from steelyard_eval.export import TARGETS, Lost, say
 from steelyard_eval.measures.spread import Gain, spread
 from steelyard_eval.recording.replay import embedded, may_embed
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.sentences import say as sentence
 from steelyard_eval.result.structs import Fact, Said
 
 TIMED = 10  # queries that each row is timed on: a leaderboard has many rows
 SLACK = 1e-9  # of a share of queries, which is rounded
 
 
+class Best(NamedTuple):
+    """The best of some candidates: as it is written, what it gains out of fold, float64[n], and is expected to."""
+
+    formula: str
+    gains: Floats
+    expected: Gain
+
+
 @dataclass(frozen=True)
 class Restriction:
     """A restriction of the candidates."""
 
-    target: str = ""  # A key of `steelyard_eval.export.TARGETS`; empty for any
+    target: str = ""  # a key of `steelyard_eval.export.TARGETS`; empty for any
     latency: float | None = None  # milliseconds that half of the searches take at most, live on this machine
     embedding_calls: float | None = None  # of 100 queries, how many may be embedded
 
@@ -92,7 +98,7 @@ class Restriction:
             return why
         if self.latency is None or space is None:
             return None
-        took = float(np.median(latencies(space, config, queries, TIMED, True).searches))
+        took = _median(space, config, queries, warm=True)
         return Said("too_slow", {"ms": f"{took:.1f}"}) if took > self.latency else None
 
     def costs(self, found: CandidateSet, config: SearchConfig) -> Said | None:
@@ -124,8 +130,16 @@ class Restriction:
         starts = [*found.grid.starts.tolist()]
         blocks = list(zip(found.grid.blocks, starts[:-1], starts[1:], strict=True))
         for block, begin, end in bar("what may be chosen")(blocks):
-            if self._affordable(found, space, queries, block.config, took):
-                kept[begin:end] = self._expressed([partial(found.grid.config, row) for row in range(begin, end)])
+            if self.costs(found, block.config):
+                continue
+            if self.latency is not None and space is not None:
+                config, read = block.config, block.config.effective  # what is fetched does not depend on weights
+                key = repr((config.name, read.shown_as, sorted(read.signals()), config.retrievers))
+                if key not in took:
+                    took[key] = _median(space, config, queries, warm=bool(took))
+                if took[key] > self.latency:
+                    continue
+            kept[begin:end] = self._expressed([partial(found.grid.config, row) for row in range(begin, end)])
         if not kept.any():
             raise ConfigError(
                 "nothing that was tried is what is asked for"
@@ -140,83 +154,29 @@ class Restriction:
             return [False] * len(configs)
         return [not self.rejection_reason(config()) for config in configs]
 
-    def _affordable(
-        self,
-        found: CandidateSet,
-        space: Workspace | None,
-        queries: Sequence[Query],
-        config: SearchConfig,
-        took: dict[object, float],
-    ) -> bool:
-        """Whether a setting costs no more than allowed: what it fetches does not depend on its weights."""
-        if self.costs(found, config):
-            return False
-        if self.latency is None or space is None:
-            return True
-        read = config.effective
-        key = repr((config.name, read.shown_as, sorted(read.signals()), config.retrievers))
-        if key not in took:
-            took[key] = float(np.median(latencies(space, config, queries, TIMED, bool(took)).searches))
-        return took[key] <= self.latency
-
 
 NONE = Restriction()
 
 
-@dataclass(frozen=True)
-class BestCandidate:
-    """The best of some candidates: as it is written, and what it gains out of fold, float64[n]."""
-
-    formula: str
-    gains: Floats
-    expected: Gain
-
-    @classmethod
-    def of(
-        cls,
-        formula: str,
-        scored: Scored,
-        seed: int,
-        row: Callable[[int], Floats],
-        prior: GainPrior,
-        always: bool = False,
-    ) -> BestCandidate:
-        """By the estimator of every promise; `always` where what is used today cannot be kept."""
-        gains = gains_out_of_fold(scored, seed, row, always)
-        return cls(formula, gains, expected_gain(gains, scored.units, prior))
+def _median(space: Workspace, config: SearchConfig, queries: Sequence[Query], warm: bool) -> float:
+    """Milliseconds of a live search; `warm` where another has fetched its lists."""
+    return float(np.median(latencies(space, config, queries, TIMED, warm).searches))
 
 
-@dataclass(frozen=True)
-class RestrictionCost:
-    """What a restriction costs: the best without it beside the best with it, by the same estimator."""
+def said_of_cost(
+    restriction: Restriction, without: Best, within: Best, units: Indices, metric: str, facts: Mapping[str, Fact]
+) -> Said:
+    """What a restriction costs: the best without it beside the best with it, by the same estimator.
 
-    restriction: Restriction
-    without: BestCandidate
-    within: BestCandidate
-    units: Indices
-    metric: str
-    counts: tuple[int, int]
-    not_allowed: Said | None
-    """Why what is used today is not among what may be chosen; None where it is."""
-
-    @property
-    def change(self) -> Gain:
-        """The gain that is given up: the difference of the two, as sure as the paired differences are."""
-        apart = self.without.gains - self.within.gains
-        error = float(spread(apart, self.units).error)
-        return Gain.of(self.without.expected.mean - self.within.expected.mean, error)
-
-    def said(self) -> Said:
-        """The whole of it."""
-        kept, of = self.counts
-        why = None if self.not_allowed is None else sentence(self.not_allowed)
-        facts: dict[str, Fact] = {**self.restriction.facts, "kept": kept, "of": of, "not_allowed": why}
-        if not (self.without.gains - self.within.gains).any():
-            return Said("restricted_free", facts)
-        if (change := self.change).mean <= 0:
-            return Said("restricted_no_cost", facts)
-        gains = {"within": self.within.expected.mean, "without": self.without.expected.mean}
-        ends = {"cost": change.mean, "low": change.low, "high": change.high}
-        in_range_of = {name: in_range(value) for name, value in (gains | ends).items()}
-        facts |= {**in_range_of, "metric": self.metric, "best": self.without.formula}
-        return Said("restricted", facts)
+    The difference of the two is as sure as the paired differences are.
+    """
+    apart, told = without.gains - within.gains, {**restriction.facts, **facts}
+    if not apart.any():
+        return Said("restricted_free", told)
+    change = Gain.of(without.expected.mean - within.expected.mean, float(spread(apart, units).error))
+    if change.mean <= 0:
+        return Said("restricted_no_cost", told)
+    gains = {"within": within.expected.mean, "without": without.expected.mean}
+    ends = {"cost": change.mean, "low": change.low, "high": change.high}
+    in_range_of = {name: in_range(value) for name, value in (gains | ends).items()}
+    return Said("restricted", {**told, **in_range_of, "metric": metric, "best": without.formula})

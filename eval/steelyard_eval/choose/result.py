@@ -16,7 +16,8 @@ from steelyard_eval.candidates.weight_curve import FreeWeights
 from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.leaderboard import Place, costs_of
-from steelyard_eval.choose.public import FEWEST, METRIC
+from steelyard_eval.choose.public import METRIC
+from steelyard_eval.choose.scored import FEWEST
 from steelyard_eval.common.configurations import LIMIT
 from steelyard_eval.compare import notices as compared
 from steelyard_eval.compare.categories import categories

@@ -36,7 +36,7 @@ from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.recommend import METRICS
 from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG
-from steelyard_eval.choose.second_measurement import SecondMeasurement
+from steelyard_eval.choose.scored import SecondMeasurement
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.learn.case import LogCase

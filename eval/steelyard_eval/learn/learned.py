@@ -14,7 +14,7 @@ from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.config.adaptive import Feedback, adapt
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
-from steelyard_eval.choose.chosen_answer import ChosenAnswer
+from steelyard_eval.choose.answer import ChosenAnswer
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.logs import HeldLog

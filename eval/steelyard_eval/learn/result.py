@@ -13,7 +13,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.result import decision_of
-from steelyard_eval.choose.second_measurement import FEWEST_BOTH
+from steelyard_eval.choose.scored import FEWEST_BOTH
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.decided import LogDecision

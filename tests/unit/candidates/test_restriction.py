@@ -14,9 +14,8 @@ from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.source import Source, read_current
 from steelyard_eval.choose import restriction
 from steelyard_eval.choose.choice import Choice
-from steelyard_eval.choose.chosen_answer import weights_of
 from steelyard_eval.choose.leaderboard import leaderboard
-from steelyard_eval.choose.recommend import METRICS, recommend
+from steelyard_eval.choose.recommend import METRICS, recommend, weights_of
 from steelyard_eval.choose.restriction import Restriction
 from steelyard_eval.choose.result import result_of
 from steelyard_eval.cli.main import main
@@ -25,6 +24,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.export import TARGETS, export
 from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.measures.spread import Gain
 from steelyard_eval.recording.workspace import Workspace
 
 
@@ -51,7 +51,8 @@ def test_what_is_recommended_for_a_target_exports_to_it(case, target):
     chosen = own.picked or own.instead or own.current.config
 
     export(chosen, target)  # ConfigError for what it cannot express
-    assert own.restriction_cost.counts == (len(own.candidates.grid), len(case.candidates.grid))
+    counts = len(own.candidates.grid), len(case.candidates.grid)
+    assert (own.restriction_cost.facts["kept"], own.restriction_cost.facts["of"]) == counts
     for candidate in np.random.default_rng(0).integers(len(own.candidates.grid), size=5).tolist():
         export(own.candidates.grid.config(candidate), target)
 
@@ -73,12 +74,14 @@ def test_what_is_given_up_is_the_difference_of_the_two_gains(case):
     assert command in [step.command for step in result.answer.steps]
 
 
-def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_noise(case):
-    toll = case.restricted(Restriction("elasticsearch")).restriction_cost
-    some, other = toll.without, toll.within
-    worse, better = (some, other) if some.expected.mean < other.expected.mean else (other, some)
-    assert replace(toll, without=worse, within=better).said().key == "restricted_no_cost"
-    assert replace(toll, without=better, within=worse).said().key == "restricted"
+def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_noise():
+    gains = np.array([0.1, 0.0, 0.2, -0.1])
+    worse, better = (restriction.Best("x", sign * gains, Gain.of(sign * 0.05, 0.01)) for sign in (-1, 1))
+    told = [
+        restriction.said_of_cost(Restriction("elasticsearch"), *sides, np.arange(4), "nDCG@10", {}).key
+        for sides in ((worse, better), (better, worse))
+    ]
+    assert told == ["restricted_no_cost", "restricted"]
 
 
 def test_without_a_restriction_nothing_is_said_of_one(case):
@@ -96,7 +99,7 @@ def test_no_calls_leave_only_what_reads_no_vectors(case):
     assert labels.isdisjoint({"vector", "weighted sum", "RRF", "soleri", "moltnet", "tiered", "echovault"})
     most = case.restricted(Restriction(embedding_calls=100))
     assert len(most.candidates.grid) == len(case.candidates.grid)
-    assert most.restriction_cost.said().key == "restricted_free"
+    assert most.restriction_cost.key == "restricted_free"
 
 
 def test_slow_searches_are_no_candidates(case, space, monkeypatch):
@@ -108,7 +111,7 @@ def test_slow_searches_are_no_candidates(case, space, monkeypatch):
     monkeypatch.setattr(restriction, "latencies", timed)
     own = case.restricted(Restriction(latency=5))
     assert {start.label for start in own.candidates.starts} == {"bm25", "fts"}
-    assert own.restriction_cost.said().facts["ms"] == "5"
+    assert own.restriction_cost.facts["ms"] == "5"
     with pytest.raises(ConfigError, match="allow more"):
         case.restricted(Restriction(latency=1))
     over = replace(case, source=Source(space.dataset, table=case.candidates.recordings[0].table, folder=starter()))

@@ -23,7 +23,7 @@ from steelyard_eval.candidates.settings import config_key, settings
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose import blockers
 from steelyard_eval.choose.answer import is_stated, said_of
-from steelyard_eval.choose.priors import PriorTable, load_priors
+from steelyard_eval.choose.public import PriorTable, load_priors
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.choose.rule import Ruling, gain_prior_over
 from steelyard_eval.cli.main import main

@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
-from steelyard_eval.choose.chosen_answer import backup_and_describe, write_and_log, write_weights
+from steelyard_eval.choose.answer import backup_and_describe, write_and_log, write_weights
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,7 @@ from steelyard.systems import find_system
 from steelyard.table.facts import NO_FACTS
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.choose.rule import FROM_A_LOG, decide
-from steelyard_eval.choose.scored import Scored
-from steelyard_eval.choose.second_measurement import SecondMeasurement
+from steelyard_eval.choose.scored import Scored, SecondMeasurement
 from steelyard_eval.learn.counts import CODE, EVERYTHING_SHOWN, KINDS, WORTH, PositionCounts
 from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.top10 import PLACES

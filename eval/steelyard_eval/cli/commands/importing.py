@@ -11,7 +11,7 @@ import click
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig, is_foreign, read_json
 from steelyard.systems.spec_kit.foreign import read_foreign
-from steelyard_eval.choose.chosen_answer import write_weights
+from steelyard_eval.choose.answer import write_weights
 from steelyard_eval.cli.commands.options import json_option, put
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.extensions import extension

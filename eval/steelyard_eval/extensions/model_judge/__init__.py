@@ -21,7 +21,7 @@ import numpy as np
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.extensions.network.chat import Chat
 from steelyard.memory.entry import Entry
-from steelyard_eval.choose.second_measurement import ModelLabels
+from steelyard_eval.choose.scored import ModelLabels
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.judgments import GRADES, Judgment, Pair, judgments_of

@@ -13,7 +13,7 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import SYSTEMS
-from steelyard_eval.choose.chosen_answer import write_and_log
+from steelyard_eval.choose.answer import write_and_log
 from steelyard_eval.common.configurations import Named, read_configuration
 from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender

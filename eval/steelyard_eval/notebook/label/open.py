@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
-from steelyard_eval.choose.public import FEWEST
+from steelyard_eval.choose.scored import FEWEST
 from steelyard_eval.common.configurations import Named
 from steelyard_eval.compare.contenders import GivenMany, distinct, read_all
 from steelyard_eval.datasets import Dataset

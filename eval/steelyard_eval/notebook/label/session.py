@@ -19,7 +19,7 @@ from steelyard.base.files import STRICT_JSON, write_texts
 from steelyard.base.inputs import read_text
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard_eval.choose.public import FEWEST
+from steelyard_eval.choose.scored import FEWEST
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.judgments import GRADES, NOTHING, Judgment, Pair, judgments_of, text_digest
