@@ -15,7 +15,8 @@ from steelyard.live.identity import agree, share
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import LAYERS, SignalTable
 from steelyard_eval.candidates.families import StartingPoint
-from steelyard_eval.candidates.grid import DEEPEST, Grid, alone, composite, grid, measured, parts_for
+from steelyard_eval.candidates.grid import Grid, alone, grid, measured
+from steelyard_eval.candidates.kernel import DEEPEST, composite, parts_for
 from steelyard_eval.candidates.settings import config_key, simplify_config
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.compare.contenders import Contender

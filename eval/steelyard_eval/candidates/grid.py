@@ -6,7 +6,7 @@ Values are those of the float32 kernel, which is for choosing; what is reported 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -23,7 +23,7 @@ from steelyard.fusion import Expr
 from steelyard.fusion.base import RECIPROCAL, Linear
 from steelyard.table.signal_table import KEPT_ROWS, SignalTable
 from steelyard_eval.candidates.form import Form, forms, movable, on_simplices
-from steelyard_eval.candidates.kernel import Kernel
+from steelyard_eval.candidates.kernel import DEEPEST, Kernel, composite, parts_for, smoothing
 from steelyard_eval.candidates.settings import config_key, setting_key, with_shares
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.measures.metrics import Judgments, Measure
@@ -282,38 +282,3 @@ def totals(form: Form, branches: Sequence[Indices]) -> Floats:
     for branch in branches:
         total[branch] = form.weights[branch].sum() or 1.0
     return total
-
-
-METRIC = Measure("nDCG", 10)
-PARTS: Mapping[Measure, float] = {
-    METRIC: 1.0,
-    Measure("nDCG", 20): 1.09,
-    Measure("nDCG", 100): 1.25,
-    Measure("AP", 100): 1.06,
-}
-"""With the standard deviation of nDCG@10's differences over its own, as measured on public collections."""
-DEEPEST = 100
-WIDTH = 0.25  # of the Gaussian that averages along the weight, on the scale of `stretched`
-
-
-def parts_for(metric: Measure) -> Mapping[Measure, float]:
-    """The parts and their factors; a metric other than nDCG@10 is judged by itself, for no factors are known."""
-    return PARTS if metric == METRIC else {metric: 1.0}
-
-
-def composite(values: Mapping[Measure, NDArray[np.floating]], parts: Mapping[Measure, float]) -> Floats:
-    """float64[..., n]: the mean of the parts, each times its factor."""
-    total: Floats = np.sum([factor * values[part] for part, factor in parts.items()], axis=0, dtype=np.float64)
-    return total / len(parts)
-
-
-def stretched(share: Floats) -> Floats:
-    """A weight's share of two, 0 to 1, on a scale where equal steps change rankings about equally."""
-    return np.asarray(np.log((share + 0.03) / (1 - share + 0.03)), dtype=np.float64)
-
-
-def smoothing(shares: Floats) -> Floats:
-    """float64[W, W]: what each weight takes of its neighbours; rows sum to 1."""
-    place = stretched(shares)
-    pull = np.exp(-0.5 * ((place[:, None] - place[None, :]) / WIDTH) ** 2)
-    return np.asarray(pull / pull.sum(axis=1, keepdims=True), dtype=np.float64)

@@ -21,7 +21,7 @@ from steelyard.config.search_config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.candidates.grid import DEEPEST
+from steelyard_eval.candidates.kernel import DEEPEST
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.labels import FAIR, SAMPLED, JudgedPool
 from steelyard_eval.measures.metrics import Judgments, Measure, condensed, evaluate

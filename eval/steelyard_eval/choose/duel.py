@@ -1,4 +1,11 @@
-"""Sets up a duel of the usual contenders from their lists and from what public collections showed of them."""
+"""Which pair of query and entry to judge next, what the judged ones show, and how many more it takes.
+
+Every pair has a probability that its entry is relevant: a logistic model of where the contenders rank it, learned
+on public collections (`public.PublicTable.relevance`) and bent by what was judged. With these in the place of
+labels every contender has an expected nDCG@10. The next pair is where the six that lead now part most, times the
+doubt about its label: a duel (after minimal test collections: Carterette, Allan and Sitaraman, SIGIR 2006). 160
+such pairs are worth 20 to 40 queries that are judged completely (docs/start.md).
+"""
 
 from __future__ import annotations
 

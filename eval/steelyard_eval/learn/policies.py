@@ -1,7 +1,7 @@
-"""Whose lists does a log hold? The share of places that our replay gives again is printed for every policy.
+"""Whose lists does a log hold, and which of two rankings that took turns was preferred?
 
-Nothing is refused for it: what is learned from a list are its entries, their places and what was done with them,
-whatever engine made it.
+The share of places that our replay gives again is printed for every policy. Nothing is refused for it: what is
+learned from a list are its entries, their places and what was done with them, whatever engine made it.
 """
 
 from __future__ import annotations

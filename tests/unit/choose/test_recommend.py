@@ -18,7 +18,8 @@ from steelyard.systems import find_system
 from steelyard_eval.candidates import candidates as layout
 from steelyard_eval.candidates.candidates import build_candidates
 from steelyard_eval.candidates.families import StartingPoint, starts
-from steelyard_eval.candidates.grid import LINE, PARTS, composite, grid, measured, smoothing
+from steelyard_eval.candidates.grid import LINE, grid, measured
+from steelyard_eval.candidates.kernel import PARTS, composite, smoothing
 from steelyard_eval.candidates.settings import config_key, settings
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose import blockers
