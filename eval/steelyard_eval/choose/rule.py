@@ -1,10 +1,11 @@
 """Which candidate replaces what is used today, if any: one rule for every command that chooses.
 
-A candidate's true mean difference has a posterior (`scored.py`). `best` is the candidate of largest posterior mean,
-likely better but unproven; those that are proven have passed the gates. What is promised is a posterior, too: a
-sample on which a candidate passes is a lucky one as a rule, so the gain out of fold starts from what recommendations
-gained over such a configuration on public collections (`GainPrior`); its interval and odds are of that distribution.
-How the numbers were found: docs/tuning.md. The experiment (`tests/benchmarks/evidence.py`) runs the same code.
+A candidate's true mean difference has a posterior (`scored.py`). `best` is the candidate of largest posterior
+mean, likely better but unproven; those that are proven have passed the gates. What is promised is a posterior,
+too: a sample on which a candidate passes is a lucky one as a rule, so the gain out of fold starts from what
+recommendations gained over such a configuration on public collections (`GainPrior`); its interval and odds are of
+that distribution. How the numbers were found: docs/tuning.md. The experiment (`tests/benchmarks/evidence.py`)
+runs the same code.
 """
 
 from __future__ import annotations

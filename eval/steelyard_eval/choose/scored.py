@@ -1,16 +1,18 @@
 """What the rule works on: differences between candidates and what is used today, a column a labelled query.
 
-The posterior of a candidate's true mean difference is that of a normal mean: it starts from what other collections
-showed (`PriorGains`), which counts as so many queries, and takes up the mean and the standard error of the labels.
+The posterior of a candidate's true mean difference is that of a normal mean: it starts from what other
+collections showed (`PriorGains`), which counts as so many queries, and takes up the mean and the standard error
+of the labels.
 
-Clicks and the labels of a model are a second measurement of the same differences. They can follow something else than
-what an entry is worth, and nothing in them tells, so they never decide: they are a covariate of a person's labels,
+Clicks and the labels of a model are a second measurement of the same differences. They can follow something else
+than what an entry is worth, and nothing in them tells, so they never decide: they are a covariate of a person's
+labels,
 
     gain = mean over labelled of (label - s * second) + s * (mean over the others of second),
 
 so one that is wrong costs precision and adds no bias. That is prediction-powered inference with a tuned share
-(Angelopoulos, Duchi and Zrnic, PPI++, 2023), the regression estimator of surveys. Every labelled query is moved by
-``-s * (second - mean of the others)``, and what comes to the variance is ``s^2 var / others``.
+(Angelopoulos, Duchi and Zrnic, PPI++, 2023), the regression estimator of surveys. Every labelled query is moved
+by ``-s * (second - mean of the others)``, and what comes to the variance is ``s^2 var / others``.
 """
 
 from __future__ import annotations

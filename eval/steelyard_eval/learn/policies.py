@@ -1,4 +1,4 @@
-"""Whose lists does a log hold, and which of two rankings that took turns was preferred?
+"""Whose lists a log holds, and which of two rankings that took turns was preferred.
 
 The share of places that our replay gives again is printed for every policy. Nothing is refused for it: what is
 learned from a list are its entries, their places and what was done with them, whatever engine made it.
