@@ -25,8 +25,7 @@ import numpy as np
 from gate_matrices import SETS, conversations, matrix
 from scipy import stats
 
-from steelyard_eval.gate.power import power_of
-from steelyard_eval.gate.rule import judge
+from steelyard_eval.gate.rule import judge, power_of
 
 SIZES = (40, 100, 300)
 DRAWS = 200

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown, visible
@@ -23,15 +23,6 @@ from steelyard_eval.views.figures import draw, figures
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-    from steelyard_eval.views.report.write import History
-
-
-class RunsOf(Protocol):
-    """The runs that are kept of a data set, as `data.runs()` gives them."""
-
-    def history(self, job: str) -> History | None:
-        """What was used and what was best, of those runs of a job that are alike; None without two."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,18 +92,18 @@ class Answered:
             A figure, as `what`, or the metric whose means are shown; the primary one by default.
         what : str
             means (with intervals), differences (to the baseline), queries (the difference on each), categories,
-            cost (quality against latency), and what else the result has, such as curve of recommend. All but
-            means are of the primary metric. By default what answers: the decision, else the means.
+            and what else the result has, such as curve of recommend. All but means are of the primary metric.
+            By default what answers: the decision, else the means.
         """
         if name in figures(self.result, ""):
             return draw(self.result, str(name))
         usual = "means" if name or not self.result.decision else "answer"
         return draw(self.result, what or usual, self._measured(name) if name else "")
 
-    def report(self, path: str | Path, runs: RunsOf | None = None) -> list[Path]:
-        """Write the report (HTML, Markdown, JSON) here, with the trend of `runs`; returns the paths."""
+    def report(self, path: str | Path) -> list[Path]:
+        """Write the report (HTML, Markdown, JSON) here; returns the paths."""
         write = import_module("steelyard_eval.views.report.write").write  # its templates take long to load
-        paths: list[Path] = write(self.result, path, runs.history(self.result.job) if runs else None)
+        paths: list[Path] = write(self.result, path)
         return paths
 
     def save(self, path: str | Path) -> None:

@@ -15,8 +15,6 @@ from steelyard_eval.result.sentences import heading
 from steelyard_eval.result.sentences.headings import VERDICTS
 from steelyard_eval.result.structs import Estimate, Result, Row, Table
 from steelyard_eval.views.drawing import plots
-from steelyard_eval.views.drawing.cost_plot import CostPoint
-from steelyard_eval.views.drawing.cost_plot import cost as cost_plot
 from steelyard_eval.views.drawing.spans import Span, spans
 from steelyard_eval.views.sheets import facts_of, leading, ranked, triple
 
@@ -39,10 +37,7 @@ def figures(result: Result, metric: str = "") -> Figures:
         made["differences"] = partial(differences, result)
     if sides := two_sides(result):
         made["queries"] = partial(queries, result, sides)
-    points, key = cost_points(result)
-    if len({point.cost for point in points}) > 1:
-        made["cost"] = partial(cost_plot, points, result.metric, heading(key))
-    drawn = {"categories": categories, "floors": floors, "curve": curve, "gated": gated}
+    drawn = {"categories": categories, "curve": curve, "gated": gated}
     drawn |= {"gains": gains, "parts": gains, "places": places, "follows": follows}
     return made | {
         table.key: partial(drawn[table.key], result, table) for table in result.tables if table.key in drawn
@@ -146,15 +141,6 @@ def categories(result: Result, table: Table) -> Figure:
     return spans(rows, heading("axis_difference", facts_of(result)), 0.0, str(table.facts["left"]), MARGIN)
 
 
-def floors(result: Result, table: Table) -> Figure:
-    """Risk against coverage of the first contender that has a floor."""
-    columns = dict(zip(table.columns, zip(*table.rows, strict=True), strict=True))
-    own = [at for at, label in enumerate(columns["floor_of"]) if label == columns["floor_of"][0]]
-    points = {name: [float(columns[name][at] or 0) for at in own] for name in columns if name != "floor_of"}
-    floor = points.pop("floor")
-    return plots.floors(floor, {heading(name): shares for name, shares in points.items()}, heading("floor"))
-
-
 def curve(result: Result, table: Table) -> Figure:
     """The metric along one weight: a step has its ends and its value; the facts say of which signal it is."""
     points = [dict(zip(table.columns, cells, strict=True)) for cells in table.rows]
@@ -205,30 +191,6 @@ def follows(result: Result, table: Table) -> Figure:
         if isinstance(odds, Estimate)
     ]
     return spans(rows, heading("axis_odds"), 0.0, heading("word_nothing"))
-
-
-def cost_points(result: Result) -> tuple[list[CostPoint], str]:
-    """What the figure of quality against cost is made of, and the key of the cost."""
-    rows = [row for row in ranked(result) if result.metric in row.means]
-    times = [row.cost.latency.p50_ms if row.cost.latency else None for row in rows]
-    timed = len({took for took in times if took is not None}) > 1
-    costs = times if timed else [row.cost.embedded for row in rows]
-    pairs = [
-        (place, row, row.means[result.metric].mean, float(cost))
-        for place, (row, cost) in enumerate(zip(rows, costs, strict=True), 1)
-        if cost is not None
-    ]
-    front = {
-        row.label
-        for _, row, mean, cost in pairs
-        if not any(m >= mean and c <= cost and (m > mean or c < cost) for _, _, m, c in pairs)
-    }
-    base, choice = result.provenance.baseline, _chosen(result)
-    points = [
-        CostPoint(row.label, cost, mean, row.label in front, row.label == base, row.label == choice, place)
-        for place, row, mean, cost in pairs
-    ]
-    return points, "p50_ms" if timed else "embedded"
 
 
 def _gain(row: Row) -> Estimate | None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
 WIDTH = 3.5
 """Inches: a column of the proceedings of SIGIR, a phone at 96 pixels an inch."""
 AXIS = 2.6
@@ -89,3 +90,14 @@ def thin_ticks(axes: Axes, most: int = 5, *, whole: bool = False) -> None:
     ticks = MaxNLocator(most, steps=[1, 2, 5, 10], integer=whole).tick_values(low, high)
     axes.set_xticks([tick for tick in ticks if low + room <= tick <= high - room or tick == low == 0])
     axes.set_xlim(low, high)
+
+
+LINE, GOOD, BAD = "#0b4f8a", "#2f9e77", "#d98200"
+INK, FAINT, SOFT, BAND, PAPER = "#4d4d4d", "#6e6e6e", "#8c8c8c", "#ededed", "#ffffff"
+MARKS = {"filled": ("o", LINE), "hollow": ("o", PAPER), "cross": ("X", BAD), "choice": ("D", LINE)}
+"""How a point looks, and its filling: filled, hollow, a cross, or a diamond for the choice."""
+FOLLOWS = {
+    LINE: "accent", GOOD: "good", BAD: "s1", INK: "soft", FAINT: "soft", SOFT: "soft", BAND: "plotband",
+    PAPER: "paper", "#e3e3e3": "line", "#1a1a1a": "ink",
+}  # fmt: skip
+"""The colours of the style, and the variables of `report.css` that stand for them."""

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from steelyard_eval.views.drawing.canvas import styled
-from steelyard_eval.views.drawing.colours import FOLLOWS
+from steelyard_eval.views.drawing.canvas import FOLLOWS, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.views.drawing.canvas import AXIS, WIDTH, drawing, fitted, short, thin_ticks
-from steelyard_eval.views.drawing.colours import BAD, BAND, GOOD, INK, LINE, PAPER, SOFT
-from steelyard_eval.views.drawing.spans import Span
+from steelyard_eval.views.drawing.canvas import (
+    AXIS,
+    BAD,
+    BAND,
+    GOOD,
+    INK,
+    LINE,
+    PAPER,
+    WIDTH,
+    drawing,
+    fitted,
+    short,
+    thin_ticks,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,42 +41,6 @@ def places(series: Mapping[str, Sequence[float]], axis: str, values: str, low: f
         thin_ticks(axes, 8, whole=True)
         if len(series) > 1:
             axes.legend()
-    return figure
-
-
-def trend(lines: Mapping[str, Sequence[Span | None]], values: str) -> Figure:
-    """Plot values with their intervals over time, oldest first; the words of a row, its time, stand below it."""
-    with drawing(2.3, below=0.75) as (figure, axes):
-        for (name, rows), style in zip(lines.items(), ("D-", "o--"), strict=False):
-            known = [(x, row) for x, row in enumerate(rows) if row is not None]
-            for x, row in known if name == next(iter(lines)) else ():
-                if row.low is not None and row.high is not None:
-                    axes.plot([x, x], [row.low, row.high], color=SOFT, linewidth=1.2)
-            fill = PAPER if style == "o--" else None
-            xs, heights = [x for x, _ in known], [row.value for _, row in known]
-            axes.plot(
-                xs, heights, style, label=name, markerfacecolor=fill or LINE, color=LINE if fill is None else BAD
-            )
-        count = max(map(len, lines.values()))
-        times = [next(row.words for row in column if row) for column in zip(*lines.values(), strict=True)]
-        shown = range(count)[::-1][:: max(1, math.ceil(count / 3))]
-        axes.set_xticks(shown, [fitted(times[x], 0.8) for x in shown])
-        axes.set_xlim(-0.18 * count, 1.18 * count - 1)
-        axes.set_ylabel(fitted(values, 1.6))
-        axes.legend(
-            loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=_under(axes, 0.25), ncols=2, borderaxespad=0
-        )
-    return figure
-
-
-def floors(floor: Sequence[float], shares: Mapping[str, Sequence[float]], axis: str) -> Figure:
-    """Plot what each floor loses and shows: shares by their names."""
-    with drawing(3.0, below=1.15) as (figure, axes):
-        for (label, heights), style in zip(shares.items(), ("-", "--", ":", "-."), strict=False):
-            axes.plot(floor, heights, style, label=label)
-        axes.set_xlabel(fitted(axis, AXIS))
-        axes.set_ylabel("share")
-        _legend_below(axes)
     return figure
 
 
@@ -96,8 +70,6 @@ def curve(
 ) -> Figure:
     """Plot the objective along one weight; `points` have the weight and the value, and the ends of their step.
 
-    Documents of earlier versions have no ends: there the line joins the points.
-
     `axis` is that of the document: the signal whose weight it is, and where the current and the chosen weight are.
     """
     axis = axis or {}
@@ -105,10 +77,9 @@ def curve(
         match plateau:
             case [int() | float() as low, int() | float() as high]:
                 axes.axvspan(low, high, color=BAND, label="plateau of the chosen weight")
-        line = thinned(
-            [corner for point in sorted(points, key=itemgetter("weight")) for corner in _corners(point)]
-        )
-        axes.plot([x for x, _ in line], [value for _, value in line], color=LINE)
+        steps = sorted(points, key=itemgetter("weight"))
+        ends = [x for step in steps for x in (step["low"], step["high"])]
+        axes.plot(ends, [step["value"] for step in steps for _ in range(2)], color=LINE)
         if (current := axis.get("current")) is not None:
             axes.axvline(current, color=INK, linestyle="--", label=f"current, {current:.3g}")
         if (chosen := axis.get("chosen")) is not None:
@@ -121,30 +92,6 @@ def curve(
         if axes.get_legend_handles_labels()[0]:
             _legend_below(axes)
     return figure
-
-
-def _corners(point: Mapping[str, Any]) -> Points:
-    """Both ends of a step, or the point itself where its ends are not known."""
-    if "low" not in point:
-        return [(point["weight"], point["value"])]
-    return [(point["low"], point["value"]), (point["high"], point["value"])]
-
-
-COLUMNS = 120
-"""Of a curve, about as many columns as pixels can show; more is only bytes."""
-
-
-def thinned(points: Points) -> Points:
-    """What can be seen of a line: the first and the last point in each of `COLUMNS`, and the highest point."""
-    if not points:
-        return points
-    low, high = points[0][0], points[-1][0]
-    column = [int(COLUMNS * (x - low) / ((high - low) or 1.0)) for x, _ in points]
-    around = zip([-1, *column[:-1]], column, [*column[1:], -1], strict=True)
-    best = max(range(len(points)), key=lambda i: points[i][1])
-    return [
-        points[i] for i, (before, here, after) in enumerate(around) if not before == here == after or i == best
-    ]
 
 
 def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -> Figure:
@@ -165,19 +112,6 @@ def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -
         thin_ticks(axes)
         if any(parts for _, parts in rows):
             _legend_below(axes)
-    return figure
-
-
-def counts(numbers: Sequence[int], label: str) -> Figure:
-    """Plot how often each whole number occurs."""
-    from collections import Counter
-
-    bars = sorted(Counter(numbers).items())
-    with drawing(2.0) as (figure, axes):
-        axes.bar([number for number, _ in bars], [count for _, count in bars], color=LINE)
-        thin_ticks(axes, whole=True)
-        axes.set_xlabel(fitted(label, AXIS))
-        axes.set_ylabel("queries")
     return figure
 
 

@@ -11,8 +11,21 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from steelyard_eval.common.markup import legible
-from steelyard_eval.views.drawing.canvas import AXIS, SMALL, WIDTH, drawing, fitted, inches, thin_ticks
-from steelyard_eval.views.drawing.colours import BAND, FAINT, INK, LINE, MARKS, PAPER
+from steelyard_eval.views.drawing.canvas import (
+    AXIS,
+    BAND,
+    FAINT,
+    INK,
+    LINE,
+    MARKS,
+    PAPER,
+    SMALL,
+    WIDTH,
+    drawing,
+    fitted,
+    inches,
+    thin_ticks,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from statistics import median
 
 from steelyard_eval.common.console import brief
-from steelyard_eval.common.markup import number, p_value
+from steelyard_eval.common.markup import MISSING, clip, number, p_value
 from steelyard_eval.measures.metrics import meaning
-from steelyard_eval.measures.paired import ALPHA, DRAWS, MARGIN, TIE, UNSEEN
+from steelyard_eval.measures.paired import ALPHA, DRAWS, MARGIN, UNSEEN
 from steelyard_eval.result.sentences import HEADINGS, dialect, filled, heading, say
 from steelyard_eval.result.sentences.report import GLOSSARY, METHOD
-from steelyard_eval.result.structs import Fact, Result
+from steelyard_eval.result.structs import Fact, QueryRow, Result
 from steelyard_eval.views.drawing.picture import picture
-from steelyard_eval.views.figures import cost_points, difference_rows, differences, figures
+from steelyard_eval.views.figures import difference_rows, differences, figures
 from steelyard_eval.views.report.parts import Block, FigureBlock, Section, TableBlock, TermList, Texts
-from steelyard_eval.views.report.queries import pairs, widest
-from steelyard_eval.views.sheets import Sheet, contenders, facts_of, leading, ranked, sheets, triple
+from steelyard_eval.views.sheets import Sheet, SheetColumn, contenders, facts_of, leading, ranked, sheets, triple
 
 OPEN = frozenset({"contenders", "agreement", "findings", "gated", "lost", "interleaved", "views", "acts"})
 """Tables that are not folded."""
@@ -58,10 +56,8 @@ def sections(result: Result, sha256: str) -> list[Section]:
         _section("decision", list(_decision(result))),
         _section("contenders", first),
         _section("differences", list(_differences(result))),
-        _section("cost", list(_cost(result))),
-        _section("queries", [*pairs(result), *widest(result)], folded=True),
+        _section("queries", list(widest(result)), folded=True),
         *(_table(result, sheet) for sheet in every if sheet.key not in seen),
-        _section("labels", _labels(result), folded=True),
         _section("strategies", _strategies(result), folded=True),
     ]
     kept = [section for section in shown if section.blocks]
@@ -91,22 +87,6 @@ def _table(result: Result, sheet: Sheet) -> Section:
     return Section(key, heading(f"title_{key}"), tuple(blocks), key not in OPEN)
 
 
-def caveat(result: Result) -> str:
-    """The other contenders that may be as good as the best, which no test separates from it; empty without any."""
-    base, metric = result.provenance.baseline, result.metric
-    means = [(row.label, row.means[metric]) for row in ranked(result) if metric in row.means]
-    if result.decision or not means or means[0][0] == base:
-        return ""
-    best, top = means[0]
-    if top.low is None or any(mean.mean >= top.mean - TIE for label, mean in means[1:]):
-        return ""
-    rivals = [
-        label for label, mean in means[1:] if label != base and mean.high is not None and mean.high >= top.low
-    ]
-    one = len(rivals) == 1
-    return heading("rivals", {"best": best, "rivals": rivals, "one": one, "several": not one}) if rivals else ""
-
-
 def _decision(result: Result) -> Iterator[Block]:
     """What was decided and what it rests on."""
     decision = result.decision
@@ -128,38 +108,6 @@ def _differences(result: Result) -> Iterator[Block]:
     if difference_rows(result, leading(result)):
         note = heading("note_differences", {**facts_of(result), "margin": MARGIN})
         yield FigureBlock(picture(differences(result, short=True), heading("figure_differences")), note)
-
-
-def _cost(result: Result) -> Iterator[Block]:
-    """Quality against latency, or where nothing was timed against the queries that were embedded."""
-    drawn = figures(result).get("cost")
-    if drawn is None:
-        return
-    points, key = cost_points(result)
-    known = {**facts_of(result), "cost": heading(key)}
-    yield FigureBlock(picture(drawn(), heading("figure_cost", known)), heading("note_cost", known))
-    yield Texts((heading("unbeaten_on", {"labels": [point.label for point in points if point.front]}),))
-
-
-def _labels(result: Result) -> list[Block]:
-    """What the judgments look like."""
-    grades = [query.grades for query in result.queries if query.grades]
-    if not grades:
-        return []
-    counts = {
-        "term_judgments": [len(own) for own in grades],
-        "term_relevant": [sum(grade >= 1 for grade in own.values()) for own in grades],
-    }
-    terms = [
-        (
-            heading(name),
-            heading("from_to", {"median": f"{median(found):g}", "least": min(found), "most": max(found)}),
-        )
-        for name, found in counts.items()
-    ]
-    if none := sum(not count for count in counts["term_relevant"]):
-        terms.append((heading("term_none"), heading("none_of", {"none": none, "of": len(grades)})))
-    return [TermList(tuple(terms))]
 
 
 def _strategies(result: Result) -> list[Block]:
@@ -214,3 +162,44 @@ def _provenance(result: Result, sha256: str) -> Iterator[tuple[str, str]]:
         "report": sha256,
     }
     yield from ((heading(f"term_{name}"), value) for name, value in known.items() if value)
+
+
+SHOWN = 10
+COLUMNS = 6
+"""Contenders beside each other; more would be a wall of numbers."""
+TEXT, HIT, NAME = 240, 110, 60
+"""Characters of a query, an entry, an id."""
+
+
+def widest(result: Result) -> Iterator[Block]:
+    """The queries with the widest range of values, widest first, equal ones by id."""
+    if not result.rows or not result.queries:
+        return
+    base = result.provenance.baseline
+    labels = [row.label for row in ranked(result)]
+    others = [label for label in labels if label != base][: COLUMNS - (base in labels)]
+    kept = [label for label in labels if label == base or label in others]
+    wide = []
+    for query in result.queries:
+        values = [value for label in kept if (value := query.values.get(label)) is not None]
+        if values and max(values) > min(values):
+            wide.append((min(values) - max(values), query.id, query))
+    if not wide:
+        yield Texts((heading("all_alike"),))
+        return
+    top = [query for _, _, query in sorted(wide, key=lambda row: row[:2])[:SHOWN]]
+    known = {**facts_of(result), "others": len(kept) - 1 if len(kept) < len(labels) else None}
+    heads = (SheetColumn(heading("query"), key="query"), *(SheetColumn(label, right=True) for label in kept))
+    rows = tuple(_row(query, kept) for query in top)
+    yield TableBlock(Sheet("wide", heading("title_wide"), heads, rows, heading("legend_wide", known)))
+
+
+def _row(query: QueryRow, labels: Sequence[str]) -> tuple[str, ...]:
+    values = [query.values.get(label) for label in labels]
+    best = max(value for value in values if value is not None)
+    cells = [number(value) + ("*" if value == best else "") for value in values]
+    return (f"{clip(query.text or MISSING, TEXT)} ({_about(query)})", *cells)
+
+
+def _about(query: QueryRow) -> str:
+    return ", ".join(clip(part, NAME) for part in (query.id, query.category) if part)

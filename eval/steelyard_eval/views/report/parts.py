@@ -44,37 +44,7 @@ class FigureBlock:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class ListPlace:
-    """A place of a list: what was found, its grade (empty where it is not judged), where it was, its score."""
-
-    text: str
-    grade: str
-    move: str
-    parts: str
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A query with its lists under two configurations, side by side."""
-
-    text: str
-    about: str
-    change: str
-    left: tuple[ListPlace, ...]
-    right: tuple[ListPlace, ...]
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Queries with both their lists; `names` are the two configurations."""
-
-    kind: ClassVar[str] = "pairs"
-    names: tuple[str, str]
-    pairs: tuple[Pair, ...]
-
-
-Block = Texts | TermList | TableBlock | FigureBlock | Pairs
+Block = Texts | TermList | TableBlock | FigureBlock
 
 
 @dataclass(frozen=True)

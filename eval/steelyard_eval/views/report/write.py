@@ -1,4 +1,4 @@
-"""Writes a report: HTML, Markdown, JSON and CSV of the same result."""
+"""Writes a report: HTML, Markdown and JSON of the same result."""
 
 from __future__ import annotations
 
@@ -15,58 +15,42 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from steelyard.base.files import canonical, write_texts
+from steelyard.base.files import write_texts
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.markup import breakable, legible, markdown, markdown_code
 from steelyard_eval.result import document
-from steelyard_eval.result.sentences import heading, say
-from steelyard_eval.result.structs import Cost, Result, Row, replace
-from steelyard_eval.views import latex
+from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Result, Row, replace
 from steelyard_eval.views import markdown as in_markdown
-from steelyard_eval.views.drawing.picture import picture
-from steelyard_eval.views.drawing.plots import trend
-from steelyard_eval.views.report.csv_tables import means_csv, queries_csv
 from steelyard_eval.views.report.data import MOST, Packed, pack
-from steelyard_eval.views.report.page import caveat, facts, sections, title, told
-from steelyard_eval.views.report.parts import FigureBlock, Section
-from steelyard_eval.views.sheets import Sheet, contenders, ranked
+from steelyard_eval.views.report.page import facts, sections, title, told
+from steelyard_eval.views.report.parts import Section
+from steelyard_eval.views.sheets import Sheet
 
 _TEMPLATES = "templates"
 BADGES = ("ship", "try", "keep", "pass", "fail", "inconclusive", "mismatch")
-SUMMED = 3
-"""Contenders in the summary for a pull request."""
 WORDS = {"better": "good", "worse": "bad", "pass": "good", "fail": "bad"}
 """How verdicts are coloured."""
 _NUMBER = re.compile(r"[-+<\u2013]?[\d.,%]*(\s?\[.*\])?(e[-+]\d+)?")
-History = tuple[Mapping[str, Sequence[Any]], str]
-"""Lines over the kept runs, and the metric that they are of."""
 
 
-def write(result: Result, out: str | Path, history: History | None = None) -> list[Path]:
-    """Write report.html, report.md, summary.md and report.json into `out`.
+def write(result: Result, out: str | Path) -> list[Path]:
+    """Write report.html, report.md and report.json into `out`; returns the paths.
 
-    Of contenders also CSV files, leaderboard.tex and timing.json; summary.md has ten lines, for a pull request.
-
-    With the `history` of kept runs the page has their trend. Returns the paths. The same result gives the same
-    bytes. Latency is in timing.json and not in report.json, so that report.json can be compared byte for byte with
-    that of another run. The page stays below a megabyte: the lists of single queries are packed, and where they do
-    not fit, fewer of them are in the page.
+    The same result gives the same bytes. Latency is not in report.json, so that it can be compared byte for byte
+    with that of another run. The page stays below a megabyte: the lists of single queries are packed, and where
+    they do not fit, fewer of them are in the page.
 
     Raises MachineError when `out` cannot be written.
     """
     json_text = document.render(replace(result, rows=[_untimed(row) for row in result.rows]), one_line=True)
-    parts = _with_trend(sections(result, hashlib.sha256(json_text.encode()).hexdigest()), history)
+    parts = sections(result, hashlib.sha256(json_text.encode()).hexdigest())
     # All texts are made before the first is written, so that a fault leaves no partial report.
     texts = {
         "report.html": page(result, parts),
         "report.md": _markdown().get_template("report.md.j2").render(**_above(result), sections=parts),
-        "summary.md": _summary(result),
         "report.json": json_text,
     }
-    if result.rows:
-        texts |= {"leaderboard.csv": means_csv(result), "queries.csv": queries_csv(result)}
-        texts |= {"leaderboard.tex": latex.render(result)} if any(row.means for row in result.rows) else {}
-        texts["timing.json"] = canonical([_timing(row) for row in result.rows])
     files = {Path(out) / name: text for name, text in texts.items()}
     write_texts(files)
     return list(files)
@@ -74,26 +58,6 @@ def write(result: Result, out: str | Path, history: History | None = None) -> li
 
 def _untimed(row: Row) -> Row:
     return replace(row, cost=replace(row.cost, latency=None, unbeaten=False))
-
-
-def _timing(row: Row) -> dict[str, object]:
-    return {"label": row.label, **_plain(row.cost)}
-
-
-def _plain(cost: Cost) -> dict[str, Any]:
-    import msgspec
-
-    made: dict[str, Any] = msgspec.to_builtins(cost)
-    return made
-
-
-def _with_trend(parts: list[Section], history: History | None) -> list[Section]:
-    """The sections with what was measured before, in front of what is folded."""
-    if history is None:
-        return parts
-    chart = FigureBlock(picture(trend(*history), heading("figure_trend")), heading("note_trend"))
-    place = next((i for i, section in enumerate(parts) if section.folded), len(parts))
-    return [*parts[:place], Section("trend", heading("title_trend"), (chart,)), *parts[place:]]
 
 
 def _above(result: Result) -> dict[str, Any]:
@@ -106,30 +70,9 @@ def _above(result: Result) -> dict[str, Any]:
         "because": " ".join(map(say, result.answer.because)),
         "steps": [(say(step), shlex.join(step.command)) for step in result.answer.steps],
         "formula": brief(result.answer.formula),
-        "caveat": caveat(result),
         "description": result.provenance.data.description or "",
         "facts": facts(result),
     }
-
-
-def _summary(result: Result) -> str:
-    """The page for a pull request: the best contender, what was chosen, what is used today, the next best."""
-    rows = ranked(result)
-    named = {result.provenance.baseline, result.choice.label if result.choice else ""}
-    kept = [i for i, row in enumerate(rows) if not i or row.label in named]
-    kept += [i for i in range(len(rows)) if i not in kept][: max(0, SUMMED - len(kept))]
-    sheet = contenders(result, [rows[i] for i in sorted(kept)], short=True)
-    lead, *because = (markdown(say(one)) for one in (result.answer, *result.answer.because))
-    steps = [f"- {in_markdown.step_line(step)}" for step in result.answer.steps]
-    formula = [f"- {markdown_code(brief(result.answer.formula))}"] if result.answer.formula else []
-    table = in_markdown.table(_narrow(sheet)) if sheet else ""
-    parts = (" ".join([f"**{lead}**", *because]), "\n".join([*steps, *formula]), table)
-    return "\n\n".join(filter(None, parts)) + "\n"
-
-
-def _narrow(sheet: Sheet) -> Sheet:
-    """The first columns, as a comment on a pull request has room for."""
-    return Sheet(sheet.key, sheet.title, sheet.columns[:4], tuple(row[:4] for row in sheet.rows))
 
 
 def page(result: Result, parts: Sequence[Section]) -> str:
