@@ -12,12 +12,14 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.finish import Floor
+from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.lists import Made, Unfloored
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.judgments import lost_shares
 from steelyard_eval.measures.paired import exact_interval
 from steelyard_eval.measures.runs import Ranked
+from steelyard_eval.measures.stale import Succession
 from steelyard_eval.result.structs import Cell, Estimate, Table
 
 CURVE = 21
@@ -108,3 +110,36 @@ def _shown(lists: Ranked, words: dict[str, int]) -> tuple[int, int, float]:
     asked = len(lists.queries)
     total = sum(words.get(lists.entries[entry], 0) for entry in lists.entry.tolist())
     return asked, int(np.count_nonzero(np.diff(lists.offsets))), total / max(asked, 1)
+
+
+STALE = ["outdated", "stale", "of", "share", "fewer", "more", "most_often"]
+
+
+def stale_lists(
+    dataset: Dataset, queries: Sequence[Query], made: Sequence[Made], cutoff: int, baseline: str
+) -> list[Table]:
+    """A row for each contender; none where no entry of the corpus was replaced or expires.
+
+    `more` and `fewer` count queries whose list is stale here and not in the baseline, and the other way round.
+    """
+    facts = Succession.of(dataset.entries)
+    if not facts:
+        return []
+    clocks = {query.id: dataset.clock(query) for query in queries}
+    lists = {one.label: _stale(facts, one, clocks, cutoff) for one in made}
+    rows = [_stale_row(one, lists[one.label], None if one.label == baseline else lists[baseline]) for one in made]
+    return [Table("stale", STALE, rows)]
+
+
+def _stale(facts: Succession, one: Made, clocks: dict[str, float], cutoff: int) -> dict[str, list[str]]:
+    lists = zip(one.ranked.queries, one.ranked.lists(), strict=True)
+    stale = {query: facts.stale(ids[:cutoff], clocks[query]) for query, ids in lists}
+    return {query: ids for query, ids in stale.items() if ids}
+
+
+def _stale_row(one: Made, own: dict[str, list[str]], before: dict[str, list[str]] | None) -> list[Cell]:
+    asked = len(one.ranked.queries)
+    shown = sorted(id_ for ids in own.values() for id_ in ids)
+    share = Estimate(len(own) / max(asked, 1), *exact_interval(len(own), asked))
+    fewer, more = (None, None) if before is None else (len(before.keys() - own), len(own.keys() - before))
+    return [one.label, len(own), asked, share, fewer, more, max(shown, key=shown.count, default=None)]
