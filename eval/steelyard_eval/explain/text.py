@@ -46,7 +46,7 @@ MOST_MISSING = 12
 """Missing entries that are shown; the JSON document has all of them."""
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """Lines of text, then a table; the first `keys` columns name a row."""
 
     lines: Sequence[str]
@@ -65,7 +65,7 @@ def html(record: ExplanationDocument) -> str:
     return f"<pre>{escape(text(record))}</pre>"
 
 
-def _text(block: Block) -> str:
+def _text(block: TextBlock) -> str:
     lines = "\n".join(wrapped(line, 4) for line in block.lines)
     if not block.rows:
         return lines
@@ -91,7 +91,7 @@ def _table(columns: dict[str, list[str]], keys: int) -> str:
     return table(rows, None, width(), keys, FOLDED)
 
 
-def blocks(record: ExplanationDocument) -> list[Block]:
+def blocks(record: ExplanationDocument) -> list[TextBlock]:
     """The query, each configuration with what it missed, and the changes; or the entry that was asked for."""
     made = [_query(record)]
     if record["entry"] is not None:
@@ -105,7 +105,7 @@ def blocks(record: ExplanationDocument) -> list[Block]:
     return made
 
 
-def _query(record: ExplanationDocument) -> Block:
+def _query(record: ExplanationDocument) -> TextBlock:
     query, dataset = record["query"], record["dataset"]
     facts = {
         "scope": f"{query['filter'] or 'everything'} ({query['in_scope']} of {dataset['entries']} entries)",
@@ -119,15 +119,17 @@ def _query(record: ExplanationDocument) -> Block:
     }
     name = Path(dataset["path"] or "").name or dataset["name"]
     line = PARTED.join(f"{name}: {value}" for name, value in facts.items() if value)
-    return Block([f"{name}, query {query['id']}: {query['text']}", line, *([] if record["entry"] else [COLUMNS])])
+    return TextBlock(
+        [f"{name}, query {query['id']}: {query['text']}", line, *([] if record["entry"] else [COLUMNS])]
+    )
 
 
-def _listed(about: ExplainedView, query: ExplainedQuery) -> Block:
+def _listed(about: ExplainedView, query: ExplainedQuery) -> TextBlock:
     """The list: rank, entry, grade, score, what each signal adds to it, factor, title."""
     lines = [*_about(about), *_read(about, query)]
     entries = about["entries"][: (about["limit"] or LIMIT)]
     if not entries:
-        return Block([*lines, "nothing was returned"])
+        return TextBlock([*lines, "nothing was returned"])
     decimals = 4 if max(abs(entry["score"]) for entry in entries) >= 0.1 else 6  # of RRF a few hundredths
     columns: dict[str, list[str]] = {
         "rank": [str(entry["rank"]) for entry in entries],
@@ -143,7 +145,7 @@ def _listed(about: ExplainedView, query: ExplainedQuery) -> Block:
         columns["factor"] = [f"x{entry['factor']['value']:.4g}" if entry["factor"] else "x1" for entry in entries]
     columns[TITLE] = [entry["headline"] for entry in entries]
     lines += [f"no column, as 0 for all of these: {', '.join(map(short_name, silent))}"] if silent else []
-    return Block(lines, list(columns), list(zip(*columns.values(), strict=True)))
+    return TextBlock(lines, list(columns), list(zip(*columns.values(), strict=True)))
 
 
 def _silent(entries: Sequence[ListedEntry]) -> list[str]:
@@ -226,7 +228,7 @@ def _read(about: ExplainedView, query: ExplainedQuery) -> list[str]:
     return [PARTED.join(told)] if told else []
 
 
-def _missing(about: ExplainedView) -> Iterator[Block]:
+def _missing(about: ExplainedView) -> Iterator[TextBlock]:
     """The relevant entries that are not in the list."""
     if not (missing := about["missing"]):
         return
@@ -234,7 +236,7 @@ def _missing(about: ExplainedView) -> Iterator[Block]:
     told = f"relevant, not in the list: {len(missing)}{_left_out(len(missing), MOST_MISSING)}"
     hint = f"--entry {shlex.quote(missing[0]['id'])}: what its score consists of, or why it has none"
     rows = [(one["id"], _whole(one["grade"]), one["why"], one["headline"]) for one in first]
-    yield Block([told, *_not_read(about, first), hint], ["entry", "grade", "where", TITLE], rows, 1)
+    yield TextBlock([told, *_not_read(about, first), hint], ["entry", "grade", "where", TITLE], rows, 1)
 
 
 def _not_read(about: ExplainedView, places: Sequence[PlaceRecord]) -> list[str]:
@@ -246,7 +248,7 @@ def _not_read(about: ExplainedView, places: Sequence[PlaceRecord]) -> list[str]:
     return [line] if line else []
 
 
-def _changes(changes: Sequence[ChangeRecord], most: int) -> Block:
+def _changes(changes: Sequence[ChangeRecord], most: int) -> TextBlock:
     """What moved, relevant entries first."""
     relevant = [c for c in changes if (c["grade"] or 0) >= 1 and c["kind"] != "stayed"]
     rows = [
@@ -257,7 +259,7 @@ def _changes(changes: Sequence[ChangeRecord], most: int) -> Block:
         f"{sum(c['kind'] == kind for c in changes)} {kind}" for kind in ("stayed", "moved", "entered", "left")
     )
     lines = [f"changes: {summary}{_left_out(len(rows), most)}", *([STANDING] if changes else [])]
-    return Block(lines, ["before", "after", "entry", "grade", CAUSE], rows[:most], 3)
+    return TextBlock(lines, ["before", "after", "entry", "grade", CAUSE], rows[:most], 3)
 
 
 def _left_out(count: int, most: int) -> str:
@@ -277,8 +279,8 @@ def _cause(change: ChangeRecord) -> str:
     return "; ".join(filter(None, (by and short_name(by), where)))
 
 
-def _entry(entry: RequestedEntry, configurations: Sequence[ExplainedView]) -> Iterator[Block]:
-    yield Block([f"entry {entry['id']}, grade {_whole(entry['grade'])}: {entry['headline']}"])
+def _entry(entry: RequestedEntry, configurations: Sequence[ExplainedView]) -> Iterator[TextBlock]:
+    yield TextBlock([f"entry {entry['id']}, grade {_whole(entry['grade'])}: {entry['headline']}"])
     for about, own in zip(configurations, entry["configurations"], strict=True):
         tree = list(_tree(own["explanation"])) if own["explanation"] else []
         words = [
@@ -286,8 +288,8 @@ def _entry(entry: RequestedEntry, configurations: Sequence[ExplainedView]) -> It
             for name, held in own["matching"].items()
             if held or own["lists"][name]["position"] or own["rank"]  # else the line above says that it finds none
         ]
-        yield Block([_about(about)[0], own["why"], *_not_read(about, [own]), *words, *tree])
-    yield Block([REST])
+        yield TextBlock([_about(about)[0], own["why"], *_not_read(about, [own]), *words, *tree])
+    yield TextBlock([REST])
 
 
 def _tree(node: ScoreTree, depth: int = 0) -> Iterable[str]:

@@ -4,7 +4,7 @@ import pytest
 
 from steelyard_eval.common.console import GAP
 from steelyard_eval.common.console import table as text_table
-from steelyard_eval.explain.text import Block, _changes, _listed, _signals, _text
+from steelyard_eval.explain.text import TextBlock, _changes, _listed, _signals, _text
 
 
 def test_changes_are_counted_by_their_kind():
@@ -54,7 +54,7 @@ def test_a_title_of_a_list_is_cut_at_a_word_or_left_out(monkeypatch, columns, ti
     """A rank of 4, an entry of 36 and two gaps leave 25 of 69 for 25 letters, and 24 is the least."""
     monkeypatch.setenv("COLUMNS", str(columns))
     row = ["1", "i" * 36, "a title of six words here"]
-    shown = _text(Block([""], ["rank", "entry", "title"], [row])).splitlines()[-1]
+    shown = _text(TextBlock([""], ["rank", "entry", "title"], [row])).splitlines()[-1]
     assert shown.split("i" * 36)[1].strip() == (title or "")
 
 
