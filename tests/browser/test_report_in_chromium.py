@@ -200,7 +200,12 @@ def crowded(tmp_path_factory):
         "plateau_high": 0.41,
     }
     curve = Table("curve", ["weight", "value"], [[at / 10, 0.1375 + at / 4000] for at in range(11)], facts)
-    made = result(*sorted(rows, key=lambda one: one.label != "fts"), queries=queries, tables=[curve], entries={})
+    parts = [[f"a long name of a category {at}", 13, paired(at / 10 - 0.1).gain, 0.04 * at] for at in range(3)]
+    sides = {"left": "fts", "right": "W" * 90}
+    categories = Table("categories", ["category", "queries", "difference", "p_by_category"], parts, sides)
+    made = result(
+        *sorted(rows, key=lambda one: one.label != "fts"), queries=queries, tables=[curve, categories], entries={}
+    )
     return write(made, tmp_path_factory.mktemp("crowded"))[0]
 
 
@@ -233,8 +238,8 @@ PAGES = {
     "recommend": (lambda folder: sy.demo().recommend().report(folder)[0], 3),
     "learning": (lambda folder: sy.demo().learn().report(folder)[0], 1),
     "leaderboard": (lambda folder: ROOT / "docs" / "leaderboard.html", 0),
-    "workshop": (compared_page(ROOT / "qrels" / "workshop"), 3),
-    "locomo": (compared_page(DATA / "locomo"), 3),
+    "workshop": (compared_page(ROOT / "qrels" / "workshop"), 2),
+    "locomo": (compared_page(DATA / "locomo"), 2),
 }
 """How each page is made, and how many charts it has at least."""
 
@@ -267,23 +272,13 @@ def test_every_page_fits_has_no_colliding_labels_and_nothing_for_axe(browser, ma
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_label_of_a_chart_covers_another_or_leaves_it(browser, report, crowded, width):
-    for path, least in ((report[0], 3), (crowded, 4)):
+    for path, least in ((report[0], 2), (crowded, 3)):
         page = browser.new_page(viewport={"width": width, "height": 900})
         page.goto(path.as_uri())
         unfold(page)
         assert page.locator("svg").count() >= least
         assert page.evaluate(OVERLAPS) == []
         page.close()
-
-
-def test_without_scripts_the_page_still_has_lists(browser, report):
-    page = opened(browser, report[0], java_script_enabled=False)
-    page.locator(".fold summary", has_text="Queries").first.click()
-    first = page.locator("#queries details").first
-    first.locator("summary").click()
-    assert first.locator("ol").count() == 2
-    assert first.locator("li").count() > 10
-    page.context.close()
 
 
 def test_on_paper_there_is_no_control(browser, report):
@@ -298,7 +293,7 @@ def test_on_paper_there_is_no_control(browser, report):
 def test_nothing_that_the_data_say_is_run(browser, poisoned):
     page = opened(browser, poisoned)
     page.locator(".open").first.click()
-    assert page.title() == "Search strategies on workshop"
+    assert page.title() == f"Search strategies on {PLANTED}"  # as text: nothing has set another
     assert page.locator("img").count() == 0
     assert PLANTED in page.locator("#explorer .two").inner_text()
     assert page.told == []

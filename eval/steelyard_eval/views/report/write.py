@@ -27,7 +27,7 @@ from steelyard_eval.views.drawing.picture import picture
 from steelyard_eval.views.drawing.plots import trend
 from steelyard_eval.views.report.csv_tables import means_csv, queries_csv
 from steelyard_eval.views.report.data import MOST, Packed, pack
-from steelyard_eval.views.report.page import caveat, facts, sections, title, told
+from steelyard_eval.views.report.page import badge, caveat, facts, sections, title, told
 from steelyard_eval.views.report.parts import FigureBlock, Section
 from steelyard_eval.views.sheets import Sheet, contenders, ranked
 
@@ -100,7 +100,7 @@ def _above(result: Result) -> dict[str, Any]:
     """What stands above the sections."""
     return {
         "title": title(result),
-        "badge": result.decision.verdict if result.decision else str(result.answer.facts.get("verdict") or ""),
+        "badge": badge(result),
         "answer": say(result.answer),
         "told": told(result),
         "because": " ".join(map(say, result.answer.because)),
