@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.markup import MISSING, clip, number, p_value
@@ -19,6 +20,10 @@ from steelyard_eval.views.sheets import Sheet, SheetColumn, contenders, facts_of
 
 OPEN = frozenset({"contenders", "agreement", "findings", "gated", "lost", "interleaved", "views", "acts"})
 """Tables that are not folded."""
+FIRST = frozenset({"notices", "decision", "findings", "gated", "lost"})
+"""Sections that come before every other: what was found, and what was decided."""
+TERMS = frozenset({"gate_file"})
+"""Tables of one row whose cells are hashes and paths: as terms they need no width."""
 
 
 def title(result: Result) -> str:
@@ -29,9 +34,14 @@ def title(result: Result) -> str:
     return heading(f"page_{'tune' if tuned else result.kind}", facts)
 
 
+def badge(result: Result) -> str:
+    """The word of the verdict; empty where nothing was decided."""
+    return result.decision.verdict if result.decision else str(result.answer.facts.get("verdict") or "")
+
+
 def told(result: Result) -> str:
     """The answer without the word that is on the badge."""
-    word = (result.decision.verdict if result.decision else "").capitalize()
+    word = badge(result).capitalize()
     return say(result.answer).removeprefix(f"{word}: ").removeprefix(f"{word} ") if word else say(result.answer)
 
 
@@ -54,13 +64,14 @@ def sections(result: Result, sha256: str) -> list[Section]:
     shown = [
         _section("notices", [Texts(tuple(map(say, result.notices)), warnings=True)] if result.notices else []),
         _section("decision", list(_decision(result))),
-        _section("contenders", first),
+        Section("leaderboard", heading("title_contenders"), tuple(first)),
         _section("differences", list(_differences(result))),
         _section("queries", list(widest(result)), folded=True),
         *(_table(result, sheet) for sheet in every if sheet.key not in seen),
         _section("strategies", _strategies(result), folded=True),
     ]
     kept = [section for section in shown if section.blocks]
+    kept.sort(key=lambda section: (section.folded, section.id not in FIRST))
     terms = list(dict(_terms(result, kept)).items())
     last = [
         _section("glossary", [TermList(tuple(terms))] if terms else [], folded=True),
@@ -77,14 +88,17 @@ def _section(key: str, blocks: Sequence[Block], *, folded: bool = False) -> Sect
 def _table(result: Result, sheet: Sheet) -> Section:
     """A table with its figure, if it has one."""
     key = "metrics" if sheet.key == "contenders" else sheet.key
+    sheet = replace(sheet, title=heading(f"title_{key}"))
     table = next((one for one in result.tables if one.key == sheet.key), None)
     drawn = figures(result).get(sheet.key) if table else None
     blocks: list[Block] = [TableBlock(sheet)]
+    if key in TERMS:
+        blocks = [TermList(tuple(zip((one.name for one in sheet.columns), sheet.rows[0], strict=True)), code=True)]
     if drawn and table:
         known = {**facts_of(result), **table.facts}
         note = heading(f"note_{key}", known) if f"note_{key}" in HEADINGS else ""
         blocks.insert(0, FigureBlock(picture(drawn(), heading(f"figure_{key}", known)), note))
-    return Section(key, heading(f"title_{key}"), tuple(blocks), key not in OPEN)
+    return Section(key, sheet.title, tuple(blocks), key not in OPEN)
 
 
 def _decision(result: Result) -> Iterator[Block]:
@@ -105,7 +119,7 @@ def _decision(result: Result) -> Iterator[Block]:
 
 
 def _differences(result: Result) -> Iterator[Block]:
-    if difference_rows(result, leading(result)):
+    if result.kind != "gate" and difference_rows(result, leading(result)):  # the gate draws its changes itself
         note = heading("note_differences", {**facts_of(result), "margin": MARGIN})
         yield FigureBlock(picture(differences(result, short=True), heading("figure_differences")), note)
 

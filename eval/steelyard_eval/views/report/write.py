@@ -23,7 +23,7 @@ from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Result, Row, replace
 from steelyard_eval.views import markdown as in_markdown
 from steelyard_eval.views.report.data import MOST, Packed, pack
-from steelyard_eval.views.report.page import facts, sections, title, told
+from steelyard_eval.views.report.page import badge, facts, sections, title, told
 from steelyard_eval.views.report.parts import Section
 from steelyard_eval.views.sheets import Sheet
 
@@ -64,7 +64,7 @@ def _above(result: Result) -> dict[str, Any]:
     """What stands above the sections."""
     return {
         "title": title(result),
-        "badge": result.decision.verdict if result.decision else str(result.answer.facts.get("verdict") or ""),
+        "badge": badge(result),
         "answer": say(result.answer),
         "told": told(result),
         "because": " ".join(map(say, result.answer.because)),
