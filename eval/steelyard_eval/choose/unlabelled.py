@@ -12,7 +12,7 @@ from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.answer import advised, for_target
 from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.without_labels import Advice
-from steelyard_eval.compare.agreement import Lists, agreement
+from steelyard_eval.compare.tables import Lists, agreement
 from steelyard_eval.recording.named import named
 from steelyard_eval.recording.rankings import facts_of
 from steelyard_eval.recording.replay import replay

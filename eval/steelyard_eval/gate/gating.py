@@ -26,7 +26,7 @@ from steelyard_eval.gate.values import SHALLOW
 from steelyard_eval.recording.named import settings
 from steelyard_eval.recording.provenance import day
 from steelyard_eval.result.sentences import say
-from steelyard_eval.views.gated import Gating
+from steelyard_eval.views.answered import Gating
 
 DIGITS = 9
 """Of the scores that are kept, to compare them on another platform; their bits are in the hash."""
