@@ -15,7 +15,7 @@ from steelyard_eval.result.sentences import heading
 from steelyard_eval.result.sentences.headings import VERDICTS
 from steelyard_eval.result.structs import Estimate, Result, Row, Table
 from steelyard_eval.views.drawing import plots
-from steelyard_eval.views.drawing.spans import Span, spans
+from steelyard_eval.views.drawing.plots import Span, spans
 from steelyard_eval.views.sheets import facts_of, leading, ranked, triple
 
 if TYPE_CHECKING:

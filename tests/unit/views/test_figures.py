@@ -15,8 +15,8 @@ from steelyard_eval.candidates.curve.curve import Curve
 from steelyard_eval.candidates.weight_curve import COLUMNS, steps_of
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.result.structs import Estimate
-from steelyard_eval.views.drawing import canvas, plots, spans
-from steelyard_eval.views.drawing.picture import picture
+from steelyard_eval.views.drawing import canvas, plots
+from steelyard_eval.views.drawing.canvas import picture
 from steelyard_eval.views.figures import difference
 
 
@@ -90,7 +90,7 @@ def test_a_metric_that_was_not_compared_is_named():
 def test_a_verdict_is_never_cut():
     """Number, interval and verdict together are 46 characters, wider than two thirds of a column of print."""
     gain = Estimate(0.055, -0.024, 0.134)
-    figure = spans.spans([difference(gain, "vector", "hollow", "too few queries to tell")], "m", 0.0)
+    figure = plots.spans([difference(gain, "vector", "hollow", "too few queries to tell")], "m", 0.0)
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts == ["vector", "+0.055 too few queries to tell"]
 
@@ -100,7 +100,7 @@ def test_names_that_differ_in_their_weights_are_told_apart():
     names = [f"weighted_sum(0.{at}*bm25, 0.{9 - at}*vector, normalize=minmax)" for at in (1, 2)]
     gain = Estimate(0.012, -0.1, 0.1)
     rows = [difference(gain, name, "hollow", "too few queries to tell") for name in names]
-    texts = [text.get_text() for text in spans.spans(rows, "m", 0.0).axes[0].texts]
+    texts = [text.get_text() for text in plots.spans(rows, "m", 0.0).axes[0].texts]
     assert [text[:36] for text in texts[::2]] == [name[:36] for name in names]
     assert texts[1::2] == ["+0.012"] * 2
 
@@ -111,19 +111,19 @@ def ends(figure):
 
 def test_a_row_far_away_does_not_squeeze_the_others():
     """Without it the axis runs over the intervals of the others; at its edge stands an arrow."""
-    near = [spans.Span(str(at), at / 100, at / 100 - 0.02, at / 100 + 0.02) for at in (1, 2, 3, 4)]
-    far = spans.Span("far", -0.9, -0.95, -0.85)
-    whole = spans.spans([*near, far], "m", 0.0)
-    assert ends(whole) == ends(spans.spans(near, "m", 0.0))
+    near = [plots.Span(str(at), at / 100, at / 100 - 0.02, at / 100 + 0.02) for at in (1, 2, 3, 4)]
+    far = plots.Span("far", -0.9, -0.95, -0.85)
+    whole = plots.spans([*near, far], "m", 0.0)
+    assert ends(whole) == ends(plots.spans(near, "m", 0.0))
     arrows = [line.get_xdata() for line in whole.axes[0].lines if line.get_marker() == "<"]
     assert arrows == [[ends(whole)[0]]]
     assert "beyond the axis" in whole.axes[0].get_xlabel()
-    assert "arrow" not in spans.spans(near, "m", 0.0).axes[0].get_xlabel()
+    assert "arrow" not in plots.spans(near, "m", 0.0).axes[0].get_xlabel()
 
 
 def test_no_row_is_longer_than_the_figure_is_wide():
-    long = spans.Span("W" * 200, 0.1, 0.0, 0.2, "word " * 40, "choice", "+0.100 better")
-    figure = spans.spans([long], "m", 0.0)
+    long = plots.Span("W" * 200, 0.1, 0.0, 0.2, "word " * 40, "choice", "+0.100 better")
+    figure = plots.spans([long], "m", 0.0)
     name, words = [text.get_text() for text in figure.axes[0].texts]
     assert words == "+0.100"
     assert name.endswith("…")
@@ -140,7 +140,7 @@ def test_a_figure_is_as_wide_as_a_column_and_its_fonts_are_embedded_as_truetype(
 
 @pytest.mark.parametrize("text", ["<b>&amp; $x$ ]]> --> \u202e", "url(#x) #0b4f8a"])
 def test_a_picture_holds_no_markup_of_its_texts_and_the_same_bytes_each_time(text):
-    one, other = (picture(spans.spans([spans.Span(text, 0.1, 0.0, 0.2)], text, 0.0), "t") for _ in range(2))
+    one, other = (picture(plots.spans([plots.Span(text, 0.1, 0.0, 0.2)], text, 0.0), "t") for _ in range(2))
     assert one == other
     root = ElementTree.fromstring(str(one.svg))  # noqa: S314 -- what matplotlib wrote
     shown = "".join(root.itertext())

@@ -1,10 +1,11 @@
-"""The sections of a report, for whatever result it is given."""
+"""What a page is made of, and the sections of a report, for whatever result it is given; without any markup."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.markup import MISSING, clip, number, p_value
@@ -13,10 +14,58 @@ from steelyard_eval.measures.paired import ALPHA, DRAWS, MARGIN, UNSEEN
 from steelyard_eval.result.sentences import HEADINGS, dialect, filled, heading, say
 from steelyard_eval.result.sentences.report import GLOSSARY, METHOD
 from steelyard_eval.result.structs import Fact, QueryRow, Result
-from steelyard_eval.views.drawing.picture import picture
+from steelyard_eval.views.drawing.canvas import Chart, picture
 from steelyard_eval.views.figures import difference_rows, differences, figures
-from steelyard_eval.views.report.parts import Block, FigureBlock, Section, TableBlock, TermList, Texts
 from steelyard_eval.views.sheets import Sheet, SheetColumn, contenders, facts_of, leading, ranked, sheets, triple
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Paragraphs; those that are `warnings` are folded after the first few."""
+
+    kind: ClassVar[str] = "texts"
+    texts: tuple[str, ...]
+    warnings: bool = False
+
+
+@dataclass(frozen=True)
+class TermList:
+    """Terms with their values; as code where `code`."""
+
+    kind: ClassVar[str] = "terms"
+    pairs: tuple[tuple[str, str], ...]
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class TableBlock:
+    """A sheet; readers with scripts sort it by any column, and filter it where it is long."""
+
+    kind: ClassVar[str] = "table"
+    sheet: Sheet
+
+
+@dataclass(frozen=True)
+class FigureBlock:
+    """A chart, with what a reader has to know to read it."""
+
+    kind: ClassVar[str] = "figure"
+    chart: Chart
+    note: str = ""
+
+
+Block = Texts | TermList | TableBlock | FigureBlock
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, the fragment that links lead to, and blocks; one that is folded shows its heading alone."""
+
+    id: str
+    title: str
+    blocks: tuple[Block, ...] = ()
+    folded: bool = False
+
 
 OPEN = frozenset({"contenders", "agreement", "findings", "gated", "lost", "interleaved", "views", "acts"})
 """Tables that are not folded."""
