@@ -31,10 +31,10 @@ from steelyard_eval.choose.scored import Scored
 from steelyard_eval.choose.second_measurement import SecondMeasurement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.cells import PositionCounts
 from steelyard_eval.learn.clients import FOLDS, weights
 from steelyard_eval.learn.gains import FeedbackGains
+from steelyard_eval.learn.tally import CODE, KINDS
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs, first_rows, rows_of
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.record import record
@@ -186,7 +186,7 @@ def row(name, folder, policy, reader, sessions, seed):
     unseen = own.metric[:, outside].mean(axis=1)
     gain = lambda candidate: round(float(unseen[candidate] - unseen[now]), 5)  # noqa: E731 -- a shorthand
     metric, composite = own.metric - own.metric[now], own.composite - own.composite[now]
-    attempt = learned.suggested(clicks, lambda one: own.top[[now, one]], {"client": largest})
+    attempt = learned.suggested(clicks, lambda one: own.top[[now, one]], largest)
     found = {
         "set": name,
         "policy": policy,

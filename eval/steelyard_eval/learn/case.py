@@ -26,21 +26,16 @@ from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.logs import HeldLog
-from steelyard_eval.learn.cells import PositionCounts
+from steelyard_eval.learn.cells import MatchedImpressions, PositionCounts
 from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.interleaving import InterleavingResult, interleaving_results
-from steelyard_eval.learn.policies import MatchedImpressions, recognise
 from steelyard_eval.learn.reader import DatasetIndex, Log, read_log
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.structs import Cell
 
 SIGNALS = ("bm25", "vector", "recency")
 """What acts may follow, beside the signals of the strategy that is used."""
-LARGEST = "without_largest"
-PARTS = (LARGEST, "without_busiest", "without_loudest", "earlier_half", "later_half")
-"""Of a log, which are learned from alone."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +47,7 @@ class LogCase:
     label, config : what is used today, the same for every intent.
     queries : those that were logged; table : their recording.
     hits : the counts, matched; learned : what they say of every pair.
-    parts : the cells without the largest client, the busiest day and the loudest query, and of each half.
+    apart : the cells without the largest client; None where it is alone, or nobody else acted.
     duels : other rankings that were interleaved, by whose entries were acted upon; most searches first.
     configurations : those of logged policies, by name.
     file : the log, where it is a file other than the data set's own.
@@ -64,10 +59,9 @@ class LogCase:
     config: SearchConfig
     queries: tuple[Query, ...]
     table: SignalTable
-    policies: list[list[Cell]]
     hits: MatchedImpressions
     learned: FeedbackGains
-    parts: Mapping[str, PositionCounts]
+    apart: PositionCounts | None
     duels: Sequence[InterleavingResult]
     configurations: Mapping[str, SearchConfig]
     file: str = ""
@@ -127,13 +121,13 @@ def prepare(
     shown = hits.query[hits.known], hits.entry[hits.known]
     signals = dict.fromkeys((*(str(leaf) for leaf in leaves(config.effective)), *SIGNALS))
     pairs = LoggedPairs.of(table, list(signals), unit_numbers(queries), shown)
-    grown = _grown(dataset, log, number_of)
-    policies = recognise(log, hits, pairs, table, configurations | {policy_of(used): used}, config, grown)
     cells = hits.cells(pairs)
     if not len(cells.row):
         raise DataError(
             f"the feedback log {str(path)!r} shows no entry that {dataset.name} has; name the log of this memory"
         )
+    some = hits.largest.any() and not hits.largest.all()
+    others = hits.cells(pairs, ~hits.largest) if some else None
     folds = np.unique(hits.fold).tolist()
     clients = [hits.cells(pairs, hits.fold != fold) for fold in folds] if len(folds) > 1 else []
     return LogCase(
@@ -143,29 +137,13 @@ def prepare(
         config=config,
         queries=tuple(queries),
         table=table,
-        policies=policies,
         hits=hits,
         learned=FeedbackGains.of(pairs, cells, log.given, clients),
-        parts=_parts(hits, pairs, cells),
+        apart=others if others is not None and others.positive.any() else None,
         duels=interleaving_results(path) if hits.mixed.any() else [],
         configurations=configurations,
         file="" if isinstance(path, HeldLog) or Path(path) == dataset.feedback else str(path),
     )
-
-
-def _parts(hits: MatchedImpressions, pairs: LoggedPairs, cells: PositionCounts) -> dict[str, PositionCounts]:
-    """The cells without the largest client, the busiest day, the loudest query, and of each half, if any acts."""
-    kept = {
-        LARGEST: hits.largest,
-        "without_busiest": hits.busiest,
-        "earlier_half": ~hits.earlier,
-        "later_half": hits.earlier,
-    }
-    left_out = {name: out for name, out in kept.items() if out.any() and not out.all()}
-    parts = {name: hits.cells(pairs, ~out) for name, out in left_out.items()}
-    unit = pairs.unit[cells.query]
-    parts["without_loudest"] = cells.where(unit != np.bincount(unit, cells.shown).argmax())
-    return {name: parts[name] for name in PARTS if name in parts and parts[name].positive.any()}
 
 
 def _recorded(
@@ -179,17 +157,6 @@ def _recorded(
         beside = []
     alike = [other for other in (*others, *beside) if len(share([config, other])) == 1]
     return record(space, queries, [config, *(other.with_limit(config.limit) for other in alike)])
-
-
-def _grown(dataset: Dataset, log: Log, number_of: Mapping[str, int]) -> Indices:
-    """int64[n]: the entries that are newer than the last search of the log, which it cannot have shown."""
-    last = log.census.last_time
-    newer = [
-        number_of[entry.id]
-        for entry in dataset.entries
-        if last is not None and entry.created_at is not None and entry.created_at > last and entry.id in number_of
-    ]
-    return np.array(newer, dtype=np.int64)
 
 
 def _known(space: Workspace, entries: Sequence[str]) -> DatasetIndex:

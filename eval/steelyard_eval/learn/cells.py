@@ -1,4 +1,7 @@
-"""The counts of a log: how often each entry was shown at each place of a query, and acted upon there."""
+"""The counts of a log: how often each entry was shown at each place of a query, and acted upon there.
+
+What is learned from a list are its entries, their places and what was done with them, whatever engine made it.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard_eval.learn.acts import KINDS, POSITIVE
-from steelyard_eval.learn.tally import column_sums, sums
+from steelyard_eval.learn.reader import Log
+from steelyard_eval.learn.tally import KINDS, POSITIVE, column_sums, sums
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 
 
@@ -76,3 +79,60 @@ def _at_most(acts: Floats, shown: Floats) -> Floats:
     """Acts brought down to the number of shows, where repeated ones exceed it."""
     total = acts.sum(axis=1)
     return np.asarray(acts * np.minimum(1.0, shown / np.maximum(total, 1e-12))[:, None], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class MatchedImpressions:
+    """The counts of a log, matched to queries and entries of a recording; M keys.
+
+    Attributes
+    ----------
+    policy, query, fold, entry, place : int64[M]; mixed, largest : bool[M]
+        `Log.columns`; `entry` is -1 for one that is in no recording, `query` for one that was not recorded.
+    shown : float64[M]; acts : float64[M, A]
+    """
+
+    policy: Indices
+    mixed: Bools
+    query: Indices
+    fold: Indices
+    largest: Bools
+    entry: Indices
+    place: Indices
+    shown: Floats
+    acts: Floats
+
+    @classmethod
+    def of(cls, log: Log, query_of: Indices, entry_of: Indices) -> MatchedImpressions:
+        """Translate a log's numbers: `query_of` to queries of a recording, `entry_of` to its entries.
+
+        Both are int64, -1 for what it lacks; the last of `entry_of` stands for unknown entries.
+        """
+        policy, mixed, query, fold, largest, entry, place = log.columns
+        return cls(
+            policy,
+            mixed > 0,
+            query_of[query],
+            fold,
+            largest > 0,
+            entry_of[entry],
+            place,
+            log.tally.shown,
+            log.tally.acts,
+        )
+
+    @property
+    def known(self) -> Bools:
+        """bool[M]: whose query and entry are known."""
+        return np.asarray((self.query >= 0) & (self.entry >= 0), dtype=np.bool_)
+
+    @property
+    def listless(self) -> bool:
+        """Whether every list is one entry that was acted upon: a tally, such as Soleri keeps, and no lists."""
+        acted = self.acts.sum(axis=1) >= self.shown - 1e-9
+        return bool(len(acted)) and bool(acted.all()) and not self.place.any()
+
+    def cells(self, pairs: LoggedPairs, part: Bools | slice = slice(None)) -> PositionCounts:
+        """The counts, or a part of them, by rows of the pairs."""
+        row = pairs.find(self.query[part], self.entry[part])
+        return PositionCounts.of(pairs, row, self.place[part], self.shown[part], self.acts[part])

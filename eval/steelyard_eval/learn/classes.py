@@ -13,10 +13,9 @@ import numpy as np
 from scipy.special import expit
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard_eval.learn.acts import KINDS, POSITIVE
 from steelyard_eval.learn.cells import PositionCounts
 from steelyard_eval.learn.position_bias import curve
-from steelyard_eval.learn.tally import column_sums, sums
+from steelyard_eval.learn.tally import KINDS, POSITIVE, column_sums, sums
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 from steelyard_eval.measures.logistic import newton
 

@@ -1,22 +1,24 @@
-"""How much the searches of one client may count, and which searches vary together because one client made them.
+"""Who searched: how much one client may count, which searches vary together, and what of a log is set aside.
 
 Nobody outvotes the rest: a client counts for a tenth of all searches at most. Errors are those between clients, as
 far as there are several (cluster-robust by a delete-a-group jackknife: Kott, 2001). Searches that name no client
-count as one client a day.
+count as one client a day. Searches whose acts stand later in the log are kept, in bounded memory, until those are
+read.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import blake2b
 
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
+from steelyard.base.escape import visible
 from steelyard_eval.datasets.logs import LogLine
-from steelyard_eval.learn.waiting import token
 
 DAY = 86_400.0
 CAP = 0.1
@@ -26,9 +28,9 @@ LEAST_CLIENT = 20
 FOLDS = 6
 """Folds of clients."""
 MOST = 200_000
-"""Clients, and days, that are told apart."""
+"""Clients that are told apart."""
 LATER = -1
-"""The number of the clients, and of the days, that come later, which count as one."""
+"""The number of the clients that come later, which count as one."""
 
 
 def weights(counts: Indices) -> Floats:
@@ -51,16 +53,14 @@ def weights(counts: Indices) -> Floats:
 
 @dataclass
 class Clients:
-    """Who searched, and when: counted in a first reading of the log."""
+    """Who searched: counted in a first reading of the log."""
 
     searches: Counter[int] = field(default_factory=Counter)
-    days: Counter[int] = field(default_factory=Counter)
 
     def saw(self, line: LogLine) -> None:
         """Count an impression."""
-        day = int((line.seconds or 0.0) // DAY)
-        for counter, key in ((self.searches, client_of(line)), (self.days, day)):
-            counter[key if key in counter or len(counter) < MOST else LATER] += 1
+        client = client_of(line)
+        self.searches[client if client in self.searches or len(self.searches) < MOST else LATER] += 1
 
     @property
     def weight(self) -> Mapping[int, float]:
@@ -73,18 +73,6 @@ class Clients:
         """The client that searched most; None for one client alone, or none."""
         return min(self.searches, key=lambda n: (-self.searches[n], n)) if len(self.searches) > 1 else None
 
-    @property
-    def busiest(self) -> int | None:
-        """The day of most searches; None for a single day."""
-        return min(self.days, key=lambda day: (-self.days[day], day)) if len(self.days) > 1 else None
-
-    @property
-    def middle(self) -> int:
-        """The day in which half of the searches are reached."""
-        days = sorted(self.days)
-        reached = np.cumsum([self.days[day] for day in days])
-        return days[int(np.searchsorted(reached, reached[-1] / 2))] if days else 0
-
 
 def client_of(line: LogLine) -> int:
     """A number for who searched; for the day where nobody is named."""
@@ -94,3 +82,109 @@ def client_of(line: LogLine) -> int:
 @lru_cache(maxsize=10_000)
 def _numbered(client: str, day: int) -> int:
     return token(client, day)
+
+
+EXAMPLES = 3
+"""Lines that are named for each rule."""
+RULES = 100
+"""Rules that are told apart; what breaks yet another is counted as one."""
+
+
+@dataclass
+class Census:
+    """Counts of lines and impressions.
+
+    `rejected` counts what was not used, by rule; `disordered` the impressions that are more than a day out of
+    order, which are used.
+    """
+
+    lines: int = 0
+    impressions: int = 0
+    acts: int = 0
+    simulated: bool = False
+    disordered: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    first: dict[str, list[int]] = field(default_factory=dict)
+    first_time: float | None = None
+    last_time: float | None = None
+
+    def set_aside(self, rule: str, line: int, count: int = 1) -> None:
+        """Count something that is not used."""
+        if rule not in self.rejected and len(self.rejected) >= RULES:
+            rule = "breaks some other rule"
+        self.rejected[rule] += count
+        lines = self.first.setdefault(rule, [])
+        if len(lines) < EXAMPLES:
+            lines.append(line)
+
+    def saw(self, time: float) -> None:
+        """Note the time of an impression."""
+        self.disordered += time < (self.last_time or 0.0) - DAY
+        self.first_time = time if self.first_time is None else min(self.first_time, time)
+        self.last_time = time if self.last_time is None else max(self.last_time, time)
+
+    @property
+    def ordered(self) -> list[tuple[int, str, list[int]]]:
+        """What was set aside: how often, the rule, the first lines; most frequent first."""
+        rows = sorted(self.rejected.items(), key=lambda item: (-item[1], item[0]))
+        return [(count, visible(rule), self.first[rule]) for rule, count in rows]
+
+
+OPEN = 10_000
+"""Impressions that wait: an act reaches back so many searches."""
+ROOM = 32 * 2**20
+"""Bytes of the lines of those that wait, and of their acts; in memory five times that."""
+
+
+@dataclass
+class _Open:
+    line: LogLine
+    number: int
+    size: int
+
+
+class Waiting:
+    """Impressions by their ids. The oldest go when there are more than `OPEN`, or they take more than `ROOM`.
+
+    Acts on one that is gone find nothing, and are counted as such.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Open] = {}
+        self._bytes = 0
+
+    def put(self, line: LogLine, number: int, size: int) -> Iterator[tuple[LogLine, int]]:
+        """Let an impression wait, of a line of so many bytes; those that no longer wait, with their numbers."""
+        yield from self._gone(line.query_id)
+        self._open[line.query_id] = _Open(line, number, size)
+        yield from self._grown(size)
+
+    def act(self, line: LogLine, size: int) -> Iterator[tuple[LogLine, int]]:
+        """Add acts to the impression that they name; those that no longer wait. KeyError where it does not."""
+        impression = self._open[line.query_id]
+        impression.size += size
+        if impression.line.actions is None:
+            impression.line.actions = []
+        impression.line.actions.extend(line.actions or ())
+        return self._grown(size)
+
+    def rest(self) -> Iterator[tuple[LogLine, int]]:
+        """All that still wait."""
+        for impression in self._open.values():
+            yield impression.line, impression.number
+
+    def _grown(self, size: int) -> Iterator[tuple[LogLine, int]]:
+        self._bytes += size
+        while len(self._open) > OPEN or self._bytes > ROOM:
+            yield from self._gone(next(iter(self._open)))
+
+    def _gone(self, query_id: str) -> Iterator[tuple[LogLine, int]]:
+        if (impression := self._open.pop(query_id, None)) is not None:
+            self._bytes -= impression.size
+            yield impression.line, impression.number
+
+
+def token(*parts: object) -> int:
+    """64 bits that stand for a client, a query, a day: texts of others are not kept."""
+    text = "\0".join(map(str, parts)).encode(errors="surrogatepass")
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")

@@ -8,7 +8,7 @@ error* is that of a mean over queries. The *refit error* is the jackknife over f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -161,21 +161,10 @@ class FeedbackGains:
         """The gain of a candidate, and its query error, by other cells alone; NaN where nothing is acted upon."""
         return self._again(cells).gain(top) if cells.positive.any() else (float("nan"), float("nan"))
 
-    def flip(self, top: Ints) -> float | None:
-        """The share of imputation at which a gain falls to two query errors; None where it never does.
-
-        Near 1: the gain rests on entries that nobody was shown.
-        """
-        for share in np.linspace(1.0, 0.0, 21).tolist():
-            gain, error = self.gain(top, share)
-            if gain - SURE * error <= 0:
-                return float(round(share, 2))
-        return None
-
     def suggested(
-        self, gains: Matrix, top: Callable[[int], Ints], parts: Mapping[str, PositionCounts]
+        self, gains: Matrix, top: Callable[[int], Ints], apart: PositionCounts | None = None
     ) -> int | None:
-        """The candidate of largest gain that holds in every view and by each of the parts; None without any.
+        """The candidate of largest gain that holds in every view, and `apart`; None without any.
 
         It is worth a try. No estimator can tell an act that follows a signal from one that follows worth, so
         nothing ships from acts alone.
@@ -184,7 +173,7 @@ class FeedbackGains:
         ----------
         gains : float[C, n], by the middle view on the logged queries.
         top : int[2, Q, PLACES], the rows that the current configuration and a candidate show.
-        parts : the cells without the largest client, and so on.
+        apart : the cells without the largest client.
         """
         found = spread(gains, self.pairs.unit[self.cells.queries])
         likely = np.where(found.mean - SURE * found.error > 0, found.mean, -np.inf)
@@ -192,7 +181,7 @@ class FeedbackGains:
             if likely[candidate] <= 0:
                 return None
             lists = top(candidate)
-            if self.views(lists).bound > 0 and all(self.by_part(part, lists)[0] > 0 for part in parts.values()):
+            if self.views(lists).bound > 0 and (apart is None or self.by_part(apart, lists)[0] > 0):
                 return int(candidate)
         return None
 

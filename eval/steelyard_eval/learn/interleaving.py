@@ -12,9 +12,8 @@ from math import comb
 from pathlib import Path
 
 from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
-from steelyard_eval.learn.acts import NEGATIVE_KINDS
-from steelyard_eval.learn.clients import DAY
-from steelyard_eval.learn.waiting import Waiting, token
+from steelyard_eval.learn.clients import DAY, Waiting, token
+from steelyard_eval.learn.tally import NEGATIVE_KINDS
 
 MOST_TEAMS = 1_000
 """Other rankings, and clients of one, that are told apart."""
@@ -22,8 +21,6 @@ LONGEST = 200
 """Characters of a strategy that a sentence has."""
 SURE = 0.05
 """The probability of so uneven a result between equals, below which one is preferred."""
-MOST_CLIENTS = 20
-"""Clients that are told of."""
 
 
 @dataclass
@@ -65,12 +62,6 @@ class InterleavingResult:
     def preferred(self) -> bool | None:
         """Whether the other ranking is preferred; None where that is not decided."""
         return self.wins > self.losses if self.p < SURE else None
-
-    @property
-    def told_clients(self) -> list[tuple[str, list[int]]]:
-        """Wins, ties and losses of each client, those of most searches first; nothing of one client alone."""
-        clients = sorted(self.clients.items(), key=lambda item: (-sum(item[1]), item[0]))
-        return clients[:MOST_CLIENTS] if len(clients) > 1 else []
 
 
 def interleaving_results(path: str | Path | HeldLog) -> list[InterleavingResult]:

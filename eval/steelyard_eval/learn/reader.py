@@ -18,12 +18,9 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
-from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN
-from steelyard_eval.learn.census import Census
-from steelyard_eval.learn.clients import DAY, FOLDS, LATER, Clients, client_of
-from steelyard_eval.learn.tally import SeenFilter, Tally
+from steelyard_eval.learn.clients import DAY, FOLDS, LATER, Census, Clients, Waiting, client_of, token
+from steelyard_eval.learn.tally import CODE, EVERYTHING_SHOWN, SeenFilter, Tally
 from steelyard_eval.learn.top10 import PLACES
-from steelyard_eval.learn.waiting import Waiting, token
 
 MOST_A_DAY = 1_000
 """Searches of one client and day; more are those of a program that is out of hand."""
@@ -115,7 +112,7 @@ class Log:
     @property
     def columns(self) -> tuple[Indices, ...]:
         """int64[M] each, of every count: policy, whether the list was mixed, query, fold of the client, whether it
-        is of the largest client, of the busiest day, of the earlier half; entry (E: unknown), place.
+        is of the largest client; entry (E: unknown), place.
         """
         return tuple(column.astype(np.int64) for column in np.unravel_index(self.tally.key, self.axes))
 
@@ -146,8 +143,7 @@ class _Reading:
         self.known = known
         self.clients = clients
         self.weight = clients.weight
-        self.marks = clients.largest, clients.busiest, clients.middle
-        self.axes = (MOST_POLICIES, 2, known.queries, FOLDS, 2, 2, 2, len(known.entries) + 1, PLACES)
+        self.axes = (MOST_POLICIES, 2, known.queries, FOLDS, 2, len(known.entries) + 1, PLACES)
         self.latest = now + DAY
         self.census = Census()
         self.tally = Tally.empty()
@@ -272,9 +268,9 @@ class _Reading:
             if hit.examined_probability is not None:
                 self.examined[:, hit.position - 1] += hit.examined_probability, 1
         self.census.saw(time := line.seconds or 0.0)
-        client, day, (largest, busiest, middle) = client_of(line), int(time // DAY), self.marks
+        client, day = client_of(line), int(time // DAY)
         mixed = any(hit.interleaved is not None for hit in near)
-        head = policy, mixed, query, client % FOLDS, client == largest, day == busiest, day < middle
+        head = policy, mixed, query, client % FOLDS, client == self.clients.largest
         weight = self.weight.get(client, self.weight.get(LATER, 1.0))
         self.lists.append((token(line.client_id, query, day), number, len(near), weight, head))
 

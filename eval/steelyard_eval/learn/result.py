@@ -14,11 +14,10 @@ from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.second_measurement import FEWEST
-from steelyard_eval.learn.bias_check import RELEVANCE, FeedbackBias, feedback_biases
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.decided import LogDecision
 from steelyard_eval.learn.interleaving import InterleavingResult
-from steelyard_eval.learn.position_bias import FEW_ACTS, STEEPEST
+from steelyard_eval.learn.position_bias import FEW_ACTS, RELEVANCE, STEEPEST, FeedbackBias, feedback_biases
 from steelyard_eval.learn.tables import MOST_TOLD, tables
 from steelyard_eval.learn.tally import sums
 from steelyard_eval.learn.top10 import PLACES
@@ -215,8 +214,7 @@ def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> I
     yield Said("learn_clients", {"clients": len(counts), "largest": largest})
     if lists is not None:
         yield Said("learn_places", _places(case))
-        seen = decision.learned
-        yield Said("learn_unseen", {"unseen": seen.unseen(lists[1]), "flip": seen.flip(lists)})
+        yield Said("learn_unseen", {"unseen": decision.learned.unseen(lists[1])})
     if decision.offered is None:
         yield Said("learn_nearest", {"strategy": named(best)})
     yield from (turns(result) for result in case.duels[:MOST_TOLD])

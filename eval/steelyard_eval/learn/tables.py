@@ -1,16 +1,14 @@
-"""The tables of what was learned: gains by evidence and by part of the log, what acts are worth, who ranked it."""
+"""The tables of what was learned: gains by evidence, and what acts are worth."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from steelyard.base.arrays import Ints
-from steelyard_eval.learn.bias_check import FeedbackBias
-from steelyard_eval.learn.case import PARTS, LogCase
+from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.decided import LogDecision
 from steelyard_eval.learn.gains import IMPUTATION_SHARES
+from steelyard_eval.learn.position_bias import FeedbackBias
 from steelyard_eval.result.structs import Cell, Estimate, Table
 
 MOST_TOLD = 4
@@ -23,9 +21,7 @@ def tables(decision: LogDecision, lists: Ints | None, biases: Sequence[FeedbackB
     case, census = decision.case, decision.case.log.census
     classes = case.learned.classes
     yield from _table("gains", ["by", "queries", "imputed", "gain_by", "error", "refit"], _gains(decision, lists))
-    yield from _table("parts", ["part", "queries", "gain_by", "error"], _parts(decision, lists))
     yield from _table("turns", ["drafted", *WON, "p"], _won(case))
-    yield from _table("turn_clients", ["drafted", "client", *WON], _clients(case))
     if lists is not None:
         counts, lifts = case.cells.by_kind(), classes.strengths(case.cells)
         kinds: list[list[Cell]] = [[kind, counts[kind], lifts[kind]] for kind in counts]
@@ -38,7 +34,6 @@ def tables(decision: LogDecision, lists: Ints | None, biases: Sequence[FeedbackB
         )
     follows: list[list[Cell]] = [[bias.label, Estimate(bias.delta, *bias.ends)] for bias in biases]
     yield from _table("follows", ["follows", "log_odds"], follows)
-    yield from _table("policies", ["policy", "searches", "agreement", "how"], case.policies)
     lines: list[list[Cell]] = [[n, rule, ", ".join(map(str, first))] for n, rule, first in census.ordered]
     yield from _table("set_aside", ["set_aside", "rule", "lines"], lines)
 
@@ -64,29 +59,9 @@ def _gains(decision: LogDecision, lists: Ints | None) -> list[list[Cell]]:
     return rows
 
 
-def _parts(decision: LogDecision, lists: Ints | None) -> list[list[Cell]]:
-    """The gain of one candidate by each part of the log alone."""
-    rows: list[list[Cell]] = []
-    for name in PARTS if lists is not None else ():
-        if name in decision.case.parts and lists is not None:
-            cells = decision.case.parts[name].on(decision.sampled)
-            gain, error = decision.learned.by_part(cells, lists)
-            rows += [[name, len(cells.queries), gain, error]] if np.isfinite(gain) else []
-    return rows
-
-
 def _won(case: LogCase) -> list[list[Cell]]:
     """Rankings that took turns."""
     return [
         [of.other or None, of.wins, of.ties, of.losses, of.wins / of.decided if of.decided else None, of.p]
         for of in case.duels[:MOST_TOLD]
-    ]
-
-
-def _clients(case: LogCase) -> list[list[Cell]]:
-    """What the clients of each preferred."""
-    return [
-        [of.other or None, name or None, wins, ties, losses, wins / (wins + losses) if wins + losses else None]
-        for of in case.duels[:MOST_TOLD]
-        for name, (wins, ties, losses) in of.told_clients
     ]

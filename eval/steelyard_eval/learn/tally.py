@@ -1,4 +1,7 @@
-"""Counts of a log while it is read: their size depends on what was shown, not on how long the log is."""
+"""Counts of a log while it is read: their size depends on what was shown, not on how long the log is.
+
+What an act means is fixed here, how much it is worth is learned.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard_eval.learn.acts import KINDS, WORTH
+from steelyard.feedback.log import ACTIONS
 
 
 def sums(numbers: NDArray[np.integer], weights: Floats, size: int = 0) -> Floats:
@@ -89,3 +92,15 @@ class SeenFilter:
             bit = np.left_shift(np.uint8(1), (place & np.uint64(7)).astype(np.uint8))
             np.bitwise_or.at(self._bits, place >> np.uint64(3), bit)
         return np.asarray(new & ~known, dtype=np.bool_)
+
+
+KINDS = ACTIONS
+NEGATIVE_KINDS = frozenset({"dismissed", "failed", "thumbs_down", "none_useful"})
+"""Acts that speak against an entry; all others speak for it."""
+POSITIVE = np.array([kind not in NEGATIVE_KINDS for kind in KINDS])
+"""bool[A]: which kinds speak for an entry."""
+EVERYTHING_SHOWN = "none_useful"
+"""The act on a whole list: nothing in it was of use."""
+WORTH = np.array([1.0 if kind != EVERYTHING_SHOWN else 0.1 for kind in KINDS])
+"""float64[A]: what one act counts as. That on a whole list is one act, shared by its ten places."""
+CODE = {kind: at for at, kind in enumerate(KINDS)}

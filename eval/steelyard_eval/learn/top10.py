@@ -26,8 +26,6 @@ from steelyard_eval.recording.replay import replay
 
 PLACES = 10
 """Places of a list that are learned from, and that gains are summed over."""
-MISSING_ROW = -2
-"""In place of a row: an entry that lists are shown without."""
 DISCOUNT: Floats = 1.0 / np.log2(np.arange(2, PLACES + 2))
 
 
@@ -152,12 +150,11 @@ def rows_of_form(form: Form, weights: Floats, row_of: Indices) -> Ints:
 
 
 def top10_rows(table: SignalTable, config: SearchConfig, row_of: Indices) -> Ints:
-    """int32[Q, PLACES]: the rows that a configuration shows (`first_rows`); a `MISSING_ROW` is skipped."""
+    """int32[Q, PLACES]: the rows that a configuration shows (`first_rows`)."""
     ranking = replay(table, config).ranking
     shown = np.full((len(table.queries), PLACES), -1, dtype=np.int32)
     for query, (begin, end) in enumerate(pairwise(ranking.offsets.tolist())):
-        rows = row_of[ranking.row[begin:end]]
-        rows = rows[rows != MISSING_ROW][:PLACES]
+        rows = row_of[ranking.row[begin:end]][:PLACES]
         shown[query, : len(rows)] = rows
     return shown
 

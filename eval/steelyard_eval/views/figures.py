@@ -38,7 +38,7 @@ def figures(result: Result, metric: str = "") -> Figures:
     if sides := two_sides(result):
         made["queries"] = partial(queries, result, sides)
     drawn = {"categories": categories, "curve": curve, "gated": gated}
-    drawn |= {"gains": gains, "parts": gains, "places": places, "follows": follows}
+    drawn |= {"gains": gains, "places": places, "follows": follows}
     return made | {
         table.key: partial(drawn[table.key], result, table) for table in result.tables if table.key in drawn
     }
@@ -162,11 +162,10 @@ def gated(result: Result, table: Table) -> Figure:
 
 
 def gains(result: Result, table: Table) -> Figure:
-    """What labels and acts say that a candidate gains, or by each part of a log: two errors on either side."""
+    """What labels and acts say that a candidate gains, with two errors on either side."""
     rows = []
     for row in result.table(table.key):
-        name = row.get("part") or row["by"]
-        label = f"{heading(str(name))} ({row['queries']})" if row["queries"] else heading("unseen_at", row)
+        label = f"{heading(str(row['by']))} ({row['queries']})" if row["queries"] else heading("unseen_at", row)
         error = math.hypot(float(str(row["error"])), float(str(row.get("refit") or 0.0)))
         around = normal_interval(float(str(row["gain_by"])), error).shown(-1.0)
         rows.append(difference(around, label, "filled"))

@@ -13,9 +13,9 @@ from steelyard.table.signal_table import SignalTable
 from steelyard_eval.choose.rule import FROM_A_LOG, decide
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.choose.second_measurement import SecondMeasurement
-from steelyard_eval.learn.acts import CODE, EVERYTHING_SHOWN, KINDS, WORTH
 from steelyard_eval.learn.cells import PositionCounts
 from steelyard_eval.learn.gains import FeedbackGains
+from steelyard_eval.learn.tally import CODE, EVERYTHING_SHOWN, KINDS, WORTH
 from steelyard_eval.learn.top10 import PLACES
 
 QUERIES, CANDIDATES = 240, 25
@@ -50,10 +50,10 @@ def learned(lists, cells):
     return found, values - values[0]
 
 
-def tried(lists, cells, **parts):
+def tried(lists, cells, apart=None):
     """The candidate that acts alone suggest; 0, what is used today, for none."""
     found, gains = learned(lists, cells)
-    return found.suggested(gains, lambda one: lists.top[[0, one]], parts) or 0
+    return found.suggested(gains, lambda one: lists.top[[0, one]], apart) or 0
 
 
 def decided(lists, grades, cells, queries):

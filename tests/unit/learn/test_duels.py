@@ -34,6 +34,3 @@ def test_without_one_it_is_open_or_nothing_was_acted_upon():
     assert turns(fought("b1", ("ann", 0, 5, 0))).key == "turns_untold"
 
 
-def test_each_client_has_a_row_where_there_are_several():
-    assert fought("b1", ("ann", 3, 1, 1)).told_clients == []
-    assert fought("b1", ("ann", 3, 1, 1), ("", 0, 0, 1)).told_clients == [("ann", [3, 1, 1]), ("", [0, 0, 1])]

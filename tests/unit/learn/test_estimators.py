@@ -6,8 +6,6 @@ from made_world import cells_of, decided, learned, made, tried, truth
 from simulator import simulate
 
 from steelyard.feedback.team_draft import draft_teams
-from steelyard_eval.learn.acts import CODE, KINDS
-from steelyard_eval.learn.bias_check import feedback_biases
 from steelyard_eval.learn.cells import PositionCounts
 from steelyard_eval.learn.classes import fit
 from steelyard_eval.learn.interleaving import InterleavingResult
@@ -15,9 +13,11 @@ from steelyard_eval.learn.position_bias import (
     PositionBias,
     examine,
     exponent_by_intervention_harvesting,
+    feedback_biases,
     from_given,
     joint,
 )
+from steelyard_eval.learn.tally import CODE, KINDS
 from steelyard_eval.learn.top10 import DISCOUNT, PLACES
 
 

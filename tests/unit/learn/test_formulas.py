@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from made_world import made
 
-from steelyard_eval.learn.acts import CODE, KINDS
 from steelyard_eval.learn.cells import PositionCounts
 from steelyard_eval.learn.classes import Classes, fit
 from steelyard_eval.learn.position_bias import joint
+from steelyard_eval.learn.tally import CODE, KINDS
 from steelyard_eval.learn.top10 import PLACES
 
 

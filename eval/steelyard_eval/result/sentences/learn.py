@@ -50,8 +50,7 @@ NOTICES = {
     "learn_places": "the tenth place counts as looked at {tenth:percent} as often as the first<<?given:, as the log "
     "says>><<, as is usual; {few:acts} cannot tell>><< ({least:percent} to {most:percent})>><<?harvested:, from "
     "entries shown at several places>><<?joint:, from the places of acts and the signals together>>",
-    "learn_unseen": "{unseen:percent} of the new first ten places were never shown for their query<<; the gain is gone "
-    "where such entries count {flip:hundredths} of what their signals suggest>>",
+    "learn_unseen": "{unseen:percent} of the new first ten places were never shown for their query",
     "learn_nearest": "what came nearest is {strategy}",
     "learn_simulated": "this log is simulated: it shows how learning works, and nothing about people",
     "turns_untold": f"No search tells whether {_OTHER} is preferred: nothing that was shown was acted upon.",
@@ -63,13 +62,10 @@ SENTENCES: dict[str, str] = {**ANSWERS, **EVIDENCE, **STEPS, **NOTICES}
 
 HEADINGS: dict[str, str] = {
     "title_gains": "Expected gain",
-    "title_parts": "Parts of the log",
     "title_turns": "Rankings that took turns",
-    "title_turn_clients": "What each client preferred",
     "title_acts": "What acts are worth",
     "title_places": "How people act on lists",
     "title_follows": "What acts follow",
-    "title_policies": "What ranked the log",
     "title_set_aside": "Set aside",
     "by": "by",
     "by_labels": "labels",
@@ -79,14 +75,7 @@ HEADINGS: dict[str, str] = {
     "gain_by": "gain, nDCG@10",
     "error": "query error",
     "refit": "refit error",
-    "part": "acts alone",
-    "without_largest": "without the largest client",
-    "without_busiest": "without the busiest day",
-    "without_loudest": "without the query asked most",
-    "earlier_half": "earlier half",
-    "later_half": "later half",
     "drafted": "drafted in",
-    "client": "client",
     "wins": "wins",
     "ties": "ties",
     "losses": "losses",
@@ -100,13 +89,6 @@ HEADINGS: dict[str, str] = {
     "follows": "acts follow",
     "by_label": "the label",
     "log_odds": "log odds, highest to lowest [95%]",
-    "policy": "policy",
-    "searches": "searches",
-    "agreement": "places equal",
-    "how": "how",
-    "replayed": "replayed",
-    "interleaved": "interleaved",
-    "other_engine": "another engine's",
     "set_aside": "set aside",
     "rule": "why",
     "lines": "lines",
@@ -121,8 +103,6 @@ HEADINGS: dict[str, str] = {
     "intervals",
     "note_follows": "Measured on labelled queries. Where a signal lies above 0, acts follow it whatever an entry is "
     "worth.",
-    "figure_parts": "Gain by acts alone, by part of the log, with 95% intervals",
-    "note_parts": "The number of distinct queries is in brackets. Each part is learned alone: they should agree.",
     "axis_place": "place",
     "axis_acts": "acts per show",
     "axis_odds": "log odds of an act, highest to lowest",
@@ -133,13 +113,10 @@ HEADINGS: dict[str, str] = {
 """Of its tables and pages."""
 CELLS = {
     "by": "word",
-    "part": "word",
-    "how": "word",
     "gain_by": "signed",
     "imputed": "plain",
     "preferred": "percent",
     "lift": "tenths",
-    "agreement": "permille",
     "log_odds": "gain",
 }
-DETAILS = frozenset({"places", "turn_clients"})
+DETAILS = frozenset({"places"})

@@ -1,7 +1,7 @@
 """The canvas of every figure: as wide as a column of print, legible on a phone and in grey, and figures as SVG.
 
-Colours suit colour-blind readers and differ in lightness; marks, lines and hatches repeat what colours show. What a
-chart draws one after the other without naming a colour is in `steelyard.mplstyle`. On a page colours follow the
+Colours suit colour-blind readers and differ in lightness; marks, lines and hatches repeat what colours show. What
+a chart draws one after the other without naming a colour is in `steelyard.mplstyle`. On a page colours follow the
 reader's scheme, and a figure names nothing outside the page.
 """
 
