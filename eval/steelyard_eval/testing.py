@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from steelyard_eval.compare.contenders import GivenMany
     from steelyard_eval.datasets import Dataset
-    from steelyard_eval.views.gated import Gating
+    from steelyard_eval.views.answered import Gating
 
 
 _RAN: list[Gating] = []

@@ -6,7 +6,7 @@ from html import escape
 import numpy as np
 from markupsafe import Markup
 
-from steelyard_eval.views.report.parts import Section, TableBlock, Texts
+from steelyard_eval.views.report.page import Section, TableBlock, Texts
 from steelyard_eval.views.report.write import rendered
 from steelyard_eval.views.sheets import Sheet, SheetColumn
 

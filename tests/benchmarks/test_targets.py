@@ -23,11 +23,8 @@ RUN = {
     "docs": [],
     "clean": [],
     "feedback": ["FEEDBACK=--minutes 0.01 --seeds 1"],
-    "curves": ["EVIDENCE=--minutes 0.01 --sets cranfield"],
     "evidence": ["EVIDENCE=--minutes 0.01 --part few"],
     "coverage": ["EVIDENCE=--draws 2 --sets cranfield"],
-    "bench-large": ["LARGE=--entries 500 --queries 20 --systems bm25"],
-    "identity": ["IDENTITY=--minutes 0.01 cranfield"],
     "fuzz": [SHORT],
     "endpoints": [SHORT],
     "interference": [SHORT],
@@ -47,7 +44,6 @@ SKIPPED = {
     "parity": "it needs STEELYARD_ORACLES, and tests/parity runs what it prints",
     "priors": "it lays out weights on every collection; `coverage` does so by the same code",
     "leaderboard": "it needs the lists of real collections; tests/benchmarks/test_leaderboard.py has its parts",
-    "validation": "it needs real collections; tests/benchmarks/test_validation.py has its parts",
 }
 
 

@@ -80,11 +80,11 @@ from steelyard_eval.recording import disk as recordings
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.result.document import load as load_result
 from steelyard_eval.vaults import index_dataset, reindex_vault
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import RankedBy, open_searcher, read_entries
 from steelyard_eval.views.report import write
-from steelyard_eval.views.report.load import load as load_result
 
 HANG = 20.0
 """Seconds after which the runner calls an input a hang."""

@@ -44,7 +44,7 @@ from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.measures.runs import read_run
 from steelyard_eval.notebook.label.judgments import read_judgments
 from steelyard_eval.recording.disk import load as load_recording
-from steelyard_eval.views.report.load import load as load_result
+from steelyard_eval.result.document import load as load_result
 
 _spec = importlib.util.spec_from_file_location("faults_ways", Path(__file__).with_name("ways.py"))
 ways = importlib.util.module_from_spec(_spec)
@@ -78,7 +78,7 @@ READERS = {
     "steelyard_eval/measures/runs.py": "test_a_run[ties]",
     "steelyard_eval/notebook/label/judgments.py": "test_other_files[judgments]",
     "steelyard_eval/recording/disk.py": "test_a_recording",
-    "steelyard_eval/views/report/load.py": "test_other_files[results]",
+    "steelyard_eval/views/report/parts.py": "test_other_files[results]",
     "steelyard_eval/result/document.py": "test_other_files[results]",
 }
 """What parses what somebody else wrote -> a test of it here, in which it has to run."""

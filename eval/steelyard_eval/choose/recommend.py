@@ -26,9 +26,9 @@ from steelyard_eval.choose.restriction import Restriction
 from steelyard_eval.choose.result import free_weights, out_of_sight, result_of
 from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY
 from steelyard_eval.choose.scored import FEWEST, ModelLabels
-from steelyard_eval.compare.agreement import agreement
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.compare.tables import agreement
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import questions
 from steelyard_eval.measures.metrics import parse_measures

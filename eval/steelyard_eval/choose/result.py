@@ -20,11 +20,11 @@ from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.scored import FEWEST
 from steelyard_eval.common.configurations import LIMIT
 from steelyard_eval.compare import notices as compared
-from steelyard_eval.compare.categories import categories
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.compare.lists import of_scales, ties
-from steelyard_eval.compare.scales import Scales
+from steelyard_eval.compare.lists import ties
+from steelyard_eval.compare.scales import Scales, of_scales
+from steelyard_eval.compare.tables import categories
 from steelyard_eval.datasets.labels import unstated
 from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
 from steelyard_eval.recording.shown_lists import ShownLists, facts_of, lists_of, ordered, rows_by_query

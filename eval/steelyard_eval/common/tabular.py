@@ -15,7 +15,6 @@ from steelyard_eval.common.markup import tex
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -40,10 +39,6 @@ class Tabular(ABC):
 
     @abstractmethod
     def _repr_html_(self) -> str: ...
-
-    @abstractmethod
-    def plot(self) -> Figure:
-        """Plot the result."""
 
     def save(self, path: str | Path) -> None:
         """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document.

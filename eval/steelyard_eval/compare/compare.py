@@ -16,9 +16,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import Named, separate, written_as
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare import notices
-from steelyard_eval.compare.agreement import agreement, told
 from steelyard_eval.compare.answer import answer
-from steelyard_eval.compare.categories import categories
 from steelyard_eval.compare.contenders import (
     Contender,
     Given,
@@ -31,8 +29,7 @@ from steelyard_eval.compare.contenders import (
 )
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists import Arena, Made, ties
-from steelyard_eval.compare.silence import silences
-from steelyard_eval.compare.stale_lists import stale_lists
+from steelyard_eval.compare.tables import agreement, categories, silences, stale_lists, told
 from steelyard_eval.compare.verification import verified
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers

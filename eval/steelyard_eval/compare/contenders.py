@@ -31,13 +31,7 @@ from steelyard_eval.common.configurations import (
 from steelyard_eval.common.default_systems import SYSTEMS
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.list_contenders import (
-    AtAddress,
-    HasScores,
-    Limited,
     ListContender,
-    Opened,
-    Search,
-    Transformer,
     is_run,
     of_frame,
     of_run,
@@ -45,7 +39,19 @@ from steelyard_eval.compare.list_contenders import (
     of_search,
     of_transformer,
 )
-from steelyard_eval.compare.retrievers import Retriever, by_text, search_of, takes_text, wrapped
+from steelyard_eval.compare.searches import (
+    AtAddress,
+    HasScores,
+    Limited,
+    Opened,
+    Retriever,
+    Search,
+    Transformer,
+    by_text,
+    search_of,
+    takes_text,
+    wrapped,
+)
 from steelyard_eval.datasets.named import EMBEDDERS
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.workspace import Workspace

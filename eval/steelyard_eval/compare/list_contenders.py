@@ -8,20 +8,30 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steelyard.base.errors import ConfigError, DataError, shown
+from steelyard.base.errors import ConfigError, shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.progress_bar import bar
-from steelyard_eval.compare.retrievers import document, is_open, listed, misread
+from steelyard_eval.compare.searches import (
+    HasScores,
+    Limited,
+    Opened,
+    Search,
+    Transformer,
+    is_open,
+    misread,
+    read_answer,
+    read_id,
+    read_score,
+)
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.runs import Ranked, Scored, best_first, read_run
 from steelyard_eval.result.structs import Fact, Said
@@ -29,8 +39,6 @@ from steelyard_eval.result.structs import Fact, Said
 if TYPE_CHECKING:
     import pandas as pd
 
-Search: TypeAlias = Callable[[Query], Iterable[str] | Iterable[tuple[str, float]]]
-"""A search function of your own: from a query to ids, or to pairs of id and score, best first."""
 COLUMNS = {
     "query": ("qid", "query_id", "query"),  # results of PyTerrier have the text of the query in `query`
     "entry": ("entry", "doc_id", "docno", "object_id", "id"),
@@ -43,59 +51,6 @@ HABITS = (("qid", "docno", "score"), ("query_id", "doc_id", "score"))
 """The columns of a table by PyTerrier and by ir_measures: what lacks one is told its name there."""
 EXAMPLES = 3
 """Ids that a notice names."""
-
-
-@runtime_checkable
-class Limited(Protocol):
-    """A search that takes the number of results, as an endpoint does."""
-
-    def ask(self, query: Query, limit: int) -> list[tuple[str, float]] | list[str]:
-        """Answer one query, best first."""
-
-
-@runtime_checkable
-class Opened(Protocol):
-    """A search that runs only while it is asked, as a server of our own starting does."""
-
-    def opened(self, entries: Sequence[Entry]) -> AbstractContextManager[RunningSearch]:
-        """Start it, for the corpus whose entries it is to name."""
-
-
-@runtime_checkable
-class AtAddress(Protocol):
-    """An endpoint: a search that is `Limited` or `Opened`, and says where it is."""
-
-    @property
-    def label(self) -> str:
-        """What it is called where it is given no name."""
-
-    @property
-    def shown(self) -> str:
-        """Its address, without keys."""
-
-
-@runtime_checkable
-class Transformer(Protocol):
-    """What PyTerrier calls a transformer, pipelines of several included."""
-
-    def transform(self, topics: pd.DataFrame, /) -> pd.DataFrame:
-        """From queries (qid, query, and filter where any has one) to results (qid, docno, score)."""
-
-
-@runtime_checkable
-class HasScores(Protocol):
-    """A run in memory, such as ranx's."""
-
-    def to_dict(self) -> Mapping[Any, Mapping[Any, Any]]:
-        """Query -> document -> score."""
-
-
-class RunningSearch(Limited, Protocol):
-    """A search that is running; `notices` say how it was asked and read."""
-
-    @property
-    def notices(self) -> list[str]:
-        """A sentence each."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +151,7 @@ def of_frame(label: str, frame: pd.DataFrame) -> ListContender:
         names[meaning] = list(column)
     lists: dict[str, list[Scored]] = {}
     for query, entry, score in zip(*names.values(), strict=True):
-        lists.setdefault(_id(label, query), []).append((_id(label, entry), _score(label, score)))
+        lists.setdefault(read_id(label, query), []).append((read_id(label, entry), read_score(label, score)))
     return lists_of(label, "frame", "a table of lists", {q: best_first(places) for q, places in lists.items()})
 
 
@@ -213,14 +168,14 @@ def of_scores(label: str, run: HasScores | Mapping[Any, Any]) -> ListContender:
     found = run if isinstance(run, Mapping) else run.to_dict()
     if not is_run(found):
         raise ConfigError(f"{label} is a run of {shown(found)}; give the scores of documents by query")
-    lists = {_id(label, query): _hits(label, hits) for query, hits in found.items()}
+    lists = {read_id(label, query): _hits(label, hits) for query, hits in found.items()}
     return lists_of(label, "run", f"a {type(run).__name__}", lists)
 
 
 def _hits(label: str, hits: Mapping[Any, Any] | Sequence[Any]) -> list[Scored]:
     if not isinstance(hits, Mapping):
-        return _read_answer(label, hits, ())
-    return best_first([(_id(label, id_), _score(label, score)) for id_, score in hits.items()])
+        return read_answer(label, hits, ())
+    return best_first([(read_id(label, id_), read_score(label, score)) for id_, score in hits.items()])
 
 
 def of_transformer(label: str, transformer: Transformer) -> ListContender:
@@ -298,7 +253,7 @@ def _searched(
         begin = time.perf_counter()
         answer = search.ask(query, limit) if isinstance(search, Limited) else _asked(label, search, query)
         taken.append((time.perf_counter() - begin) * 1000)
-        lists.append(_read_answer(label, answer, known))
+        lists.append(read_answer(label, answer, known))
     return AnsweredLists(lists, [*_silent(label, queries), *_unscoped(label, queries)], taken)
 
 
@@ -319,48 +274,3 @@ def _unscoped(label: str, queries: Sequence[Query], column: bool = False) -> lis
     """A notice when queries have filters, which nobody applies but such a search itself; `column`: of a table."""
     scoped = sum(bool(query.filters) for query in queries)
     return [Said("unscoped", {"label": label, "count": scoped, "column": column})] if scoped else []
-
-
-def _read_answer(label: str, answer: object, known: Collection[str]) -> list[Scored]:
-    """Ids, pairs of id and score, or documents, in the order given; ids without scores get n, n - 1, ... 1."""
-    answer = listed(answer)
-    if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
-        raise ConfigError(
-            f"{label} returned {shown(answer)}; return ids, pairs of id and score, or documents with ids: "
-            "lambda query: [hit.id for hit in search(query.text)]"
-        )
-    items = list(answer)
-    if all(isinstance(item, str | int) for item in items):
-        return [(_id(label, item), float(len(items) - i)) for i, item in enumerate(items)]
-    if all(isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[0], str | int) for item in items):
-        return [(_id(label, id_), _score(label, score, "correct it, or leave scores out")) for id_, score in items]
-    found = [document(item, known) for item in items]
-    if lack := next((item for item, (id_, _) in zip(items, found, strict=True) if id_ is None), None):
-        raise ConfigError(
-            f"{label} returned {shown(lack)} in a list, which has no id; return ids, or pairs of id and score: "
-            'lambda query: [hit.metadata["id"] for hit in search(query.text)]'
-        )
-    scored = all(score is not None for _, score in found)
-    return [
-        (_id(label, id_), _score(label, score) if scored else float(len(items) - i))
-        for i, (id_, score) in enumerate(found)
-    ]
-
-
-def _id(label: str, value: object) -> str:
-    try:
-        text = str(value)
-        text.encode()
-    except ValueError:  # half of a surrogate pair, which no file can hold, or an integer beyond what is written
-        raise DataError(f"{label}: id {shown(value)} cannot be written as text; correct it") from None
-    return text
-
-
-def _score(label: str, value: object, remedy: str = "correct it") -> float:
-    try:
-        score = float(value)  # type: ignore[arg-type]  # whatever the other side gave
-    except (TypeError, ValueError, OverflowError):  # an integer beyond floats
-        score = float("nan")
-    if not np.isfinite(score):
-        raise DataError(f"{label}: score {shown(value)} is not a finite number; {remedy}")
-    return score

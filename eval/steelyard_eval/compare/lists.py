@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.latency import Latencies, latencies
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.compare.scales import Scales
+from steelyard_eval.compare.scales import of_scales
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
@@ -282,26 +281,6 @@ def _other_scale(row: Contender, dataset: Dataset, model: str) -> list[Said]:
     facts: dict[str, Fact] = {"label": row.label, "both": moved and changed, "changed": changed}
     facts |= {"now": model, "then": str(then)} if moved else {}
     return [Said("other_scale", facts)]
-
-
-def of_scales(row: Contender, table: SignalTable, dataset: Dataset, measure: Measure) -> Iterator[Said]:
-    """Notices on the scales of what was written by hand: systems have those of their documents."""
-    if row.kind == "system":
-        return
-    scales = Scales(row.label, row.config, table)
-    yield from scales.weightless()
-    if not row.config.provenance:  # a scale that tuning chose was better on its labels
-        yield from scales.apart(str(measure), partial(_valued, table, dataset.qrels, measure))
-
-
-def _valued(
-    table: SignalTable, qrels: Mapping[str, Mapping[str, int]], measure: Measure, config: SearchConfig
-) -> float | None:
-    """The mean of a configuration; None where not every query has labels."""
-    if not all(qrels.get(query) for query in table.queries):
-        return None
-    (values,) = replay(table, config).ranked.metrics(qrels, [measure]).values()
-    return float(values.mean())
 
 
 def _no_abstract(label: str, progress: ProgressSummary | None) -> list[Said]:

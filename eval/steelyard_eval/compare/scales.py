@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from steelyard.fusion import Expr, Signal
 from steelyard.fusion.base import nested
 from steelyard.fusion.sums import BOUNDED, NormalizedSum
 from steelyard.table.signal_table import FETCHED, SignalTable, count_rows, per_query
+from steelyard_eval.compare.contenders import Contender
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.recording.replay import replay
 from steelyard_eval.result.structs import Fact, Said
 
 APART = 2.0
@@ -99,3 +103,23 @@ def _apart(node: NormalizedSum, table: SignalTable) -> dict[str, float]:
     known = [most for most in reach.values() if most > 0]
     unbounded = any(name not in BOUNDED or name in table.others_places for name in reach)
     return reach if unbounded and known and max(known) > APART * min(known) else {}
+
+
+def of_scales(row: Contender, table: SignalTable, dataset: Dataset, measure: Measure) -> Iterator[Said]:
+    """Notices on the scales of what was written by hand: systems have those of their documents."""
+    if row.kind == "system":
+        return
+    scales = Scales(row.label, row.config, table)
+    yield from scales.weightless()
+    if not row.config.provenance:  # a scale that tuning chose was better on its labels
+        yield from scales.apart(str(measure), partial(_valued, table, dataset.qrels, measure))
+
+
+def _valued(
+    table: SignalTable, qrels: Mapping[str, Mapping[str, int]], measure: Measure, config: SearchConfig
+) -> float | None:
+    """The mean of a configuration; None where not every query has labels."""
+    if not all(qrels.get(query) for query in table.queries):
+        return None
+    (values,) = replay(table, config).ranked.metrics(qrels, [measure]).values()
+    return float(values.mean())

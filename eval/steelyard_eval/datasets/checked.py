@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 from steelyard_eval.common.tabular import Tabular, frame_html
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.labels import in_words, stated, unstated
-from steelyard_eval.views.drawing import plots
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,7 +72,3 @@ class Checked(Tabular):
     def _repr_html_(self) -> str:
         items = "".join(f"<li>{html.escape(notice)}</li>" for notice in self.notices)
         return f"<p>{html.escape(repr(self.dataset))}</p><ul>{items}</ul>{frame_html(self.to_frame().head(10))}"
-
-    def plot(self) -> Figure:
-        """Plot how many relevant entries the queries have."""
-        return plots.counts(self.to_frame()["relevant"].tolist(), "relevant entries")

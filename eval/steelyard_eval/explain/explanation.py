@@ -31,11 +31,10 @@ from steelyard_eval.explain.document import (
     RequestedEntry,
     ScoreTree,
 )
-from steelyard_eval.explain.explanation_text import html, text
 from steelyard_eval.explain.moves import moves
 from steelyard_eval.explain.places import place
-from steelyard_eval.explain.view import View, contributions
-from steelyard_eval.explain.without_signals import ListView
+from steelyard_eval.explain.text import html, text
+from steelyard_eval.explain.view import ListView, View, contributions
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.replay import intents_of
 from steelyard_eval.recording.shown_lists import described, headline
@@ -49,8 +48,6 @@ if TYPE_CHECKING:
 
 AnyView = View | ListView
 METRICS = ("nDCG@10", "R@10")
-NAMED = 3
-"""Ids of queries that a message names."""
 SCHEMA_VERSION = 1
 
 
@@ -58,10 +55,8 @@ SCHEMA_VERSION = 1
 class QueryExplanation(Tabular):
     """The result of `steelyard explain`; `record` is its JSON document.
 
-    Keys: `dataset`, `intents` (where those of queries are from), `query`, `model`, `configurations` (one, or
-    two with `against`; each with `strategy`, `metrics`, `asked`, `intent`, the text `matched`, `ranked`, the
-    listed `entries` and the relevant ones that are `missing`), `changes` (a record for each entry of either list,
-    None without `against`), `entry` (the explanation of a requested entry, else None).
+    `explain/document.py` has its types: the query, a view for each configuration with the listed entries and the
+    relevant ones that are missing, the changes between two, and the entry that was asked for.
     """
 
     record: ExplanationDocument
@@ -126,12 +121,18 @@ def explain(
     space = source if isinstance(source, Workspace) else None
     dataset = source.dataset if isinstance(source, Workspace) else as_dataset(source)
     query = _query(dataset, query_id)
-    known = _known_entry(dataset, query, entry)
+    ids = {one.id for one in dataset.entries}
+    if entry is not None and entry not in ids | dataset.qrels.get(query.id, {}).keys():
+        raise DataError(f"{dataset.called}: there is no entry {shown(entry)}{nearest(entry, ids)}")
     named: list[Named | ListContender] = [
         read_config(config or dataset.today),
         *([] if against is None else [read(against)]),
     ]
-    _refuse_same(*named)
+    first, *second = named
+    if second and isinstance(first, Named) and isinstance(second[0], Named) and first.given == second[0].given:
+        raise ConfigError(
+            f"{first.label} would be held against {second[0].label}, which is the same; name another contender"
+        )
     space = space or Workspace.open(dataset, embedder)
     setting = Setting(limit, space.model)
     views = [
@@ -140,7 +141,7 @@ def explain(
         else ListView.of(contender, dataset, query, setting.size)
         for contender in named
     ]
-    return QueryExplanation(_Case.of(space, query, views).record(known))
+    return QueryExplanation(_Case.of(space, query, views).record(entry))
 
 
 @dataclass(frozen=True)
@@ -272,46 +273,18 @@ class _Case:
         }
 
 
-def _refuse_same(first: Named | ListContender, second: Named | ListContender | None = None) -> None:
-    """ConfigError where a configuration would be held against itself."""
-    if isinstance(second, Named) and isinstance(first, Named) and first.given == second.given:
-        raise ConfigError(
-            f"{first.label} would be held against {second.label}, which is the same; name another contender to "
-            "hold against it"
-        )
-
-
 def _query(dataset: Dataset, id_: str) -> Query:
     known = next((query for query in dataset.queries if query.id == id_), None)
     if known is None:
-        close = nearest(id_, (query.id for query in dataset.queries))
-        if " " in id_:
-            ids = ", ".join(shown(query.id, 40) for query in dataset.queries[:NAMED])
-            close = (
-                f", only {ids}, ...; words of your own are explained by: steelyard search VAULT WORDS --explain"
-            )
         worst = spelled("explain", dataset, options={})
+        close = nearest(id_, (query.id for query in dataset.queries))
         close = close or (f"; the worst queries are listed by: {worst}" if worst else "")
         raise DataError(f"{dataset.called}: there is no query {shown(id_)}{close}")
     return known
 
 
-def _known_entry(dataset: Dataset, query: Query, id_: str | None) -> str | None:
-    """The id itself if it is in the corpus or judged for the query; DataError otherwise."""
-    ids = {entry.id for entry in dataset.entries} if id_ is not None else set()
-    if id_ is not None and id_ not in ids and id_ not in dataset.qrels.get(query.id, {}):
-        raise DataError(f"{dataset.called}: there is no entry {shown(id_)}{nearest(id_, ids)}")
-    return id_
-
-
 def _flat(entry: ListedEntry) -> dict[str, object]:
-    row: dict[str, object] = {
-        "rank": entry["rank"],
-        "id": entry["id"],
-        "headline": entry["headline"],
-        "grade": entry["grade"],
-        "score": entry["score"],
-    }
+    row: dict[str, object] = {name: entry[name] for name in ("rank", "id", "headline", "grade", "score")}
     row |= {f"raw {name}": signal["value"] for name, signal in entry["signals"].items()}
     row |= {f"from {term['signal']}": term["contribution"] for term in entry["contributions"]}
     return row | {"factor": entry["factor"]["value"] if entry["factor"] else 1.0}

@@ -16,8 +16,7 @@ from collections.abc import Mapping, Sequence
 
 from steelyard_eval.common.configurations import short_name
 from steelyard_eval.explain.document import MoveRecord, StandingRecord
-from steelyard_eval.explain.view import View, contributions
-from steelyard_eval.explain.without_signals import ListView
+from steelyard_eval.explain.view import ListView, View, contributions
 
 SAME = 1e-12
 """Changes closer to zero than this are rounding."""

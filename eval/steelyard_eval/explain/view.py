@@ -15,8 +15,10 @@ from steelyard.live.search import Searcher
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.systems import find_system
-from steelyard.table.signal_table import RETRIEVERS, SignalTable
-from steelyard_eval.explain.configs import left_of, reaching
+from steelyard.table.signal_table import LAYERS, RETRIEVERS, SignalTable
+from steelyard_eval.compare.contenders import Contender, usable
+from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.explain.document import AboutView, FactorRecord, RawSignal, TermRecord
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.record import record
@@ -55,7 +57,7 @@ class View:
     @classmethod
     def of(cls, space: Workspace, query: Query, asked_for: SearchConfig, label: str) -> View:
         """Record the query to the full depth and replay it, by the code of live search."""
-        config = left_of(space, asked_for, label)
+        config = usable(space, Contender(label, asked_for, "system"))[0].config  # without what the data lack
         whole = reaching(config, len(space.dataset.entries))
         deep = record(space, [query], [whole])
         searcher = space.searcher(whole)
@@ -209,3 +211,72 @@ def contributions(tree: Explanation) -> tuple[list[TermRecord], FactorRecord | N
 
 def _ranks(run: Replay) -> dict[str, int]:
     return {run.table.entries[entry]: rank for rank, entry in enumerate(run.entry, 1)}
+
+
+def reaching(config: SearchConfig, size: int) -> SearchConfig:
+    """Make every list as long as the corpus, to find the position of an entry beyond the depth."""
+    retrievers = {
+        name: settings if name in LAYERS else replace(settings, depth=max(settings.depth or 1, size))
+        for name, settings in config.retrievers.items()
+    }
+    return replace(config, retrievers=retrievers)
+
+
+@dataclass(frozen=True)
+class ListView:
+    """The list for one query: `scores` by id, best first, and the same list as `lists`."""
+
+    contender: ListContender
+    limit: int
+    scores: Mapping[str, float]
+    lists: Ranked
+
+    @classmethod
+    def of(cls, contender: ListContender, dataset: Dataset, query: Query, limit: int) -> ListView:
+        """Ask the contender."""
+        answers = contender.answers([query], limit, dataset)
+        return cls(contender, limit, dict(answers.lists[0][:limit]), answers.ranked([query], limit))
+
+    @property
+    def listed(self) -> Mapping[str, int]:
+        """The ranks by id."""
+        return {id_: rank for rank, id_ in enumerate(self.scores, 1)}
+
+    @property
+    def ranked(self) -> Mapping[str, int]:
+        """The ranks by id; nothing is known beyond the list."""
+        return self.listed
+
+    def fused(self, id_: str) -> Explanation | None:
+        """Return None: the source of the score is not known."""
+        return None
+
+    finished = tree = fused
+
+    def score(self, id_: str) -> float:
+        """Return the score of a listed entry."""
+        return self.scores[id_]
+
+    def matching(self, id_: str) -> dict[str, list[str]]:
+        """Return nothing: which words were sought is not known."""
+        return {}
+
+    def signals(self, id_: str) -> dict[str, RawSignal]:
+        """Return no signals."""
+        return {}
+
+    def about(self) -> AboutView:
+        """Describe the contender for the document."""
+        return {
+            "label": self.contender.label,
+            "system": None,
+            "profile": None,
+            "strategy": self.contender.source,
+            "limit": self.limit,
+            "depths": {},
+            "asked": [],
+            "unasked": [],
+            "intent": "",
+            "matched": "",
+            "finish": [],
+        }

@@ -14,13 +14,21 @@ from msgspec.structs import replace
 from steelyard.base.arrays import Bools
 from steelyard_eval.common.markup import tells
 from steelyard_eval.gate.baseline import BaselineContender, BaselineList
-from steelyard_eval.gate.hashes import list_hash, scores_hash, sources_hash
+from steelyard_eval.gate.hashes import list_hash, near, scores_hash, settled_hash, sources_hash
 from steelyard_eval.gate.lists import ContenderLists
-from steelyard_eval.gate.power import Power, power_of
-from steelyard_eval.gate.rule import ALPHA, BOUND, SMALL, Findings, judge
+from steelyard_eval.gate.rule import (
+    ALPHA,
+    BOUND,
+    SMALL,
+    Findings,
+    Power,
+    judge,
+    kept_promise,
+    power_of,
+    promised,
+    sign_test_increase,
+)
 from steelyard_eval.gate.setup import Gate
-from steelyard_eval.gate.silence import kept_promise, promised, sign_test_increase
-from steelyard_eval.gate.ties import near, settled_hash
 from steelyard_eval.gate.values import SHALLOW, Values, composite
 from steelyard_eval.measures.paired import TIE, difference_interval
 from steelyard_eval.measures.runs import Scored

@@ -17,17 +17,16 @@ from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.gate.baseline import Baseline, BaselineContender, BaselineList, Hashes, tool
 from steelyard_eval.gate.comparison import BaselineComparison
-from steelyard_eval.gate.hashes import list_hash, platform_name, scores_hash, sources_hash
+from steelyard_eval.gate.hashes import list_hash, platform_name, runs, scores_hash, settled_hash, sources_hash
 from steelyard_eval.gate.lists import ContenderLists, ContenderRef, read_again, read_contenders, run
 from steelyard_eval.gate.result import gated, mismatched
 from steelyard_eval.gate.rule import SMALL
 from steelyard_eval.gate.setup import DIALECT, Gate
-from steelyard_eval.gate.ties import runs, settled_hash
 from steelyard_eval.gate.values import SHALLOW
 from steelyard_eval.recording.provenance import day
 from steelyard_eval.recording.steps import settings
 from steelyard_eval.result.sentences import say
-from steelyard_eval.views.gated import Gating
+from steelyard_eval.views.answered import Gating
 
 DIGITS = 9
 """Of the scores that are kept, to compare them on another platform; their bits are in the hash."""

@@ -18,10 +18,9 @@ from steelyard_eval.compare.contenders import Contender, Given, GivenMany, disti
 from steelyard_eval.compare.list_contenders import ListContender, of_run
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.named import Naming
-from steelyard_eval.gate.invariants import broken
+from steelyard_eval.gate.rule import losses
 from steelyard_eval.gate.setup import Gate
-from steelyard_eval.gate.silence import losses
-from steelyard_eval.gate.values import DEEPEST, SHALLOW, Values, measure
+from steelyard_eval.gate.values import DEEPEST, SHALLOW, Values, broken, measure
 from steelyard_eval.measures.runs import Ranked, Scored
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay

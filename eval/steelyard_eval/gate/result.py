@@ -14,7 +14,7 @@ from steelyard_eval.gate.baseline import tool
 from steelyard_eval.gate.comparison import ORDER, BaselineComparison
 from steelyard_eval.gate.hashes import platform_name
 from steelyard_eval.gate.setup import Gate
-from steelyard_eval.gate.steps import after_mismatch, to_do
+from steelyard_eval.gate.steps import to_do
 from steelyard_eval.gate.values import NAMES, Values
 from steelyard_eval.recording.provenance import tuned_here
 from steelyard_eval.recording.replay import intents_of
@@ -32,6 +32,7 @@ from steelyard_eval.result.structs import (
     Result,
     Row,
     Said,
+    Step,
     Table,
 )
 
@@ -80,7 +81,9 @@ def mismatched(gate: Gate) -> Result:
     return Result(
         kind="gate",
         answer=Answer(
-            "mismatch", {"differing": [*differing], "verdict": "mismatch"}, steps=[*after_mismatch(gate)]
+            "mismatch",
+            {"differing": [*differing], "verdict": "mismatch"},
+            steps=[Step("gate_meant", {}, gate.rebaseline)],
         ),
         provenance=_provenance(gate, ""),
         findings=[*changed, *digests],
@@ -287,8 +290,6 @@ def _queries(gate: Gate, compared: Sequence[BaselineComparison], labels: Mapping
 
 def _what_changed(gate: Gate, name: str) -> dict[str, Fact]:
     """What changed of a part of the data; nothing for older baselines, which do not say what they held."""
-    if name == "queries" and (other := gate.written_with()):
-        return {"intents": other}
     before, now = gate.needed().states.get(name, {}), gate.states().get(name, {})
     if before and now and before != now:
         return {"moved": moved(before, now, named=NAMED)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -18,8 +17,7 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.compare.lists import ties
-from steelyard_eval.datasets import CLASSIFIED, GIVEN, LOGGED, Dataset, as_dataset
-from steelyard_eval.datasets.folder import kept_labels
+from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.datasets.states import State, states
@@ -183,22 +181,6 @@ class Gate:
     def elsewhere(self) -> bool:
         """Whether this platform is not the baseline's, so that rounding may differ."""
         return self.needed().platform != platform_name()
-
-    def written_with(self) -> str | None:
-        """The other source of intents, where the baseline's queries were asked with it; else None."""
-        other = CLASSIFIED if self.dataset.intents == GIVEN else GIVEN
-        hashes = replace(self, dataset=replace(self.dataset, intents=other)).hashes
-        return other if hashes["queries"] == self.needed().hashes.queries else None
-
-    def copy_of_labels(self) -> tuple[Path, int] | None:
-        """The kept copy of the labels of the baseline, and how many of today's it lacks; None without one."""
-        copy, qrels = kept_labels(self.dataset) or (None, {})
-        with suppress(ConfigError):  # no query of the split has labels there
-            hashes = replace(self, dataset=replace(self.dataset, qrels=qrels)).hashes
-            if copy and hashes["labels"] == self.needed().hashes.labels:
-                held = self.dataset.qrels.items()
-                return copy, sum(entry not in qrels.get(query, {}) for query, row in held for entry in row)
-        return None
 
 
 def _command(job: str, dataset: Dataset, path: Path) -> list[str]:

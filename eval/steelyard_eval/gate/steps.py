@@ -4,36 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from steelyard.base.errors import ConfigError
-from steelyard.fusion import parse_strategy
 from steelyard_eval.common.configurations import Named, written_as
-from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.folder import qrels_file
 from steelyard_eval.datasets.named import Naming
 from steelyard_eval.gate.comparison import BaselineComparison
 from steelyard_eval.gate.setup import Gate
-from steelyard_eval.recording.steps import labelled_as, labelling, settings, word, words_of
-from steelyard_eval.result.structs import Fact, Step
+from steelyard_eval.recording.steps import labelling, words_of
+from steelyard_eval.result.structs import Step
 
 COUNTED = {"gate_false_answers": "questions", "gate_stale": "queries"}
 """What more of would settle a finding that counts queries, and says nothing of labels."""
-
-
-def after_mismatch(gate: Gate) -> Iterator[Step]:
-    """Write a baseline of the data as they are, or have the labels of the baseline again."""
-    yield Step("gate_meant", {}, gate.rebaseline)
-    if "labels" not in gate.differing:
-        return
-    if (copy := gate.copy_of_labels()) is not None:
-        held, lacks = copy
-        again = words_of("judge", gate.dataset, options={"--apply": True})
-        first, *others = labelled_as(held, gate.dataset)
-        facts: dict[str, Fact] = {"lacks": lacks or None, "again": again}
-        yield from (Step("gate_labels_back", facts, first.command), *others)
-        return
-    place = gate.dataset.path
-    file = None if gate.dataset.in_memory else place / qrels_file(FolderReader(place))
-    yield Step("gate_undo", {"file": word(file) if file and file.is_file() else None, "labels": file is None})
 
 
 def to_do(gate: Gate, verdict: str, compared: Sequence[BaselineComparison]) -> Iterator[Step]:
@@ -60,26 +39,8 @@ def _settling(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[St
     yield Step("gate_only_more", {**{COUNTED[key]: True for key in open_}, "both": len(open_) > 1})
 
 
-def _formula_before(one: BaselineComparison) -> str:
-    """The formula that the baseline was written with, where that is another one and all that differs.
-
-    Lists have none; and a formula alone has no settings.
-    """
-    before, config = one.baseline.strategy, one.now.config
-    if config is None or settings(config) or one.baseline.settings:
-        return ""
-    try:
-        parse_strategy(before)
-    except ConfigError:
-        return ""
-    return before if before != one.now.strategy else ""
-
-
 def _explaining(one: BaselineComparison, at: int) -> Step | None:
-    """Explain a query of what is gated, held against the formula of the baseline where that is all that differs.
-
-    Lists alone, and what no command names, have no command.
-    """
+    """Explain a query of what is gated; lists alone, and what no command names, have no command."""
     gate, contender, written = one.gate, one.now.ref.one, one.now.ref.written
     if not isinstance(contender, Named):
         return None
@@ -88,7 +49,6 @@ def _explaining(one: BaselineComparison, at: int) -> Step | None:
         named = written_as(contender.label, Naming.of_baseline(gate.path).of_kind(contender.kind, written))
     if not named:
         return None
-    before, query = _formula_before(one), gate.queries[at].id
-    words, options = ([before], {"--against": named}) if before else ([named], {})
-    command = words_of("explain", gate.dataset, query, *words, options=options)
+    query = gate.queries[at].id
+    command = words_of("explain", gate.dataset, query, named, options={})
     return Step("gate_see_why", {"query": query}, command) if command else None

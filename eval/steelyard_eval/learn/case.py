@@ -27,12 +27,11 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn.counts import PositionCounts
 from steelyard_eval.learn.gains import FeedbackGains
-from steelyard_eval.learn.policies import InterleavingResult, MatchedImpressions, interleaving_results, recognise
+from steelyard_eval.learn.policies import InterleavingResult, MatchedImpressions, interleaving_results
 from steelyard_eval.learn.reader import DatasetIndex, Log, read_log
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.structs import Cell
 
 SIGNALS = ("bm25", "vector", "recency")  # what acts may follow, beside the signals of the strategy that is used
 
@@ -48,10 +47,9 @@ class LogCase:
     config: SearchConfig
     queries: tuple[Query, ...]  # those that were logged
     table: SignalTable  # their recording
-    policies: list[list[Cell]]
     hits: MatchedImpressions  # the counts, matched
     learned: FeedbackGains  # what they say of every pair
-    without_largest: PositionCounts | None  # the cells without the largest client; None where that had all acts
+    apart: PositionCounts | None  # the cells without the largest client; None where that had all acts
     # other rankings that were interleaved, by whose entries were acted upon; most searches first
     duels: Sequence[InterleavingResult]
     configurations: Mapping[str, SearchConfig]  # those of logged policies, by name
@@ -112,7 +110,6 @@ def prepare(
     shown = hits.query[hits.known], hits.entry[hits.known]
     signals = dict.fromkeys((*(str(leaf) for leaf in leaves(config.effective)), *SIGNALS))
     pairs = LoggedPairs.of(table, list(signals), unit_numbers(queries), shown)
-    policies = recognise(log, hits, pairs, table, configurations | {policy_of(used): used}, config)
     cells = hits.cells(pairs)
     if not len(cells.row):
         raise DataError(
@@ -128,10 +125,9 @@ def prepare(
         config=config,
         queries=tuple(queries),
         table=table,
-        policies=policies,
         hits=hits,
         learned=FeedbackGains.of(pairs, cells, log.given, clients),
-        without_largest=rest if hits.largest.any() and rest.positive.any() else None,
+        apart=rest if hits.largest.any() and rest.positive.any() else None,
         duels=interleaving_results(path) if hits.mixed.any() else [],
         configurations=configurations,
         file="" if isinstance(path, HeldLog) or Path(path) == dataset.feedback else str(path),

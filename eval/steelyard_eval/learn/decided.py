@@ -41,12 +41,12 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.gains import FeedbackGains
-from steelyard_eval.learn.policies import AGREES
 from steelyard_eval.learn.top10 import PLACES, first_rows, rows_of, rows_of_form, top10_rows, unlabelled
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.recording.workspace import judged
 
 OBJECTIVE = Measure("nDCG", PLACES)
+AGREES = 0.8  # the share of equal places from which on two rankings show nearly the same
 MAX_LOGGED_QUERIES = 400
 """Logged queries on which candidates are valued by acts: with more of them some dozens of labels tell no more."""
 
@@ -171,7 +171,7 @@ class LogDecision:
             return self.recommended.decision.candidate
         if self.case.hits.listless or self.case.interleaved(preferred=True):
             return None
-        rest = self.case.without_largest
+        rest = self.case.apart
         suggested = self.learned.suggested(self.gains, self.both, None if rest is None else rest.on(self.sampled))
         return None if suggested is None or self._lost(suggested) else suggested
 

@@ -142,32 +142,21 @@ class FeedbackGains:
         classes = fit(self.pairs, cells, self.bias.exponent, ROUNDS)
         return FeedbackGains(self.pairs, cells, self.bias, classes)
 
-    def flip(self, top: Ints) -> float | None:
-        """The share of imputation at which a gain falls to two query errors; None where it never does.
-
-        Near 1: the gain rests on entries that nobody was shown.
-        """
-        for share in np.linspace(1.0, 0.0, 21).tolist():
-            gain, error = self.gain(top, share)
-            if gain - SURE * error <= 0:
-                return float(round(share, 2))
-        return None
-
-    def suggested(self, gains: Matrix, top: Callable[[int], Ints], rest: PositionCounts | None) -> int | None:
+    def suggested(self, gains: Matrix, top: Callable[[int], Ints], apart: PositionCounts | None) -> int | None:
         """The candidate of largest gain, float[C, n], that holds in every view and without the largest client.
 
         It is worth a try. No estimator can tell an act that follows a signal from one that follows worth, so
         nothing ships from acts alone. `top` int[2, Q, PLACES] has the rows that the current configuration and a
-        candidate show, `rest` the cells without the largest client, if there are others.
+        candidate show, `apart` the cells without the largest client, if there are others.
         """
         found = spread(gains, self.pairs.unit[self.cells.queries])
         likely = np.where(found.mean - SURE * found.error > 0, found.mean, -np.inf)
-        apart = self._again(rest) if rest is not None and rest.positive.any() else None
+        rest = self._again(apart) if apart is not None and apart.positive.any() else None
         for candidate in np.argsort(-likely, kind="stable")[:ASKED].tolist():
             if likely[candidate] <= 0:
                 return None
             lists = top(candidate)
-            alone = rest is None or (apart is not None and apart.gain(lists)[0] > 0)
+            alone = apart is None or (rest is not None and rest.gain(lists)[0] > 0)
             if self.views(lists).bound > 0 and alone:
                 return int(candidate)
         return None

@@ -1,12 +1,11 @@
-"""Whose lists a log holds, and which of two rankings that took turns was preferred.
+"""A log matched to a recording, and which of two rankings that took turns was preferred.
 
-The share of places that our replay gives again is printed for every policy. Nothing is refused for it: what is
-learned from a list are its entries, their places and what was done with them, whatever engine made it.
+What is learned from a list are its entries, their places and what was done with them, whatever engine made it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import comb
 from pathlib import Path
@@ -14,17 +13,15 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
-from steelyard.table.signal_table import SignalTable
 from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
 from steelyard_eval.learn.counts import NEGATIVE_KINDS, PositionCounts
 from steelyard_eval.learn.reader import Log
 from steelyard_eval.learn.searches import DAY, Waiting, token
-from steelyard_eval.learn.top10 import PLACES, LoggedPairs, rows_of, top10_rows
-from steelyard_eval.result.structs import Cell
+from steelyard_eval.learn.top10 import LoggedPairs
 
-AGREES = 0.8  # the share of equal places from which on a log counts as that of the policy
+MOST_TEAMS = 1_000  # other rankings, and clients of one, that are told apart
+LONGEST = 200  # characters of a strategy that a sentence has
+SURE = 0.05  # the probability of so uneven a result between equals, below which one is preferred
 
 
 @dataclass(frozen=True)
@@ -78,46 +75,6 @@ class MatchedImpressions:
         """The counts, or a part of them, by rows of the pairs."""
         row = pairs.find(self.query[part], self.entry[part])
         return PositionCounts.of(pairs, row, self.place[part], self.shown[part], self.acts[part])
-
-
-def recognise(
-    log: Log,
-    hits: MatchedImpressions,
-    pairs: LoggedPairs,
-    table: SignalTable,
-    configurations: Mapping[str, SearchConfig],
-    current: SearchConfig,
-) -> list[list[Cell]]:
-    """Compare the lists of every policy with those of its configuration, or with those of what is used today.
-
-    A row has its name, its searches, the share of places that are equal, of the lists that were not mixed, and how
-    far it is known: replayed (our lists of its configuration, or of what is used today, are those that were
-    shown), interleaved (all its lists were mixed with others') or another engine's.
-    """
-    rows: list[list[Cell]] = []
-    row_of = rows_of(pairs, table)
-    row = pairs.find(hits.query, hits.entry)
-    for number, name in enumerate(log.policies):
-        searches, every = log.searches.get(name, 0), hits.policy == number
-        alone = every & ~hits.mixed
-        if not alone.any():
-            rows.append([name or None, searches, 0.0, "interleaved"])
-            continue
-        config = configurations.get(name, current)
-        try:
-            ours = top10_rows(table, config, row_of)
-        except ConfigError:
-            ours = np.full((len(table.queries), PLACES), -1)
-        shown = hits.shown[alone]
-        equal = (row[alone] >= 0) & (ours[np.maximum(hits.query[alone], 0), hits.place[alone]] == row[alone])
-        agreement = float((shown * equal).sum() / max(float(shown.sum()), 1e-12))
-        rows.append([name or None, searches, agreement, "replayed" if agreement >= AGREES else "other_engine"])
-    return rows
-
-
-MOST_TEAMS = 1_000  # other rankings, and clients of one, that are told apart
-LONGEST = 200  # characters of a strategy that a sentence has
-SURE = 0.05  # the probability of so uneven a result between equals, below which one is preferred
 
 
 @dataclass

@@ -199,8 +199,7 @@ def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> I
     yield Said("learn_clients", {"clients": len(counts), "largest": largest})
     if lists is not None:
         yield Said("learn_places", _places(case))
-        seen = decision.learned
-        yield Said("learn_unseen", {"unseen": seen.unseen(lists[1]), "flip": seen.flip(lists)})
+        yield Said("learn_unseen", {"unseen": decision.learned.unseen(lists[1])})
     if decision.offered is None:
         yield Said("learn_nearest", {"strategy": named(best)})
     yield from (turns(result) for result in case.duels[:MOST_TOLD])

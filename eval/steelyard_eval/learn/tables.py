@@ -1,4 +1,4 @@
-"""The tables of what was learned: gains by evidence and by part of the log, what acts are worth, who ranked it."""
+"""The tables of what was learned: gains by evidence, and what acts are worth."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ def tables(decision: LogDecision, lists: Ints | None, biases: Sequence[FeedbackB
         )
     follows: list[list[Cell]] = [[bias.label, Estimate(bias.delta, *bias.ends)] for bias in biases]
     yield from _table("follows", ["follows", "log_odds"], follows)
-    yield from _table("policies", ["policy", "searches", "agreement", "how"], case.policies)
     lines: list[list[Cell]] = [[n, rule, ", ".join(map(str, first))] for n, rule, first in census.ordered]
     yield from _table("set_aside", ["set_aside", "rule", "lines"], lines)
 

@@ -20,17 +20,13 @@ from steelyard_eval.recording.runs import KeptRun, find_run, kept, parts_of, sta
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.sentences.headings import VERDICTS
 from steelyard_eval.result.structs import Fact, Said
-from steelyard_eval.views.drawing.plots import trend
-from steelyard_eval.views.drawing.spans import Span
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 COLUMNS = ("run", "date", "command", "metric", "value", "contender")
 PARTS = {"entries": "corpus", "queries": "queries", "labels": "labels", "provenance": "provenance"}
 SEARCH = {"strategy": "weights", "settings": "settings"}
-Lines = dict[str, list[Span | None]]
 
 
 class Runs(Tabular):
@@ -65,10 +61,6 @@ class Runs(Tabular):
     def _repr_html_(self) -> str:
         return frame_html(self.to_frame())
 
-    def history(self, job: str) -> tuple[Lines, str] | None:
-        """What was used and what was best, of those runs of a job that are alike; None without two."""
-        return trends([run for run in self.runs if run.kind == job])
-
     def trend(self, metric: str) -> list[dict[str, Any]]:
         """A row for each run of a metric, oldest first; ConfigError without any."""
         rows = [row for row in self._rows() if row["metric"] == metric and row["contender"]]
@@ -76,13 +68,6 @@ class Runs(Tabular):
             known = ", ".join(sorted({run.facts.metric for run in self.runs})) or "none"
             raise ConfigError(f"no run of {metric} is kept; kept are runs of {known}")
         return [{name: row[name] for name in ("run", "date", "value", "contender")} for row in rows]
-
-    def plot(self, metric: str | None = None) -> Figure:
-        """Plot what is used today and the best contender over time, of the last runs that are alike (`trends`)."""
-        history = trends([run for run in self.runs if metric in (None, run.facts.metric)])
-        if not history:
-            raise ConfigError("no two runs did the same job by the same metric yet, so there is no trend to plot")
-        return trend(*history)
 
     def between(self, before: int, after: int) -> dict[str, Any]:
         """Two runs: `difference` of what they are about, None where `sentence` says why not, and `changes`."""
@@ -136,26 +121,6 @@ class Runs(Tabular):
             named = run.at[:16].replace("T", " "), run.kind, run.facts.metric
             rows.append(dict(zip(COLUMNS, (run.id, *named, value, own.label if own else ""), strict=True)))
         return rows
-
-
-def trends(runs: Sequence[KeptRun]) -> tuple[Lines, str] | None:
-    """A line for what was used and one for the best, with the metric, of the job that was last done twice alike.
-
-    Runs of other jobs, metrics and splits measured something else, and would look like a change. None without two.
-    """
-    alike: dict[tuple[str, ...], list[KeptRun]] = {}
-    for run in (run for run in runs if run.facts.best):
-        alike.setdefault((run.kind, run.facts.metric, run.facts.split), []).append(run)
-    twice = [group for group in alike.values() if len(group) > 1]
-    if not twice:
-        return None
-    same = max(twice, key=lambda group: group[-1].id)
-    lines: Lines = {"best": [], "today": []}
-    for run in same:
-        when = run.at[5:16].replace("T", " ")
-        for name, row in (("best", run.facts.best), ("today", run.facts.today)):
-            lines[name].append(row and Span(row.label, row.mean, row.low, row.high, when))
-    return {name: line for name, line in lines.items() if any(line)}, same[-1].facts.metric
 
 
 def in_words(found: dict[str, Any]) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from steelyard.base.errors import DataError, nearest, shown
+from steelyard.base.errors import DataError, nearest, shown, visible
+from steelyard.base.inputs import read_bytes
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import VERSION, Result, Said
 
@@ -70,3 +73,21 @@ def _said(result: Result) -> Iterator[Said]:
     yield from (row.against.why for row in result.rows if row.against and row.against.why)
     if result.decision and result.decision.blocker:
         yield result.decision.blocker
+
+
+def load(path: str | Path) -> Result:
+    """The result in a file of `--json`, or in report.json; DataError for anything else."""
+    source = shown(str(path), 1000)  # the end of a long path is what tells files apart
+    if (Path(path) / "report.json").is_file():
+        raise DataError(f"{source} is the folder of a report; name its report.json")
+    if Path(path).is_dir():
+        folder = shlex.quote(visible(str(path)))
+        raise DataError(
+            f"{source} is a folder, and a report is made of the results of one job; write them first: "
+            f"`steelyard compare {folder} -o results.json`, or `steelyard recommend {folder} --report FOLDER`"
+        )
+    try:
+        data = read_bytes(path)
+    except OSError as error:
+        raise DataError(f"cannot read the results file {source}: {error.strerror or error}") from None
+    return read(data, source)

@@ -101,7 +101,7 @@ class Latency(Struct, frozen=True):
 class Cost(Struct, frozen=True):
     """What searching costs: queries that were embedded, bytes of its indexes, and how long it takes.
 
-    Latency differs from run to run, so a report keeps it in timing.json. `unbeaten`: no other row is better in the
+    Latency differs from run to run, so a report.json has none. `unbeaten`: no other row is better in the
     metric, in time, in calls and in bytes.
     """
 

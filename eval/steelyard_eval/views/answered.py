@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown, visible
@@ -16,22 +16,13 @@ from steelyard_eval.common.tabular import save_as
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Result
+from steelyard_eval.result.structs import Estimate, Result
 from steelyard_eval.views import frames, latex, render, terminal
 from steelyard_eval.views.figures import draw, figures
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-    from steelyard_eval.views.report.write import History
-
-
-class RunsOf(Protocol):
-    """The runs that are kept of a data set, as `data.runs()` gives them."""
-
-    def history(self, job: str) -> History | None:
-        """What was used and what was best, of those runs of a job that are alike; None without two."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,18 +92,18 @@ class Answered:
             A figure, as `what`, or the metric whose means are shown; the primary one by default.
         what : str
             means (with intervals), differences (to the baseline), queries (the difference on each), categories,
-            cost (quality against latency), and what else the result has, such as curve of recommend. All but
-            means are of the primary metric. By default what answers: the decision, else the means.
+            and what else the result has, such as curve of recommend. All but means are of the primary metric.
+            By default what answers: the decision, else the means.
         """
         if name in figures(self.result, ""):
             return draw(self.result, str(name))
         usual = "means" if name or not self.result.decision else "answer"
         return draw(self.result, what or usual, self._measured(name) if name else "")
 
-    def report(self, path: str | Path, runs: RunsOf | None = None) -> list[Path]:
-        """Write the report (HTML, Markdown, JSON) here, with the trend of `runs`; returns the paths."""
+    def report(self, path: str | Path) -> list[Path]:
+        """Write the report (HTML, Markdown, JSON) here; returns the paths."""
         write = import_module("steelyard_eval.views.report.write").write  # its templates take long to load
-        paths: list[Path] = write(self.result, path, runs.history(self.result.job) if runs else None)
+        paths: list[Path] = write(self.result, path)
         return paths
 
     def save(self, path: str | Path) -> None:
@@ -149,3 +140,59 @@ class Answered:
 
 def _rounded(frame: pd.DataFrame, decimals: int | None) -> pd.DataFrame:
     return frame if decimals is None else frame.round(decimals)
+
+
+EXIT_CODES = {"pass": 0, "fail": 1, "mismatch": 2, "inconclusive": 0}
+STRICT = 3
+"""The exit code of inconclusive where that counts as a failure."""
+
+
+@dataclass(frozen=True, repr=False)
+class Gating(Answered):
+    """The result of a gate; docs/gate.md describes its document."""
+
+    @property
+    def verdict(self) -> str:
+        """pass, fail, inconclusive or mismatch."""
+        return self.result.answer.key
+
+    def exit_code(self, strict: bool = False) -> int:
+        """0 fine, 1 search got worse, 2 mismatch, 3 inconclusive where that counts as a failure."""
+        return STRICT if strict and self.verdict == "inconclusive" else EXIT_CODES[self.verdict]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each contender: its verdict, the change of nDCG@10, and what the rule saw."""
+        import pandas as pd
+
+        seen = {row["contender"]: row for row in self.result.table("gate_rule") if row["side"] == "baseline"}
+        checks = {row["contender"]: row["check"] for row in self.result.table("gate_check")}
+        found = {one.contender: say(one) for one in reversed(self.result.findings)}
+        rows = [
+            {
+                "label": row["contender"],
+                "verdict": row["verdict"],
+                **(_ends(row["change"]) if isinstance(row["change"], Estimate) else {}),
+                "p_worse": seen[row["contender"]]["p_worse"],
+                "top10_changed": row["top10_changed"],
+                "check": checks[row["contender"]],
+                "finding": found[str(row["contender"])],
+            }
+            for row in self.result.table("gated")
+        ]
+        columns = ["label", "verdict", "delta", "low", "high", "p_worse", "top10_changed", "check", "finding"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def plot(self, metric: str | None = None, *, what: str = "gated") -> Figure:
+        """Plot the change of nDCG@10 of every contender with its interval, beside the budget."""
+        return super().plot(metric, what=what)
+
+    def worst(self, label: str | None = None) -> pd.DataFrame:
+        """Return the queries that lost most, of one contender or of all."""
+        import pandas as pd
+
+        rows = [row for row in self.result.table("lost") if label in (None, row["contender"])]
+        return pd.DataFrame(rows, columns=["contender", "query", "text", "before", "now"])
+
+
+def _ends(change: Estimate) -> dict[str, float | None]:
+    return {"delta": change.mean, "low": change.low, "high": change.high}

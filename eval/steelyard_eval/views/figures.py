@@ -16,9 +16,7 @@ from steelyard_eval.result.sentences import heading
 from steelyard_eval.result.sentences.headings import VERDICTS
 from steelyard_eval.result.structs import Estimate, Result, Row, Table
 from steelyard_eval.views.drawing import plots
-from steelyard_eval.views.drawing.cost_plot import CostPoint
-from steelyard_eval.views.drawing.cost_plot import cost as cost_plot
-from steelyard_eval.views.drawing.spans import Span, spans
+from steelyard_eval.views.drawing.plots import Span, spans
 from steelyard_eval.views.sheets import facts_of, leading, ranked, triple
 
 if TYPE_CHECKING:
@@ -40,10 +38,7 @@ def figures(result: Result, metric: str = "") -> Figures:
         made["differences"] = partial(differences, result)
     if sides := two_sides(result):
         made["queries"] = partial(queries, result, sides)
-    points, key = cost_points(result)
-    if len({point.cost for point in points}) > 1:
-        made["cost"] = partial(cost_plot, points, result.metric, heading(key))
-    drawn = {"categories": categories, "floors": floors, "curve": curve, "gated": gated}
+    drawn = {"categories": categories, "curve": curve, "gated": gated}
     drawn |= {"gains": gains, "places": places, "follows": follows}
     return made | {
         table.key: partial(drawn[table.key], result, table) for table in result.tables if table.key in drawn
@@ -147,15 +142,6 @@ def categories(result: Result, table: Table) -> Figure:
     return spans(rows, heading("axis_difference", facts_of(result)), 0.0, str(table.facts["left"]), MARGIN)
 
 
-def floors(result: Result, table: Table) -> Figure:
-    """Risk against coverage of the first contender that has a floor."""
-    columns = dict(zip(table.columns, zip(*table.rows, strict=True), strict=True))
-    own = [at for at, label in enumerate(columns["floor_of"]) if label == columns["floor_of"][0]]
-    points = {name: [float(columns[name][at] or 0) for at in own] for name in columns if name != "floor_of"}
-    floor = points.pop("floor")
-    return plots.floors(floor, {heading(name): shares for name, shares in points.items()}, heading("floor"))
-
-
 def curve(result: Result, table: Table) -> Figure:
     """The metric along one weight: a step has its ends and its value; the facts say of which signal it is."""
     points = [dict(zip(table.columns, cells, strict=True)) for cells in table.rows]
@@ -177,11 +163,10 @@ def gated(result: Result, table: Table) -> Figure:
 
 
 def gains(result: Result, table: Table) -> Figure:
-    """What labels and acts say that a candidate gains, or by each part of a log: two errors on either side."""
+    """What labels and acts say that a candidate gains, with two errors on either side."""
     rows = []
     for row in result.table(table.key):
-        name = row.get("part") or row["by"]
-        label = f"{heading(str(name))} ({row['queries']})" if row["queries"] else heading("unseen_at", row)
+        label = f"{heading(str(row['by']))} ({row['queries']})" if row["queries"] else heading("unseen_at", row)
         error = math.hypot(float(str(row["error"])), float(str(row.get("refit") or 0.0)))
         around = normal_interval(float(str(row["gain_by"])), error).shown(-1.0)
         rows.append(difference(around, label, "filled"))
@@ -206,30 +191,6 @@ def follows(result: Result, table: Table) -> Figure:
         if isinstance(odds, Estimate)
     ]
     return spans(rows, heading("axis_odds"), 0.0, heading("word_nothing"))
-
-
-def cost_points(result: Result) -> tuple[list[CostPoint], str]:
-    """What the figure of quality against cost is made of, and the key of the cost."""
-    rows = [row for row in ranked(result) if result.metric in row.means]
-    times = [row.cost.latency.p50_ms if row.cost.latency else None for row in rows]
-    timed = len({took for took in times if took is not None}) > 1
-    costs = times if timed else [row.cost.embedded for row in rows]
-    pairs = [
-        (place, row, row.means[result.metric].mean, float(cost))
-        for place, (row, cost) in enumerate(zip(rows, costs, strict=True), 1)
-        if cost is not None
-    ]
-    front = {
-        row.label
-        for _, row, mean, cost in pairs
-        if not any(m >= mean and c <= cost and (m > mean or c < cost) for _, _, m, c in pairs)
-    }
-    base, choice = result.provenance.baseline, _chosen(result)
-    points = [
-        CostPoint(row.label, cost, mean, row.label in front, row.label == base, row.label == choice, place)
-        for place, row, mean, cost in pairs
-    ]
-    return points, "p50_ms" if timed else "embedded"
 
 
 def _gain(row: Row) -> Estimate | None:

@@ -41,8 +41,7 @@ from steelyard_eval.recording.replay import open_recording, recorded_lists
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
-from steelyard_eval.views.answered import Answered
-from steelyard_eval.views.gated import Gating
+from steelyard_eval.views.answered import Answered, Gating
 
 if TYPE_CHECKING:
     from steelyard_eval.notebook.explorer.widget import Explorer

@@ -29,9 +29,9 @@ from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.choose.rule import Ruling, gain_prior_over
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
-from steelyard_eval.compare.agreement import overlap, rank_biased
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.notices import effective_number
+from steelyard_eval.compare.tables import overlap, rank_biased
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.measures.metrics import Judgments, Measure

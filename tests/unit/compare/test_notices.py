@@ -16,8 +16,8 @@ from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
-from steelyard_eval.compare.agreement import agreement
 from steelyard_eval.compare.notices import dependent, effective_number, few, lsa, unjudged
+from steelyard_eval.compare.tables import agreement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.explain.proposed_groups import propose_groups

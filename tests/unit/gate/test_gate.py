@@ -17,11 +17,10 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.states import hashed
 from steelyard_eval.gate import hashes
 from steelyard_eval.gate.baseline import SEAL
-from steelyard_eval.gate.hashes import scores_hash
+from steelyard_eval.gate.hashes import runs, scores_hash, settled_hash
 from steelyard_eval.gate.lists import read_contenders
 from steelyard_eval.gate.lists import run as run_all
 from steelyard_eval.gate.setup import Gate
-from steelyard_eval.gate.ties import runs, settled_hash
 
 STARTER = Path(__file__).parents[3] / "qrels" / "starter"
 SUM = "weighted_sum(0.4*bm25, 0.6*vector, normalize=minmax)"

@@ -164,20 +164,18 @@ def test_text_frame_and_page_are_harmless(found, verdict):
     assert str(one)
 
 
-def test_the_worst_query_is_held_against_the_formula_of_the_baseline(tmp_path):
+def test_what_changed_of_the_search_is_said(tmp_path):
     data, path = sy.load(starter()), tmp_path / "baseline.json"
     data.update_baseline("bm25", because="x", baseline=path)
     result = data.gate("graph", baseline=path).result
     (step,) = result.answer.steps
-    assert step.command[-3:] == ["bm25", "--against", "graph"]
+    assert step.command[-1] == "graph"
     assert {"before": "bm25", "now": "graph"}.items() <= rewritten(result).items()
     # A formula alone would search with the usual settings, and no command names both.
     moved = find_system("plain[graph.seeds=1]").config(10)
     moved.with_strategy(parse_strategy("bm25")).save(tmp_path / "w.json")
     data.update_baseline(tmp_path / "w.json", because="y", baseline=path)
     moved.with_strategy(parse_strategy("graph")).save(tmp_path / "w.json")
-    (step,) = data.gate(tmp_path / "w.json", baseline=path).result.answer.steps
-    assert "--against" not in step.command
     # Settings alone may be what changed; a baseline of an earlier version keeps none.
     data.update_baseline(tmp_path / "w.json", because="z", baseline=path, accept_worse=True)
     find_system("plain[graph.seeds=2]").config(10).with_strategy(parse_strategy("bm25")).save(tmp_path / "w.json")

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard_eval.gate.power import FOLLOWS, TYPICAL, power_of
-from steelyard_eval.gate.rule import ALPHA, judge
+from steelyard_eval.gate.rule import ALPHA, FOLLOWS, TYPICAL, judge, power_of
 
 
 def still(n, unit=None):

@@ -10,7 +10,7 @@ from scipy import stats
 from steelyard.finish import parse_stages
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
-from steelyard_eval.gate.silence import kept_promise, sign_test_increase
+from steelyard_eval.gate.rule import kept_promise, sign_test_increase
 
 
 def false_answers(now, before, asked):

@@ -48,10 +48,10 @@ def learned(lists, cells):
     return found, values - values[0]
 
 
-def tried(lists, cells, rest=None):
+def tried(lists, cells, apart=None):
     """The candidate that acts alone suggest; 0, what is used today, for none."""
     found, gains = learned(lists, cells)
-    return found.suggested(gains, lambda one: lists.top[[0, one]], rest) or 0
+    return found.suggested(gains, lambda one: lists.top[[0, one]], apart) or 0
 
 
 def decided(lists, grades, cells, queries):

@@ -64,7 +64,7 @@ def test_a_client_that_wants_other_weights_suggests_nothing():
     acted = robot.row == lists.top[int(lists.block.weights[:, 0].argmax()), robot.query, 0][:, None]
     cells = cells_of(both(sessions, dataclasses.replace(robot, acted=acted)), lists)
     value = truth(lists, grades)
-    found = tried(lists, cells, rest=cells_of(sessions, lists))
+    found = tried(lists, cells, apart=cells_of(sessions, lists))
     assert value[found] >= value[0] - 1e-3
 
 

@@ -61,9 +61,6 @@ def test_acts_alone_suggest_a_try_and_ship_nothing(learned):
     assert log["distinct"] >= 150
     assert log["simulated"]
     assert (result.decision.verdict, result.answer.key) == ("try", "learn_try")
-    (policy,) = result.table("policies")
-    assert policy["how"] == "replayed"
-    assert policy["agreement"] > 0.99  # the log is older than the words of CJK texts
     assert {row["by"] for row in result.table("gains")} == {"by_acts"}
     assert all(row["gain_by"] - 2 * row["error"] > 0 for row in result.table("gains"))
     lifts = {row["act"]: row["lift"] for row in result.table("acts")}
@@ -140,9 +137,6 @@ def test_lists_of_another_engine_are_learned_from(tmp_path, data, learned):
         return {**record, "policy": "elsewhere", "hits": hits}
 
     found = data.learn(changed(tmp_path, other), "weighted_sum(0.8*bm25, 0.2*vector, normalize=minmax)")
-    policies = {policy["policy"]: policy for policy in found.result.table("policies")}
-    assert policies["elsewhere"]["how"] == "other_engine"
-    assert policies["elsewhere"]["agreement"] < 0.5
     assert found.result.decision.blocker is None
     assert facts(found, "learn_worth")["share"] > 0
 

@@ -2,13 +2,11 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from contextlib import closing
 from datetime import UTC, datetime
 from hashlib import sha256
-from pathlib import Path
 
 import apsw
 import pytest
@@ -20,7 +18,6 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
-from steelyard_eval.recording.history import trends
 from steelyard_eval.recording.runs import FILE, FOLDER, TABLES, keep, kept
 from steelyard_eval.result.document import render
 from steelyard_eval.result.structs import (
@@ -202,16 +199,6 @@ def test_states_of_other_types_are_damage(folder, content):
         sy.load(folder).runs().between(1, 2)
 
 
-def test_a_damaged_file_costs_a_recommendation_its_trend_alone(folder, tmp_path):
-    (folder / FOLDER).mkdir()
-    (folder / FOLDER / FILE).write_bytes(b"no database at all" * 100)
-    out = [str(tmp_path / "weights.json"), "--report", str(tmp_path / "report")]
-    ended = CliRunner().invoke(main, ["recommend", str(folder), "--embedder", "none", "-o", *out])
-    assert ended.exit_code == 0
-    assert "note: the report" in ended.stderr
-    assert "Over time" not in (tmp_path / "report" / "report.html").read_text("utf-8")
-
-
 def test_writers_at_the_same_time_lose_nothing(folder, tmp_path):
     code = (
         "import json, sys, steelyard_eval as sy; from steelyard_eval.recording.runs import keep\n"
@@ -233,38 +220,8 @@ def test_writers_at_the_same_time_lose_nothing(folder, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
-def test_the_report_has_the_trend_and_without_runs_the_bytes_that_it_had(folder, tmp_path):
-    data = sy.load(folder)
-    found = data.compare("bm25", timed=False)
-    data.compare("bm25", timed=False)
-    found.report(tmp_path / "a")
-    found.report(tmp_path / "b", data.runs())
-    plain, told = ((tmp_path / name / "report.html").read_text("utf-8") for name in "ab")
-    assert "Over time" not in plain
-    assert "Over time" in told
-    names = ("report.json", "leaderboard.csv")
-    assert all((tmp_path / "a" / n).read_bytes() == (tmp_path / "b" / n).read_bytes() for n in names)
-    shutil.rmtree(Path(folder / FOLDER))
-    found.report(tmp_path / "a")
-    assert (tmp_path / "a" / "report.html").read_text("utf-8") == plain
-
-
 def weights(name):
     return find_system(name).config(10)
-
-
-def test_the_trend_is_of_runs_that_did_the_same(folder):
-    """A comparison between two recommendations measured something else, and no dip."""
-    data = sy.load(folder)
-    for kind, mean in (("recommend", 0.5), ("compare", 0.1), ("tune", 0.2), ("recommend", 0.6), ("tune", 0.3)):
-        keep(data.dataset, document(mean, kind=kind, baseline="a", split="dev"), now=lambda: NOW)
-    assert [span.value for span in trends(data.runs().runs)[0]["today"]] == [0.2, 0.3]
-    assert [span.value for span in trends(data.runs().runs[:4])[0]["today"]] == [0.5, 0.6]
-    assert trends(data.runs().runs[:3]) is None
-    for has in (False, True):  # one such comparison, and two
-        found = data.compare("bm25, fts", timed=False)
-        page = found.report(folder / "report", data.runs())[0].read_text("utf-8")
-        assert ('id="trend"' in page) is has
 
 
 def run(*words):

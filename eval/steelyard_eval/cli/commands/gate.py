@@ -34,7 +34,7 @@ from steelyard_eval.gate.setup import Gate
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import embedder_of
 from steelyard_eval.views import terminal
-from steelyard_eval.views.gated import Gating
+from steelyard_eval.views.answered import Gating
 
 baseline_option = click.option(
     "--baseline", type=click.Path(), default="reports/baseline.json", show_default=True, help="The committed file."

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from steelyard.base.errors import DataError
 from steelyard.base.files import regular_target
 from steelyard_eval.choose.find_floor import floored
 from steelyard_eval.choose.recommend import recommend as run_recommend
@@ -26,9 +25,8 @@ from steelyard_eval.cli.commands.options import (
 )
 from steelyard_eval.cli.commands.shared_options import note
 from steelyard_eval.common.extensions import extension
-from steelyard_eval.datasets import Dataset, load
+from steelyard_eval.datasets import load
 from steelyard_eval.export import TARGETS
-from steelyard_eval.recording.history import Runs
 from steelyard_eval.recording.runs import keep
 from steelyard_eval.recording.workspace import embedder_of
 from steelyard_eval.result.sentences import say
@@ -137,16 +135,7 @@ def _choose(
     keep(data, answer.result)
     for text in (*(say(said) for said in answer.result.notices if said not in answer.aside), *floors):
         note(text)
-    files += [str(path) for path in (answer.report(folder, _trend(data)) if folder else [])]
+    files += [str(path) for path in (answer.report(folder) if folder else [])]
     put(answer.record, as_json, "\n".join([terminal.render(answer.result, notes=False), "", *files]))
     if answer.interrupted:
         raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
-
-
-def _trend(data: Dataset) -> Runs | None:
-    """The kept runs; a file that is damaged or somebody else's costs the trend and not the result."""
-    try:
-        return Runs(data)
-    except DataError as error:
-        note(f"the report has no trend: {error}")
-        return None

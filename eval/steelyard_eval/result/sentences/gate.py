@@ -32,7 +32,7 @@ FINDINGS = {
     "gate_stale": "{now} of {asked} lists show what was replaced or has expired above what took its place, "
     f"{_RISEN}",
     "gate_lost": "the floor loses {lost:permille} of the relevant entries, and {promise:percent} was promised",
-    "gate_changed": "the {part} changed<<: the baseline was written with --intents {intents}>><<: {moved}>>"
+    "gate_changed": "the {part} changed<<: {moved}>>"
     "<<?clock:: its clock (as_of) is another>><<?beside:: their intents, dates, groups or tags>>",
     "gate_digest": "{part} {before:digest} in the baseline, {now:digest} now",
 }
@@ -51,11 +51,7 @@ STEPS = {
     "gate_only_more": "only more <<?questions:questions that nothing answers>><<?both: and >><<?queries:queries>> "
     "can tell more",
     "gate_platform_baseline": "for a baseline of this platform",
-    "gate_meant": "if that is meant",
-    "gate_labels_back": "to have the labels of the baseline again<< (takes {lacks:labels} out; yours come back by "
-    "{again:command})>>",
-    "gate_undo": "else undo the change of <<{file}>><<?labels:the labels>>, by hand or from version control: no kept "
-    "copy has the labels of the baseline",
+    "gate_meant": "if that is meant; else undo it, by hand or from version control",
 }
 NOTICES = {
     "gate_platform": "another platform than the baseline's: {here}; the baseline's: {there}",

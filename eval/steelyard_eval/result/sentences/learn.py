@@ -50,8 +50,7 @@ NOTICES = {
     "learn_places": "the tenth place counts as looked at {tenth:percent} as often as the first<<?given:, as the log "
     "says>><<, as is usual; {few:acts} cannot tell>><< ({least:percent} to {most:percent})>><<?harvested:, from "
     "entries shown at several places>><<?joint:, from the places of acts and the signals together>>",
-    "learn_unseen": "{unseen:percent} of the new first ten places were never shown for their query<<; the gain is gone "
-    "where such entries count {flip:hundredths} of what their signals suggest>>",
+    "learn_unseen": "{unseen:percent} of the new first ten places were never shown for their query",
     "learn_nearest": "what came nearest is {strategy}",
     "learn_simulated": "this log is simulated: it shows how learning works, and nothing about people",
     "turns_untold": f"No search tells whether {_OTHER} is preferred: nothing that was shown was acted upon.",
@@ -67,7 +66,6 @@ HEADINGS: dict[str, str] = {
     "title_acts": "What acts are worth",
     "title_places": "How people act on lists",
     "title_follows": "What acts follow",
-    "title_policies": "What ranked the log",
     "title_set_aside": "Set aside",
     "by": "by",
     "by_labels": "labels",
@@ -91,13 +89,6 @@ HEADINGS: dict[str, str] = {
     "follows": "acts follow",
     "by_label": "the label",
     "log_odds": "log odds, highest to lowest [95%]",
-    "policy": "policy",
-    "searches": "searches",
-    "agreement": "places equal",
-    "how": "how",
-    "replayed": "replayed",
-    "interleaved": "interleaved",
-    "other_engine": "another engine's",
     "set_aside": "set aside",
     "rule": "why",
     "lines": "lines",
@@ -122,12 +113,10 @@ HEADINGS: dict[str, str] = {
 """Of its tables and pages."""
 CELLS = {
     "by": "word",
-    "how": "word",
     "gain_by": "signed",
     "imputed": "plain",
     "preferred": "percent",
     "lift": "tenths",
-    "agreement": "permille",
     "log_odds": "gain",
 }
 DETAILS = frozenset({"places"})

@@ -11,17 +11,14 @@ REPORT = {
     "title_notices": "Before you read on",
     "title_decision": "Recommendation",
     "title_differences": "Differences to the baseline",
-    "title_cost": "Quality against cost",
     "title_curve": "What the weight changes",
     "title_queries": "Queries",
     "title_wide": "Queries with the widest range of values",
     "title_metrics": "All metrics",
     "title_strategies": "Strategies",
-    "title_labels": "How far the labels reach",
     "title_glossary": "What the columns mean",
     "title_method": "Method",
     "title_provenance": "Where this comes from",
-    "title_trend": "Over time",
     "fact_entries": "entries",
     "fact_queries": "queries",
     "fact_judged": "judged",
@@ -43,29 +40,15 @@ REPORT = {
     "term_command": "command",
     "term_data": "data set (SHA-256)",
     "term_report": "report.json (SHA-256)",
-    "term_judgments": "judgments per query",
-    "term_relevant": "relevant entries per query",
-    "term_none": "queries without a relevant entry",
-    "from_to": "median {median}, from {least} to {most}",
-    "none_of": "{none} of {of}, which score 0 for everybody",
-    "rivals": "Only differences from the baseline were tested: no test separates {best} from {rivals:names}; "
-    "<<?one:their intervals overlap>><<?several:their intervals overlap with its own>>.",
     "note_differences": "Right of the line is better than {baseline}. Filled: better or worse by the corrected test; "
     "hollow: not decided, or chosen on these queries and therefore not tested; diamond: the choice. Within the band "
     "(±{margin}) differences do not matter.",
-    "note_cost": "{metric} upwards, {cost} to the right. The line joins the configurations that no other beats in "
-    "both. Diamond: the choice; hollow: the baseline.",
     "note_curve": "{metric} on the queries that were tuned on. A curve that is flat around the chosen weight means "
     "that its exact value matters little.",
     "note_categories": "{right} minus {left}. In brackets: the number of queries; the fewest are not drawn.",
-    "note_trend": "The best contender of each run with its interval, and what was used then; steelyard runs lists all.",
     "figure_differences": "Differences to the baseline with 95% intervals; the table has the same numbers",
-    "figure_cost": "{metric} against {cost}; the table of all metrics has what is drawn",
     "figure_curve": "{metric} against the weight",
     "figure_categories": "Differences by category with 95% intervals",
-    "figure_floors": "What each floor loses, answers and shows",
-    "figure_trend": "The metric over the kept runs, oldest first",
-    "unbeaten_on": "Unbeaten, on the line: {labels:semicolons}.",
     "all_alike": "All configurations have the same value on every query.",
     "legend_wide": "{metric} by query, widest range first; <<the baseline and the best {others} others; >>the best "
     "value of each query is marked with *.",
@@ -73,11 +56,6 @@ REPORT = {
     "less_room": "To stay small this page has <<the lists of {count} of {whole} configurations>><<?both: and >><<the "
     "first {places} places>> of each query: the baseline and the best others.",
     "query": "query",
-    "move_same": "same place",
-    "move_new": "new",
-    "move_left": "left",
-    "move_was": "was #{rank}",
-    "move_to": "to #{rank}",
 }
 """Of the pages of a report: titles, facts, and the notes below figures."""
 

@@ -1,18 +1,30 @@
-"""The canvas of every figure: as wide as a column of print, legible on a phone and in grey."""
+"""The canvas of every figure: as wide as a column of print, legible on a phone and in grey, and figures as SVG.
+
+Colours suit colour-blind readers and differ in lightness; marks, lines and hatches repeat what colours show. What
+a chart draws one after the other without naming a colour is in `steelyard.mplstyle`. On a page colours follow the
+reader's scheme, and a figure names nothing outside the page.
+"""
 
 from __future__ import annotations
 
+import io
+import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from steelyard_eval.common.markup import clip, legible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 WIDTH = 3.5
 """Inches: a column of the proceedings of SIGIR, a phone at 96 pixels an inch."""
@@ -89,3 +101,67 @@ def thin_ticks(axes: Axes, most: int = 5, *, whole: bool = False) -> None:
     ticks = MaxNLocator(most, steps=[1, 2, 5, 10], integer=whole).tick_values(low, high)
     axes.set_xticks([tick for tick in ticks if low + room <= tick <= high - room or tick == low == 0])
     axes.set_xlim(low, high)
+
+
+LINE, GOOD, BAD = "#0b4f8a", "#2f9e77", "#d98200"
+INK, FAINT, SOFT, BAND, PAPER = "#4d4d4d", "#6e6e6e", "#8c8c8c", "#ededed", "#ffffff"
+MARKS = {"filled": ("o", LINE), "hollow": ("o", PAPER), "cross": ("X", BAD), "choice": ("D", LINE)}
+"""How a point looks, and its filling: filled, hollow, a cross, or a diamond for the choice."""
+FOLLOWS = {
+    LINE: "accent", GOOD: "good", BAD: "s1", INK: "soft", FAINT: "soft", SOFT: "soft", BAND: "plotband",
+    PAPER: "paper", "#e3e3e3": "line", "#1a1a1a": "ink",
+}  # fmt: skip
+"""The colours of the style, and the variables of `report.css` that stand for them."""
+
+
+_DROPPED = re.compile(r"<metadata>.*?</metadata>|<defs>\s*<style.*?</defs>|<!--.*?-->", re.DOTALL)
+_OPEN = re.compile(r"^.*?<svg[^>]*?viewBox=\"([-0-9. ]+)\"[^>]*>", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+"""Texts have no angle brackets: matplotlib escapes them."""
+_ALONE = re.compile(r"<g>\n(<(?:path|use)[^>]*/>|<text[^>]*>[^<]*</text>)\n</g>")
+_WITHIN = (
+    (re.compile(r"font: (?:[a-z]+ )*?(bold |700 )?([0-9.]+)px [^;\"]*"), r"\1font-size: \2px"),
+    (re.compile(r"; font-family: [^;\"]*"), ""),
+    (re.compile(r' transform="rotate\(-?0 [^"]*"'), ""),
+    (re.compile(r"(\d\.\d)\d+"), r"\1"),
+    (re.compile(r"\s*\n"), ""),
+    (re.compile("xlink:href"), "href"),
+)
+"""Fonts are the page's, and a tenth of a point is finer than anybody sees."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawing for a page; `title` is what it shows, in a sentence for those who cannot see it."""
+
+    title: str
+    svg: Markup
+
+
+def picture(figure: Figure, title: str) -> Chart:
+    """The figure as an element; texts are escaped by matplotlib, and stay texts."""
+    written = io.StringIO()
+    with styled(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # the page has fonts that matplotlib has not
+        figure.savefig(written, format="svg", metadata={"Date": None}, facecolor="none")
+    text = _DROPPED.sub("", written.getvalue())
+    box = _OPEN.match(text)
+    if box is None:  # matplotlib always writes one
+        raise ValueError("the figure has no box")
+    text = text[box.end() :]
+    used = frozenset(re.findall(r"#([a-z0-9]+)", text))
+    text = re.sub(r"\n\s*", "\n", _TAG.sub(lambda tag: _tag(tag[0], used), text)).replace("<g/>\n", "").strip()
+    alone = 1
+    while alone:  # groups of one element around one another
+        text, alone = _ALONE.subn(r"\1", text)
+    return Chart(title, Markup(f'<svg viewBox="{box[1]}" aria-hidden="true">\n{text}'))  # noqa: S704 -- matplotlib's own, its texts escaped
+
+
+def _tag(tag: str, used: frozenset[str]) -> str:
+    """A tag without what a page does not need."""
+    for pattern, replacement in _WITHIN:
+        tag = pattern.sub(replacement, tag)
+    tag = re.sub(r' id="([^"]*)"', lambda match: match[0] if match[1] in used else "", tag)
+    return re.sub(
+        "#[0-9a-f]{6}", lambda match: f"var(--{FOLLOWS[match[0]]})" if match[0] in FOLLOWS else match[0], tag
+    )

@@ -1,19 +1,160 @@
-"""Figures of results, for notebooks, print and reports, beside those of rows with intervals (`spans.py`)."""
+"""Figures of results, for notebooks, print and reports.
+
+Rows of values have their names above their lines, so that a name is as long as the figure is wide.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import itemgetter
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.views.drawing.canvas import AXIS, WIDTH, drawing, fitted, short, thin_ticks
-from steelyard_eval.views.drawing.colours import BAD, BAND, GOOD, INK, LINE, PAPER, SOFT
-from steelyard_eval.views.drawing.spans import Span
+from steelyard_eval.common.markup import legible
+from steelyard_eval.views.drawing.canvas import (
+    AXIS,
+    BAD,
+    BAND,
+    FAINT,
+    GOOD,
+    INK,
+    LINE,
+    MARKS,
+    PAPER,
+    SMALL,
+    WIDTH,
+    drawing,
+    fitted,
+    inches,
+    short,
+    thin_ticks,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+FAR = 4
+"""An estimate this many times further away than the median one lies beyond the axis."""
+WORDS = 2.3
+"""Inches that the words of a row may take."""
+_ROW, _APART = 0.3, 0.45
+
+
+@dataclass(frozen=True)
+class Span:
+    """A row: its name, a value with the ends of its interval, and the words at its right.
+
+    `brief` stands for the words where there is no room for them; it begins with a number. `look` is filled,
+    hollow, cross or choice (a diamond and a bold name).
+    """
+
+    label: str
+    value: float
+    low: float | None
+    high: float | None
+    words: str = ""
+    look: str = "filled"
+    brief: str = ""
+
+
+def spans(
+    rows: Sequence[Span],
+    axis: str,
+    mark: float | None = None,
+    named: str = "",
+    band: float | None = None,
+    dashed: float | None = None,
+) -> Figure:
+    """Plot rows of values with their intervals, the first on top.
+
+    Parameters
+    ----------
+    mark, named : an upright line, such as at zero or at the baseline, and its name.
+    band : the half width of the shaded band around the mark.
+    dashed : a second upright line.
+    """
+    known = [value for value in (mark, dashed) if value is not None]
+    known += [mark - band, mark + band] if mark is not None and band is not None else []
+    low, high = _limits(rows, known, mark)
+    above = 0.22 if named else 0.05
+    with drawing(_ROW * len(rows) + 0.44 + above, 0.1, above=above) as (figure, axes):
+        if mark is not None and band is not None:
+            axes.axvspan(mark - band, mark + band, color=BAND, linewidth=0)
+        if mark is not None:
+            axes.axvline(mark, color=INK, linewidth=0.9)
+        if dashed is not None:
+            axes.axvline(dashed, color=INK, linewidth=0.9, linestyle="--")
+        for y, row in enumerate(rows):
+            _row(axes, y, replace(row, words=_words(row)), low, high)
+        axes.set_xlim(low, high)
+        axes.set_ylim(len(rows) - 0.35, -0.75)
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        if named and mark is not None:
+            side = "left" if mark < (low + high) / 2 else "right"
+            axes.annotate(
+                fitted(named, WIDTH / 2), (mark, 1), (2 if side == "left" else -2, 2),
+                xycoords=("data", "axes fraction"), textcoords="offset points", ha=side, color=INK, fontsize=SMALL,
+                parse_math=False,
+            )  # fmt: skip
+        thin_ticks(axes)
+        beyond = any(not low <= row.value <= high for row in rows)
+        axes.set_xlabel(fitted(axis + (" (arrow: beyond the axis)" if beyond else ""), AXIS))
+    return figure
+
+
+def _words(row: Span) -> str:
+    """The words that leave room for the whole name: all, the brief ones, else their number."""
+    name = inches(legible(row.label))
+    wide = ((words, inches(legible(words))) for words in (row.words, row.brief) if words)
+    fits = (words for words, width in wide if width < WORDS and name + width < WIDTH - _APART)
+    return next(fits, row.brief.split(" ")[0] or row.words)
+
+
+def _limits(rows: Sequence[Span], known: Sequence[float], mark: float | None) -> tuple[float, float]:
+    """The ends of the axis: all intervals, but for rows so far away that nobody could read the others."""
+    middle = median(row.value for row in rows) if mark is None else mark
+    typical = median(abs(row.value - middle) for row in rows)
+    near = [row for row in rows if abs(row.value - middle) <= FAR * typical] or list(rows)
+    low, high = _ends(near, known)
+    widest = _ends(rows, known)
+    if widest[1] - widest[0] <= 1.5 * (high - low):
+        low, high = widest
+    room = 0.04 * (high - low) or 0.01 * max(abs(high), 1.0)
+    return low - room, high + room
+
+
+def _ends(rows: Sequence[Span], known: Sequence[float]) -> tuple[float, float]:
+    values = [end for row in rows for end in (row.value, row.low, row.high) if end is not None] + [*known]
+    return min(values), max(values)
+
+
+def _row(axes: Axes, at: int, row: Span, low: float, high: float) -> None:
+    """The name and the words of a row, its interval below them, and arrows where it leaves the axis."""
+    ends = [row.value if end is None else end for end in (row.low, row.high)]
+    axes.plot(
+        [min(max(end, low), high) for end in ends], [at, at], color=FAINT, linewidth=1.6, solid_capstyle="butt"
+    )
+    for end, arrow in ((low, "<"), (high, ">")):
+        if min(ends) < end if arrow == "<" else max(ends) > end:
+            outside = row.value < low if arrow == "<" else row.value > high
+            axes.plot([end], [at], arrow, color=LINE if outside else FAINT, markersize=5, clip_on=False)
+    if low <= row.value <= high:
+        mark, fill = MARKS[row.look]
+        axes.plot([row.value], [at], mark, color=LINE, markerfacecolor=fill)
+    words = fitted(row.words, WORDS).replace(r"\$", "$")
+    name = fitted(row.label, WIDTH - _APART + 0.1 - inches(words) - (0.2 if row.look == "choice" else 0))
+    places: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    places |= {"fontsize": SMALL, "va": "bottom", "annotation_clip": False, "parse_math": False}
+    places["bbox"] = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.6}  # so that no line runs through a word
+    bold = "bold" if row.look == "choice" else "normal"
+    axes.annotate(name.replace(r"\$", "$"), (0, at), (0, 4), ha="left", fontweight=bold, **places)
+    if words:
+        axes.annotate(words, (1, at), (0, 4), ha="right", color=INK, **places)
+
 
 Points = Sequence[tuple[float, float]]
 HATCHES = ("", "///", "...", "xx", "\\\\\\", "++", "oo", "--")
@@ -31,42 +172,6 @@ def places(series: Mapping[str, Sequence[float]], axis: str, values: str, low: f
         thin_ticks(axes, 8, whole=True)
         if len(series) > 1:
             axes.legend()
-    return figure
-
-
-def trend(lines: Mapping[str, Sequence[Span | None]], values: str) -> Figure:
-    """Plot values with their intervals over time, oldest first; the words of a row, its time, stand below it."""
-    with drawing(2.3, below=0.75) as (figure, axes):
-        for (name, rows), style in zip(lines.items(), ("D-", "o--"), strict=False):
-            known = [(x, row) for x, row in enumerate(rows) if row is not None]
-            for x, row in known if name == next(iter(lines)) else ():
-                if row.low is not None and row.high is not None:
-                    axes.plot([x, x], [row.low, row.high], color=SOFT, linewidth=1.2)
-            fill = PAPER if style == "o--" else None
-            xs, heights = [x for x, _ in known], [row.value for _, row in known]
-            axes.plot(
-                xs, heights, style, label=name, markerfacecolor=fill or LINE, color=LINE if fill is None else BAD
-            )
-        count = max(map(len, lines.values()))
-        times = [next(row.words for row in column if row) for column in zip(*lines.values(), strict=True)]
-        shown = range(count)[::-1][:: max(1, math.ceil(count / 3))]
-        axes.set_xticks(shown, [fitted(times[x], 0.8) for x in shown])
-        axes.set_xlim(-0.18 * count, 1.18 * count - 1)
-        axes.set_ylabel(fitted(values, 1.6))
-        axes.legend(
-            loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=_under(axes, 0.25), ncols=2, borderaxespad=0
-        )
-    return figure
-
-
-def floors(floor: Sequence[float], shares: Mapping[str, Sequence[float]], axis: str) -> Figure:
-    """Plot what each floor loses and shows: shares by their names."""
-    with drawing(3.0, below=1.15) as (figure, axes):
-        for (label, heights), style in zip(shares.items(), ("-", "--", ":", "-."), strict=False):
-            axes.plot(floor, heights, style, label=label)
-        axes.set_xlabel(fitted(axis, AXIS))
-        axes.set_ylabel("share")
-        _legend_below(axes)
     return figure
 
 
@@ -96,8 +201,6 @@ def curve(
 ) -> Figure:
     """Plot the objective along one weight; `points` have the weight and the value, and the ends of their step.
 
-    Documents of earlier versions have no ends: there the line joins the points.
-
     `axis` is that of the document: the signal whose weight it is, and where the current and the chosen weight are.
     """
     axis = axis or {}
@@ -105,10 +208,9 @@ def curve(
         match plateau:
             case [int() | float() as low, int() | float() as high]:
                 axes.axvspan(low, high, color=BAND, label="plateau of the chosen weight")
-        line = thinned(
-            [corner for point in sorted(points, key=itemgetter("weight")) for corner in _corners(point)]
-        )
-        axes.plot([x for x, _ in line], [value for _, value in line], color=LINE)
+        steps = sorted(points, key=itemgetter("weight"))
+        ends = [x for step in steps for x in (step["low"], step["high"])]
+        axes.plot(ends, [step["value"] for step in steps for _ in range(2)], color=LINE)
         if (current := axis.get("current")) is not None:
             axes.axvline(current, color=INK, linestyle="--", label=f"current, {current:.3g}")
         if (chosen := axis.get("chosen")) is not None:
@@ -121,30 +223,6 @@ def curve(
         if axes.get_legend_handles_labels()[0]:
             _legend_below(axes)
     return figure
-
-
-def _corners(point: Mapping[str, Any]) -> Points:
-    """Both ends of a step, or the point itself where its ends are not known."""
-    if "low" not in point:
-        return [(point["weight"], point["value"])]
-    return [(point["low"], point["value"]), (point["high"], point["value"])]
-
-
-COLUMNS = 120
-"""Of a curve, about as many columns as pixels can show; more is only bytes."""
-
-
-def thinned(points: Points) -> Points:
-    """What can be seen of a line: the first and the last point in each of `COLUMNS`, and the highest point."""
-    if not points:
-        return points
-    low, high = points[0][0], points[-1][0]
-    column = [int(COLUMNS * (x - low) / ((high - low) or 1.0)) for x, _ in points]
-    around = zip([-1, *column[:-1]], column, [*column[1:], -1], strict=True)
-    best = max(range(len(points)), key=lambda i: points[i][1])
-    return [
-        points[i] for i, (before, here, after) in enumerate(around) if not before == here == after or i == best
-    ]
 
 
 def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -> Figure:
@@ -165,19 +243,6 @@ def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -
         thin_ticks(axes)
         if any(parts for _, parts in rows):
             _legend_below(axes)
-    return figure
-
-
-def counts(numbers: Sequence[int], label: str) -> Figure:
-    """Plot how often each whole number occurs."""
-    from collections import Counter
-
-    bars = sorted(Counter(numbers).items())
-    with drawing(2.0) as (figure, axes):
-        axes.bar([number for number, _ in bars], [count for _, count in bars], color=LINE)
-        thin_ticks(axes, whole=True)
-        axes.set_xlabel(fitted(label, AXIS))
-        axes.set_ylabel("queries")
     return figure
 
 

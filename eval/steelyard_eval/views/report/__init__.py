@@ -1,4 +1,4 @@
-"""Reports of a result: one HTML file that needs no network, beside Markdown, JSON and CSV of the same content."""
+"""Reports of a result: one HTML file that needs no network, beside Markdown and JSON of the same content."""
 
 from steelyard_eval.views.report.write import write
 

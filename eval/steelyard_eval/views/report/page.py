@@ -1,27 +1,79 @@
-"""The sections of a report, for whatever result it is given."""
+"""What a page is made of, and the sections of a report, for whatever result it is given; without any markup."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from statistics import median
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from steelyard_eval.common.console import brief
-from steelyard_eval.common.markup import number, p_value
+from steelyard_eval.common.markup import MISSING, clip, number, p_value
 from steelyard_eval.measures.metrics import meaning
-from steelyard_eval.measures.paired import DRAWS, MARGIN, TIE, UNSEEN
+from steelyard_eval.measures.paired import DRAWS, MARGIN, UNSEEN
 from steelyard_eval.measures.spread import ALPHA
 from steelyard_eval.result.sentences import HEADINGS, dialect, filled, heading, say
 from steelyard_eval.result.sentences.report import GLOSSARY, METHOD
-from steelyard_eval.result.structs import Fact, Result
-from steelyard_eval.views.drawing.picture import picture
-from steelyard_eval.views.figures import cost_points, difference_rows, differences, figures
-from steelyard_eval.views.report.parts import Block, FigureBlock, Section, TableBlock, TermList, Texts
-from steelyard_eval.views.report.queries import pairs, widest
-from steelyard_eval.views.sheets import Sheet, contenders, facts_of, leading, ranked, sheets, triple
+from steelyard_eval.result.structs import Fact, QueryRow, Result
+from steelyard_eval.views.drawing.canvas import Chart, picture
+from steelyard_eval.views.figures import difference_rows, differences, figures
+from steelyard_eval.views.sheets import Sheet, SheetColumn, contenders, facts_of, leading, ranked, sheets, triple
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Paragraphs; those that are `warnings` are folded after the first few."""
+
+    kind: ClassVar[str] = "texts"
+    texts: tuple[str, ...]
+    warnings: bool = False
+
+
+@dataclass(frozen=True)
+class TermList:
+    """Terms with their values; as code where `code`."""
+
+    kind: ClassVar[str] = "terms"
+    pairs: tuple[tuple[str, str], ...]
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class TableBlock:
+    """A sheet; readers with scripts sort it by any column, and filter it where it is long."""
+
+    kind: ClassVar[str] = "table"
+    sheet: Sheet
+
+
+@dataclass(frozen=True)
+class FigureBlock:
+    """A chart, with what a reader has to know to read it."""
+
+    kind: ClassVar[str] = "figure"
+    chart: Chart
+    note: str = ""
+
+
+Block = Texts | TermList | TableBlock | FigureBlock
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, the fragment that links lead to, and blocks; one that is folded shows its heading alone."""
+
+    id: str
+    title: str
+    blocks: tuple[Block, ...] = ()
+    folded: bool = False
+
 
 OPEN = frozenset({"contenders", "agreement", "findings", "gated", "lost", "interleaved", "views", "acts"})
 """Tables that are not folded."""
+FIRST = frozenset({"notices", "decision", "findings", "gated", "lost"})
+"""Sections that come before every other: what was found, and what was decided."""
+TERMS = frozenset({"gate_file"})
+"""Tables of one row whose cells are hashes and paths: as terms they need no width."""
 
 
 def title(result: Result) -> str:
@@ -32,9 +84,14 @@ def title(result: Result) -> str:
     return heading(f"page_{'tune' if tuned else result.kind}", facts)
 
 
+def badge(result: Result) -> str:
+    """The word of the verdict; empty where nothing was decided."""
+    return result.decision.verdict if result.decision else str(result.answer.facts.get("verdict") or "")
+
+
 def told(result: Result) -> str:
     """The answer without the word that is on the badge."""
-    word = (result.decision.verdict if result.decision else "").capitalize()
+    word = badge(result).capitalize()
     return say(result.answer).removeprefix(f"{word}: ").removeprefix(f"{word} ") if word else say(result.answer)
 
 
@@ -57,15 +114,14 @@ def sections(result: Result, sha256: str) -> list[Section]:
     shown = [
         _section("notices", [Texts(tuple(map(say, result.notices)), warnings=True)] if result.notices else []),
         _section("decision", list(_decision(result))),
-        _section("contenders", first),
+        Section("leaderboard", heading("title_contenders"), tuple(first)),
         _section("differences", list(_differences(result))),
-        _section("cost", list(_cost(result))),
-        _section("queries", [*pairs(result), *widest(result)], folded=True),
+        _section("queries", list(widest(result)), folded=True),
         *(_table(result, sheet) for sheet in every if sheet.key not in seen),
-        _section("labels", _labels(result), folded=True),
         _section("strategies", _strategies(result), folded=True),
     ]
     kept = [section for section in shown if section.blocks]
+    kept.sort(key=lambda section: (section.folded, section.id not in FIRST))
     terms = list(dict(_terms(result, kept)).items())
     last = [
         _section("glossary", [TermList(tuple(terms))] if terms else [], folded=True),
@@ -82,30 +138,17 @@ def _section(key: str, blocks: Sequence[Block], *, folded: bool = False) -> Sect
 def _table(result: Result, sheet: Sheet) -> Section:
     """A table with its figure, if it has one."""
     key = "metrics" if sheet.key == "contenders" else sheet.key
+    sheet = replace(sheet, title=heading(f"title_{key}"))
     table = next((one for one in result.tables if one.key == sheet.key), None)
     drawn = figures(result).get(sheet.key) if table else None
     blocks: list[Block] = [TableBlock(sheet)]
+    if key in TERMS:
+        blocks = [TermList(tuple(zip((one.name for one in sheet.columns), sheet.rows[0], strict=True)), code=True)]
     if drawn and table:
         known = {**facts_of(result), **table.facts}
         note = heading(f"note_{key}", known) if f"note_{key}" in HEADINGS else ""
         blocks.insert(0, FigureBlock(picture(drawn(), heading(f"figure_{key}", known)), note))
-    return Section(key, heading(f"title_{key}"), tuple(blocks), key not in OPEN)
-
-
-def caveat(result: Result) -> str:
-    """The other contenders that may be as good as the best, which no test separates from it; empty without any."""
-    base, metric = result.provenance.baseline, result.metric
-    means = [(row.label, row.means[metric]) for row in ranked(result) if metric in row.means]
-    if result.decision or not means or means[0][0] == base:
-        return ""
-    best, top = means[0]
-    if top.low is None or any(mean.mean >= top.mean - TIE for label, mean in means[1:]):
-        return ""
-    rivals = [
-        label for label, mean in means[1:] if label != base and mean.high is not None and mean.high >= top.low
-    ]
-    one = len(rivals) == 1
-    return heading("rivals", {"best": best, "rivals": rivals, "one": one, "several": not one}) if rivals else ""
+    return Section(key, sheet.title, tuple(blocks), key not in OPEN)
 
 
 def _decision(result: Result) -> Iterator[Block]:
@@ -126,41 +169,9 @@ def _decision(result: Result) -> Iterator[Block]:
 
 
 def _differences(result: Result) -> Iterator[Block]:
-    if difference_rows(result, leading(result)):
+    if result.kind != "gate" and difference_rows(result, leading(result)):  # the gate draws its changes itself
         note = heading("note_differences", {**facts_of(result), "margin": MARGIN})
         yield FigureBlock(picture(differences(result, short=True), heading("figure_differences")), note)
-
-
-def _cost(result: Result) -> Iterator[Block]:
-    """Quality against latency, or where nothing was timed against the queries that were embedded."""
-    drawn = figures(result).get("cost")
-    if drawn is None:
-        return
-    points, key = cost_points(result)
-    known = {**facts_of(result), "cost": heading(key)}
-    yield FigureBlock(picture(drawn(), heading("figure_cost", known)), heading("note_cost", known))
-    yield Texts((heading("unbeaten_on", {"labels": [point.label for point in points if point.front]}),))
-
-
-def _labels(result: Result) -> list[Block]:
-    """What the judgments look like."""
-    grades = [query.grades for query in result.queries if query.grades]
-    if not grades:
-        return []
-    counts = {
-        "term_judgments": [len(own) for own in grades],
-        "term_relevant": [sum(grade >= 1 for grade in own.values()) for own in grades],
-    }
-    terms = [
-        (
-            heading(name),
-            heading("from_to", {"median": f"{median(found):g}", "least": min(found), "most": max(found)}),
-        )
-        for name, found in counts.items()
-    ]
-    if none := sum(not count for count in counts["term_relevant"]):
-        terms.append((heading("term_none"), heading("none_of", {"none": none, "of": len(grades)})))
-    return [TermList(tuple(terms))]
 
 
 def _strategies(result: Result) -> list[Block]:
@@ -215,3 +226,44 @@ def _provenance(result: Result, sha256: str) -> Iterator[tuple[str, str]]:
         "report": sha256,
     }
     yield from ((heading(f"term_{name}"), value) for name, value in known.items() if value)
+
+
+SHOWN = 10
+COLUMNS = 6
+"""Contenders beside each other; more would be a wall of numbers."""
+TEXT, HIT, NAME = 240, 110, 60
+"""Characters of a query, an entry, an id."""
+
+
+def widest(result: Result) -> Iterator[Block]:
+    """The queries with the widest range of values, widest first, equal ones by id."""
+    if not result.rows or not result.queries:
+        return
+    base = result.provenance.baseline
+    labels = [row.label for row in ranked(result)]
+    others = [label for label in labels if label != base][: COLUMNS - (base in labels)]
+    kept = [label for label in labels if label == base or label in others]
+    wide = []
+    for query in result.queries:
+        values = [value for label in kept if (value := query.values.get(label)) is not None]
+        if values and max(values) > min(values):
+            wide.append((min(values) - max(values), query.id, query))
+    if not wide:
+        yield Texts((heading("all_alike"),))
+        return
+    top = [query for _, _, query in sorted(wide, key=lambda row: row[:2])[:SHOWN]]
+    known = {**facts_of(result), "others": len(kept) - 1 if len(kept) < len(labels) else None}
+    heads = (SheetColumn(heading("query"), key="query"), *(SheetColumn(label, right=True) for label in kept))
+    rows = tuple(_row(query, kept) for query in top)
+    yield TableBlock(Sheet("wide", heading("title_wide"), heads, rows, heading("legend_wide", known)))
+
+
+def _row(query: QueryRow, labels: Sequence[str]) -> tuple[str, ...]:
+    values = [query.values.get(label) for label in labels]
+    best = max(value for value in values if value is not None)
+    cells = [number(value) + ("*" if value == best else "") for value in values]
+    return (f"{clip(query.text or MISSING, TEXT)} ({_about(query)})", *cells)
+
+
+def _about(query: QueryRow) -> str:
+    return ", ".join(clip(part, NAME) for part in (query.id, query.category) if part)

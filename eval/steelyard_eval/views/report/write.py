@@ -1,4 +1,7 @@
-"""Writes a report: HTML, Markdown, JSON and CSV of the same result."""
+"""Writes a report: HTML, Markdown and JSON of the same result.
+
+The page has the lists of all queries, packed for its script: columns of small numbers, deflated, in base64.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import base64
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -15,58 +20,142 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from steelyard.base.files import canonical, write_texts
+from steelyard.base.files import compact, write_texts
+from steelyard_eval.common.configurations import short_name
 from steelyard_eval.common.console import brief
-from steelyard_eval.common.markup import breakable, legible, markdown, markdown_code
+from steelyard_eval.common.markup import breakable, clip, legible, markdown, markdown_code
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import heading, say
-from steelyard_eval.result.structs import Cost, Result, Row, replace
-from steelyard_eval.views import latex
+from steelyard_eval.result.structs import Listed, Result, Row, replace
 from steelyard_eval.views import markdown as in_markdown
-from steelyard_eval.views.drawing.picture import picture
-from steelyard_eval.views.drawing.plots import trend
-from steelyard_eval.views.report.csv_tables import means_csv, queries_csv
-from steelyard_eval.views.report.data import MOST, Packed, pack
-from steelyard_eval.views.report.page import caveat, facts, sections, title, told
-from steelyard_eval.views.report.parts import FigureBlock, Section
-from steelyard_eval.views.sheets import Sheet, contenders, ranked
+from steelyard_eval.views.figures import two_sides
+from steelyard_eval.views.report.page import Section, badge, facts, sections, title, told
+from steelyard_eval.views.sheets import Sheet
+
+MOST = 1_000_000
+"""The bytes of a whole page."""
+PLACES, TEXT = 10, 110
+"""Places of a list, and characters of a text, where there is room."""
+FINE = 1000
+"""Values, scores and contributions are whole thousandths: of 1, of the best score of the list."""
+MISSING = -1
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The data as base64, empty where there are none, and what had to be left out."""
+
+    text: str
+    note: str = ""
+
+
+def pack(result: Result, room: int) -> Packed:
+    """As much as fits into `room` bytes: with all lists, else with fewer of them, shorter texts, fewer places."""
+    labels = list(dict.fromkeys(label for query in result.queries for label in query.lists))
+    if not labels or two_sides(result) is None:
+        return Packed("")
+    for count, places, columns in _plans(len(labels)):
+        data = compact(_data(result, labels[:count], places, columns))
+        text = base64.b64encode(zlib.compress(data.encode(), 9)).decode()
+        if len(text) <= room:
+            return Packed(text, _note(count, max(len(labels), len(result.rows)), places))
+    return Packed("", heading("no_room"))
+
+
+def _plans(count: int) -> Iterator[tuple[int, int, int]]:
+    """How many lists, how many places of each, and how long texts: from everything to the least that is useful."""
+    least = min(count, 2)
+    yield from ((many, PLACES, TEXT) for many in range(count, least - 1, -1))
+    yield from ((least, places, columns) for places, columns in ((10, 70), (10, 40), (5, 70), (5, 40), (3, 40)))
+
+
+def _note(count: int, whole: int, places: int) -> str:
+    fewer, shorter = count < whole, places < PLACES
+    facts = {"count": count if fewer else None, "whole": whole, "places": places if shorter else None}
+    return heading("less_room", {**facts, "both": fewer and shorter}) if fewer or shorter else ""
+
+
+def _data(result: Result, labels: Sequence[str], places: int, columns: int) -> dict[str, object]:
+    queries, data = result.queries, result.provenance.data
+    nothing = Listed([])
+    lists = {label: [query.lists.get(label, nothing) for query in queries] for label in labels}
+    ids = sorted(
+        {id_ for own in lists.values() for one in own for id_ in one.entries[:places]}
+        | {id_ for query in queries for id_, grade in query.grades.items() if grade >= 1}
+    )
+    code = {id_: i for i, id_ in enumerate(ids)}
+    return {
+        "labels": [legible(label) for label in labels],
+        "metric": result.metric,
+        "dataset": legible(shlex.quote(data.path or data.name)),
+        "ids": [legible(id_) for id_ in ids],
+        "texts": [clip(result.entries.get(id_) or "", columns) for id_ in ids],
+        "queries": [
+            [legible(query.id), clip(query.text, 2 * columns), legible(query.category or "")] for query in queries
+        ],
+        "values": [[_fine(query.values.get(label)) for query in queries] for label in labels],
+        "grades": [_pairs(query.grades, code) for query in queries],
+        "lists": [_columns(own, code, places) for own in lists.values()],
+    }
+
+
+def _fine(value: float | None) -> int:
+    return MISSING if value is None else round(value * FINE)
+
+
+def _pairs(grades: Mapping[str, int], code: Mapping[str, int]) -> list[int]:
+    """Entry, grade, entry, grade ...; of the entries that are in the page."""
+    return [number for id_, grade in sorted(grades.items()) if id_ in code for number in (code[id_], grade)]
+
+
+def _columns(lists: Sequence[Listed], code: Mapping[str, int], places: int) -> dict[str, object]:
+    """One contender: lengths of its lists, their entries, their scores, and what each signal adds."""
+    names = sorted({name for one in lists if one.scores for name in one.parts})
+    tops = [max(map(abs, one.scores[:places]), default=0.0) for one in lists]
+    return {
+        "lengths": [len(one.entries[:places]) for one in lists],
+        "entries": [code[id_] for one in lists for id_ in one.entries[:places]],
+        "tops": [float(f"{top:.4g}") for top in tops],
+        "scores": _shares((one.scores[:places] for one in lists), tops),
+        "signals": [legible(name) for name in names],
+        "short": [legible(short_name(name)) for name in names],
+        "parts": [_shares((_part(one, name, places) for one in lists), tops) for name in names],
+    }
+
+
+def _part(one: Listed, name: str, places: int) -> Sequence[float]:
+    """What a signal adds at every place, 0 where it takes no part."""
+    return (one.parts.get(name) or [0.0] * len(one.entries))[:places] if one.scores else ()
+
+
+def _shares(lists: Iterator[Sequence[float]], tops: Sequence[float]) -> list[int]:
+    return [round(value / top * FINE) if top else 0 for row, top in zip(lists, tops, strict=True) for value in row]
+
 
 _TEMPLATES = "templates"
 BADGES = ("ship", "try", "keep", "pass", "fail", "inconclusive", "mismatch")
-SUMMED = 3
-"""Contenders in the summary for a pull request."""
 WORDS = {"better": "good", "worse": "bad", "pass": "good", "fail": "bad"}
 """How verdicts are coloured."""
 _NUMBER = re.compile(r"[-+<\u2013]?[\d.,%]*(\s?\[.*\])?(e[-+]\d+)?")
-History = tuple[Mapping[str, Sequence[Any]], str]
-"""Lines over the kept runs, and the metric that they are of."""
 
 
-def write(result: Result, out: str | Path, history: History | None = None) -> list[Path]:
-    """Write report.html, report.md, summary.md and report.json into `out`.
+def write(result: Result, out: str | Path) -> list[Path]:
+    """Write report.html, report.md and report.json into `out`; returns the paths.
 
-    Of contenders also CSV files, leaderboard.tex and timing.json; summary.md has ten lines, for a pull request.
-
-    With the `history` of kept runs the page has their trend. Returns the paths. The same result gives the same
-    bytes. Latency is in timing.json and not in report.json, so that report.json can be compared byte for byte with
-    that of another run. The page stays below a megabyte: the lists of single queries are packed, and where they do
-    not fit, fewer of them are in the page.
+    The same result gives the same bytes. Latency is not in report.json, so that it can be compared byte for byte
+    with that of another run. The page stays below a megabyte: the lists of single queries are packed, and where
+    they do not fit, fewer of them are in the page.
 
     Raises MachineError when `out` cannot be written.
     """
     json_text = document.render(replace(result, rows=[_untimed(row) for row in result.rows]), one_line=True)
-    parts = _with_trend(sections(result, hashlib.sha256(json_text.encode()).hexdigest()), history)
+    parts = sections(result, hashlib.sha256(json_text.encode()).hexdigest())
     # All texts are made before the first is written, so that a fault leaves no partial report.
     texts = {
         "report.html": page(result, parts),
         "report.md": _markdown().get_template("report.md.j2").render(**_above(result), sections=parts),
-        "summary.md": _summary(result),
         "report.json": json_text,
     }
-    if result.rows:
-        texts |= {"leaderboard.csv": means_csv(result), "queries.csv": queries_csv(result)}
-        texts |= {"leaderboard.tex": latex.render(result)} if any(row.means for row in result.rows) else {}
-        texts["timing.json"] = canonical([_timing(row) for row in result.rows])
     files = {Path(out) / name: text for name, text in texts.items()}
     write_texts(files)
     return list(files)
@@ -76,60 +165,19 @@ def _untimed(row: Row) -> Row:
     return replace(row, cost=replace(row.cost, latency=None, unbeaten=False))
 
 
-def _timing(row: Row) -> dict[str, object]:
-    return {"label": row.label, **_plain(row.cost)}
-
-
-def _plain(cost: Cost) -> dict[str, Any]:
-    import msgspec
-
-    made: dict[str, Any] = msgspec.to_builtins(cost)
-    return made
-
-
-def _with_trend(parts: list[Section], history: History | None) -> list[Section]:
-    """The sections with what was measured before, in front of what is folded."""
-    if history is None:
-        return parts
-    chart = FigureBlock(picture(trend(*history), heading("figure_trend")), heading("note_trend"))
-    place = next((i for i, section in enumerate(parts) if section.folded), len(parts))
-    return [*parts[:place], Section("trend", heading("title_trend"), (chart,)), *parts[place:]]
-
-
 def _above(result: Result) -> dict[str, Any]:
     """What stands above the sections."""
     return {
         "title": title(result),
-        "badge": result.decision.verdict if result.decision else str(result.answer.facts.get("verdict") or ""),
+        "badge": badge(result),
         "answer": say(result.answer),
         "told": told(result),
         "because": " ".join(map(say, result.answer.because)),
         "steps": [(say(step), shlex.join(step.command)) for step in result.answer.steps],
         "formula": brief(result.answer.formula),
-        "caveat": caveat(result),
         "description": result.provenance.data.description or "",
         "facts": facts(result),
     }
-
-
-def _summary(result: Result) -> str:
-    """The page for a pull request: the best contender, what was chosen, what is used today, the next best."""
-    rows = ranked(result)
-    named = {result.provenance.baseline, result.choice.label if result.choice else ""}
-    kept = [i for i, row in enumerate(rows) if not i or row.label in named]
-    kept += [i for i in range(len(rows)) if i not in kept][: max(0, SUMMED - len(kept))]
-    sheet = contenders(result, [rows[i] for i in sorted(kept)], short=True)
-    lead, *because = (markdown(say(one)) for one in (result.answer, *result.answer.because))
-    steps = [f"- {in_markdown.step_line(step)}" for step in result.answer.steps]
-    formula = [f"- {markdown_code(brief(result.answer.formula))}"] if result.answer.formula else []
-    table = in_markdown.table(_narrow(sheet)) if sheet else ""
-    parts = (" ".join([f"**{lead}**", *because]), "\n".join([*steps, *formula]), table)
-    return "\n\n".join(filter(None, parts)) + "\n"
-
-
-def _narrow(sheet: Sheet) -> Sheet:
-    """The first columns, as a comment on a pull request has room for."""
-    return Sheet(sheet.key, sheet.title, sheet.columns[:4], tuple(row[:4] for row in sheet.rows))
 
 
 def page(result: Result, parts: Sequence[Section]) -> str:

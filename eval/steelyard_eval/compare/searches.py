@@ -1,0 +1,230 @@
+"""What searches in Python are, and what they answer: ids, pairs, or documents of other libraries.
+
+LangChain has `invoke` (and `get_relevant_documents` before), LlamaIndex `retrieve`. Nothing of them is imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from steelyard.base.errors import ConfigError, DataError, shown
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard_eval.measures.runs import Scored
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METHODS = ("invoke", "retrieve", "get_relevant_documents")
+"""What retrievers call their search for a text, in the order in which they are tried."""
+OTHERS = ("similarity_search", "search", "query", "run", "ask", "find", "get")
+"""What other objects call theirs: only named, in the line that makes a function of it."""
+IDS = ("id", "id_", "_id", "node_id", "doc_id", "document_id", "entry_id", "memory_id", "docno", "uuid", "source")
+INSIDE = ("node", "document", "metadata", "meta", "payload")
+"""Attributes of a document that may hold its id, too."""
+SCORES = ("score", "relevance_score", "similarity")
+
+
+Search: TypeAlias = Callable[[Query], Iterable[str] | Iterable[tuple[str, float]]]
+"""A search function of your own: from a query to ids, or to pairs of id and score, best first."""
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """A search that takes the number of results, as an endpoint does."""
+
+    def ask(self, query: Query, limit: int) -> list[tuple[str, float]] | list[str]:
+        """Answer one query, best first."""
+
+
+@runtime_checkable
+class Opened(Protocol):
+    """A search that runs only while it is asked, as a server of our own starting does."""
+
+    def opened(self, entries: Sequence[Entry]) -> AbstractContextManager[RunningSearch]:
+        """Start it, for the corpus whose entries it is to name."""
+
+
+@runtime_checkable
+class AtAddress(Protocol):
+    """An endpoint: a search that is `Limited` or `Opened`, and says where it is."""
+
+    @property
+    def label(self) -> str:
+        """What it is called where it is given no name."""
+
+    @property
+    def shown(self) -> str:
+        """Its address, without keys."""
+
+
+@runtime_checkable
+class Transformer(Protocol):
+    """What PyTerrier calls a transformer, pipelines of several included."""
+
+    def transform(self, topics: pd.DataFrame, /) -> pd.DataFrame:
+        """From queries (qid, query, and filter where any has one) to results (qid, docno, score)."""
+
+
+@runtime_checkable
+class HasScores(Protocol):
+    """A run in memory, such as ranx's."""
+
+    def to_dict(self) -> Mapping[Any, Mapping[Any, Any]]:
+        """Query -> document -> score."""
+
+
+class RunningSearch(Limited, Protocol):
+    """A search that is running; `notices` say how it was asked and read."""
+
+    @property
+    def notices(self) -> list[str]:
+        """A sentence each."""
+
+
+class Invoked(Protocol):
+    """A retriever such as LangChain's."""
+
+    def invoke(self, text: str, /) -> Iterable[object]:
+        """Documents for a text, best first."""
+
+
+class Retrieving(Protocol):
+    """A retriever such as LlamaIndex's."""
+
+    def retrieve(self, text: str, /) -> Iterable[object]:
+        """Documents for a text, best first."""
+
+
+Retriever: TypeAlias = Invoked | Retrieving
+
+
+def search_of(given: object) -> Callable[[Query], Any] | None:
+    """The search of a retriever, for the text of a query; None for what has none of `METHODS`."""
+    name = next((name for name in METHODS if callable(getattr(given, name, None))), None)
+    if name is None or isinstance(given, type):
+        return None
+    return by_text(getattr(given, name))
+
+
+def by_text(search: Callable[..., Any]) -> Callable[[Query], Any]:
+    """A search for a query, of one for a text."""
+    return lambda query: search(query.text)
+
+
+def wrapped(given: object) -> str:
+    """The line of code that makes a contender of an object: its own method, where it has a usual one."""
+    name = next((name for name in OTHERS if callable(getattr(given, name, None))), None)
+    call = f"it.{name}" if name else "search"
+    return f"lambda query: [hit.id for hit in {call}(query.text)]"
+
+
+def takes_text(search: Callable[..., object]) -> bool:
+    """Whether a function says of its first argument that it is a text."""
+    told = getattr(search, "__annotations__", {})
+    code = getattr(search, "__code__", None)
+    first = code.co_varnames[0] if code is not None and code.co_argcount else ""
+    return told.get(first) in (str, "str")
+
+
+def misread(label: str, error: Exception) -> ConfigError:
+    """That a function or a retriever cannot be asked like this."""
+    return ConfigError(
+        f"{label} cannot be asked ({type(error).__name__}: {shown(str(error), 200)}); a function gets a query "
+        "with its text, a retriever the text. Wrap it: lambda query: search(query.text)"
+    )
+
+
+def listed(answer: object) -> object:
+    """The results in an answer: itself, or the only list in a mapping."""
+    if not isinstance(answer, Mapping):
+        return answer
+    lists = [value for value in answer.values() if isinstance(value, list)]
+    return lists[0] if len(lists) == 1 else answer
+
+
+def document(item: object, known: Collection[str]) -> tuple[object, object]:
+    """The id and the score of a document, None where it has none; an id of the corpus, `known`, comes first."""
+    item, score = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
+    parts = [item, *_inside(item), *(deeper for part in _inside(item) for deeper in _inside(part))]
+    ids = [id_ for part in parts for id_ in _ids(part)]
+    found = next((id_ for id_ in ids if str(id_) in known), next(iter(ids), None))
+    scores = (_of(part, name) for part in parts for name in SCORES)
+    return found, score if score is not None else next((one for one in scores if one is not None), None)
+
+
+def _inside(part: object) -> list[object]:
+    return [inner for name in INSIDE if (inner := _of(part, name)) is not None]
+
+
+def is_open(value: object) -> bool:
+    """Whether a text is missing or blank: None, NaN, the empty text."""
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _ids(part: object) -> Iterator[object]:
+    for name in IDS:
+        if isinstance(value := _of(part, name), str | int) and not isinstance(value, bool) and value != "":
+            yield value
+
+
+def _of(part: object, name: str) -> object:
+    """A key of a mapping, or an attribute of an object."""
+    return part.get(name) if isinstance(part, Mapping) else getattr(part, name, None)
+
+
+def read_answer(label: str, answer: object, known: Collection[str]) -> list[Scored]:
+    """Ids, pairs of id and score, or documents, in the order given; ids without scores get n, n - 1, ... 1."""
+    answer = listed(answer)
+    if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
+        raise ConfigError(
+            f"{label} returned {shown(answer)}; return ids, pairs of id and score, or documents with ids: "
+            "lambda query: [hit.id for hit in search(query.text)]"
+        )
+    items = list(answer)
+    if all(isinstance(item, str | int) for item in items):
+        return [(read_id(label, item), float(len(items) - i)) for i, item in enumerate(items)]
+    if all(isinstance(item, tuple | list) and len(item) == 2 and isinstance(item[0], str | int) for item in items):
+        return [
+            (read_id(label, id_), read_score(label, score, "correct it, or leave scores out"))
+            for id_, score in items
+        ]
+    found = [document(item, known) for item in items]
+    if lack := next((item for item, (id_, _) in zip(items, found, strict=True) if id_ is None), None):
+        raise ConfigError(
+            f"{label} returned {shown(lack)} in a list, which has no id; return ids, or pairs of id and score: "
+            'lambda query: [hit.metadata["id"] for hit in search(query.text)]'
+        )
+    scored = all(score is not None for _, score in found)
+    return [
+        (read_id(label, id_), read_score(label, score) if scored else float(len(items) - i))
+        for i, (id_, score) in enumerate(found)
+    ]
+
+
+def read_id(label: str, value: object) -> str:
+    """An id as text; DataError for one that no file can hold."""
+    try:
+        text = str(value)
+        text.encode()
+    except ValueError:  # half of a surrogate pair, which no file can hold, or an integer beyond what is written
+        raise DataError(f"{label}: id {shown(value)} cannot be written as text; correct it") from None
+    return text
+
+
+def read_score(label: str, value: object, remedy: str = "correct it") -> float:
+    """A finite score; DataError for anything else."""
+    try:
+        score = float(value)  # type: ignore[arg-type]  # whatever the other side gave
+    except (TypeError, ValueError, OverflowError):  # an integer beyond floats
+        score = float("nan")
+    if not np.isfinite(score):
+        raise DataError(f"{label}: score {shown(value)} is not a finite number; {remedy}")
+    return score
