@@ -10,7 +10,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import steelyard_eval as sy
-from steelyard_eval.cli.demonstration import demo
+from steelyard_eval.cli.main import main as data_main
 from steelyard_eval.datasets.starter import starter
 
 HERE = Path(__file__).parent
@@ -23,7 +23,9 @@ def main() -> None:
     if chromium is None:
         sys.exit("make pictures needs chromium on the PATH")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        _, (report, *_), _ = demo(Path("reports/demo"))  # as `make demo` does: the report names its files
+        demo = Path("reports/demo")
+        data_main(["demo", "--out", str(demo)], standalone_mode=False)  # as `make demo` does
+        report = demo / "report.html"
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": WIDTH, "height": 1560}, color_scheme="light")
         page.goto(report.resolve().as_uri())
@@ -56,7 +58,7 @@ def runs(folder: Path) -> Path:
     for at, contenders in enumerate(("bm25, fts", "bm25, fts, vector", "bm25, moltnet", "bm25, moltnet"), 1):
         qrels.write_text("".join(lines[: (at + 2) * len(lines) // 6]), "utf-8")
         data = sy.load(folder / "set")
-        found = data.compare(contenders, baseline="bm25", timed=False)
+        found = data.compare(contenders, current="bm25", timed=False)
     return found.report(folder, data.runs())[0]
 
 

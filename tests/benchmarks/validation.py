@@ -334,7 +334,7 @@ def longmemeval(path):
             "longmemeval_s.json'` adds the table; `steelyard import longmemeval_s.json lme --unit sessions` makes the data set.",
         ]
     with tempfile.TemporaryDirectory() as folder:
-        steelyard(["import", path, f"{folder}/lme", "--unit", "sessions", "--quiet"], standalone_mode=False)
+        steelyard(["import", path, f"{folder}/lme", "--set", "unit=sessions", "--quiet"], standalone_mode=False)
         dataset = load(f"{folder}/lme")
         lists = ranked_lists(dataset, {"bm25": "bm25", "fts": "fts"}, 30, embedder="none")
         judged = np.array([query.id in dataset.qrels and query.answerable for query in dataset.queries])

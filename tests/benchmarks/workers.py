@@ -23,7 +23,7 @@ from statistics import median
 if "--clock" not in sys.argv:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in a worker; the time of waiting threads would count
 
-from steelyard_eval.cli.commands.options import listed
+from steelyard_eval.common.configurations import separate
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.record import record_systems
 
@@ -127,7 +127,7 @@ def main(arguments=None):
     parser.add_argument("--systems", default="fts,bm25,vector,echovault,soleri,moltnet")
     parser.add_argument("--clock", action="store_true")
     args = parser.parse_args(arguments)
-    systems = listed(args.systems)
+    systems = separate(args.systems)
     if args.clock:
         one, two = (clocked(args.dataset, systems, jobs) for jobs in (1, 2))
         print(f"by the clock: {one:.1f} s by one process, {two:.1f} s by two, {one / two:.2f} times as fast")

@@ -26,7 +26,6 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval.cli.layered_log import of_log
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets import load as load_dataset
 from steelyard_eval.datasets.states import hashed
@@ -438,7 +437,6 @@ OTHERS = {
     ),
     "results": (lambda n: f'{{"version": 2, {keys(n)}}}', load_result),
     "results, a key twice": (STRICT["every key twice"], load_result),
-    "a log in a report": (LOGS["policies"], of_log),
 }
 
 

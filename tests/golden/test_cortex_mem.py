@@ -533,7 +533,7 @@ class TestRewriting:
         monkeypatch.setenv("LLM_BASE_URL", chatty(said("weekly keys")).url)
         monkeypatch.setenv("LLM_MODEL", "small")
         document = command(
-            "search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", "--rewrite", "--json"
+            "search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", "--set", "rewrite=true", "--json"
         )
         assert json.loads(document)["embedded"] == "weekly keys"
 
@@ -613,7 +613,7 @@ class TestFiles:
             ("cortex://user/ann/profile.md", False, False, True),
         ]
         command("index", tmp_path / "m", tmp_path / "v.db")
-        system = ("--system", "cortex_mem", "--threshold", "0.2")
+        system = ("--system", "cortex_mem", "--set", "threshold=0.2")
         shown = json.loads(command("search", tmp_path / "v.db", "rotate keys", *system, "--json"))
         assert shown["hits"][0]["uri"] == f"{SESSION}/10_00.md"
         assert shown["progress"]["queries"] == 1
@@ -650,44 +650,34 @@ class TestFiles:
         search = ("search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", "--json")
         (first, *_) = json.loads(command(*search))["hits"]
         assert first.keys() == {"uri", "score", "snippet", "highlights"}
-        (first, *_) = json.loads(command(*search, "--content"))["hits"]
+        (first, *_) = json.loads(command(*search, "--set", "content=true"))["hits"]
         assert first["content"] == "Ann: how often do we rotate keys?"
 
     def test_the_direct_search_the_dimension_and_the_intent_are_options(self, tmp_path):
         write_memory(tmp_path / "m")
         command("index", tmp_path / "m", tmp_path / "v.db")
         search = ("search", tmp_path / "v.db", "what is it to rotate keys", "--system", "cortex_mem", "--json")
-        direct = json.loads(command(*search, "--direct", "--threshold", "-1"))["hits"]
+        direct = json.loads(command(*search, "--set", "direct=true", "--set", "threshold=-1"))["hits"]
         assert [row["score"] for row in direct] == sorted((row["score"] for row in direct), reverse=True)
         assert {(row["uri"], row["layer"]) for row in direct} >= {(SESSION, "l0"), (SESSION, "l1")}
-        users = json.loads(command(*search, "--dimension", "user"))["hits"]
+        users = json.loads(command(*search, "--set", "dimension=user"))["hits"]
         assert {row["uri"].split("/")[2] for row in users} == {"user"}
-        assert "unknown dimension" in command(*search, "--dimension", "users", code=2)
+        assert "unknown dimension" in command(*search, "--set", "dimension=users", code=2)
         assert json.loads(command(*search))["intent"]["name"] == "factual"
-        assert json.loads(command(*search, "--no-detect-intent"))["intent"]["name"] == "general"
-        assert "direct search" in command("search", tmp_path / "v.db", "keys", "--direct", code=2)
+        assert json.loads(command(*search, "--set", "detect_intent=false"))["intent"]["name"] == "general"
+        assert "direct search" in command("search", tmp_path / "v.db", "keys", "--set", "direct=true", code=2)
 
-    def test_a_log_holds_how_far_searches_went_and_a_report_the_totals(self, tmp_path):
+    def test_a_log_holds_how_far_searches_went(self, tmp_path):
         """One search finds abstracts at the threshold, the other does without any."""
         write_memory(tmp_path / "m")
         command("index", tmp_path / "m", tmp_path / "v.db")
         log = tmp_path / "log.jsonl"
         steps = []
-        for words in (("--threshold", "-1"), ("--dimension", "agent")):
+        for words in (("--set", "threshold=-1"), ("--set", "dimension=agent")):
             search = ("search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", *words)
             command(*search, "--log", log)
             steps.append(json.loads(log.read_text().splitlines()[-1])["layers"]["step"])
         assert steps == [0, -1]
-        command("report", log, "--out", tmp_path / "report")
-        (table,) = json.loads((tmp_path / "report" / "report.json").read_text())["tables"]
-        rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
-        assert sum(row["queries"] for row in rows) == 2
-        assert sum(row["at_threshold"] for row in rows) == sum(row["all_details"] for row in rows) == 1
-        assert "2 layered searches" in (tmp_path / "report" / "report.md").read_text()
-
-    def test_a_log_without_layered_searches_is_no_report(self, tmp_path):
-        (tmp_path / "log.jsonl").write_text('{"schema_version":1,"policy":"x","hits":[]}\n{broken\n')
-        assert "holds no layered" in command("report", tmp_path / "log.jsonl", code=2)
 
     def test_what_is_no_memory_is_left_out_with_a_notice(self, tmp_path):
         write_memory(tmp_path / "m", ("odd/a.md", "x"), ("user/.hidden.md", "x"))
@@ -843,12 +833,13 @@ class TestTenants:
         assert "secret" not in json.dumps(json.loads(command(*search, "acme"))["hits"])
         assert "secret" in json.dumps(json.loads(command(*search, "umbrella"))["hits"])
         assert "cannot be a" in command(*search, "../acme", code=2)
-        for words in (("list",), ("context",), ("get", "cortex://user/ann/profile.md"), ("index", "--rebuild")):
-            name, *more = words
-            own = command(name, tmp_path / "all", *more, "--tenant", "acme", "--json")
+        for words in (("vault", "list"), ("vault", "context"), ("vault", "get", "m"), ("index", "--rebuild")):
+            at = 1 if words[0] == "index" else 2
+            name, more = words[:at], [one.replace("m", "cortex://user/ann/profile.md") for one in words[at:]]
+            own = command(*name, tmp_path / "all", *more, "--tenant", "acme", "--json")
             assert "the other tenant" not in own
-            assert "cannot be a" in command(name, tmp_path / "all", *more, "--tenant", "../acme", code=2)
-        assert "the other tenant" in command("list", tmp_path / "all", "--tenant", "umbrella", "--json")
+            assert "cannot be a" in command(*name, tmp_path / "all", *more, "--tenant", "../acme", code=2)
+        assert "the other tenant" in command("vault", "list", tmp_path / "all", "--tenant", "umbrella", "--json")
 
 
 class TestConcurrency:

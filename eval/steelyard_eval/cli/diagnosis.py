@@ -1,11 +1,38 @@
-"""What `steelyard doctor` found: a row a check, with a remedy for every fault."""
+"""Checks whether this machine can run Steelyard, and vault files page by page, with a remedy for every fault.
+
+No value of the environment is shown. The modules that are examined, and ours that need them, are
+imported inside their checks, so that a broken one becomes a row and not a traceback.
+"""
 
 from __future__ import annotations
 
+import importlib
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from steelyard.base.errors import SteelyardError
+from steelyard.base.extras import installing
 from steelyard_eval.common.console import table
+
+if TYPE_CHECKING:
+    from steelyard.stores.sqlite import Vault
+
+DISTRIBUTION = "steelyard"
+LEAST_PYTHON = (3, 11)
+LEAST_FREE = 100 * 2**20
+"""Bytes: below this a vault or a recording soon cannot be written."""
+IMPORTED = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn", "matplotlib": "matplotlib"}
+"""Compiled packages that may be installed and yet not load: distribution -> module."""
+ABSENT = "not installed"
+PURPOSES = {"notebooks": "make lab", "test": "make test"}
+"""What an extra is for, where its packages are too many to say it; the metadata lists the extras."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +72,257 @@ class Diagnosis:
 def mebibytes(size: int) -> str:
     """A number of bytes for people."""
     return f"{size / 2**20:.0f} MiB"
+
+
+def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
+    """Run all checks in the order shown; vault files are read from end to end."""
+    rows = [_steelyard(), _python(), *_sqlite(), *_packages(), *_extras()]
+    rows += [_folder("current folder", Path.cwd), _folder("temporary folder", lambda: Path(tempfile.gettempdir()))]
+    return Diagnosis((*rows, _font(), _memory_bound(), _terminal(), *map(check_vault, vaults)))
+
+
+# The program and what it is made of
+
+
+def _steelyard() -> Check:
+    try:
+        return Check("steelyard", "ok", metadata.version(DISTRIBUTION))
+    except metadata.PackageNotFoundError:
+        return Check("steelyard", "fault", "not installed", "pip install . in the checkout")
+
+
+def _python() -> Check:
+    value = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info[:2] >= LEAST_PYTHON:
+        return Check("Python", "ok", value)
+    return Check("Python", "fault", value, f"install Python {'.'.join(map(str, LEAST_PYTHON))} or newer")
+
+
+def _sqlite() -> list[Check]:
+    """Check SQLite in apsw, its FTS5, and sqlite-vec, by using each of them."""
+    try:
+        import apsw
+
+        db = apsw.Connection(":memory:")
+        check = Check("SQLite (in apsw)", "ok", f"{apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}")
+    except Exception as error:  # a broken module may raise anything
+        return [Check("SQLite (in apsw)", "fault", _reason(error), _again("apsw"))]
+    return [check, _fts5(db), _sqlite_vec(db)]
+
+
+def _fts5(db: Any) -> Check:  # noqa: ANN401 -- an apsw.Connection, which is not imported here
+    try:
+        db.execute("CREATE VIRTUAL TABLE temp.doctor USING fts5(text)")
+        db.execute("DROP TABLE temp.doctor")
+    except Exception as error:
+        return Check("FTS5", "fault", _reason(error), _again("apsw", "whose wheel on PyPI has FTS5 compiled in"))
+    return Check("FTS5", "ok", "compiled in")
+
+
+def _sqlite_vec(db: Any) -> Check:  # noqa: ANN401 -- an apsw.Connection, which is not imported here
+    try:
+        import sqlite_vec
+
+        db.enable_load_extension(True)
+        db.load_extension(sqlite_vec.loadable_path())
+        return Check("sqlite-vec", "ok", str(next(db.execute("SELECT vec_version()"))[0]))
+    except Exception as error:
+        return Check("sqlite-vec", "fault", _reason(error), _again("sqlite-vec"))
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:120]
+
+
+def _again(package: str, note: str = "") -> str:
+    return f"pip install --force-reinstall {package}" + (f", {note}" if note else "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Requirement:
+    """One line of Requires-Dist: a package, its least version, the extra it belongs to (or none)."""
+
+    package: str
+    least: str
+    extra: str
+
+    @classmethod
+    def parse(cls, line: str) -> _Requirement:
+        """Read the parts that matter here.
+
+        >>> _Requirement.parse("jupyterlab>=4.2; extra == 'notebooks'")
+        _Requirement(package='jupyterlab', least='4.2', extra='notebooks')
+        """
+        package = re.match(r"[\w.-]+", line)
+        least = re.search(r">=\s*([\d.]+)", line.partition(";")[0])
+        extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)['\"]", line)
+        return cls(package[0] if package else line, least[1] if least else "", extra[1] if extra else "")
+
+    def fault(self) -> str:
+        """What is wrong with the installed package; empty when nothing is."""
+        try:
+            version = metadata.version(self.package)
+        except metadata.PackageNotFoundError:
+            return ABSENT
+        return f"{version} is older than {self.least}" if _numbers(version) < _numbers(self.least) else ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The leading numbers of a version; (2, 2) for 2.2rc1."""
+    return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[^\d.]", version, maxsplit=1)[0]))
+
+
+def _requirements() -> list[_Requirement]:
+    try:
+        return [_Requirement.parse(line) for line in metadata.requires(DISTRIBUTION) or ()]
+    except metadata.PackageNotFoundError:
+        return []
+
+
+def _packages() -> list[Check]:
+    """A row for each compiled package, and one row for all the others."""
+    required = {r.package.lower(): r for r in _requirements() if not r.extra}
+    rows = [_imported(package, required.pop(package, None)) for package in IMPORTED]
+    faults = {r.package: fault for r in required.values() if (fault := r.fault())}
+    if not faults:
+        return [*rows, Check("other packages", "ok", f"{len(required)} installed")]
+    return [
+        *rows,
+        Check("other packages", "fault", _listed(faults), f"pip install -U {' '.join(faults)}"),
+    ]
+
+
+def _imported(package: str, requirement: _Requirement | None) -> Check:
+    try:
+        version = str(importlib.import_module(IMPORTED[package]).__version__)
+    except Exception as error:  # a broken module may raise anything
+        return Check(package, "fault", _reason(error), _again(package))
+    fault = requirement.fault() if requirement else ""
+    return Check(package, "fault", fault, _again(package)) if fault else Check(package, "ok", version)
+
+
+def _extras() -> list[Check]:
+    """A row for each extra of the installed distribution."""
+    extras: dict[str, list[_Requirement]] = {}
+    for requirement in _requirements():
+        if requirement.extra:
+            extras.setdefault(requirement.extra, []).append(requirement)
+    return [_extra(name, requirements) for name, requirements in sorted(extras.items())]
+
+
+def _extra(name: str, requirements: Sequence[_Requirement]) -> Check:
+    absent = {r.package: fault for r in requirements if (fault := r.fault())}
+    if not absent:
+        return Check(f"extra {name}", "ok", PURPOSES.get(name) or ", ".join(r.package for r in requirements))
+    purpose = f"{PURPOSES[name]}: " if name in PURPOSES else ""
+    return Check(f"extra {name}", "missing", purpose + _listed(absent), installing(name))
+
+
+def _listed(faults: Mapping[str, str]) -> str:
+    """What is wrong with packages: the absent ones first, together."""
+    absent = ", ".join(package for package, fault in faults.items() if fault == ABSENT)
+    old = [f"{package} {fault}" for package, fault in faults.items() if fault != ABSENT]
+    return "; ".join([*([f"{ABSENT}: {absent}"] if absent else []), *old])
+
+
+# The machine
+
+
+def _folder(name: str, find: Callable[[], Path]) -> Check:
+    """Check that a file can be written in a folder, and how much space is free."""
+    try:
+        path = find()
+        with tempfile.TemporaryFile(dir=path) as stream:
+            stream.write(b"steelyard")
+        free = shutil.disk_usage(path).free
+    except OSError as error:
+        remedy = "set TMPDIR to a folder that can be" if name.startswith("temporary") else "go to one that can be"
+        return Check(name, "fault", f"cannot be written: {error.strerror or error}", remedy)
+    value = f"{path}, {free / 2**30:.1f} GiB free"
+    return Check(name, "ok", value) if free >= LEAST_FREE else Check(name, "fault", value, "free some disk space")
+
+
+def _font() -> Check:
+    """The font of figures."""
+    try:
+        from matplotlib import font_manager, rcParams
+
+        wanted = font_manager.FontProperties(family=rcParams["font.family"])
+        path = font_manager.findfont(wanted, fallback_to_default=False)
+        return Check("font of figures", "ok", str(font_manager.get_font(path).family_name))
+    except Exception as error:  # a broken module may raise anything
+        return Check("font of figures", "fault", _reason(error), _again("matplotlib", "which brings DejaVu Sans"))
+
+
+def _memory_bound() -> Check:
+    from steelyard.base.errors import ConfigError
+    from steelyard.base.machine import budget
+    from steelyard_eval.common.memory_limit import usual
+
+    try:
+        kept = mebibytes(budget())
+    except ConfigError as error:
+        return Check("memory", "fault", _reason(error), "unset STEELYARD_MEMORY, or write a whole number of MiB")
+    return Check("memory", "ok", f"{mebibytes(usual())} a command without --memory, {kept} of it for vaults")
+
+
+def _terminal() -> Check:
+    encoding = str(getattr(sys.stdout, "encoding", None) or "unknown")
+    if encoding.lower().replace("-", "") in ("utf8", "utf8sig"):
+        return Check("terminal encoding", "ok", encoding)
+    return Check("terminal encoding", "missing", encoding, "use a UTF-8 locale, or set PYTHONIOENCODING=utf-8")
+
+
+# Vaults
+
+
+def check_vault(path: str) -> Check:
+    """Check a vault: its schema on opening, then every page (SQLite's quick_check)."""
+    from steelyard.stores.opened import open_vault
+
+    try:
+        with open_vault(path) as vault:
+            faults = vault.faults()
+            recall = _recall(vault)
+            value = "; ".join([f"{vault.count()} entries", *_memory(vault, recall), *_words(vault)])
+    except SteelyardError as error:
+        return Check(f"vault {path}", "fault", str(error)[:300], "restore a copy, or index the data set again")
+    if faults:
+        return Check(f"vault {path}", "fault", faults[0], "restore a copy, or index the data set again")
+    if recall is not None and recall < 1:
+        return Check(
+            f"vault {path}", "fault", value, "unset STEELYARD_VECTORS, and report this: it must not happen"
+        )
+    return Check(f"vault {path}", "ok", value)
+
+
+def _recall(vault: Vault) -> float | None:
+    """What a scan in 8 bits a number finds of the nearest entries of a sample; None without such a scan."""
+    from steelyard.base.machine import precision
+
+    spaces = [space for space, _ in vault.spaces()]
+    return min(map(vault.sampled_recall, spaces), default=None) if precision() == "int8" else None
+
+
+def _memory(vault: Vault, recall: float | None) -> list[str]:
+    """How the vectors of the largest space are searched."""
+    from steelyard.base.machine import PRECISION, VARIABLE, budget
+
+    sizes, most = vault.vector_bytes(), budget()
+    largest = max(sizes.values(), default=0)
+    if not largest:
+        return []
+    if largest > most:
+        less = max(vault.vector_bytes("int8").values())
+        hint = f"; {mebibytes(less)} would do with {PRECISION}=int8" if less <= most and less < largest else ""
+        return [f"vectors of {mebibytes(largest)} are left to sqlite-vec: {VARIABLE} is {mebibytes(most)}{hint}"]
+    if recall is None:
+        return [f"vectors of up to {mebibytes(largest)}, searched in memory"]
+    return [f"vectors of up to {mebibytes(largest)} in 8 bits a number, searched in memory; recall {recall:.4f}"]
+
+
+def _words(vault: Vault) -> list[str]:
+    """What is kept of the words of entries."""
+    indexes = vault.word_indexes()
+    behind = max((changes for _, changes in indexes), default=0)
+    return [f"word indexes: {len(indexes)}, changes since: {behind}"] if indexes else []

@@ -75,7 +75,7 @@ def export(config: SearchConfig, to: str) -> Export:
         strategy = shown(str(config.effective), 200)
         raise ConfigError(
             f"strategy {strategy} cannot be expressed in {to}: {lost}. The best that it expresses is found by "
-            f"steelyard recommend FOLDER --for {to} -o {to}.json; by hand, {TARGETS[to].says}"
+            f"steelyard recommend FOLDER --for {to} --out {to}.json; by hand, {TARGETS[to].says}"
         ) from None
 
 

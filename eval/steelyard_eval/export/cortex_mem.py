@@ -39,7 +39,7 @@ def write(config: SearchConfig) -> Parts:
 TARGET = Target(
     "cortex_mem",
     "Cortex-Mem's document, search parameters",
-    "tune nothing but its threshold; steelyard search --system cortex_mem --threshold 0.4 shows what one does",
+    "tune nothing but its threshold; steelyard search --system cortex_mem --set threshold=0.4 shows what one does",
     write,
     intents=True,
 )

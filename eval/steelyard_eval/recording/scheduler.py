@@ -19,7 +19,7 @@ def scheduled(address: str) -> Executor:
     Its workers need this version of Steelyard, and the cache folder (STEELYARD_CACHE) at the same path. Raises
     MachineError without the extra, and when no scheduler answers.
     """
-    require("dask", "--scheduler")
+    require("dask", "--jobs tcp://HOST:PORT")
     distributed = import_module("distributed")
     try:
         client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)

@@ -1,55 +1,44 @@
-"""One object for all jobs on a data set: check, compare, recommend, tune, learn, explain, gate, search, record."""
+"""One object for all jobs on a data set: check, compare, recommend, tune, learn, explain, gate, search, record.
+
+What does a job is imported by its method: the command line reads its options off these methods.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from steelyard.base.extras import require
-from steelyard.memory.query import Query
-from steelyard.systems import find_system
-from steelyard_eval.choose.recommend import Recommendation, recommend
-from steelyard_eval.common.configurations import Named, Setting, separate
 from steelyard_eval.common.default_systems import SYSTEMS
 from steelyard_eval.common.extensions import extension
-from steelyard_eval.compare import METRICS, compare
-from steelyard_eval.compare.contenders import Contender, Given, GivenMany, read_config, usable
-from steelyard_eval.compare.list_recording import save_lists
-from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.checked import Checked
-from steelyard_eval.datasets.logs import HeldLog
-from steelyard_eval.explain import QueryExplanation, explain
-from steelyard_eval.explain.found import FoundHits
-from steelyard_eval.export import Export, export
-from steelyard_eval.gate.gating import check as check_gate
-from steelyard_eval.gate.gating import update
-from steelyard_eval.gate.rule import BUDGET
-from steelyard_eval.gate.setup import BASELINE, Gate
-from steelyard_eval.learn import Learned, learn
-from steelyard_eval.measures.metrics import parse_measures
-from steelyard_eval.notebook.explorer.bench import Bench
-from steelyard_eval.notebook.explorer.exploration import Exploration
-from steelyard_eval.notebook.label.judgments import folder_of
-from steelyard_eval.notebook.label.open import open_judging
-from steelyard_eval.recording.history import Runs
-from steelyard_eval.recording.record import needed, record_systems
-from steelyard_eval.recording.runs import keep
-from steelyard_eval.recording.select import open_recording, recorded_lists
-from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.sentences import say
-from steelyard_eval.views.answered import Answered
-from steelyard_eval.views.gated import Gating
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from steelyard.memory.query import Query
+    from steelyard_eval.choose.recommend import Recommendation
+    from steelyard_eval.common.configurations import Named
+    from steelyard_eval.compare.contenders import Given, GivenMany
+    from steelyard_eval.datasets import Dataset
+    from steelyard_eval.datasets.in_memory import Judged, Rows
+    from steelyard_eval.datasets.logs import HeldLog
+    from steelyard_eval.explain import QueryExplanation
+    from steelyard_eval.explain.found import FoundHits
+    from steelyard_eval.export import Export
+    from steelyard_eval.gate.setup import Gate
+    from steelyard_eval.learn import Learned
     from steelyard_eval.notebook.explorer.widget import Explorer
     from steelyard_eval.notebook.label.widget import Judge
+    from steelyard_eval.recording.history import Runs
+    from steelyard_eval.recording.workspace import Workspace
+    from steelyard_eval.views.answered import Answered
+    from steelyard_eval.views.gated import Gating
+    from steelyard_eval.workbench.checked import Checked
 
-R = TypeVar("R", bound=Answered)
-_log = logging.getLogger(__name__)
+R = TypeVar("R", bound="Answered")
 
 
 class Workbench:
@@ -78,6 +67,8 @@ class Workbench:
     @cached_property
     def workspace(self) -> Workspace:
         """The data set, indexed, with its embedder."""
+        from steelyard_eval.recording.workspace import Workspace
+
         return Workspace.open(self.dataset, self.embedder, jobs=self.jobs)
 
     def check(self) -> Checked:
@@ -88,18 +79,22 @@ class Workbench:
         Checked
             Counts, and notices on what is odd without being a fault.
         """
-        return Checked(self.dataset)
+        from steelyard_eval.datasets import Report
+        from steelyard_eval.workbench.checked import Checked
+
+        return Checked(Report((), self.dataset.notices, self.dataset))
 
     def compare(
         self,
         contenders: GivenMany | None = None,
         *more: Given,
-        baseline: Given | int | None = None,
-        metrics: str | Sequence[str] = METRICS,
+        current: Given | int | None = None,
+        metrics: str | Sequence[str] = "nDCG@10,R@10,RR@10,RecallAll@10,Judged@10",
         split: str | None = None,
         limit: int | None = None,
         recording: str | Path | None = None,
-        runs: str | Path | None = None,
+        write_runs: str | Path | None = None,
+        verify: bool = False,
         seed: int = 0,
         timed: bool = True,
     ) -> Answered:
@@ -119,19 +114,21 @@ class Workbench:
               qid, query and, where any has one, filter (JSON) to one with qid, docno and score;
             - a run in memory: a DataFrame with the columns qid, docno and score, a run of ranx, or a mapping
               from queries to the scores of documents, or to ids, best first.
-        baseline : str, int or any contender
-            What the others are tested against, such as what you run today: by its label, by its place from 0, or
-            any contender; by default the `system` of dataset.json where it is compared, else the first one.
+        current : str, int or any contender
+            What you use today, against which the others are tested: by its label, by its place from 0, or any
+            contender; by default the `system` of dataset.json where it is compared, else the first one.
         metrics : str or sequence of str
-            Names of ir_measures; the first is tested.
+            Names of ir_measures, separated by commas; the first one is tested.
         split : str
             train, dev, test, all; the data set's own choice by default.
         limit : int
             Length of every list; the largest cutoff of the metrics by default.
         recording : str or Path
             A folder that `record` wrote, to be replayed instead of searching.
-        runs : str or Path
-            Folder to write every list to as a TREC run.
+        write_runs : str or Path
+            Write every list as a TREC run to this folder.
+        verify : bool
+            Compute every metric again with ir_measures.
         seed : int
             Seed of the tests.
         timed : bool
@@ -149,16 +146,19 @@ class Workbench:
         DataError
             For a run or a recording that is damaged or belongs to another data set.
         """
+        from steelyard_eval.compare import compare
+
         return self._kept(
             compare(
                 self.dataset,
                 [cast("Given", contenders), *more] if more else contenders,
-                baseline=baseline,
+                baseline=current,
                 metrics=metrics,
                 split=split,
                 limit=limit,
                 recording=recording,
-                runs=runs,
+                runs=write_runs,
+                verify=verify,
                 seed=seed,
                 timed=timed,
                 workspace=lambda: self.workspace,
@@ -225,6 +225,8 @@ class Workbench:
         DataError
             For a recording that is damaged or belongs to another data set.
         """
+        from steelyard_eval.choose.recommend import recommend
+
         judged = extension("model_judge").model_labels(model_labels, self.dataset) if model_labels else None
         return self._kept(
             recommend(
@@ -251,7 +253,7 @@ class Workbench:
 
     def learn(
         self,
-        feedback: str | Path | None = None,
+        feedback: str | Path | HeldLog | None = None,
         current: Given | None = None,
         *,
         source: str = "",
@@ -289,12 +291,14 @@ class Workbench:
         ConfigError
             For an unknown rule or contender.
         """
+        from steelyard_eval.learn import learn
+
         log: str | Path | HeldLog | None = feedback
         if source:
             use = extension("usage").gather(self.dataset, source, log=feedback, keep_queries=keep_queries)
             use.write()
             log = use.held
-        return learn(self.dataset, log, current, rule=rule, labels=labels, workspace=self.workspace)
+        return self._kept(learn(self.dataset, log, current, rule=rule, labels=labels, workspace=self.workspace))
 
     def explore(
         self,
@@ -333,8 +337,15 @@ class Workbench:
         ConfigError
             For unknown names, and for a data set without judged queries.
         """
+        from steelyard.base.extras import require
+
         require("notebooks", "the explorer")
+        from steelyard_eval.compare.contenders import read_config
+        from steelyard_eval.measures.metrics import parse_measures
+        from steelyard_eval.notebook.explorer.bench import Bench
+        from steelyard_eval.notebook.explorer.exploration import Exploration
         from steelyard_eval.notebook.explorer.widget import Explorer  # it needs the extra
+        from steelyard_eval.recording.select import open_recording, recorded_lists
 
         table = None if recording is None else open_recording(Path(recording), self.dataset)
         lists = recorded_lists(table)
@@ -391,7 +402,11 @@ class Workbench:
         ConfigError
             For unknown contenders, and for judges whose names are no file names.
         """
+        from steelyard.base.extras import require
+
         require("notebooks", "the judging widget")
+        from steelyard_eval.notebook.label.judgments import folder_of
+        from steelyard_eval.notebook.label.open import open_judging
         from steelyard_eval.notebook.label.widget import Judge  # it needs the extra
 
         session = open_judging(
@@ -441,15 +456,17 @@ class Workbench:
         ConfigError
             For an unknown query, entry or configuration, with the nearest names.
         """
+        from steelyard_eval.explain import explain
+
         return explain(self.workspace, query_id, config, against, entry=entry, limit=limit)
 
     def gate(
         self,
         contenders: GivenMany | None = None,
         *,
-        baseline: str | Path = BASELINE,
+        baseline: str | Path = "reports/baseline.json",
         because: str = "",
-        budget: float = BUDGET,
+        budget: float = 0.04,
         block_slices: bool = False,
         split: str | None = None,
         limit: int | None = None,
@@ -483,19 +500,21 @@ class Workbench:
         ConfigError
             For a contender that the baseline does not know.
         """
-        own = partial(self._gate, baseline, budget=budget, block_slices=block_slices, split=split, limit=limit)
-        gate = own()
+        from steelyard_eval.gate.gating import check, update
+
+        options = {"budget": budget, "block_slices": block_slices, "split": split, "limit": limit}
+        gate = self._gate(baseline, **options)
         if because and gate.baseline is None:
             update(gate, contenders, because=because)
-            gate = own()
-        return self._kept(check_gate(gate, contenders))
+            gate = self._gate(baseline, **options)
+        return self._kept(check(gate, contenders))
 
     def update_baseline(
         self,
         contenders: GivenMany | None = None,
         *,
         because: str,
-        baseline: str | Path = BASELINE,
+        baseline: str | Path = "reports/baseline.json",
         accept_worse: bool = False,
         split: str | None = None,
         limit: int | None = None,
@@ -509,6 +528,8 @@ class Workbench:
         ConfigError
             When search got worse and that is not accepted, or `because` is empty; nothing is written.
         """
+        from steelyard_eval.gate.gating import update
+
         gate = self._gate(baseline, split=split, limit=limit)
         update(gate, contenders, because=because, accept_worse=accept_worse)
         return gate.path
@@ -526,14 +547,21 @@ class Workbench:
         DataError
             For a file of runs that is damaged.
         """
+        from steelyard_eval.recording.history import Runs
+
         return Runs(self.dataset)
 
     def _kept(self, found: R) -> R:
         """The result, once its numbers are among the runs of the data set."""
+        from steelyard_eval.recording.runs import keep
+
         keep(self.dataset, found.result)
         return found
 
     def _gate(self, baseline: str | Path, **options: Any) -> Gate:  # noqa: ANN401 -- the fields of a gate
+        from steelyard_eval.gate.setup import Gate
+        from steelyard_eval.recording.workspace import Workspace
+
         @cache
         def opened(embedder: str) -> Workspace:
             return self.workspace if embedder == self.embedder else Workspace.open(self.dataset, embedder)
@@ -570,6 +598,13 @@ class Workbench:
         self, config: Given = "echovault", *, limit: int | None = None
     ) -> Callable[[str | Query], FoundHits]:
         """Make ready what `search` does for one configuration, for many queries."""
+        from steelyard.systems import find_system
+        from steelyard_eval.common.configurations import Setting
+        from steelyard_eval.compare.contenders import Contender, read_config, usable
+        from steelyard_eval.explain.found import FoundHits
+        from steelyard_eval.recording.record import needed
+        from steelyard_eval.result.sentences import say
+
         space = self.workspace
         named = read_config(config)
         row = Contender(named.label, named.config(Setting(limit, space.model)), named.kind)
@@ -599,6 +634,10 @@ class Workbench:
         ConfigError
             For an unknown target, and for a strategy that it cannot express, with the reasons.
         """
+        from steelyard_eval.common.configurations import Setting
+        from steelyard_eval.compare.contenders import read_config
+        from steelyard_eval.export import export
+
         return export(read_config(config).config(Setting(None)), to)
 
     def record(
@@ -609,6 +648,7 @@ class Workbench:
         lists: GivenMany | None = None,
         split: str | None = None,
         limit: int = 10,
+        rerank: str = "top",
     ) -> dict[str, int]:
         """Save signal tables, to compare and tune on them later; return the number of rows by folder.
 
@@ -617,7 +657,7 @@ class Workbench:
         out : str or Path
             Folder: of the recording of lists, else of a recording a system.
         systems : str or sequence of str
-            Whose retrievers run.
+            Names of the systems whose retrievers run, separated by commas.
         lists : str, sequence or mapping
             Lists of other engines to record instead, by name: ``"bm25=a.run, mine=b.run"`` or a mapping to TREC
             runs, tables, functions or endpoints.
@@ -625,6 +665,8 @@ class Workbench:
             Whose queries; all for lists, the data set's own choice for systems.
         limit : int
             Length of the results that the systems are recorded for.
+        rerank : str
+            Which candidates a re-ranker scores: those at the top, or all, so that any top can be replayed.
 
         Returns
         -------
@@ -636,7 +678,98 @@ class Workbench:
         ConfigError
             For unknown systems, and for contenders that have no lists.
         """
+        from steelyard_eval.common.configurations import separate
+        from steelyard_eval.compare.list_recording import save_lists
+        from steelyard_eval.recording.record import record_systems
+        from steelyard_eval.result.sentences import say
+
         if lists is not None:
-            return save_lists(self.dataset, lists, Path(out), split or "all")[0]
+            folders, notices = save_lists(self.dataset, lists, Path(out), split or "all")
+            for notice in notices:
+                logging.getLogger("steelyard").info("%s", say(notice))
+            return folders
         names = separate(systems) if isinstance(systems, str) else list(systems)
-        return record_systems(self.dataset, names, Path(out), split, limit, self.embedder, jobs=self.jobs)
+        return record_systems(self.dataset, names, Path(out), split, limit, self.embedder, rerank, self.jobs)
+
+
+def load(
+    source: str | Path | Mapping[str, object] | Rows,
+    queries: Rows | None = None,
+    qrels: Judged | None = None,
+    *,
+    vectors: Mapping[str, Sequence[ArrayLike]] | None = None,
+    text_for_embedding: str = "{title}\n{text}",
+    embedder: str = "auto",
+    jobs: int | Executor = 1,
+    intents: str | None = None,
+) -> Workbench:
+    """A data set, checked and ready to be worked on.
+
+    Parameters
+    ----------
+    source : str, Path, mapping or table
+        A folder of Steelyard's own format or of BEIR's; a store that `steelyard import` reads, or the name of its
+        kind; or a mapping with the keys corpus, queries, qrels, vectors
+        and those of dataset.json; or the corpus alone, as a DataFrame or a list of objects with the fields of
+        corpus.jsonl, beside `queries` and `qrels`; or a data set that ir_datasets or PyTerrier has loaded
+        (``irds:NAME`` loads one by its id).
+    queries : DataFrame, list of objects, or mapping of ids to texts
+        With the fields of queries.jsonl. Here and in a corpus `qid`, `query_id`, `docno`, `doc_id` are ids,
+        too.
+    qrels : DataFrame, mapping or triples
+        Columns query, entry, grade (or ir_measures' query_id, doc_id, relevance, or PyTerrier's qid, docno,
+        label); or query -> entry -> grade; or
+        query -> relevant entries.
+    vectors : mapping
+        Model -> (array of the entries' vectors, array of the queries'), a row each, in their order.
+    text_for_embedding : str
+        The template of the text that these vectors stand for.
+    embedder : str
+        auto: what dataset.json names, else recorded vectors if there are any, else lsa; recorded: vectors of the
+        data set (recorded:MODEL, if of several models); lsa: fitted on its texts; none: keywords only; minilm,
+        minilm-int8, wordllama and api need an extra.
+    jobs : int or Executor
+        Processes that search, or a Dask cluster's scheduler (extra dask); the result is the same, and more than
+        one pays off for thousands of queries.
+    intents : str, optional
+        Where the intents of queries are from: classified, as live search does (the default), or given, the field
+        `intent` of the queries where the system knows the word.
+
+    Returns
+    -------
+    Workbench
+        With all jobs on the data set, which is indexed when a job first needs it.
+
+    Raises
+    ------
+    DataError
+        With all faults of the data set at once.
+    ConfigError
+        When a part is missing.
+    """
+    from dataclasses import replace
+
+    from steelyard_eval.datasets import open_dataset
+    from steelyard_eval.datasets.in_memory import load_dict
+
+    if isinstance(source, str | Path):
+        return Workbench(open_dataset(source, intents), embedder, jobs)
+    loaded: Any = source  # what another library has loaded, by the methods that it has
+    if hasattr(loaded, "docs_iter"):
+        imported = extension("importers").of_ir_dataset(loaded)
+        source, queries, qrels = imported.entries, imported.queries, imported.qrels
+        text_for_embedding = imported.recipe
+    elif hasattr(loaded, "get_corpus_iter"):
+        source, queries, qrels = list(loaded.get_corpus_iter()), loaded.get_topics(), loaded.get_qrels()
+    given = {"corpus": source, "queries": queries, "qrels": qrels, "vectors": vectors}
+    parts = {name: part for name, part in given.items() if part is not None}
+    whole = source if isinstance(source, Mapping) and "corpus" in source else None
+    made = load_dict(whole or {**parts, "text_for_embedding": text_for_embedding})
+    return Workbench(replace(made, intents=intents), embedder, jobs)
+
+
+def demo() -> Workbench:
+    """The data set workshop, which comes with the package: 512 memories of a team and its agents, 200 queries."""
+    from steelyard_eval.datasets.starter import workshop
+
+    return load(workshop())

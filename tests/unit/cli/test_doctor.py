@@ -17,7 +17,7 @@ from steelyard.memory.entry import Entry
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import analyses, find_system
-from steelyard_eval.cli.doctor import Check, diagnose
+from steelyard_eval.cli.diagnosis import Check, diagnose
 from steelyard_eval.cli.main import main
 
 
@@ -271,11 +271,3 @@ def test_it_fits_the_terminal(monkeypatch, columns):
     table = text.partition("\n\n")[0]  # below it are commands, which are copied whole
     assert max(map(len, table.splitlines())) <= int(columns)
     assert "package-19" in table
-
-
-def test_the_number_of_processors(monkeypatch):
-    monkeypatch.setattr("os.cpu_count", lambda: 48)
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
-    assert Check("processors", "ok", "3 usable of 48") in diagnose().rows
-    monkeypatch.setattr("os.cpu_count", lambda: None)
-    assert Check("processors", "ok", "3 usable of unknown") in diagnose().rows

@@ -716,7 +716,7 @@ class TestCommand:
             queries.write('{"id": "q2", "text": "no such word"}\n')
         (unstated / "qrels.txt").write_text("q2 0 m1 1\n")
         before = (unstated / "dataset.json").read_bytes()
-        words = ["judge", str(unstated), "fts", "rrf(fts, bm25)", "-o", str(unstated / "j"), "--judge", "ann"]
+        words = ["judge", str(unstated), "fts", "rrf(fts, bm25)", "--out", str(unstated / "j"), "--judge", "ann"]
         found = CliRunner().invoke(main, words, input="2q")
         assert (unstated / "dataset.json").read_bytes() == before
 
@@ -1219,7 +1219,7 @@ class TestDrawn:
         session = self.open(folder, tmp_path / "j")
         query = self.finish(session)
         data = sy.load(folder)
-        data.compare("fts, bm25", limit=10, timed=False, runs=tmp_path / "runs")
+        data.compare("fts, bm25", limit=10, timed=False, write_runs=tmp_path / "runs")
         shown = {
             line.split()[2]
             for run in (tmp_path / "runs").glob("*.run")

@@ -206,7 +206,7 @@ def test_a_damaged_file_costs_a_recommendation_its_trend_alone(folder, tmp_path)
     (folder / FOLDER).mkdir()
     (folder / FOLDER / FILE).write_bytes(b"no database at all" * 100)
     out = [str(tmp_path / "weights.json"), "--report", str(tmp_path / "report")]
-    ended = CliRunner().invoke(main, ["recommend", str(folder), "--embedder", "none", "-o", *out])
+    ended = CliRunner().invoke(main, ["recommend", str(folder), "--embedder", "none", "--out", *out])
     assert ended.exit_code == 0
     assert "note: the report" in ended.stderr
     assert "Over time" not in (tmp_path / "report" / "report.html").read_text("utf-8")

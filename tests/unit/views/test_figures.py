@@ -29,7 +29,7 @@ from .made import result, row
 
 @pytest.fixture(scope="module")
 def comparison():
-    return sy.load(starter()).compare("fts, bm25, echovault", baseline="fts", timed=False)
+    return sy.load(starter()).compare("fts, bm25, echovault", current="fts", timed=False)
 
 
 @pytest.mark.parametrize("what", ["means", "differences", "queries", "categories"])

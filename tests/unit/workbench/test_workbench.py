@@ -50,7 +50,7 @@ def records():
     [
         ("steelyard_eval", {"numpy", "pandas", "numba", "matplotlib", "apsw"}),
         (
-            "steelyard_eval.cli.commands.search",
+            "steelyard_eval.cli.main",
             {"steelyard_eval.datasets", "numba", "jsonschema_rs", "ssl", "email.utils", "rapidfuzz"},
         ),
     ],

@@ -26,9 +26,9 @@ def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, obje
 
     >>> from steelyard_eval.datasets import load
     >>> from steelyard_eval.datasets.starter import starter
-    >>> options = {"--baseline": "bm25", "--split": None}
+    >>> options = {"--current": "bm25", "--split": None}
     >>> words_of("compare", load(starter()), "rrf(bm25, vector)", options=options)[3:]
-    ['rrf(bm25, vector)', '--baseline', 'bm25']
+    ['rrf(bm25, vector)', '--current', 'bm25']
     """
     if dataset.in_memory:
         return []

@@ -10,12 +10,11 @@ from pathlib import Path
 import click
 
 from steelyard.base.extensions import extension as engine_extension
-from steelyard_eval.cli.commands import judge_texts
-from steelyard_eval.cli.commands.contenders import contenders_argument, contenders_of
-from steelyard_eval.cli.commands.first_queries import write_queries
-from steelyard_eval.cli.commands.judge_texts import KEYS
-from steelyard_eval.cli.commands.options import json_option, put, seed_option, standing_embedder, tell
-from steelyard_eval.cli.commands.shared_options import note as tell_user
+from steelyard_eval.cli import judge_texts
+from steelyard_eval.cli.first_queries import write_queries
+from steelyard_eval.cli.judge_texts import KEYS
+from steelyard_eval.cli.options import note as tell_user
+from steelyard_eval.cli.options import put, show, tell, wants_json
 from steelyard_eval.common.console import step_text
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.markup import counted
@@ -30,67 +29,39 @@ from steelyard_eval.notebook.label.write_queries import draw_from_log, drawn_fro
 from steelyard_eval.recording.workspace import embedder_of
 
 
-@click.command()
-@click.argument("dataset", type=click.Path())
-@contenders_argument
-@click.option("--out", type=click.Path(), help="Folder of the answers; DATASET/judgments.")
-@click.option("--judge", "name", default="judge", show_default=True, help="Who judges: a file each.")
-@click.option("--list", "lists", is_flag=True, help="Print the next pairs; ask nothing.")
-@click.option("--apply", "applies", is_flag=True, help="Give the data set the labels; ask nothing.")
-@click.option("--random/--duel", default=None, help="Whole queries, or single pairs.")
-@click.option("--from-log", is_flag=True, help="Draw the queries of a log, for learn.")
-@click.option("--feedback", type=click.Path(), metavar="LOG", help="That log; the data set's own.")
-@click.option("--second-to", metavar="JUDGE", default="", help="Judge again what JUDGE has judged.")
-@click.option("--model", is_flag=True, help="Let a language model judge, too.")
-@click.option(
-    "--most", type=click.IntRange(1), metavar="N", default=200, show_default=True, help="Pairs it judges."
-)
-@click.option("--yes", is_flag=True, help="Call the model, or take labels out, unasked.")
-@click.option("--split", help="train, dev, test, or all, the default.")
-@standing_embedder
-@seed_option
-@json_option
-def judge(
+def judging(
     dataset: str,
-    contenders: tuple[str, ...],
+    contenders: list[str],
     out: str | None,
     name: str,
     lists: bool,
-    random: bool | None,
+    applies: bool,
+    kind: bool | None,
     from_log: bool,
     feedback: str | None,
-    model: bool,
+    second_to: str,
     most: int,
     yes: bool,
-    second_to: str,
-    applies: bool,
     split: str | None,
     embedder: str,
     seed: int,
-    as_json: bool,
 ) -> None:
-    """Label what tells most next: pairs of a query and an entry, each by one key.
-
-    Grades are 0 not relevant, 1 related, 2 relevant, 3 answers it; ? shows all keys. Every answer is saved. q
-    ends, the same command goes on, u takes back the last answers, one by one, and --apply puts the labels to use.
-
-    Without a CONTENDER single pairs are asked (labels worth a try) until queries have labels, then whole queries
-    drawn at random (labels that can ship). CONTENDERs are compared on what they find. More: docs/explorer.md.
-    """
+    """Do what the command was asked for; `kind` is True for whole queries, `most` above 0 lets a model judge."""
     if feedback and not from_log:
         raise click.UsageError("--feedback names the log of --from-log; add it")
-    if random is False and (contenders or from_log):
+    if kind is False and (contenders or from_log):
         raise click.UsageError("--duel is between the usual strategies; leave out contenders and --from-log")
-    if model:
-        if contenders or lists or random or from_log or second_to or applies:
+    if most:
+        if contenders or lists or kind or from_log or second_to or applies:
             raise click.UsageError(
                 "--model judges what the duel does; leave out contenders, --list, --random, --from-log, "
                 "--second-to and --apply"
             )
         data = load(dataset).embedded_by(embedder)
         folder = Path(out) if out else folder_of(data, name)
-        _by_model(open_duel(data, folder, name, split, seed, embedder=embedder), most, yes, as_json)
+        _by_model(open_duel(data, folder, name, split, seed, embedder=embedder), most, yes)
         return
+    as_json = wants_json()
     data, asked = load(dataset).embedded_by(embedder), list[str]()
     folder = Path(out) if out else folder_of(data, second_to or name)
     if from_log:
@@ -98,26 +69,26 @@ def judge(
     if not (as_json or applies) and not data.queries:
         if lists:
             what = f"{data.called} has no queries, so no pair is next; write some"
-            put(None, False, step_text(what, judge_texts.again()))
+            show(step_text(what, judge_texts.again()))
             return
         for judge_ in (name, second_to or name):  # before queries are typed
             judgments_of(data, folder / f"{judge_}.jsonl")
         write_queries(data, seed)
         data = load(dataset).embedded_by(embedder)
-    given = contenders_of(contenders, ()) or None
+    given = contenders or None
     embedder = embedder_of(data, embedder, given or ())
-    if applies and not (given or second_to or from_log) and random is None:
+    if applies and not (given or second_to or from_log) and kind is None:
         answers = judgments_of(data, folder / f"{name}.jsonl")
-        random = any(one.drawn for one in answers.values())
-        given = None if random or data.by_pairs else ["bm25"]  # single pairs are labels whoever is compared
+        kind = any(one.drawn for one in answers.values())
+        given = None if kind or data.by_pairs else ["bm25"]  # single pairs are labels whoever is compared
     session = open_judging(
         *(data, given, folder, name, second_to, split, seed),
-        random=from_log or random,
+        random=from_log or kind,
         queries=asked,
         embedder=embedder,
     )
     asks = session.next is not None and not (as_json or applies)
-    if asks and given is None and random is None and not (from_log or second_to):
+    if asks and given is None and kind is None and not (from_log or second_to):
         tell_user(judge_texts.kind(session))
     if applies:
         stated = session.state
@@ -125,11 +96,11 @@ def judge(
         written = [str(path) for path in done.written]
         lines = judge_texts.applied(done, session, stated)
         counts = {"added": len(done.added), "changed": len(done.changed), "removed": len(done.removed)}
-        put({"written": written, "stated": stated, **counts}, as_json, "\n".join(lines))
+        put({"written": written, "stated": stated, **counts}, "\n".join(lines))
         return
     if lists:
         pairs, document = upcoming(session), desk(session)
-        put({**document, "next": pairs}, as_json, "\n".join(judge_texts.listed(pairs, session, document)))
+        put({**document, "next": pairs}, "\n".join(judge_texts.listed(pairs, session, document)))
         return
     if not as_json:
         _work(session)
@@ -137,7 +108,7 @@ def judge(
     for text in judge_texts.notes(session, document):
         tell_user(text)
     where = [*judge_texts.saved(session, document)] if document["given"] else []
-    put(document, as_json, "\n".join(judge_texts.ended(document, where)))
+    put(document, "\n".join(judge_texts.ended(document, where)))
 
 
 def _with_log(data: Dataset, seed: int, log: str | None, asks_nothing: bool) -> tuple[Dataset, list[str]]:
@@ -149,7 +120,7 @@ def _with_log(data: Dataset, seed: int, log: str | None, asks_nothing: bool) -> 
     return replace(data, queries=(*data.queries, *new)), ids
 
 
-def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
+def _by_model(person: Session, most: int, yes: bool) -> None:
     """Let a model judge pairs of the same pool, after its cost is told, and say how far both agree."""
     by_model = extension("model_judge")
     chat = by_model.opened(engine_extension("network").chat_of(os.environ))
@@ -162,7 +133,7 @@ def _by_model(person: Session, most: int, yes: bool, as_json: bool) -> None:
     agreement = by_model.model_agreement(judged, session.given)
     document = {"judge": session.judge, "given": len(session.given), "file": str(session.file), **asdict(asked)}
     told = f"{counted(len(session.given), 'pair')} judged, in {session.file}\n{by_model.agreed(agreement)}"
-    put({**document, **agreement}, as_json, told)
+    put({**document, **agreement}, told)
 
 
 def _sure(removed: list[Pair]) -> bool:
@@ -178,10 +149,10 @@ def _work(session: Session) -> None:
     note = told = ""
     while session.next is not None:
         found = desk(session)
-        put(None, False, judge_texts.card(found, before=told))
+        show(judge_texts.card(found, before=told))
         told, key = found["sentence"], _key()
         if key == "m":
-            put(None, False, judge_texts.card(found, whole=True, before=told))
+            show(judge_texts.card(found, whole=True, before=told))
             key = _key()
         if key == "q":
             return

@@ -30,7 +30,7 @@ GRADES = "  ".join(f"{grade} {meaning}" for grade, meaning in enumerate(MEANING)
 KEYS = f"""{GRADES}
 x cannot say  z nothing answers this query  s skip  u undo  n note
 m more of the entry  q quit; every answer is saved, and judging goes on there"""
-OPENS = {"out", "name", "random", "from_log", "feedback", "second_to", "split", "embedder", "seed"}
+OPENS = {"out", "judge", "random", "duel", "from_log", "feedback", "second_to", "split", "embedder", "seed"}
 """Options that say which session is opened."""
 NAMED = 3
 """Labels of a kind that are named where there are no more."""
@@ -121,7 +121,7 @@ def _unlabelled(session: Session) -> str:
 def _singles(session: Session) -> Iterator[str]:
     """How answers become labels that nobody asked for while whole queries were judged."""
     if any(not session.given[pair].drawn for pair in session.waiting):
-        command = again(contenders=(), random=False, from_log=False, feedback=None)
+        command = again(contender=(), random=False, duel=True, from_log=False, feedback=None)
         what = "to add the answers on single pairs, too (drawn queries decide, as before)"
         yield step_text(what, f"{command} --apply")
 
@@ -186,14 +186,14 @@ def applying(session: Session) -> str:
     if labels_file(session.pool.dataset.path) is None:
         return ""
     whole = session.random or any(one.drawn for one in session.given.values())
-    return f"{again() if whole else again(contenders=())} --apply"
+    return f"{again() if whole else again(contender=())} --apply"
 
 
 def again(**other: object) -> str:
     """The command that opens this session again, as it was typed but for `other` contenders and options."""
     ctx = click.get_current_context()
     params = {**ctx.params, **other}
-    words = ["steelyard", "judge", word(Path(params["dataset"])), *params["contenders"]]
+    words = ["steelyard", "judge", word(Path(params["dataset"])), *params["contender"]]
     for option in ctx.command.params:
         name, value = option.name or "", params.get(option.name or "")
         typed = name in other or ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from steelyard.memory.entry import Entry
-from steelyard_eval.cli.commands.options import put, tell
-from steelyard_eval.cli.commands.shared_options import note
+from steelyard_eval.cli.options import note, show, tell
 from steelyard_eval.common.console import wrapped
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label.write_queries import (
@@ -48,7 +47,7 @@ def _save(data: Dataset, texts: list[str]) -> None:
 def _type(data: Dataset, seed: int, texts: list[str]) -> None:
     """Add what is typed to `texts`."""
     for entry in reminders(data, seed):
-        put(None, False, wrapped(f"entry    {' '.join(f'{entry.title} {entry.text}'.split())[:REMINDER]}", INDENT))
+        show(wrapped(f"entry    {' '.join(f'{entry.title} {entry.text}'.split())[:REMINDER]}", INDENT))
         text = _asked(entry, texts)
         if text == "q":
             break

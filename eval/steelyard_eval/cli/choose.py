@@ -1,0 +1,259 @@
+"""The commands that choose: recommend, tune, learn, judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from steelyard_eval.cli.options import Handed, bench_of, command, note, put, separated, standing
+from steelyard_eval.common.extensions import extension
+from steelyard_eval.workbench.workbench import Workbench, load
+
+if TYPE_CHECKING:
+    from steelyard_eval.datasets import Dataset
+    from steelyard_eval.datasets.logs import HeldLog
+    from steelyard_eval.recording.history import Runs
+
+
+def _choose(
+    dataset: str,
+    only: str | None,
+    *,
+    out: str = "search-weights.json",
+    for_: str = "",
+    report: str | None = None,
+    floor: str | None = None,
+    embedder: str = "auto",
+    intents: str | None = None,
+    jobs: Handed = 1,
+    **options: Handed,
+) -> None:
+    """Recommend, over all families or `only` one strategy; write the weights, print the answer.
+
+    Parameters
+    ----------
+    out
+        The weights file that is written.
+    for_
+        Choose only what this system expresses, so that `steelyard export` writes it for that.
+    report
+        Write HTML, Markdown, JSON and a summary for a pull request to this folder.
+    floor
+        Also find the score below which nothing is shown, so that this promise holds: lost=10%, false, or both.
+    """
+    from steelyard.base.files import regular_target
+    from steelyard_eval.choose.find_threshold import floored
+    from steelyard_eval.result.sentences import say
+    from steelyard_eval.views import terminal
+
+    regular_target(Path(out))  # before the work, whose result would be lost
+    bench = bench_of(dataset, [options["current"], only], embedder=embedder, intents=intents, jobs=jobs)
+    answer = bench.recommend(only=only, target=for_, **options)
+    answer, floors = floored(answer, bench.dataset, floor, bench.embedder)
+    answer, files = answer.saved(out, bench.dataset)
+    for text in (*(say(said) for said in answer.result.notices if said not in answer.aside), *floors):
+        note(text)
+    files += [str(path) for path in (answer.report(report, _trend(bench.dataset)) if report else [])]
+    put(answer.record, "\n".join([terminal.render(answer.result, notes=False), "", *files]))
+    if answer.interrupted:
+        raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
+
+
+def _trend(data: Dataset) -> Runs | None:
+    """The kept runs; a file that is damaged or somebody else's costs the trend and not the result."""
+    from steelyard.base.errors import DataError
+    from steelyard_eval.recording.history import Runs
+
+    try:
+        return Runs(data)
+    except DataError as error:
+        note(f"the report has no trend: {error}")
+        return None
+
+
+_LEFT = "only timed target queries qrels vectors text_for_embedding"
+
+
+@command(_choose, Workbench.recommend, load, leave=f"weights_only {_LEFT}")
+@standing
+def recommend(dataset: str, **options: Handed) -> None:
+    """Say which strategy and which weights to use, and why.
+
+    Every family and system is tuned over all signals of the data set. Under ship the file holds what was chosen,
+    under keep what you use today. Under try there are two files beside it: *.current.json, what you use today, and
+    *.try.json, what to try; so there are under keep where what you use today may not be chosen (--for, --latency,
+    --embedding-calls). Ctrl-C decides on what was tried so far, of which nothing ships; the exit code is 130.
+
+    Examples
+    --------
+    steelyard recommend mine --current echovault
+    steelyard recommend mine --current today=prod.run --report reports/mine
+    steelyard recommend mine --recording lists --current bm25
+    """
+    _choose(dataset, None, **options)
+
+
+@command(_choose, Workbench.recommend, load, leave=_LEFT)
+@standing
+def tune(dataset: str, strategy: str, **options: Handed) -> None:
+    """Choose the settings and weights of one strategy.
+
+    STRATEGY is a system, a strategy or a weights file, and is what you use today unless --current names another.
+    It is tuned on the split train where there is one, not on test. Files and verdicts are those of `recommend`.
+
+    Examples
+    --------
+    steelyard tune mine echovault --out search-weights.json
+    steelyard tune mine "rrf(bm25, vector)" --weights-only
+    """
+    _choose(dataset, strategy, **options)
+
+
+@command(Workbench.learn, load, leave="source queries qrels vectors text_for_embedding jobs")
+@standing
+def learn(
+    dataset: str,
+    *,
+    from_: str = "",
+    dry_run: bool = False,
+    rule: Literal["labels", "adaptive"] = "labels",
+    out: str = "search-weights.json",
+    floor: str | None = None,
+    feedback: str | None = None,
+    keep_queries: bool = False,
+    embedder: str = "auto",
+    intents: str | None = None,
+    **options: Handed,
+) -> None:
+    """Learn weights from a feedback log.
+
+    Corrects for what was shown and where. With --from the log is first read from what another program keeps:
+    sessions of coding agents, traces, exports. Nothing leaves this machine, and the log that is written holds ids,
+    places, scores and acts, and no text of what was read.
+
+    Under ship the file has the learned weights, under keep the current ones. Under try there are two files beside
+    it, *.current.json and *.try.json.
+
+    Parameters
+    ----------
+    from_
+        KIND or KIND:PATH, what is read first (transcripts, otel, openinference, ubi): a file or folder, else where
+        its program keeps it.
+    dry_run
+        Of --from: print what would be written, and write nothing.
+    out
+        The weights file that is written.
+    floor
+        Also find the score below which nothing is shown, so that this promise holds: lost=10%, false, or both.
+
+    Examples
+    --------
+    steelyard learn mine --from transcripts --dry-run
+    steelyard learn mine --from otel:traces.jsonl
+    steelyard learn mine --feedback prod.jsonl.gz --current "weighted_sum(0.3*bm25, 0.7*vector)"
+    """
+    from steelyard_eval.choose.find_threshold import floored
+    from steelyard_eval.views import terminal
+
+    bench = bench_of(dataset, embedder=embedder, intents=intents)
+    log: str | HeldLog | None = feedback
+    if from_:
+        use = extension("usage").gather(bench.dataset, from_, log=feedback, keep_queries=keep_queries)
+        if dry_run:
+            put(use.to_json(), "".join([*use.lines, str(use)]))
+            return
+        use.write()
+        log = use.held
+        note(str(use))
+    elif dry_run or keep_queries:
+        raise click.UsageError("--dry-run and --keep-queries are about --from KIND[:PATH]; name what is read")
+    result = bench.learn(log, rule=rule, **options)
+    result, floors = floored(result, bench.dataset, floor, bench.embedder)
+    result, files = result.saved(out, bench.dataset)
+    for sentence in (*floors, *result.notices):
+        note(sentence)
+    put(result.record, "\n".join([terminal.render(result.result, notes=False), "", *files]))
+
+
+@command(Workbench.judge, load, leave="contenders queries qrels vectors text_for_embedding jobs intents")
+@standing
+def judge(
+    dataset: str,
+    contender: tuple[str, ...] = (),
+    *,
+    out: str | None = None,
+    judge: str = "judge",
+    list_: bool = False,
+    apply: bool = False,
+    random: bool = False,
+    duel: bool = False,
+    from_log: bool = False,
+    feedback: str | None = None,
+    second_to: str = "",
+    model: bool = False,
+    most: int = 200,
+    yes: bool = False,
+    split: str | None = None,
+    embedder: str = "auto",
+    seed: int = 0,
+) -> None:
+    """Label what tells most next, each by one key.
+
+    Grades are 0 not relevant, 1 related, 2 relevant, 3 answers it; ? shows all keys. Every answer is saved. q
+    ends, the same command goes on, u takes back the last answers, one by one, and --apply puts the labels to use.
+
+    Without a CONTENDER single pairs are asked (labels worth a try) until queries have labels, then whole queries
+    drawn at random (labels that can ship). CONTENDERs are compared on what they find. More: docs/explorer.md.
+
+    Parameters
+    ----------
+    out
+        Folder of the answers; DATASET/judgments.
+    list_
+        Print the next pairs; ask nothing.
+    apply
+        Give the data set the labels; ask nothing.
+    random
+        Whole queries, drawn at random.
+    duel
+        Single pairs.
+    from_log
+        Draw the queries of a log, for learn.
+    feedback
+        That log; the data set's own.
+    model
+        Let a language model judge, too.
+    most
+        Pairs that the model judges.
+    yes
+        Call the model, or take labels out, unasked.
+
+    Examples
+    --------
+    steelyard judge mine
+    steelyard judge mine --apply
+    steelyard judge mine bm25 "rrf(bm25, vector)" --judge ann
+    """
+    from steelyard_eval.cli.judging import judging
+
+    if random and duel:
+        raise click.UsageError("--random asks whole queries, --duel single pairs; name one")
+    judging(
+        dataset,
+        separated(contender),
+        out,
+        judge,
+        list_,
+        apply,
+        True if random else False if duel else None,
+        from_log,
+        feedback,
+        second_to,
+        most if model else 0,
+        yes,
+        split,
+        embedder,
+        seed,
+    )
