@@ -17,7 +17,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.gate.setup import is_of_other_labels
 from steelyard_eval.notebook.label.apply import Applied, labels_file
-from steelyard_eval.notebook.label.desk import DeskDocument, NextPair
+from steelyard_eval.notebook.label.desk import Record
 from steelyard_eval.notebook.label.judgments import MEANING, NOTHING, Judgment, Pair
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.recording.rankings import spelled
@@ -50,7 +50,7 @@ def kind(session: Session) -> str:
     return f"single pairs are asked of {name}, a duel, because {why}; --random asks whole queries, which can ship"
 
 
-def listed(pairs: Sequence[NextPair], session: Session, found: DeskDocument) -> Iterator[str]:
+def listed(pairs: Sequence[Record], session: Session, found: Record) -> Iterator[str]:
     """How far the work is, how to begin, and the next pairs below their queries."""
     yield from ended(found, [*_to_use(session, found, "to use your answers")])
     open_ = not found["complete"] and any(one["verdict"] == "open" for one in found["comparisons"])
@@ -71,7 +71,7 @@ def listed(pairs: Sequence[NextPair], session: Session, found: DeskDocument) -> 
         yield wrapped(f"    {pair['entry']}: {pair['title']}", INDENT)
 
 
-def notes(session: Session, found: DeskDocument) -> Iterator[str]:
+def notes(session: Session, found: Record) -> Iterator[str]:
     """What dataset.json says of the labels, and where queries are marked that nothing answers."""
     if found["state"] and found["given"] and found["written"]:
         once = ", once a query is judged in full" if found["drawn"] else ""
@@ -83,14 +83,14 @@ def notes(session: Session, found: DeskDocument) -> Iterator[str]:
         )
 
 
-def ended(found: DeskDocument, where: Sequence[str] = ()) -> Iterator[str]:
+def ended(found: Record, where: Sequence[str] = ()) -> Iterator[str]:
     """How far the work is, `where` the judgments are or how to use them, and what to do when nothing is left."""
     yield wrapped(" ".join(filter(None, (found["counts"], found["sentence"]))))
     yield from where
     yield from (step_text(step["what"], step["command"]) for step in found["steps"])
 
 
-def saved(session: Session, found: DeskDocument) -> Iterator[str]:
+def saved(session: Session, found: Record) -> Iterator[str]:
     """Where the judgments are, how to change one, and how the data set gets the labels."""
     own = found["own_labels"]
     others = f" and the {found['labels'] - own} that were there" if found["labels"] > own else ""
@@ -101,7 +101,7 @@ def saved(session: Session, found: DeskDocument) -> Iterator[str]:
     yield from _singles(session)
 
 
-def _to_use(session: Session, found: DeskDocument, what: str) -> Iterator[str]:
+def _to_use(session: Session, found: Record, what: str) -> Iterator[str]:
     """How the data set gets the labels, where it lacks some, or holds some that were taken back."""
     unstated = found["state"] and not found["written"]
     new = found["own_labels"] and (found["new_labels"] or unstated)
@@ -211,7 +211,7 @@ def judged(one: Judgment) -> str:
     return f"{one.query}, {one.entry}, {'cannot say' if one.grade is None else f'grade {one.grade}'}"
 
 
-def card(found: DeskDocument, whole: bool = False, before: str = "") -> str:
+def card(found: Record, whole: bool = False, before: str = "") -> str:
     """The pair at hand as text, with the grades; of a long one the first lines, or the `whole`.
 
     `before` is the sentence of the pair before: where it differs by numbers alone, a short line stands for it.
@@ -232,7 +232,7 @@ def card(found: DeskDocument, whole: bool = False, before: str = "") -> str:
     return "\n".join(["", *([status(found)] if same else ended(found)), *lines, f"{GRADES}  ? all keys"])
 
 
-def status(found: DeskDocument) -> str:
+def status(found: Record) -> str:
     """How far the work is, in one short line."""
     duel, drawn = found["duel"], found["drawn"]
     left = f"{drawn['left']} of {drawn['query']} left" if drawn else f"{found['left']} left"

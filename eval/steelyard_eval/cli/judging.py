@@ -21,9 +21,8 @@ from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.notebook.label.apply import apply, labels_file
 from steelyard_eval.notebook.label.desk import desk, upcoming
-from steelyard_eval.notebook.label.duel_session import open_duel
 from steelyard_eval.notebook.label.judgments import Pair, folder_of, judgments_of
-from steelyard_eval.notebook.label.open import open_judging
+from steelyard_eval.notebook.label.open import open_duel, open_judging
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.notebook.label.write_queries import draw_from_log, drawn_from_log
 from steelyard_eval.recording.workspace import embedder_of

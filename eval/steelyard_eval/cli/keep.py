@@ -175,7 +175,8 @@ def export(configuration: str, *, to: str, out: str | None = None) -> None:
     Parameters
     ----------
     to
-        The system, such as elasticsearch; an unknown one is answered with all that there are.
+        One of echovault, moltnet, soleri, spec_kit, cortex_mem, opensearch, elasticsearch, vespa, weaviate and
+        qdrant.
     out
         Write the document to this file, instead of stdout.
 

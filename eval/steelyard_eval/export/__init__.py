@@ -1,6 +1,6 @@
 """Translates a tuned configuration for other systems: ``export(config, "opensearch")``.
 
-To add a target, write a module with a `TARGET` and list it here.
+To add a target, write a `Target` and list it here.
 """
 
 from __future__ import annotations
@@ -12,33 +12,17 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import MODEL as LSA
 from steelyard.finish import Cut, Floor, Mmr
 from steelyard.stores.base import COSINE
-from steelyard_eval.export import (
-    cortex_mem,
-    echovault,
-    elasticsearch,
-    moltnet,
-    opensearch,
-    qdrant,
-    soleri,
-    spec_kit,
-    vespa,
-    weaviate,
-)
 from steelyard_eval.export.base import Export, Lost, Target
+from steelyard_eval.export.engines import ELASTICSEARCH, OPENSEARCH
+from steelyard_eval.export.memories import CORTEX_MEM, ECHOVAULT, MOLTNET, SOLERI, SPEC_KIT
+from steelyard_eval.export.vectors import QDRANT, WEAVIATE
+from steelyard_eval.export.vespa import VESPA
 
 TARGETS: dict[str, Target] = {
-    module.TARGET.name: module.TARGET
-    for module in (
-        echovault,
-        moltnet,
-        soleri,
-        spec_kit,
-        cortex_mem,
-        opensearch,
-        elasticsearch,
-        vespa,
-        weaviate,
-        qdrant,
+    target.name: target
+    for target in (
+        *(ECHOVAULT, MOLTNET, SOLERI, SPEC_KIT, CORTEX_MEM),
+        *(OPENSEARCH, ELASTICSEARCH, VESPA, WEAVIATE, QDRANT),
     )
 }
 

@@ -19,11 +19,8 @@ from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.measures.paired import TIE, difference_interval, mean_interval
 from steelyard_eval.measures.runs import Ranked
-from steelyard_eval.notebook.explorer.adopt import adopted
-from steelyard_eval.notebook.explorer.bench import Bench
-from steelyard_eval.notebook.explorer.knobs import STEPS, choices, top_of, weight_names
-from steelyard_eval.notebook.explorer.query_list import described, top
-from steelyard_eval.notebook.explorer.trial import Trial
+from steelyard_eval.notebook.explorer.bench import Bench, Trial, adopted
+from steelyard_eval.notebook.explorer.knobs import STEPS, described, top, top_of, weight_names
 from steelyard_eval.recording.replay import replay
 
 POINTS = 160
@@ -87,8 +84,6 @@ class Exploration:
         self.start = label
         self._shape(self.bench.trial(config))
         self.top = top_of(self.weights)
-        self._choices = tuple(choices(self.trial.config.strategy))
-        self._at = [choice.at for choice in self._choices]
 
     def _shape(self, trial: Trial) -> None:
         self.trial = trial
@@ -101,13 +96,6 @@ class Exploration:
             raise ConfigError(f"weight {at} of {value} is outside 0..{self.top:g}")
         self.weights[at] = float(value)
         self.values = self.trial.values(self.weights)
-        return self.measured()
-
-    def choose(self, at: int, option: int) -> Record:
-        """Set one parameter to another of its values; the weights stay where they belong to it still."""
-        strategy = self._choices[at].applied(self.config.strategy, option)
-        self._shape(self.bench.trial(self.trial.config.with_strategy(strategy)))
-        self._at[at] = option
         return self.measured()
 
     def begin(self, label: str) -> Record:
@@ -205,7 +193,6 @@ class Exploration:
             "step": self.top / STEPS,
             "curves": self.trial.form is not None,
             "weights": names,
-            "choices": [{"label": choice.label, "texts": list(choice.texts)} for choice in self._choices],
         }
 
     def _result(self) -> Record:
@@ -216,7 +203,6 @@ class Exploration:
         return {
             "strategy": str(self.config.strategy),
             "weights": self.weights,
-            "chosen": self._at,
             "mean": mean.mean,
             "low": mean.stated(0.0)[0],
             "high": mean.stated(0.0)[1],

@@ -91,16 +91,10 @@ function render({ model, el }) {
 
   // Controls
 
-  function build({ weights, choices, top, step, systems, system }) {
+  function build({ weights, top, step, systems, system }) {
     parts.system.replaceChildren(...systems.map((name) => make("option", { selected: name === system }, name)));
     parts.sliders = weights.map((name, at) => slider(name, at, top, step));
     parts.weights.replaceChildren(...parts.sliders.map((own) => own.row));
-    parts.choices = choices.map((own, at) => make("select", {
-      "aria-label": own.label, ...QUIET,
-      onchange: (event) => { begun = performance.now(); line.ask({ do: "choose", at, option: event.target.selectedIndex }); },
-    }, ...own.texts.map((text) => make("option", {}, text))));
-    parts.parameters.replaceChildren(...choices.map((own, at) =>
-      make("label", { class: "sy-choice" }, own.label, parts.choices[at])));
     parts.metric.textContent = controls.metric;
     parts.about.textContent = `${controls.dataset}: ${controls.queries} queries to choose on`
       + (controls.held_out ? `, ${controls.held_out} held out` : "");
@@ -157,7 +151,6 @@ function render({ model, el }) {
       if (mark) for (const end of ["x1", "x2"]) mark.setAttribute(end, (320 * value) / controls.top);
       if (document.activeElement !== own.number && line.idle()) own.number.value = Number(value.toFixed(4));
     });
-    found.chosen.forEach((option, at) => { parts.choices[at].selectedIndex = option; });
     const [gain, low, high] = found.gain;
     parts.mean.textContent = number(found.mean);
     parts.mean.dataset.value = found.mean;
@@ -278,7 +271,7 @@ function render({ model, el }) {
   parts.path = typed("file to write", "adopt", (path) => ({ do: "adopt", path }));
   parts.path.value = "search-weights.json";
   const finder = typed("id or words of a query; Enter finds it", "find", (text) => ({ do: "find", text }));
-  for (const name of ["weights", "parameters", "bars", "key"]) parts[name] = make("div", { class: `sy-${name}` });
+  for (const name of ["weights", "bars", "key"]) parts[name] = make("div", { class: `sy-${name}` });
   for (const name of ["metric", "mean", "interval", "gain", "counts", "about", "queryFacts"]) parts[name] = make("span", { class: `sy-${name}` });
   for (const name of ["worst", "best", "pins"]) parts[name] = make("ul", { class: `sy-list sy-list-${name}` });
   for (const name of ["now", "before"]) parts[name] = make("ol", { class: `sy-${name}` });
@@ -293,7 +286,7 @@ function render({ model, el }) {
     make("header", {}, parts.system, parts.strategy, parts.about),
     parts.problem,
     make("div", { class: "sy-columns" },
-      make("div", {}, parts.weights, parts.parameters),
+      make("div", {}, parts.weights),
       make("div", {},
         make("p", { class: "sy-headline" }, parts.metric, " ", parts.mean, " ", parts.interval),
         make("p", {}, parts.gain), parts.beam, parts.strip, make("p", {}, parts.counts), parts.bars),

@@ -64,7 +64,6 @@ class Explorer(anywidget.AnyWidget):
         actions: dict[str, Callable[[], Record]] = {
             "open": exploration.opened,
             "weigh": lambda: exploration.weigh(int(message["at"]), float(message["value"])),
-            "choose": lambda: exploration.choose(int(message["at"]), int(message["option"])),
             "begin": lambda: exploration.begin(str(message["system"])),
             "write": lambda: exploration.write(str(message["text"])),
             "look": lambda: exploration.look(int(message["at"])),

@@ -17,8 +17,8 @@ from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import is_beir, qrels_file
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash, recounted
-from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.judgments import Pair
+from steelyard_eval.notebook.label.pool import Grades
 from steelyard_eval.notebook.label.session import QRELS, Session, lines, qrels_text
 from steelyard_eval.recording.rankings.spelling import word
 
@@ -103,7 +103,7 @@ def _nothing_to_apply(session: Session) -> str:
     return f"{shown(str(session.qrels), PATH_WIDTH)} has no labels to apply; {here}"
 
 
-def _graded(labels: whole_queries.Grades) -> dict[Pair, int]:
+def _graded(labels: Grades) -> dict[Pair, int]:
     return {(query, entry): grade for query, grades in labels.items() for entry, grade in grades.items()}
 
 

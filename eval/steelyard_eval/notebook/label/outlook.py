@@ -12,9 +12,8 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.measures.paired import ALPHA, POWER, mean_interval
-from steelyard_eval.notebook.label import sampling
 from steelyard_eval.notebook.label.judgments import GRADES
-from steelyard_eval.notebook.label.pool import Pool
+from steelyard_eval.notebook.label.pool import Pool, sampling_weights
 
 ENOUGH = 30
 """Labels, below which no comparison is settled: what few stand for is a guess."""
@@ -68,7 +67,7 @@ def standings(pool: Pool, grades: Indices, queries: Indices | None = None) -> li
     total = int((pool.known >= 0).sum() + (grades[pool.order[:count]] >= 0).sum())
     weights = np.ones(len(pool))
     if count >= min(ENOUGH, len(pool.order)) and not pool.dataset.complete:
-        weights[pool.open] = sampling.weights(pool.value[pool.open], pool.keys, count)
+        weights[pool.open] = sampling_weights(pool.value[pool.open], pool.keys, count)
     gains = weights * np.maximum(grades, 0) / GRADES[-1]
     every = np.arange(len(pool.queries))
     early = count + int((pool.known >= 0).sum()) < min(ENOUGH, len(pool))
