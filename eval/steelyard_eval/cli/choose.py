@@ -25,23 +25,16 @@ def _choose(
     for_: str = "",
     report: str | None = None,
     floor: str | None = None,
-    embedder: str = "auto",
-    intents: str | None = None,
-    jobs: Handed = 1,
     **options: Handed,
 ) -> None:
     """Recommend, over all families or `only` one strategy; write the weights, print the answer.
 
     Parameters
     ----------
-    out
-        The weights file that is written.
-    for_
-        Choose only what this system expresses, so that `steelyard export` writes it for that.
-    report
-        Write HTML, Markdown, JSON and a summary for a pull request to this folder.
-    floor
-        Also find the score below which nothing is shown, so that this promise holds: lost=10%, false, or both.
+    out: The weights file that is written.
+    for_: Choose only what this system expresses, so that `steelyard export` writes it for that.
+    report: Write HTML, Markdown, JSON and a summary for a pull request to this folder.
+    floor: Also find the score below which nothing is shown, so that this promise holds: lost=10%, false, or both.
     """
     from steelyard.base.files import regular_target
     from steelyard_eval.choose.find_threshold import floored
@@ -49,7 +42,7 @@ def _choose(
     from steelyard_eval.views import terminal
 
     regular_target(Path(out))  # before the work, whose result would be lost
-    bench = bench_of(dataset, [options["current"], only], embedder=embedder, intents=intents, jobs=jobs)
+    bench = bench_of(dataset, [options["current"], only], options)
     answer = bench.recommend(only=only, target=for_, **options)
     answer, floors = floored(answer, bench.dataset, floor, bench.embedder)
     answer, files = answer.saved(out, bench.dataset)
@@ -123,8 +116,6 @@ def learn(
     floor: str | None = None,
     feedback: str | None = None,
     keep_queries: bool = False,
-    embedder: str = "auto",
-    intents: str | None = None,
     **options: Handed,
 ) -> None:
     """Learn weights from a feedback log.
@@ -138,15 +129,11 @@ def learn(
 
     Parameters
     ----------
-    from_
-        KIND or KIND:PATH, what is read first (transcripts, otel, openinference, ubi): a file or folder, else where
-        its program keeps it.
-    dry_run
-        Of --from: print what would be written, and write nothing.
-    out
-        The weights file that is written.
-    floor
-        Also find the score below which nothing is shown, so that this promise holds: lost=10%, false, or both.
+    from_: KIND or KIND:PATH, what is read first (transcripts, otel, openinference, ubi): a file or folder, else
+        where its program keeps it.
+    dry_run: Of --from: print what would be written, and write nothing.
+    out: The weights file that is written.
+    floor: Also find the score below which nothing is shown, so that this promise holds: lost=10%, false, or both.
 
     Examples
     --------
@@ -157,7 +144,7 @@ def learn(
     from steelyard_eval.choose.find_threshold import floored
     from steelyard_eval.views import terminal
 
-    bench = bench_of(dataset, embedder=embedder, intents=intents)
+    bench = bench_of(dataset, [], options)
     log: str | HeldLog | None = feedback
     if from_:
         use = extension("usage").gather(bench.dataset, from_, log=feedback, keep_queries=keep_queries)
@@ -209,26 +196,16 @@ def judge(
 
     Parameters
     ----------
-    out
-        Folder of the answers; DATASET/judgments.
-    list_
-        Print the next pairs; ask nothing.
-    apply
-        Give the data set the labels; ask nothing.
-    random
-        Whole queries, drawn at random.
-    duel
-        Single pairs.
-    from_log
-        Draw the queries of a log, for learn.
-    feedback
-        That log; the data set's own.
-    model
-        Let a language model judge, too.
-    most
-        Pairs that the model judges.
-    yes
-        Call the model, or take labels out, unasked.
+    out: Folder of the answers; DATASET/judgments.
+    list_: Print the next pairs; ask nothing.
+    apply: Give the data set the labels; ask nothing.
+    random: Whole queries, drawn at random.
+    duel: Single pairs.
+    from_log: Draw the queries of a log, for learn.
+    feedback: That log; the data set's own.
+    model: Let a language model judge, too.
+    most: Pairs that the model judges.
+    yes: Call the model, or take labels out, unasked.
 
     Examples
     --------

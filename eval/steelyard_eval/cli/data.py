@@ -40,15 +40,11 @@ def import_(
 
     Parameters
     ----------
-    kind
-        The kind of store, where it is not to be recognised; see --list.
-    map_
-        FIELD=COLUMN: the column or key that stands for a field of entries, such as text=content.
-    set_
-        What belongs to one kind: headings=true (each section of a note is an entry), unit=sessions (of
+    kind: The kind of store, where it is not to be recognised; see --list.
+    map_: FIELD=COLUMN: the column or key that stands for a field of entries, such as text=content.
+    set_: What belongs to one kind: headings=true (each section of a note is an entry), unit=sessions (of
         conversations), sql=SELECT (rows of an SQLite file), corrections=FILE (of LoCoMo).
-    list_
-        Show the kinds, and where each program keeps its store.
+    list_: Show the kinds, and where each program keeps its store.
 
     Examples
     --------
@@ -138,11 +134,7 @@ def record(
     systems: str = ",".join(SYSTEMS),
     runs: str | None = None,
     rerank: Literal["top", "all"] = "top",
-    split: str | None = None,
-    limit: int = 10,
-    embedder: str = "auto",
-    intents: str | None = None,
-    jobs: Handed = 1,
+    **options: Handed,
 ) -> None:
     """Save what retrievers return, to compare and tune on later.
 
@@ -150,10 +142,9 @@ def record(
 
     Parameters
     ----------
-    runs
-        NAME=CONTENDER,...: record lists of other engines (TREC runs, URLs) into OUT instead.
-    rerank
-        Which candidates a re-ranker scores: those that the systems read, or all, so that any top can be replayed.
+    runs: NAME=CONTENDER,...: record lists of other engines (TREC runs, URLs) into OUT instead.
+    rerank: Which candidates a re-ranker scores: those that the systems read, or all, so that any top can be
+        replayed.
 
     Examples
     --------
@@ -162,8 +153,8 @@ def record(
     """
     from steelyard_eval.recording.select import intents_of
 
-    bench = bench_of(dataset, embedder=embedder, intents=intents, jobs=jobs)
-    folders = bench.record(out, systems, lists=runs, split=split, limit=limit, rerank=rerank)
+    bench = bench_of(dataset, [], options)
+    folders = bench.record(out, systems, lists=runs, rerank=rerank, **options)
     which = f", intents {source}" if (source := intents_of(bench.dataset)) else ""
     text = "\n".join(f"{folder}: {rows} rows{which}" for folder, rows in folders.items())
     put({"recordings": [{"folder": k, "rows": v} for k, v in folders.items()], "intents": source}, text)
@@ -177,8 +168,7 @@ def demo(*, out: str = "reports/demo") -> None:
 
     Parameters
     ----------
-    out
-        The folder of all files.
+    out: The folder of all files.
 
     Examples
     --------

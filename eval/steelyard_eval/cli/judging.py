@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 
 from steelyard.base.extensions import extension as engine_extension
+from steelyard.memory.entry import Entry
 from steelyard_eval.cli import judge_texts
-from steelyard_eval.cli.first_queries import write_queries
 from steelyard_eval.cli.judge_texts import KEYS
+from steelyard_eval.cli.options import note, put, show, tell, wants_json
 from steelyard_eval.cli.options import note as tell_user
-from steelyard_eval.cli.options import put, show, tell, wants_json
-from steelyard_eval.common.console import step_text
+from steelyard_eval.common.console import step_text, wrapped
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset, load
@@ -24,7 +24,16 @@ from steelyard_eval.notebook.label.desk import desk, upcoming
 from steelyard_eval.notebook.label.judgments import Pair, folder_of, judgments_of
 from steelyard_eval.notebook.label.open import open_duel, open_judging
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.notebook.label.write_queries import draw_from_log, drawn_from_log
+from steelyard_eval.notebook.label.write_queries import (
+    QUERIES,
+    WANTED,
+    draw_from_log,
+    drawn_from_log,
+    logged_queries,
+    refused,
+    reminders,
+    save_queries,
+)
 from steelyard_eval.recording.workspace import embedder_of
 
 
@@ -199,3 +208,54 @@ def _undo(session: Session) -> None:
     tell(f"taken back: {judge_texts.judged(last)}")
     if session.pool is not pool and (command := judge_texts.applying(session)):
         tell(f"{labels_file(session.pool.dataset.path)} still holds it; to take it out: {command}")
+
+
+INDENT = 9
+REMINDER = 300
+"""Characters of an entry that reminds of what there is."""
+
+
+def write_queries(data: Dataset, seed: int) -> None:
+    """The first queries: from the log, else by hand; none are written where nothing is answered."""
+    texts = logged_queries(data, seed)
+    if not texts:
+        click.echo(
+            f"{data.called} has no queries. Write {WANTED} as you would ask; an empty line shows another entry, "
+            "u takes the last query back, q ends. The entry is a reminder of what there is: do not use its words.",
+            err=True,
+        )
+        try:
+            _type(data, seed, texts)
+        except click.Abort:  # what was typed is kept
+            _save(data, texts)
+            raise
+    _save(data, texts)
+
+
+def _save(data: Dataset, texts: list[str]) -> None:
+    if texts:
+        note(f"{save_queries(data, texts)} queries are in {data.path / QUERIES}")
+
+
+def _type(data: Dataset, seed: int, texts: list[str]) -> None:
+    """Add what is typed to `texts`."""
+    for entry in reminders(data, seed):
+        show(wrapped(f"entry    {' '.join(f'{entry.title} {entry.text}'.split())[:REMINDER]}", INDENT))
+        text = _asked(entry, texts)
+        if text == "q":
+            break
+        texts += [text] if text else []
+        if len(texts) == WANTED:
+            break
+
+
+def _asked(entry: Entry, texts: list[str]) -> str:
+    """A query that may be asked beside an entry; empty, or q. `u` takes the last of the texts back."""
+    while True:
+        text = click.prompt(f"query {len(texts) + 1}", default="", show_default=False, err=True).strip()
+        if text == "u":
+            tell(f"taken back: {texts.pop()}" if texts else "there is no query to take back")
+        elif text in ("", "q") or not (why := refused(text, entry)):
+            return str(text)
+        else:
+            tell(why)

@@ -43,26 +43,16 @@ def gate(
 
     Parameters
     ----------
-    baseline
-        The committed file.
-    update
-        Write a new baseline of the contenders, else of those it names.
-    because
-        Why the baseline is updated; it keeps that.
-    accept_worse
-        Update although search got worse, or a contender is dropped.
-    strict
-        Exit with 3 where the labels are too few to tell.
-    markdown
-        Write Markdown for a pull request to this file.
-    junit
-        Write JUnit XML to this file.
-    github
-        Annotate, and write the summary of the step, in GitHub Actions.
-    out
-        Write the JSON document to this file, for `steelyard report`.
-    embedder
-        By default that of the weights named, else the baseline's own, else auto.
+    baseline: The committed file.
+    update: Write a new baseline of the contenders, else of those it names.
+    because: Why the baseline is updated; it keeps that.
+    accept_worse: Update although search got worse, or a contender is dropped.
+    strict: Exit with 3 where the labels are too few to tell.
+    markdown: Write Markdown for a pull request to this file.
+    junit: Write JUnit XML to this file.
+    github: Annotate, and write the summary of the step, in GitHub Actions.
+    out: Write the JSON document to this file, for `steelyard report`.
+    embedder: By default that of the weights named, else the baseline's own, else auto.
 
     Examples
     --------
@@ -132,18 +122,12 @@ def init(
 
     Parameters
     ----------
-    current
-        What you use today; by default search-weights.json, else what dataset.json names, else bm25.
-    baseline
-        The committed file.
-    workflow
-        The file for GitHub Actions.
-    sampled
-        How the labelled queries were drawn, for a dataset.json that does not say it.
-    pool
-        What was judged: "complete", or the contenders whose first ten were, separated by commas.
-    install
-        What the workflow installs: git+https://...@COMMIT, a file by https with #sha256=..., or a path here.
+    current: What you use today; by default search-weights.json, else what dataset.json names, else bm25.
+    baseline: The committed file.
+    workflow: The file for GitHub Actions.
+    sampled: How the labelled queries were drawn, for a dataset.json that does not say it.
+    pool: What was judged: "complete", or the contenders whose first ten were, separated by commas.
+    install: What the workflow installs: git+https://...@COMMIT, a file by https with #sha256=..., or a path here.
 
     Examples
     --------
@@ -174,11 +158,9 @@ def export(configuration: str, *, to: str, out: str | None = None) -> None:
 
     Parameters
     ----------
-    to
-        One of echovault, moltnet, soleri, spec_kit, cortex_mem, opensearch, elasticsearch, vespa, weaviate and
+    to: One of echovault, moltnet, soleri, spec_kit, cortex_mem, opensearch, elasticsearch, vespa, weaviate and
         qdrant.
-    out
-        Write the document to this file, instead of stdout.
+    out: Write the document to this file, instead of stdout.
 
     Examples
     --------

@@ -27,15 +27,11 @@ def check(
 
     Parameters
     ----------
-    accept
-        Take files that were changed on purpose: renew their hashes, and say what changed.
-    known_items
-        Ask for 200 entries by a sentence of each. What is not found names broken indexing; it says nothing of
-        quality.
-    current
-        What --known-items asks; the data set's own, else bm25, by default.
-    seed
-        Of the entries that --known-items asks for.
+    accept: Take files that were changed on purpose: renew their hashes, and say what changed.
+    known_items: Ask for 200 entries by a sentence of each. What is not found names broken indexing; it says
+        nothing of quality.
+    current: What --known-items asks; the data set's own, else bm25, by default.
+    seed: Of the entries that --known-items asks for.
 
     Examples
     --------
@@ -59,9 +55,6 @@ def compare(
     contender: tuple[str, ...] = (),
     *,
     out: str | None = None,
-    embedder: str = "auto",
-    intents: str | None = None,
-    jobs: Handed = 1,
     **options: Handed,
 ) -> None:
     """Compare systems, strategies, weights files, runs, endpoints.
@@ -77,8 +70,7 @@ def compare(
 
     Parameters
     ----------
-    out
-        Write the JSON document to this file, for `steelyard report`; the means as .tex or .parquet.
+    out: Write the JSON document to this file, for `steelyard report`; the means as .tex or .parquet.
 
     Examples
     --------
@@ -87,12 +79,10 @@ def compare(
     steelyard compare mine --out results.json
     """
     named = separated(contender)
-    if not options["recording"]:
-        bench = bench_of(dataset, [*named, options["current"]], embedder=embedder, intents=intents, jobs=jobs)
-        if len(named) == 1 and not options["current"]:
-            options["current"] = bench.dataset.system or None
-    else:
-        bench = bench_of(dataset, embedder=embedder, intents=intents)
+    searched = not options["recording"]
+    bench = bench_of(dataset, [*named, options["current"]] if searched else [], options)
+    if searched and len(named) == 1 and not options["current"]:
+        options["current"] = bench.dataset.system or None
     answered = bench.compare(named or None, **options)
     if out:
         answered.save(out)
@@ -113,9 +103,6 @@ def explain(
     dataset: str,
     query_id: str | None = None,
     configuration: str | None = None,
-    *,
-    embedder: str = "auto",
-    intents: str | None = None,
     **options: Handed,
 ) -> None:
     """Explain one query, signal by signal, and what another contender changes.
@@ -132,12 +119,13 @@ def explain(
     from steelyard_eval.cli.worst_queries import is_configuration, listed, worst
     from steelyard_eval.recording.rankings import spelled
 
-    bench = bench_of(dataset, embedder=embedder, intents=intents)
-    data, against, entry, limit = bench.dataset, options["against"], options["entry"], options["limit"]
+    embedder, intents, limit = options["embedder"], options["intents"], options["limit"]
+    data = bench_of(dataset, [], {**options}).dataset
+    against, entry = options["against"], options["entry"]
     if query_id is not None and is_configuration(query_id, data):
         configuration, query_id = query_id, None
     today = configuration or data.today
-    bench = bench_of(dataset, [today, against], embedder=embedder, intents=intents)
+    bench = bench_of(dataset, [today, against], options)
     typed = {"--embedder": None if embedder == "auto" else embedder, "--intents": intents, "--limit": limit}
     if query_id is not None:
         explanation = bench.explain(query_id, today, **options)
@@ -163,8 +151,7 @@ def runs(dataset: str, run: int | None = None, other: int | None = None, *, tren
 
     Parameters
     ----------
-    trend
-        Show this metric alone over time, such as nDCG@10.
+    trend: Show this metric alone over time, such as nDCG@10.
 
     Examples
     --------
@@ -201,10 +188,8 @@ def report(results: str, *, out: str = "reports/report", data: str | None = None
 
     Parameters
     ----------
-    out
-        The folder.
-    data
-        Show the trend of the kept runs of this data set, too.
+    out: The folder.
+    data: Show the trend of the kept runs of this data set, too.
 
     Examples
     --------

@@ -166,12 +166,10 @@ def described(function: Callable[..., object]) -> tuple[str, dict[str, str], lis
     """The text of a docstring, what it says of each parameter, and its examples."""
     text, *parts = re.split(r"^(\w+)\n-{3,}\n", inspect.getdoc(function) or "", flags=re.MULTILINE)
     sections = dict(zip(parts[::2], parts[1::2], strict=True))
-    entries = re.findall(
-        r"^(\w[\w, ]*)(?: : .*)?\n((?: {4}.*\n?|\n)+)", sections.get("Parameters", ""), re.MULTILINE
-    )
-    helps = {
-        name: " ".join(body.replace("`", "").split()) for names, body in entries for name in names.split(", ")
-    }
+    entries = r"^(\w[\w, ]*?)(?: : .*|: (.*)|)(?:\n|$)((?: {4}.*\n?|\n)*)"
+    found = re.findall(entries, sections.get("Parameters", ""), re.MULTILINE)
+    told = ((names, " ".join(f"{first} {rest}".replace("`", "").split())) for names, first, rest in found)
+    helps = {name: help_ for names, help_ in told for name in names.split(", ")}
     return text.strip(), helps, sections.get("Examples", "").strip().split("\n")
 
 
@@ -234,20 +232,17 @@ class QueryCommand(click.Command):
         return super().parse_args(ctx, args)
 
 
-def bench_of(
-    dataset: str,
-    named: Sequence[str | None] = (),
-    *,
-    embedder: str | None = None,
-    intents: str | None = None,
-    jobs: int | Executor = 1,
-) -> Workbench:
-    """The jobs on a data set; for auto, what the weights files that are `named` were tuned with embeds."""
+def bench_of(dataset: str, named: Sequence[str | None], options: dict[str, Handed]) -> Workbench:
+    """The jobs on a data set, by the options of `load`, which are taken out of the others.
+
+    What embeds is, for auto, what the weights files that are `named` were tuned with.
+    """
     from steelyard_eval.datasets import load
     from steelyard_eval.recording.workspace import embedder_of
     from steelyard_eval.workbench.workbench import Workbench
 
-    bench = Workbench(load(dataset, intents), embedder or "auto", jobs)
+    data = load(dataset, options.pop("intents", None))
+    bench = Workbench(data, options.pop("embedder"), options.pop("jobs", 1))
     bench.embedder = embedder_of(bench.dataset, bench.embedder, named)
     return bench
 

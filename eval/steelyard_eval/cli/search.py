@@ -24,13 +24,10 @@ def ranked_by(*, system: str = "", weights: str = "", strategy: str = "", defaul
 
     Parameters
     ----------
-    system
-        What ranks: a system (name or name:profile, with parameters of its retrievers where wanted, as in
+    system: What ranks: a system (name or name:profile, with parameters of its retrievers where wanted, as in
         'spec_kit[graph.hops=1]') or a strategy; echovault by default.
-    weights
-        What ranks: a search-weights.json.
-    strategy
-        Rank by this strategy, over all retrievers or those of --system.
+    weights: What ranks: a search-weights.json.
+    strategy: Rank by this strategy, over all retrievers or those of --system.
     """
     from steelyard_eval.vaults.read import RankedBy
 
@@ -50,16 +47,14 @@ def narrowed(
 
     Parameters
     ----------
-    filter_
-        Only entries that pass (also !=, >=, >, <=, <). Repeat a field to accept any of its values; repeat tags to
-        require all.
-    scope
-        What the caller may see, such as vault=notes or tenant=team; repeat it to see more. By default everything.
-    tenant
-        VAULT is the folder of all tenants' vaults; read or write that of this tenant alone.
-    set_
-        A weight (recency=0.2), a tier's weight (priority.team=0.6), or what belongs to one system or store: mode,
-        content, tags, domain, detect_intent, semantic, topup, model, hnsw, threshold, direct, dimension, rewrite.
+    filter_: Only entries that pass (also !=, >=, >, <=, <). Repeat a field to accept any of its values; repeat
+        tags to require all.
+    scope: What the caller may see, such as vault=notes or tenant=team; repeat it to see more. By default
+        everything.
+    tenant: VAULT is the folder of all tenants' vaults; read or write that of this tenant alone.
+    set_: A weight (recency=0.2), a tier's weight (priority.team=0.6), or what belongs to one system or store:
+        mode, content, tags, domain, detect_intent, semantic, topup, model, hnsw, threshold, direct, dimension,
+        rewrite.
     """
 
 
@@ -87,16 +82,11 @@ def search(
 
     Parameters
     ----------
-    limit
-        How many results.
-    intent
-        The intent of the query, which selects the configuration's strategy for it (by_intent).
-    log
-        Add the list to this feedback log, to which `steelyard vault act` adds acts, for `steelyard learn`.
-    client
-        Who searches, as a name that stays the same; for --log.
-    explain
-        Show how each score came about.
+    limit: How many results.
+    intent: The intent of the query, which selects the configuration's strategy for it (by_intent).
+    log: Add the list to this feedback log, to which `steelyard vault act` adds acts, for `steelyard learn`.
+    client: Who searches, as a name that stays the same; for --log.
+    explain: Show how each score came about.
 
     Examples
     --------
@@ -209,20 +199,13 @@ def serve(
 
     Parameters
     ----------
-    log
-        Add what is shown, and the acts that follow, to this feedback log, for `steelyard learn`.
-    mimic
-        Offer the tools of this memory system: echovault, cortex_mem, soleri or soleri:AGENT, moltnet, spec_kit.
-    explore
-        Interleave the list with that of another configuration; see --share. The word drawn draws weights.
-    share
-        Of searches interleaved.
-    client
-        What the log calls who asks; by default the client's own name.
-    http
-        Serve on this port of this machine, for who has the token, and not over standard input.
-    set_
-        hnsw=EF: search vectors by the HNSW index of a database, with this ef_search.
+    log: Add what is shown, and the acts that follow, to this feedback log, for `steelyard learn`.
+    mimic: Offer the tools of this memory system: echovault, cortex_mem, soleri or soleri:AGENT, moltnet, spec_kit.
+    explore: Interleave the list with that of another configuration; see --share. The word drawn draws weights.
+    share: Of searches interleaved.
+    client: What the log calls who asks; by default the client's own name.
+    http: Serve on this port of this machine, for who has the token, and not over standard input.
+    set_: hnsw=EF: search vectors by the HNSW index of a database, with this ef_search.
 
     Examples
     --------

@@ -36,18 +36,12 @@ def index(
 
     Parameters
     ----------
-    embedder
-        By default the vault's own, or lsa for a new vault; those but lsa and none need an extra.
-    rebuild
-        Rebuild all keyword indexes and vectors of the vault, which is named alone.
-    weights
-        Add the vectors that this weights file searches, unless --embedder names others.
-    prune
-        Remove entries of the vault that are not in the data set.
-    layers
-        Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL.
-    hnsw
-        Make HNSW indexes in the database, for search --set hnsw=EF, and print what they find and how fast.
+    embedder: By default the vault's own, or lsa for a new vault; those but lsa and none need an extra.
+    rebuild: Rebuild all keyword indexes and vectors of the vault, which is named alone.
+    weights: Add the vectors that this weights file searches, unless --embedder names others.
+    prune: Remove entries of the vault that are not in the data set.
+    layers: Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL.
+    hnsw: Make HNSW indexes in the database, for search --set hnsw=EF, and print what they find and how fast.
 
     Examples
     --------
@@ -111,8 +105,7 @@ def list_(
 
     Parameters
     ----------
-    limit
-        How many; all by default.
+    limit: How many; all by default.
 
     Examples
     --------
@@ -146,8 +139,7 @@ def context(
 
     Parameters
     ----------
-    limit
-        How many entries; the weights file's, or 10.
+    limit: How many entries; the weights file's, or 10.
 
     Examples
     --------
@@ -199,14 +191,10 @@ def act(
 
     Parameters
     ----------
-    action
-        What was done.
-    client
-        Who acts, as a name that stays the same.
-    vault
-        The vault of the entries, for --action reviewed: their stability in it changes by FSRS.
-    grade
-        Of a review.
+    action: What was done.
+    client: Who acts, as a name that stays the same.
+    vault: The vault of the entries, for --action reviewed: their stability in it changes by FSRS.
+    grade: Of a review.
 
     Examples
     --------

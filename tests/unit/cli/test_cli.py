@@ -190,7 +190,7 @@ def test_demo_writes_everything_and_the_same_bytes_twice(tmp_path: Path, monkeyp
 def test_every_unknown_name_is_told_at_once() -> None:
     result = run(
         *("compare", starter(), "echvault,bm25,vectr", "--metrics", "nDGC@10"),
-        *("rrf(ftss); wsum(1*fts)"),
+        "rrf(ftss); wsum(1*fts)",
     )
 
     fails(
