@@ -48,10 +48,7 @@ class Tabular(ABC):
     def save(self, path: str | Path) -> None:
         """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document.
 
-        Raises
-        ------
-        MachineError
-            For a Parquet file without the extra `parquet`.
+        Raises MachineError for a Parquet file without the extra `parquet`.
         """
         save_as(self, path, lambda: canonical(self.to_json()))
 

@@ -24,14 +24,10 @@ class JsonLines(Generic[Item]):
 
     Attributes
     ----------
-    rows : int
-        The number of lines, including broken ones, because vector files have a row for each.
-    lines : mapping of str to int
-        The first line of each id, even when the rest of that line has faults.
-    unknown : frozenset of str
-        Fields that the format does not have.
-    with_unknown : int
-        The number of lines with such fields.
+    rows: The number of lines, including broken ones, because vector files have a row for each.
+    lines: The first line of each id, even when the rest of that line has faults.
+    unknown: Fields that the format does not have.
+    with_unknown: The number of lines with such fields.
     """
 
     file: str

@@ -37,18 +37,13 @@ __all__ = ["TARGETS", "Export", "Lost", "Target", "export", "say"]
 def export(config: SearchConfig, to: str) -> Export:
     """Translate a configuration for a target.
 
+    Raises ConfigError for an unknown target, and for a strategy that the target cannot express; the message lists
+    everything that would be lost, the search for what can be exported, and a strategy that can.
+
     Parameters
     ----------
-    config : SearchConfig
-        What to export.
-    to : str
-        The name of the target, a key of `TARGETS`.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown target, and for a strategy that the target cannot express; the message lists
-        everything that would be lost, the search for what can be exported, and a strategy that can.
+    config: What to export.
+    to: The name of the target, a key of `TARGETS`.
     """
     if to not in TARGETS:
         close = closest(to, TARGETS, ALIKE)  # of so few names: `solr` is no misspelt `soleri`

@@ -59,19 +59,13 @@ class Fusion:
 def hybrid(strategy: Expr, has: Collection[str], lacks: Mapping[str, str], *, scores: bool = False) -> Fusion:
     """Read the strategy as a fusion of at most one keyword list and one vector list.
 
+    Raises Lost with everything that does not fit this form.
+
     Parameters
     ----------
-    has : collection of str
-        The kinds of fusion of two lists that the target expresses; all others are refused.
-    lacks : mapping of str to str
-        By kind, why the target cannot express it; where it is not written, that there is no counterpart.
-    scores : bool
-        Whether scores matter and not only the order; if not, a fusion of one list is that list alone.
-
-    Raises
-    ------
-    Lost
-        With everything that does not fit this form.
+    has: The kinds of fusion of two lists that the target expresses; all others are refused.
+    lacks: By kind, why the target cannot express it; where it is not written, that there is no counterpart.
+    scores: Whether scores matter and not only the order; if not, a fusion of one list is that list alone.
     """
     fusion = _fusion(strategy)
     if fusion.kind in _KEEP_ORDER and len(fusion.weights) == 1 and any(fusion.weights.values()) and not scores:

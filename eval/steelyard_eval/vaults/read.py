@@ -112,12 +112,9 @@ class OpenVault:
 
     Parameters
     ----------
-    path, scopes : str, sequence of str
-        The file, and what the caller may see of it.
-    by, explore : RankedBy, Explored or None
-        What ranks, and what is interleaved.
-    hnsw : int or None
-        As in `open_vault`.
+    path, scopes: The file, and what the caller may see of it.
+    by, explore: What ranks, and what is interleaved.
+    hnsw: As in `open_vault`.
     """
 
     def __init__(

@@ -74,10 +74,7 @@ class Workbench:
     def check(self) -> Checked:
         """Return the notices on the data set; `load` refuses one with faults and lists them.
 
-        Returns
-        -------
-        Checked
-            Counts, and notices on what is odd without being a fault.
+        Returns counts, and notices on what is odd without being a fault.
         """
         from steelyard_eval.datasets import Report
         from steelyard_eval.workbench.checked import Checked
@@ -99,6 +96,10 @@ class Workbench:
         timed: bool = True,
     ) -> Answered:
         """Compare contenders on the same judged queries, with intervals, tests, latency and cost.
+
+        Returns means with intervals, tests, lists, latency; without judgments how far the lists agree.
+        Raises ConfigError for an unknown contender, metric or split, with the valid names, and for a split without
+        queries; DataError for a run or a recording that is damaged or belongs to another data set.
 
         Parameters
         ----------
@@ -133,18 +134,6 @@ class Workbench:
             Seed of the tests.
         timed : bool
             Whether searches are timed.
-
-        Returns
-        -------
-        Answered
-            Means with intervals, tests, lists, latency; without judgments how far the lists agree.
-
-        Raises
-        ------
-        ConfigError
-            For an unknown contender, metric or split, with the valid names, and for a split without queries.
-        DataError
-            For a run or a recording that is damaged or belongs to another data set.
         """
         from steelyard_eval.compare import compare
 
@@ -183,6 +172,11 @@ class Workbench:
     ) -> Recommendation:
         """Recommend the strategy and weights to use instead of what is used today, over all families or in one.
 
+        Returns the decision (ship, try or keep), the leaderboard and costs; `save_weights` writes the weights
+        file.
+        Raises ConfigError for an unknown contender or metric, or lists without a `current`; for an `only` that has
+        lists alone, or nothing to tune; DataError for a recording that is damaged or belongs to another data set.
+
         Parameters
         ----------
         current : any contender
@@ -211,19 +205,6 @@ class Workbench:
             Choose only what takes half of the searches at most so many milliseconds.
         embedding_calls : float
             Choose only what embeds at most so many of 100 queries.
-
-        Returns
-        -------
-        Recommendation
-            The decision (ship, try or keep), the leaderboard and costs; `save_weights` writes the weights file.
-
-        Raises
-        ------
-        ConfigError
-            For an unknown contender or metric, or lists without a `current`; for an `only` that has lists alone,
-            or nothing to tune.
-        DataError
-            For a recording that is damaged or belongs to another data set.
         """
         from steelyard_eval.choose.recommend import recommend
 
@@ -263,6 +244,10 @@ class Workbench:
     ) -> Learned:
         """Learn weights from a feedback log and labels, which decide.
 
+        Returns the decision and what it rests on; `save_weights` writes the weights file.
+        Raises DataError when there is no log, it is damaged, or no line of it fits the data set; ConfigError for
+        an unknown rule or contender.
+
         Parameters
         ----------
         feedback : str or Path
@@ -278,18 +263,6 @@ class Workbench:
             `labels`, which acts sharpen; or `adaptive`, the rule of Soleri's document.
         labels : bool
             Whether the labels decide, from 15 labelled questions on; without them nothing ships.
-
-        Returns
-        -------
-        Learned
-            The decision and what it rests on; `save_weights` writes the weights file.
-
-        Raises
-        ------
-        DataError
-            When there is no log, it is damaged, or no line of it fits the data set.
-        ConfigError
-            For an unknown rule or contender.
         """
         from steelyard_eval.learn import learn
 
@@ -311,6 +284,10 @@ class Workbench:
     ) -> Explorer:
         """Open the live explorer in a notebook: move weights and parameters, see what every move does.
 
+        Returns the widget; `exploration` is what it shows, as numbers.
+        Raises MachineError without the extra `notebooks`; ConfigError for unknown names, and for a data set
+        without judged queries.
+
         Parameters
         ----------
         contender : str
@@ -324,18 +301,6 @@ class Workbench:
             Length of the lists; the cutoff of the metric by default.
         recording : str or Path
             A folder that `record` wrote with all queries, to be replayed instead of searching.
-
-        Returns
-        -------
-        Explorer
-            The widget; `exploration` is what it shows, as numbers.
-
-        Raises
-        ------
-        MachineError
-            Without the extra `notebooks`.
-        ConfigError
-            For unknown names, and for a data set without judged queries.
         """
         from steelyard.base.extras import require
 
@@ -368,6 +333,10 @@ class Workbench:
     ) -> Judge:
         """Open the judging widget in a notebook: label first what tells most about a choice.
 
+        Returns the widget; its judgments are files in `out`.
+        Raises MachineError without the extra `notebooks`; ConfigError for unknown contenders, and for judges whose
+        names are no file names.
+
         Parameters
         ----------
         contenders : str, sequence, mapping, or one contender
@@ -389,18 +358,6 @@ class Workbench:
         random : bool
             Queries that are drawn at random, each judged on all that the contenders find, which can carry a ship;
             False: the pairs that tell most. By default as above.
-
-        Returns
-        -------
-        Judge
-            The widget; its judgments are files in `out`.
-
-        Raises
-        ------
-        MachineError
-            Without the extra `notebooks`.
-        ConfigError
-            For unknown contenders, and for judges whose names are no file names.
         """
         from steelyard.base.extras import require
 
@@ -433,6 +390,9 @@ class Workbench:
     ) -> QueryExplanation:
         """Explain the ranking of one query, signal by signal, and what a second configuration changes.
 
+        Returns the list, every score as a tree, why relevant entries are missing, and what `against` moves.
+        Raises ConfigError for an unknown query, entry or configuration, with the nearest names.
+
         Parameters
         ----------
         query_id : str
@@ -445,16 +405,6 @@ class Workbench:
             An entry to explain in full, ranked or not.
         limit : int
             Length of the lists; 10 by default, and a weights file's own.
-
-        Returns
-        -------
-        QueryExplanation
-            The list, every score as a tree, why relevant entries are missing, and what `against` moves.
-
-        Raises
-        ------
-        ConfigError
-            For an unknown query, entry or configuration, with the nearest names.
         """
         from steelyard_eval.explain import explain
 
@@ -473,6 +423,10 @@ class Workbench:
     ) -> Gating:
         """Say whether search got worse since the committed baseline: pass, fail, inconclusive or mismatch.
 
+        Returns the verdict, its sentence, every contender, and the gate's own power.
+        Raises DataError for a baseline that is missing, cut short or edited by hand; ConfigError for a contender
+        that the baseline does not know.
+
         Parameters
         ----------
         contenders : any contender, or several
@@ -487,18 +441,6 @@ class Workbench:
             Whether a category or intent that is significantly worse fails the gate.
         split, limit
             The baseline's own by default.
-
-        Returns
-        -------
-        Gating
-            The verdict, its sentence, every contender, and the gate's own power.
-
-        Raises
-        ------
-        DataError
-            For a baseline that is missing, cut short or edited by hand.
-        ConfigError
-            For a contender that the baseline does not know.
         """
         from steelyard_eval.gate.gating import check, update
 
@@ -523,10 +465,8 @@ class Workbench:
 
         The old one is kept beside it as ``baseline.json.bak``.
 
-        Raises
-        ------
-        ConfigError
-            When search got worse and that is not accepted, or `because` is empty; nothing is written.
+        Raises ConfigError when search got worse and that is not accepted, or `because` is empty; nothing is
+        written.
         """
         from steelyard_eval.gate.gating import update
 
@@ -537,15 +477,8 @@ class Workbench:
     def runs(self) -> Runs:
         """What was measured on this data set so far.
 
-        Returns
-        -------
-        Runs
-            The kept runs: a table, `trend(metric)`, `between(before, after)`, and `plot()`.
-
-        Raises
-        ------
-        DataError
-            For a file of runs that is damaged.
+        Returns the kept runs: a table, `trend(metric)`, `between(before, after)`, and `plot()`.
+        Raises DataError for a file of runs that is damaged.
         """
         from steelyard_eval.recording.history import Runs
 
@@ -572,6 +505,9 @@ class Workbench:
     def search(self, query: str | Query, config: Given = "echovault", *, limit: int | None = None) -> FoundHits:
         """Search the data set live.
 
+        Returns hits with scores and signals, and notices on what could not be computed.
+        Raises ConfigError for an unknown configuration, and for a query text that is empty or too long.
+
         Parameters
         ----------
         query : str or Query
@@ -581,16 +517,6 @@ class Workbench:
             A system, a strategy or a weights file.
         limit : int
             How many results; 10 by default, and a weights file's own.
-
-        Returns
-        -------
-        FoundHits
-            Hits with scores and signals, and notices on what could not be computed.
-
-        Raises
-        ------
-        ConfigError
-            For an unknown configuration, and for a query text that is empty or too long.
         """
         return self.searcher(config, limit=limit)(query)
 
@@ -624,15 +550,8 @@ class Workbench:
     def export(self, config: Given, to: str) -> Export:
         """Translate a configuration for another system, such as opensearch; what is lost there is listed.
 
-        Returns
-        -------
-        Export
-            The document for the other system, with what differs there; its `str` is the file.
-
-        Raises
-        ------
-        ConfigError
-            For an unknown target, and for a strategy that it cannot express, with the reasons.
+        Returns the document for the other system, with what differs there; its `str` is the file.
+        Raises ConfigError for an unknown target, and for a strategy that it cannot express, with the reasons.
         """
         from steelyard_eval.common.configurations import Setting
         from steelyard_eval.compare.contenders import read_config
@@ -652,6 +571,9 @@ class Workbench:
     ) -> dict[str, int]:
         """Save signal tables, to compare and tune on them later; return the number of rows by folder.
 
+        Returns rows of the recording in each folder.
+        Raises ConfigError for unknown systems, and for contenders that have no lists.
+
         Parameters
         ----------
         out : str or Path
@@ -667,16 +589,6 @@ class Workbench:
             Length of the results that the systems are recorded for.
         rerank : str
             Which candidates a re-ranker scores: those at the top, or all, so that any top can be replayed.
-
-        Returns
-        -------
-        dict of str to int
-            Rows of the recording in each folder.
-
-        Raises
-        ------
-        ConfigError
-            For unknown systems, and for contenders that have no lists.
         """
         from steelyard_eval.common.configurations import separate
         from steelyard_eval.compare.list_recording import save_lists
@@ -704,6 +616,9 @@ def load(
     intents: str | None = None,
 ) -> Workbench:
     """A data set, checked and ready to be worked on.
+
+    Returns a workbench with all jobs on the data set, which is indexed when a job first needs it.
+    Raises DataError with all faults of the data set at once; ConfigError when a part is missing.
 
     Parameters
     ----------
@@ -734,18 +649,6 @@ def load(
     intents : str, optional
         Where the intents of queries are from: classified, as live search does (the default), or given, the field
         `intent` of the queries where the system knows the word.
-
-    Returns
-    -------
-    Workbench
-        With all jobs on the data set, which is indexed when a job first needs it.
-
-    Raises
-    ------
-    DataError
-        With all faults of the data set at once.
-    ConfigError
-        When a part is missing.
     """
     from dataclasses import replace
 

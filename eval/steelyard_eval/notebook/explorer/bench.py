@@ -41,15 +41,11 @@ class Bench:
 
     Attributes
     ----------
-    dataset : Dataset
-    queries : tuple of Query
-        The Q judged queries to choose on: those that `tune` would use.
-    held_out : tuple of Query
-        Judged queries that are looked at when a choice is adopted, and not before.
-    measure : Measure; limit : int
-        What is shown, and the length of the lists.
-    space : Workspace or None
-        The data set, indexed; None where `table` was recorded before.
+    dataset: Dataset.
+    queries: The Q judged queries to choose on: those that `tune` would use.
+    held_out: Judged queries that are looked at when a choice is adopted, and not before.
+    measure : Measure; limit : int. What is shown, and the length of the lists.
+    space: The data set, indexed; None where `table` was recorded before.
     """
 
     dataset: Dataset
@@ -217,10 +213,8 @@ def adopted(
 
     Parameters
     ----------
-    values, current : float64[Q]
-        The chosen and the current one on the queries that were looked at.
-    held_out : two float64[H], or None
-        The same on the queries held out.
+    values, current: float64[Q]. The chosen and the current one on the queries that were looked at.
+    held_out: two float64[H], or None. The same on the queries held out.
     """
     gains = values - current
     numbers = np.array(bench.units)

@@ -46,12 +46,9 @@ class Exploration:
 
     Parameters
     ----------
-    bench : Bench
-        The labelled queries.
-    start : Named or None
-        The configuration to start from; the current one by default.
-    current : contender
-        What is used today.
+    bench: The labelled queries.
+    start: The configuration to start from; the current one by default.
+    current: What is used today.
     """
 
     def __init__(self, bench: Bench, start: Named | None, current: Given) -> None:

@@ -22,8 +22,7 @@ class Explorer(anywidget.AnyWidget):
 
     Attributes
     ----------
-    exploration : Exploration
-        What is moved, and what is shown.
+    exploration: What is moved, and what is shown.
     """
 
     _esm = (HERE / "explorer.js").read_text(encoding="utf-8")

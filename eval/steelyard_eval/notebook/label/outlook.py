@@ -27,17 +27,14 @@ class Standing:
 
     Attributes
     ----------
-    challenger, baseline : str
-    judged : int
-        Labels that it rests on.
-    delta, low, high : float
-        The difference of the discounted gain of the first ten (DCG, grades as shares of the highest), challenger
-        less baseline, mean over queries, with its 95% interval: for other queries, and for the labels not given.
-    verdict : str
-        better or worse when the interval lies beside 0, else open.
-    needed : int or None
-        Labels still to give until a difference of this size would show with 80% power, be it more than there are
-        pairs; 0 when it shows, None when nothing can be said: a difference below its own standard error may be
+    challenger, baseline: str.
+    judged: Labels that it rests on.
+    delta, low, high: The difference of the discounted gain of the first ten (DCG, grades as shares of the
+        highest), challenger less baseline, mean over queries, with its 95% interval: for other queries, and for
+        the labels not given.
+    verdict: better or worse when the interval lies beside 0, else open.
+    needed: Labels still to give until a difference of this size would show with 80% power, be it more than there
+        are pairs; 0 when it shows, None when nothing can be said: a difference below its own standard error may be
         of either sign, and the number with it thousands or few.
     """
 

@@ -40,19 +40,14 @@ class Pool:
 
     Attributes
     ----------
-    dataset : Dataset
-    queries : tuple of Query
-        The Q queries.
-    labels : tuple of str
-        The C contenders; the first is what the others are compared with.
-    query : int64[P]; entries : tuple of P ids
-        The pairs.
-    gain : float64[C, P]
-        What the place that a contender gives the entry is worth: ``1 / log2(1 + rank)``, 0 beyond the first ten.
-    value : float64[P]
-        How much its label would tell of the differences between the contenders, above 0.
-    seed : int
-        Of the order.
+    dataset: Dataset.
+    queries: The Q queries.
+    labels: The C contenders; the first is what the others are compared with.
+    query : int64[P]; entries : tuple of P ids. The pairs.
+    gain: float64[C, P]. What the place that a contender gives the entry is worth: ``1 / log2(1 + rank)``, 0 beyond
+        the first ten.
+    value: float64[P]. How much its label would tell of the differences between the contenders, above 0.
+    seed: Of the order.
     """
 
     dataset: Dataset

@@ -48,28 +48,19 @@ class Session:
     whole after every judgment. ``<judge>.applied.jsonl`` has the judgments whose labels the data set was given:
     the label of one that was taken back since, or whose line was deleted, is given by no later session.
 
+    Raises ConfigError for a name that is none, judgments of another data set, another judge who has judged nothing
+    here, and a second judge of queries drawn at random; DataError for a file that does not hold judgments, naming
+    its line.
+
     Parameters
     ----------
-    pool : Pool
-        What is judged.
-    folder : Path
-        Where judgments are kept; what is there already is continued.
-    judge : str
-        The name of the judge: letters, digits, ``.``, ``_``, ``-``.
-    second_to : str
-        Judge what another judge has judged, shuffled anew and without seeing the grades; empty to judge the pool.
-    now : callable
-        The time in seconds UTC.
-    random : bool
-        Judge whole queries that are drawn at random, instead of the pairs that tell most.
-
-    Raises
-    ------
-    ConfigError
-        For a name that is none, judgments of another data set, another judge who has judged nothing here, and a
-        second judge of queries drawn at random.
-    DataError
-        For a file that does not hold judgments, naming its line.
+    pool: What is judged.
+    folder: Where judgments are kept; what is there already is continued.
+    judge: The name of the judge: letters, digits, ``.``, ``_``, ``-``.
+    second_to: Judge what another judge has judged, shuffled anew and without seeing the grades; empty to judge the
+        pool.
+    now: The time in seconds UTC.
+    random: Judge whole queries that are drawn at random, instead of the pairs that tell most.
     """
 
     unsure: ClassVar[int | None] = UNSURE

@@ -24,8 +24,7 @@ class Judge(anywidget.AnyWidget):
 
     Attributes
     ----------
-    session : Session
-        The judgments, which are there without the picture: ``session.give(2)``.
+    session: The judgments, which are there without the picture: ``session.give(2)``.
     """
 
     _esm = (HERE / "judge.js").read_text(encoding="utf-8")
