@@ -7,18 +7,17 @@ imported inside their checks, so that a broken one becomes a row and not a trace
 from __future__ import annotations
 
 import importlib
-import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import SteelyardError
-from steelyard.base.extras import installing
+from steelyard.base.extras import EXTRAS, installing, missing_modules
 from steelyard_eval.common.console import table
 
 if TYPE_CHECKING:
@@ -30,9 +29,6 @@ LEAST_FREE = 100 * 2**20
 """Bytes: below this a vault or a recording soon cannot be written."""
 IMPORTED = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn", "matplotlib": "matplotlib"}
 """Compiled packages that may be installed and yet not load: distribution -> module."""
-ABSENT = "not installed"
-PURPOSES = {"notebooks": "make lab", "test": "make test"}
-"""What an extra is for, where its packages are too many to say it; the metadata lists the extras."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,91 +134,27 @@ def _again(package: str, note: str = "") -> str:
     return f"pip install --force-reinstall {package}" + (f", {note}" if note else "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Requirement:
-    """One line of Requires-Dist: a package, its least version, the extra it belongs to (or none)."""
-
-    package: str
-    least: str
-    extra: str
-
-    @classmethod
-    def parse(cls, line: str) -> _Requirement:
-        """Read the parts that matter here.
-
-        >>> _Requirement.parse("jupyterlab>=4.2; extra == 'notebooks'")
-        _Requirement(package='jupyterlab', least='4.2', extra='notebooks')
-        """
-        package = re.match(r"[\w.-]+", line)
-        least = re.search(r">=\s*([\d.]+)", line.partition(";")[0])
-        extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)['\"]", line)
-        return cls(package[0] if package else line, least[1] if least else "", extra[1] if extra else "")
-
-    def fault(self) -> str:
-        """What is wrong with the installed package; empty when nothing is."""
-        try:
-            version = metadata.version(self.package)
-        except metadata.PackageNotFoundError:
-            return ABSENT
-        return f"{version} is older than {self.least}" if _numbers(version) < _numbers(self.least) else ""
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """The leading numbers of a version; (2, 2) for 2.2rc1."""
-    return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[^\d.]", version, maxsplit=1)[0]))
-
-
-def _requirements() -> list[_Requirement]:
-    try:
-        return [_Requirement.parse(line) for line in metadata.requires(DISTRIBUTION) or ()]
-    except metadata.PackageNotFoundError:
-        return []
-
-
 def _packages() -> list[Check]:
-    """A row for each compiled package, and one row for all the others."""
-    required = {r.package.lower(): r for r in _requirements() if not r.extra}
-    rows = [_imported(package, required.pop(package, None)) for package in IMPORTED]
-    faults = {r.package: fault for r in required.values() if (fault := r.fault())}
-    if not faults:
-        return [*rows, Check("other packages", "ok", f"{len(required)} installed")]
-    return [
-        *rows,
-        Check("other packages", "fault", _listed(faults), f"pip install -U {' '.join(faults)}"),
-    ]
+    """A row for each compiled package, which may be installed and yet not load."""
+    return [_imported(package, module) for package, module in IMPORTED.items()]
 
 
-def _imported(package: str, requirement: _Requirement | None) -> Check:
+def _imported(package: str, module: str) -> Check:
     try:
-        version = str(importlib.import_module(IMPORTED[package]).__version__)
+        return Check(package, "ok", str(importlib.import_module(module).__version__))
     except Exception as error:  # a broken module may raise anything
         return Check(package, "fault", _reason(error), _again(package))
-    fault = requirement.fault() if requirement else ""
-    return Check(package, "fault", fault, _again(package)) if fault else Check(package, "ok", version)
 
 
 def _extras() -> list[Check]:
-    """A row for each extra of the installed distribution."""
-    extras: dict[str, list[_Requirement]] = {}
-    for requirement in _requirements():
-        if requirement.extra:
-            extras.setdefault(requirement.extra, []).append(requirement)
-    return [_extra(name, requirements) for name, requirements in sorted(extras.items())]
+    """A row for each extra that code asks for."""
+    return [_extra(name, missing_modules(name)) for name in sorted(EXTRAS)]
 
 
-def _extra(name: str, requirements: Sequence[_Requirement]) -> Check:
-    absent = {r.package: fault for r in requirements if (fault := r.fault())}
-    if not absent:
-        return Check(f"extra {name}", "ok", PURPOSES.get(name) or ", ".join(r.package for r in requirements))
-    purpose = f"{PURPOSES[name]}: " if name in PURPOSES else ""
-    return Check(f"extra {name}", "missing", purpose + _listed(absent), installing(name))
-
-
-def _listed(faults: Mapping[str, str]) -> str:
-    """What is wrong with packages: the absent ones first, together."""
-    absent = ", ".join(package for package, fault in faults.items() if fault == ABSENT)
-    old = [f"{package} {fault}" for package, fault in faults.items() if fault != ABSENT]
-    return "; ".join([*([f"{ABSENT}: {absent}"] if absent else []), *old])
+def _extra(name: str, absent: Sequence[str]) -> Check:
+    if absent:
+        return Check(f"extra {name}", "missing", f"not installed: {', '.join(absent)}", installing(name))
+    return Check(f"extra {name}", "ok", ", ".join(EXTRAS[name]))
 
 
 # The machine

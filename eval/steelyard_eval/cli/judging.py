@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import click
 
@@ -13,16 +12,14 @@ from steelyard.base.extensions import extension as engine_extension
 from steelyard.memory.entry import Entry
 from steelyard_eval.cli import judge_texts
 from steelyard_eval.cli.judge_texts import KEYS
-from steelyard_eval.cli.options import note, put, show, tell, wants_json
-from steelyard_eval.cli.options import note as tell_user
-from steelyard_eval.common.console import step_text, wrapped
+from steelyard_eval.cli.options import note, put, show, tell
+from steelyard_eval.common.console import wrapped
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset, load
-from steelyard_eval.notebook.label.apply import apply, labels_file
-from steelyard_eval.notebook.label.desk import desk, upcoming
-from steelyard_eval.notebook.label.judgments import Pair, folder_of, judgments_of
-from steelyard_eval.notebook.label.open import open_duel, open_judging
+from steelyard_eval.notebook.label.apply import labels_file
+from steelyard_eval.notebook.label.desk import desk
+from steelyard_eval.notebook.label.judgments import Pair
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.notebook.label.write_queries import (
     QUERIES,
@@ -34,92 +31,9 @@ from steelyard_eval.notebook.label.write_queries import (
     reminders,
     save_queries,
 )
-from steelyard_eval.recording.workspace import embedder_of
 
 
-def judging(
-    dataset: str,
-    contenders: list[str],
-    out: str | None,
-    name: str,
-    lists: bool,
-    applies: bool,
-    kind: bool | None,
-    from_log: bool,
-    feedback: str | None,
-    second_to: str,
-    most: int,
-    yes: bool,
-    split: str | None,
-    embedder: str,
-    seed: int,
-) -> None:
-    """Do what the command was asked for; `kind` is True for whole queries, `most` above 0 lets a model judge."""
-    if feedback and not from_log:
-        raise click.UsageError("--feedback names the log of --from-log; add it")
-    if kind is False and (contenders or from_log):
-        raise click.UsageError("--duel is between the usual strategies; leave out contenders and --from-log")
-    if most:
-        if contenders or lists or kind or from_log or second_to or applies:
-            raise click.UsageError(
-                "--model judges what the duel does; leave out contenders, --list, --random, --from-log, "
-                "--second-to and --apply"
-            )
-        data = load(dataset).embedded_by(embedder)
-        folder = Path(out) if out else folder_of(data, name)
-        _by_model(open_duel(data, folder, name, split, seed, embedder=embedder), most, yes)
-        return
-    as_json = wants_json()
-    data, asked = load(dataset).embedded_by(embedder), list[str]()
-    folder = Path(out) if out else folder_of(data, second_to or name)
-    if from_log:
-        data, asked = _with_log(data, seed, feedback, as_json or lists or applies)
-    if not (as_json or applies) and not data.queries:
-        if lists:
-            what = f"{data.called} has no queries, so no pair is next; write some"
-            show(step_text(what, judge_texts.again()))
-            return
-        for judge_ in (name, second_to or name):  # before queries are typed
-            judgments_of(data, folder / f"{judge_}.jsonl")
-        write_queries(data, seed)
-        data = load(dataset).embedded_by(embedder)
-    given = contenders or None
-    embedder = embedder_of(data, embedder, given or ())
-    if applies and not (given or second_to or from_log) and kind is None:
-        answers = judgments_of(data, folder / f"{name}.jsonl")
-        kind = any(one.drawn for one in answers.values())
-        given = None if kind or data.by_pairs else ["bm25"]  # single pairs are labels whoever is compared
-    session = open_judging(
-        *(data, given, folder, name, second_to, split, seed),
-        random=from_log or kind,
-        queries=asked,
-        embedder=embedder,
-    )
-    asks = session.next is not None and not (as_json or applies)
-    if asks and given is None and kind is None and not (from_log or second_to):
-        tell_user(judge_texts.kind(session))
-    if applies:
-        stated = session.state
-        done = apply(session, lambda removed: yes or (not as_json and _sure(removed)))
-        written = [str(path) for path in done.written]
-        lines = judge_texts.applied(done, session, stated)
-        counts = {"added": len(done.added), "changed": len(done.changed), "removed": len(done.removed)}
-        put({"written": written, "stated": stated, **counts}, "\n".join(lines))
-        return
-    if lists:
-        pairs, document = upcoming(session), desk(session)
-        put({**document, "next": pairs}, "\n".join(judge_texts.listed(pairs, session, document)))
-        return
-    if not as_json:
-        _work(session)
-    document = desk(session)
-    for text in judge_texts.notes(session, document):
-        tell_user(text)
-    where = [*judge_texts.saved(session, document)] if document["given"] else []
-    put(document, "\n".join(judge_texts.ended(document, where)))
-
-
-def _with_log(data: Dataset, seed: int, log: str | None, asks_nothing: bool) -> tuple[Dataset, list[str]]:
+def with_log(data: Dataset, seed: int, log: str | None, asks_nothing: bool) -> tuple[Dataset, list[str]]:
     """The data set with queries drawn from a log, and their ids; on disk only where something is asked."""
     if not asks_nothing:
         ids = draw_from_log(data, seed, log)
@@ -128,7 +42,7 @@ def _with_log(data: Dataset, seed: int, log: str | None, asks_nothing: bool) -> 
     return replace(data, queries=(*data.queries, *new)), ids
 
 
-def _by_model(person: Session, most: int, yes: bool) -> None:
+def by_model(person: Session, most: int, yes: bool) -> None:
     """Let a model judge pairs of the same pool, after its cost is told, and say how far both agree."""
     by_model = extension("model_judge")
     chat = by_model.opened(engine_extension("network").chat_of(os.environ))
@@ -144,13 +58,13 @@ def _by_model(person: Session, most: int, yes: bool) -> None:
     put({**document, **agreement}, told)
 
 
-def _sure(removed: list[Pair]) -> bool:
+def sure(removed: list[Pair]) -> bool:
     """Whether labels are to be taken out; nobody is asked where there is no terminal."""
     count = counted(len(removed), "label")
     return sys.stdin.isatty() and click.confirm(f"--apply takes {count} out, {removed[0]} first; do it?", err=True)
 
 
-def _work(session: Session) -> None:
+def work(session: Session) -> None:
     """Ask until everything is judged or the judge quits; every judgment is saved before the next pair shows."""
     if session.next is not None:
         click.echo(KEYS, err=True)
