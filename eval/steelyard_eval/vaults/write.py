@@ -64,7 +64,6 @@ def index_dataset(
     hnsw: Make the HNSW indexes of a database, and measure them.
     """
     from steelyard_eval.datasets.groups import duplicates  # here: what only searches a vault reads no data set
-    from steelyard_eval.datasets.memories import is_memory, unchanged
 
     asked = _opened([embedder] if embedder else [])  # before a file is made
     entries = layered_entries(dataset.entries, layers)
@@ -75,8 +74,6 @@ def index_dataset(
             extension("postgres").PostgresVault.check_hnsw(vault)
         kinds, outside = _open_all(vault, embedder, asked)
         unopened = {name: _missing(vault, name) for name in _unopened(vault, kinds, outside)}
-        if is_memory(dataset.path):
-            entries = unchanged(vault, entries)
         changed, removed = _put_entries(vault, entries, prune)
         for index in keyword_indexes(SYSTEMS.values()):
             vault.ensure_index(index)
