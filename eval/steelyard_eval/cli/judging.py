@@ -17,20 +17,20 @@ from steelyard_eval.common.console import wrapped
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset, load
-from steelyard_eval.notebook.label.apply import labels_file
-from steelyard_eval.notebook.label.desk import desk
-from steelyard_eval.notebook.label.judgments import Pair
-from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.notebook.label.write_queries import (
+from steelyard_eval.notebook.label.apply import (
     QUERIES,
     WANTED,
     draw_from_log,
     drawn_from_log,
+    labels_file,
     logged_queries,
     refused,
     reminders,
     save_queries,
 )
+from steelyard_eval.notebook.label.desk import desk
+from steelyard_eval.notebook.label.judgments import Pair
+from steelyard_eval.notebook.label.session import Session
 
 
 def with_log(data: Dataset, seed: int, log: str | None, asks_nothing: bool) -> tuple[Dataset, list[str]]:

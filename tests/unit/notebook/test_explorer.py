@@ -156,19 +156,6 @@ def test_adopting_writes_what_was_seen_and_promises_less(data, explorer, tmp_pat
     assert config.provenance["holdout"]["queries"] == len(out)
 
 
-def test_a_pin_is_gone_back_to_and_compared_with(explorer):
-    own = explorer.exploration
-    own.weigh(0, 0.9)
-    kept = own.pin()["pins"][0]
-    mean = own.weigh(0, 0.1)["result"]["mean"]
-
-    assert own.oppose(0)["result"]["gain"][0] == pytest.approx(mean - kept["mean"], abs=1e-12)
-    assert own.restore(0)["result"]["mean"] == kept["mean"]
-    assert own.oppose(-1)["result"]["against"] == "bm25"
-    assert [own.oppose(0)["result"]["against"], len(own.pin()["pins"])] == ["pin 1", 2]
-    assert own.oppose(1)["result"]["against"] == "pin 2"
-
-
 def test_a_run_can_be_what_is_used_today(data, tmp_path):
     data.compare("vector", metrics="nDCG@10", split="train", timed=False, write_runs=tmp_path)
     own = data.explore("vector", str(tmp_path / "vector.documented.run")).exploration

@@ -61,11 +61,9 @@ class Exploration:
             system = read_configuration(name)
             self._starts.setdefault(system.label, system)
         self.current = self._rival(used)
-        self.against = self.current
-        self.pins: list[tuple[SearchConfig, Rival]] = []
         self.query = 0
         self._begin(begin.label, bench.config(begin))
-        self.query = _first(self.values, self.against.lists)
+        self.query = _first(self.values, self.current.lists)
         if self.weights:
             self.curve(0)  # compiles what curves need, once a machine, before the first move waits for it
 
@@ -124,24 +122,6 @@ class Exploration:
             raise ConfigError(f"no query contains {text!r}")
         return self.look(hits[0])
 
-    def pin(self) -> Record:
-        """Keep the configuration beside others."""
-        config = self.config
-        rival = Rival(f"pin {len(self.pins) + 1}", self.values, _lists(replay(self.trial.table, config).ranked))
-        self.pins.append((config, rival))
-        return {"pins": self._pinned()}
-
-    def restore(self, at: int) -> Record:
-        """Go back to a pinned configuration."""
-        config, rival = self.pins[at]
-        self._begin(rival.label, config)
-        return self.opened()
-
-    def oppose(self, at: int) -> Record:
-        """Hold the configuration against a pinned one, or for -1 against what is used today."""
-        self.against = self.current if at < 0 else self.pins[at][1]
-        return self.measured()
-
     def adopt(self, path: str | Path) -> Path:
         """Write the configuration as a weights file that is marked as chosen by hand."""
         config = self.config
@@ -154,7 +134,7 @@ class Exploration:
 
     def opened(self) -> Record:
         """Everything, for a picture that is drawn anew."""
-        return {"controls": self._controls(), "pins": self._pinned(), **self.measured()}
+        return {"controls": self._controls(), **self.measured()}
 
     def measured(self) -> Record:
         """What changes with a weight: the measure, and the list of the chosen query."""
@@ -193,7 +173,7 @@ class Exploration:
         }
 
     def _result(self) -> Record:
-        values, base, groups = self.values, self.against.values, self.bench.units
+        values, base, groups = self.values, self.current.values, self.bench.units
         differences = values - base
         mean, gain = mean_interval(values, groups), difference_interval(differences, groups)
         order = np.argsort(differences, kind="stable")
@@ -203,7 +183,7 @@ class Exploration:
             "mean": mean.mean,
             "low": mean.stated(0.0)[0],
             "high": mean.stated(0.0)[1],
-            "against": self.against.label,
+            "against": self.current.label,
             "base": float(base.mean()),
             "gain": [gain.mean, *gain.stated(-1.0)],
             "wins": int((differences > TIE).sum()),
@@ -229,26 +209,17 @@ class Exploration:
     def _ranking(self) -> Record:
         query = self.bench.queries[self.query]
         grades = self.bench.dataset.qrels.get(query.id, {})
-        before = self.against.lists[self.query]
+        before = self.current.lists[self.query]
         now = top(self.trial.table, self.config, self.query, self.entries, grades, before)
         return {
             "at": self.query,
             "id": query.id,
             "text": query.text,
             "value": float(self.values[self.query]),
-            "base": float(self.against.values[self.query]),
+            "base": float(self.current.values[self.query]),
             "now": now,
             "before": [described(id_, self.entries, grades) for id_ in before[: len(now) or 10]],
         }
-
-    def _pinned(self) -> list[Record]:
-        rows = []
-        for config, rival in self.pins:
-            gain = difference_interval(rival.values - self.current.values, self.bench.units)
-            ends = [gain.mean, *gain.stated(-1.0)]
-            mean = float(rival.values.mean())
-            rows.append({"label": rival.label, "strategy": str(config.strategy), "mean": mean, "gain": ends})
-        return rows
 
     # What it is held against
 

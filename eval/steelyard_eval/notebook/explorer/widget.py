@@ -68,9 +68,6 @@ class Explorer(anywidget.AnyWidget):
             "look": lambda: exploration.look(int(message["at"])),
             "find": lambda: exploration.find(str(message["text"])),
             "curve": lambda: {"curve": exploration.curve(int(message["at"]))},
-            "pin": exploration.pin,
-            "restore": lambda: exploration.restore(int(message["at"])),
-            "oppose": lambda: exploration.oppose(int(message["at"])),
             "adopt": lambda: {"adopted": str(exploration.adopt(str(message["path"])))},
         }
         return actions[name]()

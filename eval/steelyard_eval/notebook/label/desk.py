@@ -15,12 +15,12 @@ from steelyard_eval.choose.gain_prior import MIN_QUERIES_TO_REPORT as STATED
 from steelyard_eval.choose.without_labels import FEWEST
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.notebook.label.apply import QUERIES, log_has_more
 from steelyard_eval.notebook.label.judgments import MEANING, agreement
 from steelyard_eval.notebook.label.open import DuelSession
 from steelyard_eval.notebook.label.outlook import Standing, standings
 from steelyard_eval.notebook.label.pool import Pool, drawn_queries, judged_whole
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.notebook.label.write_queries import QUERIES, log_has_more
 from steelyard_eval.recording.rankings import words_of
 from steelyard_eval.recording.runs import KeptFacts
 from steelyard_eval.recording.steps import (
