@@ -341,7 +341,7 @@ class Workbench:
         ----------
         contenders : str, sequence, mapping, or one contender
             What is chosen between. Each is compared with the first one. The pool is what they rank among the first
-            ten, and what other weights of theirs would bring there. By default what `recommend` needs next: where
+            ten. By default what `recommend` needs next: where
             nothing is labelled, or what is was by duel, the usual strategies (`decide.public.CONTENDERS`) by duel,
             where each answer decides which pair is asked next until the verdict stands; else `random` queries.
         out : str or Path

@@ -310,6 +310,6 @@ def statement(pool: Pool, random: bool) -> dict[Path, str]:
 
 
 def _asked(pool: Pool) -> Bools:
-    """bool[P]: what a contender ranks among the first; what other weights would bring there can wait."""
+    """bool[P]: what a contender ranks among the first."""
     asked: Bools = pool.gain.max(axis=0) > 0
     return asked
