@@ -89,6 +89,16 @@ def test_a_weights_file_in_the_place_of_the_baseline_is_not_offered_to_be_overwr
     assert "--update" not in told
 
 
+def test_a_vault_needs_no_queries_and_labels_need_some(tiny):
+    (tiny / "queries.jsonl").unlink()
+    assert run("check", tiny).exit_code == 2  # its labels are of queries that are gone
+    (tiny / "qrels.txt").unlink()
+    assert run("index", tiny, "own.db").exit_code == 0
+    assert json.loads(run("search", "own.db", "note", "--system", "bm25", "--json").stdout)["hits"]
+    (tiny / "queries.csv").write_text("q1,what")
+    assert "queries.csv" in run("check", tiny).stdout
+
+
 def test_files_of_another_form_are_told_how_to_become_ours(tiny):
     (tiny / "corpus.jsonl").rename(tiny / "corpus.csv")
     (tiny / "dataset.json").unlink()
