@@ -36,7 +36,7 @@ data.check()
 comparison = data.compare(
     "fts, bm25, vector, echovault, soleri, moltnet, rrf(bm25, vector), "
     "tiered=tiered(fts, min_results=10, then=rrf(fts, vector))",
-    baseline="fts",
+    current="fts",
     timed=False,
 )
 comparison.to_frame().pivot(index="label", columns="metric", values="mean").round(4).sort_values(

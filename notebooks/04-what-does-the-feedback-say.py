@@ -56,7 +56,7 @@ pd.DataFrame(learned.result.table("acts")).round(2)
 
 # %%
 current = learned.result.rows[0].strategy
-checked = data.compare({"learned": learned.attempt, "current": current}, baseline="current", timed=False)
+checked = data.compare({"learned": learned.attempt, "current": current}, current="current", timed=False)
 checked.tests()[["challenger", "delta", "low", "high", "p"]].round(4)
 
 # %% [markdown]

@@ -30,7 +30,7 @@ RRF = "rrf(bm25, vector)"
 # Means of nDCG@10 by category. A configuration that is good on the whole may be poor where it matters to you.
 
 # %%
-comparison = data.compare(["bm25", "vector", "echovault", RRF], baseline="bm25", timed=False)
+comparison = data.compare(["bm25", "vector", "echovault", RRF], current="bm25", timed=False)
 values = comparison.per_query()
 values.groupby("category").mean(numeric_only=True).round(3)
 

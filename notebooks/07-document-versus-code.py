@@ -41,7 +41,7 @@ PROFILES = {
 
 # %%
 every = [name for system, others in PROFILES.items() for name in (system, *(f"{system}:{o}" for o in others))]
-comparison = data.compare(every, baseline="soleri", timed=False)
+comparison = data.compare(every, current="soleri", timed=False)
 table = comparison.to_frame()
 table[table["metric"] == "nDCG@10"].set_index("label")[["mean", "low", "high"]].round(3).sort_values(
     "mean", ascending=False
@@ -59,7 +59,7 @@ comparison.plot()
 # %%
 pairs = {f"{system}:{other}": system for system, others in PROFILES.items() for other in others}
 tests = pd.concat(
-    data.compare([document, program], baseline=document, timed=False).tests().assign(document=document)
+    data.compare([document, program], current=document, timed=False).tests().assign(document=document)
     for program, document in pairs.items()
 )
 tests.set_index("challenger")[["document", "delta", "low", "high", "p", "wins", "losses"]].round(3)

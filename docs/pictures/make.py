@@ -7,7 +7,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from steelyard_eval.cli.demonstration import demo
+from steelyard_eval.cli.main import main as command
 
 HERE = Path(__file__).parent
 WIDTH = 1180
@@ -19,7 +19,9 @@ def main() -> None:
     if chromium is None:
         sys.exit("make pictures needs chromium on the PATH")
     with sync_playwright() as driver:
-        _, (report, *_), _ = demo(Path("reports/demo"))  # as `make demo` does: the report names its files
+        demo = Path("reports/demo")
+        command(["demo", "--out", str(demo)], standalone_mode=False)  # as `make demo` does
+        report = demo / "report.html"
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": WIDTH, "height": 1560}, color_scheme="light")
         page.goto(report.resolve().as_uri())

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard_eval.datasets import alike
-from steelyard_eval.datasets.groups import wording
+from steelyard_eval.datasets.groups import alike, wording
 
 PAIRS = Path(__file__).resolve().parents[1] / "data" / "paraphrases.jsonl"
 LEVELS = {"shingles": (0.75, 0.6, 0.5, 0.4, 0.3), "cosine": (0.95, 0.92, 0.9, 0.85, 0.8)}

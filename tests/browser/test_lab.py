@@ -131,7 +131,6 @@ def test_adopting_writes_a_file_that_loads(explorer, lab):
 
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_axe_finds_no_serious_violation_in_the_explorer(explorer, lab, theme):
-    explorer.get_by_role("button", name="pin").click()
     lab.paint(explorer, theme)
 
     assert axe.serious(explorer, ".sy-explorer") == {}

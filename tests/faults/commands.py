@@ -107,7 +107,7 @@ def commands():
         "out/w.json",
     )
     report = ("report", "results.json", "--out", "out/report")
-    compare = ("compare", "data", "--systems", "fts,bm25", "--metrics", "nDCG@10", "--runs", "out/report")
+    compare = ("compare", "data", "fts,bm25", "--metrics", "nDCG@10", "--write-runs", "out/report")
     export = ("export", "out/w.json", "--to", "vespa", "--out", "out/report/profile")
     demo = ("demo", "--out", "out/report")
     weighed = ("--current", CURRENT, "--out", "out/report/search-weights.json")
@@ -123,7 +123,7 @@ def commands():
         "--because",
         "the first one",
     )
-    act = ("act", "out/log.jsonl", "s1", "m1", "--action", "cited")
+    act = ("vault", "act", "out/log.jsonl", "s1", "m1", "--action", "cited")
     search = ("search", "out/vault", "jwt signing keys", "--log", "out/log.jsonl")
     import_ = ("import", "out/foreign.json", "out/report/w.json")
     return {

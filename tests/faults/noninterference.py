@@ -147,11 +147,11 @@ COMMANDS = (
     ("search", "VAULT", "heron pond", "--explain", "--json"),
     ("search", "VAULT", "team=OTHER", "heron reed", "--json"),
     ("search", "VAULT", "heron", "--filter", "superseded=false", "--json"),
-    ("context", "VAULT", "newt", "--json"),
-    ("list", "VAULT", "--json"),
-    ("list", "VAULT", "--filter", "superseded=false"),
-    ("get", "VAULT", "e1", "--json"),
-    ("get", "VAULT", "e99"),
+    ("vault", "context", "VAULT", "newt", "--json"),
+    ("vault", "list", "VAULT", "--json"),
+    ("vault", "list", "VAULT", "--filter", "superseded=false"),
+    ("vault", "get", "VAULT", "e1", "--json"),
+    ("vault", "get", "VAULT", "e99"),
 )
 
 

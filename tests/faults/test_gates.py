@@ -71,7 +71,7 @@ class TestReading:
         faults = list(map(str, check(folder).faults))
         assert any(fault.startswith(name) and "cannot be read" in fault for fault in faults), faults
 
-    @pytest.mark.parametrize("words", [["compare", "SET", "--systems", "fts"], ["report", "FILE"]])
+    @pytest.mark.parametrize("words", [["compare", "SET", "fts"], ["report", "FILE"]])
     def test_weights_and_results_are_regular_files(self, folder, tmp_path, words):
         pipe = tmp_path / "pipe.json"
         os.mkfifo(pipe)
@@ -260,7 +260,7 @@ class TestEnvironment:
 class TestTerminal:
     ODD = "e\x1b]0;owned\x07\u202e"
 
-    @pytest.mark.parametrize("words", [["search", "VAULT", "token", "--explain"], ["list", "VAULT"]])
+    @pytest.mark.parametrize("words", [["search", "VAULT", "token", "--explain"], ["vault", "list", "VAULT"]])
     def test_ids_and_titles_move_no_terminal(self, tmp_path, words):
         path = tmp_path / "v.db"
         with Vault(path, create=True) as vault:

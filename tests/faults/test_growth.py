@@ -26,9 +26,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval.cli.layered_log import of_log
-from steelyard_eval.datasets import check
-from steelyard_eval.datasets import load as load_dataset
+from steelyard_eval.datasets import check, open_dataset
 from steelyard_eval.datasets.states import hashed
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.extensions.endpoints.mentioned import Mentioned
@@ -64,7 +62,6 @@ READERS = {
     "steelyard_eval/datasets/file_reader.py": "test_a_data_set[corpus: tags]",
     "steelyard_eval/datasets/folder.py": "test_a_data_set[corpus: tags]",
     "steelyard_eval/datasets/logs.py": "test_a_data_set[log: acts]",
-    "steelyard_eval/datasets/memories.py": "test_memory_files[participants]",
     "steelyard_eval/gate/baseline.py": "test_other_files[baseline]",
     "steelyard_eval/extensions/importers/basic_memory.py": "test_the_folders_of_a_program",
     "steelyard_eval/extensions/importers/cortex_mem.py": "test_a_store[what a message has beside it]",
@@ -86,6 +83,8 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/views/answered.py": "its own result, which was read or made before",
     "steelyard_eval/gate/gating.py": "copies the baseline that it replaces",
     "steelyard_eval/cli/workflow.py": "the record of an installation, which pip wrote",
+    "steelyard_eval/cli/data.py": "NAME=VALUE pairs of one command line",
+    "steelyard_eval/vaults/arguments.py": "NAME=VALUE pairs of one command line",
     "steelyard_eval/extensions/importers/pickled.py": "bounded by what it unpacks to",
     "steelyard/config/weights_schema.py": "reads a file of the package",
     "steelyard/extensions/postgres/vault.py": "writes ids and settings",
@@ -95,10 +94,9 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/extensions/usage/gather.py": "parts of documents that records.py has read",
     "steelyard_eval/extensions/usage/impressions.py": "writes the log, and reads a key of its own",
     "steelyard_eval/extensions/usage/records.py": "lines of at most 32 MB, each decoded once",
-    "steelyard_eval/notebook/label/apply.py": "copies the qrels that the session wrote",
     "steelyard_eval/choose/answer.py": "compares the bytes of a copy that is there",
     "steelyard_eval/notebook/label/session.py": "copies queries.jsonl with a mark on some",
-    "steelyard_eval/notebook/label/write_queries.py": "appends to queries.jsonl",
+    "steelyard_eval/notebook/label/apply.py": "copies the qrels that the session wrote, appends to queries.jsonl",
     "steelyard_eval/recording/runs.py": "rows that it wrote, bounded when they are written",
     "steelyard_eval/extensions/serve/stdio.py": "requests of at most 4 MB, each decoded once",
     "steelyard_eval/extensions/serve/tools.py": "reads a file of the package",
@@ -436,7 +434,6 @@ OTHERS = {
     ),
     "results": (lambda n: f'{{"version": 2, {keys(n)}}}', load_result),
     "results, a key twice": (STRICT["every key twice"], load_result),
-    "a log in a report": (LOGS["policies"], of_log),
 }
 
 
@@ -513,7 +510,7 @@ def test_memory_files(tmp_path, what):
     def make(n):
         return {"session/s/a.md": "token", **MEMORIES[what](n)}
 
-    grows(folder_of(tmp_path, make), load_dataset)
+    grows(folder_of(tmp_path, make), open_dataset)
 
 
 def database(tmp_path, statements):

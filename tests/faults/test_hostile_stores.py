@@ -142,7 +142,7 @@ def test_a_value_of_a_select_that_cannot_be_read_is_one_message(tmp_path, select
     with sqlite3.connect(tmp_path / "s.db") as db:
         db.execute("CREATE TABLE t (id, text)")
     done = CliRunner().invoke(
-        main, ["import", f"{tmp_path}/s.db", f"{tmp_path}/out", "--sql", f"SELECT {select} AS text"]
+        main, ["import", f"{tmp_path}/s.db", f"{tmp_path}/out", "--set", f"sql=SELECT {select} AS text"]
     )
     assert (done.exit_code, "Traceback" in done.output) == (2, False)
     assert not (tmp_path / "out").exists()

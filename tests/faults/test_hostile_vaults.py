@@ -76,7 +76,7 @@ class TestSqlOfTheFile:
         )
         for words in (
             ["search", path, "token", "--system", "vector"],
-            ["list", path],
+            ["vault", "list", path],
             ["index", path, "--rebuild"],
         ):
             outcome = steelyard(*words)
@@ -363,11 +363,11 @@ def test_odd_values_end_in_one_message(path, odd):
     for words in (
         ["search", path, "token"],
         ["search", path, "token", "--system", "soleri", "--explain"],
-        ["list", path],
-        ["context", path, "token"],
-        ["get", path, "a"],
+        ["vault", "list", path],
+        ["vault", "context", path, "token"],
+        ["vault", "get", path, "a"],
         ["search", path, f"team={path}", "token", "--system", "soleri"],
-        ["list", path, "--json"],
+        ["vault", "list", path, "--json"],
     ):
         outcome = steelyard(*words)
         assert "Traceback" not in outcome.output

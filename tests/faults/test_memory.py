@@ -76,7 +76,7 @@ def test_whatever_tells_that_there_is_no_memory_is_one_message(error, monkeypatc
     def fails(*_):
         raise error
 
-    monkeypatch.setattr("steelyard_eval.cli.commands.doctor.diagnose", fails)
+    monkeypatch.setattr("steelyard_eval.cli.diagnosis.diagnose", fails)
     outcome = CliRunner().invoke(main, ["doctor"])
     assert outcome.exit_code == 4
     assert outcome.stderr.count("\n") == 1

@@ -25,9 +25,9 @@ READS = {
     "search in a scope": ("search", "VAULT", "token", "--scope", "project=api"),
     "search several": ("search", "VAULT", "other=VAULT", "token", "--system", "soleri"),
     "search with a log": ("search", "VAULT", "token", "--log", "LOG"),
-    "get": ("get", "VAULT", "ID"),
-    "list": ("list", "VAULT"),
-    "context": ("context", "VAULT", "token"),
+    "get": ("vault", "get", "VAULT", "ID"),
+    "list": ("vault", "list", "VAULT"),
+    "context": ("vault", "context", "VAULT", "token"),
     "doctor": ("doctor", "VAULT"),
 }
 

@@ -24,8 +24,8 @@ from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard_eval.choose import recommend as choosing
 from steelyard_eval.cli import demonstration as demo_module
-from steelyard_eval.cli.commands import recommend as choosing
 from steelyard_eval.cli.main import main
 from steelyard_eval.recording.disk import load as load_recording
 
@@ -159,7 +159,7 @@ def bench(tmp_path_factory):
     patch.setattr(demo_module, "recommend", once(demo_module.recommend))
     for name, value in (("WORTH_STORING", 0), ("CHANGES", 0), ("CHANGES_SHARE", 0.1)):
         patch.setattr(f"steelyard.stores.sqlite.words.{name}", value)
-    patch.setattr(choosing, "run_recommend", once(choosing.run_recommend))
+    patch.setattr(choosing, "recommend", once(choosing.recommend))
     out = root / "out"
     out.mkdir()
     commands.older_vault(root / "data", out)
@@ -190,7 +190,7 @@ COMMANDS = {
     "record": ("record", "DATA", "OUT/tables", "--systems", "fts,echovault"),
     "tune": ("tune", "DATA", "rrf(fts, bm25, k=60)", "--out", "OUT/w.json"),
     "compare": (
-        *("compare", "DATA", "--systems", "fts,bm25", "--metrics", "nDCG@10"),
+        *("compare", "DATA", "fts,bm25", "--metrics", "nDCG@10"),
         *("--runs", "OUT/runs", "--out", "OUT/results.json"),
     ),
     "report": ("report", "ROOT/results.json", "--out", "OUT/report"),
@@ -352,8 +352,8 @@ class TestReadOnly:
         "words",
         [
             ("search", "OUT/vault", "jwt signing keys", "--json"),
-            ("get", "OUT/vault", "ID"),
-            ("context", "OUT/vault"),
+            ("vault", "get", "OUT/vault", "ID"),
+            ("vault", "context", "OUT/vault"),
         ],
         ids=lambda words: words[0],
     )
@@ -492,8 +492,8 @@ def test_an_error_of_the_machine_nobody_foresaw_is_one_line(monkeypatch, tmp_pat
     def full(*_, **__):
         raise OSError(28, "No space left on device", str(tmp_path / "x"))
 
-    monkeypatch.setattr("steelyard_eval.cli.commands.search.read_entries", full)
-    result = CliRunner().invoke(main, ["get", "vault", "a"], catch_exceptions=False)
+    monkeypatch.setattr("steelyard_eval.vaults.read.read_entries", full)
+    result = CliRunner().invoke(main, ["vault", "get", "vault", "a"], catch_exceptions=False)
     refused(result)
     assert f"{tmp_path / 'x'}: No space" in result.stderr
 
@@ -512,10 +512,10 @@ def at_once(*_, **__):
 
 @pytest.mark.parametrize("stopped", [at_once, inside_an_extension])
 def test_an_interrupt_says_so_in_one_line(monkeypatch, stopped):
-    for name in ("steelyard_eval.cli.commands.search.read_entries", "steelyard_eval.cli.main._Main.make_context"):
+    for name in ("steelyard_eval.vaults.read.read_entries", "steelyard_eval.cli.main._Main.make_context"):
         with monkeypatch.context() as patch:
             patch.setattr(name, stopped)
-            result = CliRunner().invoke(main, ["get", "vault", "a"], catch_exceptions=False)
+            result = CliRunner().invoke(main, ["vault", "get", "vault", "a"], catch_exceptions=False)
             assert result.exit_code == 130
             assert result.stderr.strip().startswith("interrupted; what was committed is kept")
             assert len(result.stderr.strip().splitlines()) == 1

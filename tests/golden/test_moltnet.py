@@ -384,20 +384,27 @@ def test_the_commands_obey_the_caller_s_scope(tmp_path):
     path = tmp_path / "vault.db"
     vault_of(*DIARIES, path=path).close()
     searched = run("search", path, "heron", "--system", "moltnet", *SEEN)["hits"]
-    listed = run("list", path, *SEEN)
-    recent = run("context", path, *SEEN)
+    listed = run("vault", "list", path, *SEEN)
+    recent = run("vault", "context", path, *SEEN)
     for rows in (searched, listed["entries"], recent["entries"]):
         assert sorted(row["id"] for row in rows) == ["mine", "team"]
     assert (listed["total"], recent["total"]) == (2, 2)
-    assert run("list", path, *SEEN, "--filter", "vault=D3")["total"] == 0
+    assert run("vault", "list", path, *SEEN, "--filter", "vault=D3")["total"] == 0
 
 
 def test_an_entry_outside_the_scope_does_not_exist_by_its_id(tmp_path):
     path = tmp_path / "vault.db"
     vault_of(*DIARIES, path=path).close()
-    assert [entry["id"] for entry in run("get", path, "team", "mine", *SEEN)["entries"]] == ["team", "mine"]
-    assert run("get", path, "foreign", *SEEN) == run("get", path, "absent", *SEEN).replace("absent", "foreign")
-    assert "foreign" not in run("get", path, "foreigm", *SEEN)  # a wrong id is not set right with a hidden one
+    assert [entry["id"] for entry in run("vault", "get", path, "team", "mine", *SEEN)["entries"]] == [
+        "team",
+        "mine",
+    ]
+    assert run("vault", "get", path, "foreign", *SEEN) == run("vault", "get", path, "absent", *SEEN).replace(
+        "absent", "foreign"
+    )
+    assert "foreign" not in run(
+        "vault", "get", path, "foreigm", *SEEN
+    )  # a wrong id is not set right with a hidden one
 
 
 # Tags
@@ -575,7 +582,7 @@ def diary(tmp_path):
 
 
 def test_list_enumerates_all_that_passes_newest_first(diary):
-    listed = run("list", diary, "--filter", "tags=decision")
+    listed = run("vault", "list", diary, "--filter", "tags=decision")
     assert listed["total"] == 15
     assert [entry["id"] for entry in listed["entries"]] == [f"d{i:02d}" for i in reversed(range(15))]
     assert not any("score" in entry for entry in listed["entries"])
@@ -589,7 +596,7 @@ def test_search_ranks_under_the_same_filters_and_stops_at_the_limit(diary):
 
 
 def test_get_reads_whole_entries(diary):
-    [entry] = run("get", diary, "d03")["entries"]
+    [entry] = run("vault", "get", diary, "d03")["entries"]
     assert (entry["id"], entry["details"]) == ("d03", "the whole story")
 
 

@@ -861,10 +861,10 @@ def found_by(folder, *options, tiers=("agent", "project", "team")):
 
 
 def test_the_command_line_scans_several_vaults_and_gets_entries(vaults):
-    rows = found_by(vaults, "--mode", "scan", "--priority", "team=0.9", tiers=("agent", "project"))
+    rows = found_by(vaults, "--set", "mode=scan", "--set", "priority.team=0.9", tiers=("agent", "project"))
     assert {row["id"]: row["snippet"] for row in rows} == {"same": "the agent's", "p": ""}
     assert {*rows[0]} == {"id", "title", "score", "type", "domain", "tags", "snippet", "tokenEstimate"}
-    entries = json.loads(run("get", vaults / "agent.db", "same", "--json").stdout)["entries"]
+    entries = json.loads(run("vault", "get", vaults / "agent.db", "same", "--json").stdout)["entries"]
     assert [entry["text"] for entry in entries] == ["the agent's"]
 
 
@@ -879,7 +879,7 @@ def test_the_command_line_takes_the_tags_and_the_domain_of_the_query(tmp_path):
     with Vault(tmp_path / "v.db", create=True) as vault:
         vault.upsert([Entry("a", text="heron", tags=("reed", "marsh"), domain="water")])
         vault.ensure_index(DOCUMENTED.reading.index)
-    words = ["heron", "--system", "soleri", "--json", "--tag", "reed", "--domain", "water"]
+    words = ["heron", "--system", "soleri", "--json", "--set", "tags=reed", "--set", "domain=water"]
     (hit,) = json.loads(run("search", tmp_path / "v.db", *words).stdout)["hits"]
     assert hit["breakdown"]["tagOverlap"] == 0.5  # one of two tags
     assert hit["breakdown"]["domainMatch"] == 1.0
@@ -890,8 +890,8 @@ def test_the_command_line_takes_tiers_and_priorities(vaults):
         return {row["entry"]["id"]: row["entry"]["vault"] for row in found_by(vaults, *options, **how)}
 
     assert holder() == {"same": "agent", "p": "project", "t": "team"}
-    assert holder("--priority", "team=1.5")["same"] == "team"
-    assert holder("--priority", "project=2", "--priority", "team=1.5")["same"] == "project"
+    assert holder("--set", "priority.team=1.5")["same"] == "team"
+    assert holder("--set", "priority.project=2", "--set", "priority.team=1.5")["same"] == "project"
     renamed = run(
         "search", f"mine={vaults / 'agent.db'}", vaults / "team.db", "heron", "--system", "soleri", "--json"
     )
@@ -901,13 +901,12 @@ def test_the_command_line_takes_tiers_and_priorities(vaults):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["agent.db", "--priority", "teem=0.9"], "did you mean 'team'"),
-        (["agent.db", "project.db", "--priority", "archive=0.9"], "names no tier"),
-        (["agent.db", "--priority", "agent=much"], "write it as team=0.6"),
-        (["agent.db", "--priority", "agent"], "write it as team=0.6"),
-        (["agent.db", "--priority", "agent=0"], "must be above 0"),
-        (["agent.db", "team.db", "--priority", "team=-1"], "must be above 0"),
-        (["agent.db", "team.db", "--priority", "team=nan"], "write it as team=0.6"),
+        (["agent.db", "--set", "priority.teem=0.9"], "did you mean 'team'"),
+        (["agent.db", "project.db", "--set", "priority.archive=0.9"], "names no tier"),
+        (["agent.db", "--set", "priority.agent=much"], "a number"),
+        (["agent.db", "--set", "priority.agent=0"], "must be above 0"),
+        (["agent.db", "team.db", "--set", "priority.team=-1"], "must be above 0"),
+        (["agent.db", "team.db", "--set", "priority.team=nan"], "a number"),
         (["agent.db", "agent=team.db"], "same tier"),
         (["agent.db", "=team.db"], "no name"),
         (["agent.db", "team=none.db"], "none.db"),

@@ -93,33 +93,22 @@ def start(
 ) -> InitResult:
     """Write what is missing of dataset.json, the baseline and the workflow.
 
+    Raises DataError when there is no data set, or it has faults; nothing is written then; ConfigError when it has
+    no labels, for a path or an endpoint that a workflow cannot hold, for weights or a run of another folder, which
+    a baseline may not name, for the baseline of another data set, and when dataset.json says otherwise how the
+    labels came about; MachineError when a file cannot be written.
+
     Parameters
     ----------
-    folder : str or Path
-        The data set; by default the only one in or below the working directory.
-    current : any contender
-        What is used today; by default search-weights.json where it exists and names no other data set, else what
-        dataset.json names as `system`, else bm25.
-    baseline, workflow : Path
-        Where they go.
-    embedder : str
-        See `Workspace.open`; for auto that of the vectors that weights were tuned with.
-    install : str
-        What the workflow installs; by default what is installed here, where pip recorded an origin that other
+    folder: The data set; by default the only one in or below the working directory.
+    current: What is used today; by default search-weights.json where it exists and names no other data set, else
+        what dataset.json names as `system`, else bm25.
+    baseline, workflow: Where they go.
+    embedder: See `Workspace.open`; for auto that of the vectors that weights were tuned with.
+    install: What the workflow installs; by default what is installed here, where pip recorded an origin that other
         machines have too. Without either no workflow is written, and a notice asks for it.
-    sampled, pool : str, JudgedPool
-        How the labelled queries were drawn and what was judged, for a dataset.json that does not say it.
-
-    Raises
-    ------
-    DataError
-        When there is no data set, or it has faults; nothing is written then.
-    ConfigError
-        When it has no labels, for a path or an endpoint that a workflow cannot hold, for weights or a run of
-        another folder, which a baseline may not name, for the baseline of another
-        data set, and when dataset.json says otherwise how the labels came about.
-    MachineError
-        When a file cannot be written.
+    sampled, pool: How the labelled queries were drawn and what was judged, for a dataset.json that does not say
+        it.
     """
     place = find_dataset(Path()) if folder is None else Path(folder)
     asked, source = _asked(current), named(install) if install else recorded()

@@ -1,4 +1,4 @@
-"""The command line: its errors and exit codes. The commands stand in `steelyard_eval.cli.commands`.
+"""The command line: its errors and exit codes. The commands stand in the modules of its groups.
 
 With ``--json`` a command prints one JSON document on stdout and nothing else. Progress and warnings
 go to stderr. Exit codes: 0 fine, 1 search got worse (`gate`), 2 usage or bad input, 3 inconclusive under
@@ -21,12 +21,33 @@ import click
 from steelyard import __version__
 from steelyard.base.errors import ConfigError, MachineError, SteelyardError, nearest, shown
 from steelyard.base.escape import harmless
-from steelyard_eval.cli.commands import COMMANDS, MEANT, load_command
-from steelyard_eval.cli.commands.options import tell
-from steelyard_eval.cli.commands.shared_options import LOGGER, quiet_option
+from steelyard_eval.cli import choose, data, keep, measure, search, vault
+from steelyard_eval.cli.options import LOGGER, tell
 from steelyard_eval.common.console import folded, painted
 from steelyard_eval.common.interrupts import INTERRUPTED, was_interrupted
 from steelyard_eval.common.source_date import checked_source_date
+
+GROUPS = {
+    "Measure": (measure.check, measure.compare, measure.explain, measure.runs, measure.report),
+    "Choose": (choose.recommend, choose.tune, choose.learn, choose.judge),
+    "Keep": (keep.gate, keep.init, keep.export),
+    "Data": (data.import_, data.record, data.demo),
+    "Search": (vault.index, search.search, search.serve, vault.vault, vault.doctor),
+}
+"""The commands, as `steelyard --help` shows them."""
+MEANT = {
+    "annotate": "judge", "benchmark": "compare", "diff": "runs", "eval": "compare", "evaluate": "compare",
+    "history": "runs", "label": "judge", "load": "import", "mcp": "serve", "optimise": "recommend",
+    "optimize": "recommend", "query": "search", "suggest": "recommend", "test": "gate", "undo": "runs",
+    "validate": "check", "why": "explain",
+    "act": "vault act LOG QUERY_ID", "context": "vault context VAULT", "get": "vault get VAULT ID",
+    "list": "vault list VAULT",
+    "loop": "import FOLDER; learn FOLDER --from transcripts; recommend FOLDER; gate FOLDER",
+    "feedback": "learn FOLDER --from ubi:FILES", "floor": "recommend FOLDER --floor lost=10%",
+    "interleave": "serve VAULT --log LOG --explore FILE", "refresh": "import FOLDER",
+    "reindex": "index VAULT --rebuild", "simulate": "learn FOLDER --from transcripts",
+}  # fmt: skip
+"""What people type who know other programs or an earlier Steelyard, and what does it."""
 
 
 class _Messages(logging.Handler):
@@ -96,10 +117,27 @@ class _Main(click.Group):
             sys.exit(code)
         return code
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The options of all commands are one, wherever they stand."""
+        flags = {
+            name: option.is_flag
+            for option in self.params
+            for name in option.opts
+            if isinstance(option, click.Option)
+        }
+        end = args.index("--") if "--" in args else len(args)
+        first, rest, words = list[str](), list[str](), iter(args[:end])
+        for word in words:
+            name, given, _ = word.partition("=")
+            (first if name in flags else rest).append(word)
+            if flags.get(name) is False and not given:
+                first += [value for value in [next(words, None)] if value is not None]
+        return super().parse_args(ctx, [*first, *rest, *args[end:]])
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Import the module of the command that is named; the others are known by name and summary alone."""
+        """A name that is no command is answered by what does it."""
         if any(map(_SECRET.match, args)):  # before any message repeats it
             raise ConfigError(
                 "the address of the database holds a password, and arguments are kept in files and lists of "
@@ -109,8 +147,13 @@ class _Main(click.Group):
         if typed not in self.commands and not typed.startswith("-"):
             hint = f"; did you mean {MEANT[typed]!r}?" if typed in MEANT else nearest(typed, self.commands)
             ctx.fail(f"there is no command {shown(typed)}{hint if 'did you mean' in hint else ''}")
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, load_command(name) if name in COMMANDS else command, rest
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by what they are for."""
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(str(one.name), one.get_short_help_str(100)) for one in commands], 12)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 -- click's own signature
         messages = _Messages()
@@ -155,12 +198,39 @@ class _Main(click.Group):
             ctx.exit(MachineError.exit_code)
 
 
+def _bound(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    from steelyard_eval.common import memory_limit
+
+    if ctx.resilient_parsing:
+        return
+    try:
+        ctx.with_resource(memory_limit.bounded(memory_limit.read_size(value) if value else None))
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r}: {error}", ctx, param) from None
+
+
+def _hush(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        LOGGER.setLevel(logging.ERROR)
+
+
+MEMORY = "The most memory to take, such as 2G; three quarters of the machine's by default."
+
+
 @click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="steelyard")
-def main() -> None:
-    """Find the hybrid-search strategy and the weights that are right for a memory, and prove it."""
+@click.option("--json", is_flag=True, help="Print one JSON document on stdout.")
+@click.option("--memory", metavar="SIZE", expose_value=False, callback=_bound, help=MEMORY)
+@click.option(
+    "-q", "--quiet", is_flag=True, expose_value=False, callback=_hush, help="Print only errors on stderr."
+)
+def main(json: bool) -> None:
+    """Find the hybrid-search strategy and the weights that are right for a memory, and prove it.
+
+    The options below may stand behind any command. COMMAND --help has the options of a command, with examples.
+    """
 
 
-for name, summary in COMMANDS.items():
-    main.add_command(click.Command(name, short_help=summary))
-main.params.append(quiet_option())
+for commands in GROUPS.values():
+    for one in commands:
+        main.add_command(one)

@@ -40,12 +40,9 @@ class Setting:
 
     Attributes
     ----------
-    limit : int or None
-        Length of the lists; None keeps the limit of a weights file.
-    model : str
-        The model of the vectors.
-    lists : tuple of str or None
-        The names of recorded lists of other engines; None when our own retrievers search.
+    limit: Length of the lists; None keeps the limit of a weights file.
+    model: The model of the vectors.
+    lists: The names of recorded lists of other engines; None when our own retrievers search.
     """
 
     limit: int | None

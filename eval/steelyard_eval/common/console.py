@@ -74,16 +74,11 @@ def table(
 
     Parameters
     ----------
-    rows : sequence of mappings
-        Values by key.
-    columns : mapping of str to str, optional
-        The heading of each key, in the order of the columns; by default every key is its own heading.
-    most : int, optional
-        The greatest width; by default that of the terminal, and none in a file or a pipe.
-    keys : int
-        How many of the first columns name a row, and begin every table; of those only the first is folded.
-    folded : int
-        Columns of text are folded to no less than this.
+    rows: Values by key.
+    columns: The heading of each key, in the order of the columns; by default every key is its own heading.
+    most: The greatest width; by default that of the terminal, and none in a file or a pipe.
+    keys: How many of the first columns name a row, and begin every table; of those only the first is folded.
+    folded: Columns of text are folded to no less than this.
     """
     if columns is None:
         if not rows:

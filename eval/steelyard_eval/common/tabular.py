@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -10,20 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from steelyard.base.extras import require
-from steelyard.base.files import canonical, write_text, write_texts
+from steelyard.base.files import canonical, write_text
 from steelyard_eval.common.markup import tex
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<style>body {{font-family: sans-serif; margin: 2em; max-width: 70em}} table {{border-collapse: collapse}}
-td, th {{padding: .2em .6em; border-bottom: 1px solid #ddd; text-align: left}}</style></head>
-<body><h1>{title}</h1>
-{body}
-</body></html>
-"""
 
 
 class Tabular(ABC):
@@ -43,10 +33,7 @@ class Tabular(ABC):
     def save(self, path: str | Path) -> None:
         """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document.
 
-        Raises
-        ------
-        MachineError
-            For a Parquet file without the extra `parquet`.
+        Raises MachineError for a Parquet file without the extra `parquet`.
         """
         save_as(self, path, lambda: canonical(self.to_json()))
 
@@ -61,13 +48,6 @@ class Tabular(ABC):
     @property
     def _caption(self) -> str:
         return repr(self)
-
-    def report(self, path: str | Path) -> list[Path]:
-        """Write report.html and report.json into this folder; returns their paths."""
-        page = _PAGE.format(title=html.escape(repr(self)), body=self._repr_html_())
-        files = {Path(path) / "report.html": page, Path(path) / "report.json": canonical(self.to_json())}
-        write_texts(files)
-        return list(files)
 
 
 class Savable(Protocol):

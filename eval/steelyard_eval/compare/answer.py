@@ -91,7 +91,7 @@ def _beside_today(dataset: Dataset, word: str | None) -> list[Step]:
     """Where one contender is alone: compare it with what is used."""
     if not word or word == dataset.today:
         return []
-    command = words_of("compare", dataset, word, options={"--baseline": dataset.today})
+    command = words_of("compare", dataset, word, options={"--current": dataset.today})
     return [Step("compare_today", {"today": dataset.today}, command)]
 
 
@@ -129,5 +129,5 @@ def _steps(
         return steps
     return [
         *steps,
-        Step(key, {}, words_of("recommend", dataset, options={"--current": used, **options, "-o": out})),
+        Step(key, {}, words_of("recommend", dataset, options={"--current": used, **options, "--out": out})),
     ]

@@ -121,7 +121,7 @@ def compare(
     searched = arena.space.options if arena.space else {"--recording": recording}
     options: dict[str, object] = {
         "--metrics": ",".join(names),
-        "--baseline": base,
+        "--current": base,
         "--split": split,
         "--limit": limit,
     }

@@ -24,14 +24,10 @@ class JsonLines(Generic[Item]):
 
     Attributes
     ----------
-    rows : int
-        The number of lines, including broken ones, because vector files have a row for each.
-    lines : mapping of str to int
-        The first line of each id, even when the rest of that line has faults.
-    unknown : frozenset of str
-        Fields that the format does not have.
-    with_unknown : int
-        The number of lines with such fields.
+    rows: The number of lines, including broken ones, because vector files have a row for each.
+    lines: The first line of each id, even when the rest of that line has faults.
+    unknown: Fields that the format does not have.
+    with_unknown: The number of lines with such fields.
     """
 
     file: str
@@ -48,7 +44,14 @@ def read_entries(reader: FolderReader, renamed: Mapping[str, str] | None = None)
 
 
 def read_queries(reader: FolderReader, renamed: Mapping[str, str] | None = None) -> JsonLines[Query] | None:
-    """Read queries.jsonl[.gz]; None when there is none to read. An empty text is a fault."""
+    """Read queries.jsonl[.gz]; None when there is none to read. An empty text is a fault.
+
+    A folder of our own with neither queries nor labels has none: it can be indexed, and judging writes the first.
+    """
+    others = (QUERIES, f"{QUERIES}.gz", "queries.json", "queries.csv", "queries.tsv", "queries.txt")
+    corpus = reader.has(CORPUS) or reader.has(f"{CORPUS}.gz")
+    if corpus and renamed is None and not any(map(reader.has, (*others, "qrels.txt", "qrels.tsv"))):
+        return JsonLines(QUERIES, (), {}, 0, frozenset(), 0)
     known = frozenset(QUERY_FIELDS) | {"filter"}
     return _read_table(reader, QUERIES, _read_full_query, known, renamed or {})
 

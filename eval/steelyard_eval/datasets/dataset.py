@@ -30,47 +30,29 @@ class Dataset:
 
     Attributes
     ----------
-    name, description, licence : str
-        From dataset.json; for BEIR the name of the folder, and an empty licence.
-    path : Path
-        Folder it was read from; see `in_memory`.
-    as_of : float
-        Clock of queries without `asked_at`, seconds UTC. When it is not given, it is the latest creation,
+    name, description, licence: From dataset.json; for BEIR the name of the folder, and an empty licence.
+    path: Folder it was read from; see `in_memory`.
+    as_of: Clock of queries without `asked_at`, seconds UTC. When it is not given, it is the latest creation,
         update or question in the set, else 0.0, with a notice.
-    recipe : str
-        Template of the text that was embedded, for `steelyard.memory.template.render`; empty when not given.
-    report_split : str
-        Split that results are reported on; empty for all queries.
-    entries, queries : tuple
-        In file order, which is the row order of the vectors.
-    qrels : dict
-        query -> entry -> grade 0..4. Queries without judgments are absent.
-    vectors : dict
-        (model, layer) -> float16[entries, dimension], memory-mapped; layer is text, l0, l1 or l2.
-        An all-zero row means that the entry has no such layer, or no vector of its text.
-    query_vectors : dict
-        model -> float16[queries, dimension], memory-mapped.
-    feedback : Path or None
-        Feedback log of the set, if it has one.
-    notices : tuple of str
-        Things that are odd without being faults, one line with a count for each kind.
-    sha256 : str
-        Hash of the contents of corpus, queries and judgments, the same whether compressed or not.
-    vectors_sha256 : str
-        Hash of the vector files; empty when there are none.
-    system : str
-        What its owner runs today, as dataset.json names it; empty: not given.
-    embedder, chosen : str, bool
-        What makes its vectors, as `Workspace.open` takes it, empty: not given; whether that was chosen now, and is
-        not what dataset.json says.
-    sampled, pool : str, JudgedPool or None
-        How the labelled queries were drawn, and what was judged (`datasets.labels`); empty and None: not given.
-    provenance : tuple of Batch
-        The same of some of the labels; `sampled` and `pool` are of all others.
-    in_memory : bool
-        Whether it was made of tables or dictionaries, so that no command can read it again.
-    intents : str or None
-        One of `INTENTS`; None where it was not asked for: what a recording holds, else classified.
+    recipe: Template of the text that was embedded, for `steelyard.memory.template.render`; empty when not given.
+    report_split: Split that results are reported on; empty for all queries.
+    entries, queries: In file order, which is the row order of the vectors.
+    qrels: query -> entry -> grade 0..4. Queries without judgments are absent.
+    vectors: (model, layer) -> float16[entries, dimension], memory-mapped; layer is text, l0, l1 or l2. An all-zero
+        row means that the entry has no such layer, or no vector of its text.
+    query_vectors: model -> float16[queries, dimension], memory-mapped.
+    feedback: Feedback log of the set, if it has one.
+    notices: Things that are odd without being faults, one line with a count for each kind.
+    sha256: Hash of the contents of corpus, queries and judgments, the same whether compressed or not.
+    vectors_sha256: Hash of the vector files; empty when there are none.
+    system: What its owner runs today, as dataset.json names it; empty: not given.
+    embedder, chosen: What makes its vectors, as `Workspace.open` takes it, empty: not given; whether that was
+        chosen now, and is not what dataset.json says.
+    sampled, pool: How the labelled queries were drawn, and what was judged (`datasets.labels`); empty and None:
+        not given.
+    provenance: The same of some of the labels; `sampled` and `pool` are of all others.
+    in_memory: Whether it was made of tables or dictionaries, so that no command can read it again.
+    intents: One of `INTENTS`; None where it was not asked for: what a recording holds, else classified.
     """
 
     name: str

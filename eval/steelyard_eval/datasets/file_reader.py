@@ -32,10 +32,8 @@ class FolderReader:
 
     Attributes
     ----------
-    faults : list of Fault
-        What was found so far.
-    contents : dict of str to str
-        For each text file that was read, by its name without ``.gz``, the SHA-256 of its uncompressed bytes.
+    faults: What was found so far.
+    contents: For each text file that was read, by its name without ``.gz``, the SHA-256 of its uncompressed bytes.
     """
 
     def __init__(self, folder: Path) -> None:

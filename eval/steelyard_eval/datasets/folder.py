@@ -16,7 +16,6 @@ from steelyard_eval.datasets.corpus_and_queries import Qrels, read_entries, read
 from steelyard_eval.datasets.dataset import Dataset, Report
 from steelyard_eval.datasets.file_reader import FolderReader, grouped
 from steelyard_eval.datasets.manifest import Manifest, check_report_split, read_manifest
-from steelyard_eval.datasets.memories import is_memory, read_memory
 from steelyard_eval.datasets.parts import DatasetParts, assemble
 from steelyard_eval.datasets.places import data_sets, is_data_set
 
@@ -39,7 +38,7 @@ def load(path: str | Path, intents: str | None = None) -> Dataset:
 def open_dataset(source: str | Path, intents: str | None = None) -> Dataset:
     """The data set in a folder, see `load`, else the one that a store of another program holds."""
     folder = Path(source)
-    if is_data_set(folder) or is_memory(folder) or (folder.is_dir() and not any(folder.iterdir())):
+    if is_data_set(folder) or (folder.is_dir() and not any(folder.iterdir())):
         return load(folder, intents)
     held: Dataset = extension("importers").open_store(source)
     return replace(held, intents=intents)
@@ -61,8 +60,6 @@ def check(path: str | Path, *, log: bool = True, sealed: bool = True) -> Report:
     if not folder.is_dir():
         return Report((_no_folder(folder),), (), None)
     reader = FolderReader(folder)
-    if is_memory(folder):
-        return assemble(reader, read_memory(reader), log)
     if not is_data_set(folder) and (fault := _no_data_set(folder)):
         return Report((fault,), (), None)
     return assemble(reader, read_beir(reader) if is_beir(folder) else read_folder(reader, sealed), log)

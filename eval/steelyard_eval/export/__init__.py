@@ -1,6 +1,6 @@
 """Translates a tuned configuration for other systems: ``export(config, "opensearch")``.
 
-To add a target, write a module with a `TARGET` and list it here.
+To add a target, write a `Target` and list it here.
 """
 
 from __future__ import annotations
@@ -12,33 +12,17 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import MODEL as LSA
 from steelyard.finish import Cut, Floor, Mmr
 from steelyard.stores.base import COSINE
-from steelyard_eval.export import (
-    cortex_mem,
-    echovault,
-    elasticsearch,
-    moltnet,
-    opensearch,
-    qdrant,
-    soleri,
-    spec_kit,
-    vespa,
-    weaviate,
-)
 from steelyard_eval.export.base import Export, Lost, Target
+from steelyard_eval.export.engines import ELASTICSEARCH, OPENSEARCH
+from steelyard_eval.export.memories import CORTEX_MEM, ECHOVAULT, MOLTNET, SOLERI, SPEC_KIT
+from steelyard_eval.export.vectors import QDRANT, WEAVIATE
+from steelyard_eval.export.vespa import VESPA
 
 TARGETS: dict[str, Target] = {
-    module.TARGET.name: module.TARGET
-    for module in (
-        echovault,
-        moltnet,
-        soleri,
-        spec_kit,
-        cortex_mem,
-        opensearch,
-        elasticsearch,
-        vespa,
-        weaviate,
-        qdrant,
+    target.name: target
+    for target in (
+        *(ECHOVAULT, MOLTNET, SOLERI, SPEC_KIT, CORTEX_MEM),
+        *(OPENSEARCH, ELASTICSEARCH, VESPA, WEAVIATE, QDRANT),
     )
 }
 
@@ -53,18 +37,13 @@ __all__ = ["TARGETS", "Export", "Lost", "Target", "export", "say"]
 def export(config: SearchConfig, to: str) -> Export:
     """Translate a configuration for a target.
 
+    Raises ConfigError for an unknown target, and for a strategy that the target cannot express; the message lists
+    everything that would be lost, the search for what can be exported, and a strategy that can.
+
     Parameters
     ----------
-    config : SearchConfig
-        What to export.
-    to : str
-        The name of the target, a key of `TARGETS`.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown target, and for a strategy that the target cannot express; the message lists
-        everything that would be lost, the search for what can be exported, and a strategy that can.
+    config: What to export.
+    to: The name of the target, a key of `TARGETS`.
     """
     if to not in TARGETS:
         close = closest(to, TARGETS, ALIKE)  # of so few names: `solr` is no misspelt `soleri`
@@ -75,7 +54,7 @@ def export(config: SearchConfig, to: str) -> Export:
         strategy = shown(str(config.effective), 200)
         raise ConfigError(
             f"strategy {strategy} cannot be expressed in {to}: {lost}. The best that it expresses is found by "
-            f"steelyard recommend FOLDER --for {to} -o {to}.json; by hand, {TARGETS[to].says}"
+            f"steelyard recommend FOLDER --for {to} --out {to}.json; by hand, {TARGETS[to].says}"
         ) from None
 
 

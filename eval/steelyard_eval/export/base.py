@@ -33,16 +33,11 @@ class Target:
 
     Attributes
     ----------
-    name : str
-        As given to ``--to``.
-    follows : str
-        The documentation whose terms are used.
-    says : str
-        A strategy that it can express, as the remedy in errors.
-    write : callable
-        From a configuration to the parts of the document and its notes.
-    form : str
-        json, or text for a document that is not JSON (its part is ``profile``).
+    name: As given to ``--to``.
+    follows: The documentation whose terms are used.
+    says: A strategy that it can express, as the remedy in errors.
+    write: From a configuration to the parts of the document and its notes.
+    form: json, or text for a document that is not JSON (its part is ``profile``).
     """
 
     name: str

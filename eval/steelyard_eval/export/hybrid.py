@@ -14,7 +14,7 @@ from steelyard.base.errors import shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.kinds import DIMENSIONS
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, Term
-from steelyard.grammar import number_text
+from steelyard.grammar import Duration, number_text
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
 from steelyard.table.signal_table import LAYERS, RETRIEVERS, SCORERS
@@ -59,19 +59,13 @@ class Fusion:
 def hybrid(strategy: Expr, has: Collection[str], lacks: Mapping[str, str], *, scores: bool = False) -> Fusion:
     """Read the strategy as a fusion of at most one keyword list and one vector list.
 
+    Raises Lost with everything that does not fit this form.
+
     Parameters
     ----------
-    has : collection of str
-        The kinds of fusion of two lists that the target expresses; all others are refused.
-    lacks : mapping of str to str
-        By kind, why the target cannot express it; where it is not written, that there is no counterpart.
-    scores : bool
-        Whether scores matter and not only the order; if not, a fusion of one list is that list alone.
-
-    Raises
-    ------
-    Lost
-        With everything that does not fit this form.
+    has: The kinds of fusion of two lists that the target expresses; all others are refused.
+    lacks: By kind, why the target cannot express it; where it is not written, that there is no counterpart.
+    scores: Whether scores matter and not only the order; if not, a fusion of one list is that list alone.
     """
     fusion = _fusion(strategy)
     if fusion.kind in _KEEP_ORDER and len(fusion.weights) == 1 and any(fusion.weights.values()) and not scores:
@@ -220,3 +214,36 @@ def index_notes(config: SearchConfig, names: Mapping[str, float]) -> list[str]:
     if any(config.retrievers[name].filters == "after_cut" for name in names if name in config.retrievers):
         notes.append("a filter acts before the cut there; here some lists were filtered after it")
     return notes
+
+
+DATES = {"updated_at": "the last update, else creation", "last_accessed_at": "the last access, else creation"}
+"""The fields that age is counted from, and their meaning."""
+_FIELDS = {"update": "updated_at", "access": "last_accessed_at"}
+
+
+def date_of(recency: Signal) -> str:
+    """Return the field that age is counted from; Lost when there is none."""
+    since = str(recency.option("since"))
+    if since not in _FIELDS:
+        raise Lost(f"{recency} reads no date: only valid_until moves it, and a decay there runs from a date")
+    return _FIELDS[since]
+
+
+def half_life_of(recency: Signal) -> float:
+    """Return the half-life in seconds."""
+    half_life = recency.option("half_life")
+    if not isinstance(half_life, Duration):
+        raise Lost(f"half_life {half_life} is no span of time")
+    return half_life.seconds
+
+
+def dates_of(signals: Iterable[Signal]) -> list[str]:
+    """List the fields that signals named recency are counted from, each once, in order."""
+    return list(dict.fromkeys(date_of(signal) for signal in signals if signal.name == "recency"))
+
+
+def window_notes(signals: Iterable[Signal]) -> list[str]:
+    """Notes on entries whose validity ends, when age is counted from the update."""
+    if "updated_at" not in dates_of(signals):
+        return []
+    return ["an entry with valid_until fades at the end of its window here, and ages like the others there"]

@@ -22,8 +22,20 @@ from steelyard.grammar import number_text
 from steelyard.signals.facts import UNSTATED
 from steelyard.table.signal_table import RETRIEVERS
 from steelyard_eval.export.base import Lost, Parts, Target
-from steelyard_eval.export.dates import DATES, date_of, dates_of, half_life_of, window_notes
-from steelyard_eval.export.hybrid import KEYWORDS, LISTS, depth_of, fields, keyword_of, lacking, weights_of
+from steelyard_eval.export.hybrid import (
+    DATES,
+    KEYWORDS,
+    LISTS,
+    date_of,
+    dates_of,
+    depth_of,
+    fields,
+    half_life_of,
+    keyword_of,
+    lacking,
+    weights_of,
+    window_notes,
+)
 
 RAW_KEYWORDS = "raw keyword scores: bm25 there has another idf, so their sum with others ranks otherwise"
 LACKS = {
@@ -167,7 +179,7 @@ def _notes(config: SearchConfig, strategy: Expr, depths: dict[str, int]) -> list
     return [*notes, *window_notes(leaves(strategy))]
 
 
-TARGET = Target(
+VESPA = Target(
     "vespa",
     "Vespa documentation: phased ranking, cross-hit normalization, ranking expressions",
     "tune rrf(fts, vector, k=60), alone or in weighted_sum(1*rrf(fts, vector, k=60), 0*recency(half_life=30d))",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from steelyard.base.errors import ConfigError, nearest, shown
+import msgspec
+
+from steelyard.base.errors import ConfigError, shown
 from steelyard.base.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS, parse_number
 from steelyard.memory.filters import EVERYTHING, RANGES, SUPERSEDED, Filters, Rule, visible_to
 from steelyard.stores.opened import is_address
@@ -16,6 +18,8 @@ from steelyard.systems.cortex_mem.uris import vault_of
 
 _OPERATOR = re.compile(r"!=|>=|<=|\^=|=|>|<")
 _TESTS = {"!=": "none", ">=": "from", ">": "after", "<": "before", "<=": "until", "^=": "prefix"}
+TIER = "priority."
+"""Before the name of a tier."""
 _PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?", re.ASCII)
 
 
@@ -123,30 +127,43 @@ def parse_tier(text: str) -> tuple[str, str]:
     return (name, path) if equals and not Path(text).exists() else (Path(text).stem, text)
 
 
-def parse_priorities(texts: Sequence[str], tiers: Collection[str]) -> dict[str, float]:
-    """Parse ``tier=number`` options; ConfigError for an unknown tier or a value that is not a number."""
-    priorities = {}
-    for text in texts:
-        name, _, value = text.partition("=")
-        if name not in tiers:
-            raise ConfigError(f"priority {shown(text)} names no tier{nearest(name, tiers)}")
+class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What `--set NAME=VALUE` says of one search: what belongs to one system, weights, priorities of tiers."""
+
+    mode: Literal["full", "scan"] = "full"
+    content: bool = False
+    tags: str = ""
+    domain: str = ""
+    detect_intent: bool = True
+    semantic: Literal["always", "auto", "never"] | None = None
+    topup: bool | None = None
+    model: str = ""
+    hnsw: Annotated[int, msgspec.Meta(ge=1, le=1000)] | None = None
+    threshold: float | None = None
+    direct: bool = False
+    dimension: str = ""
+    rewrite: bool = False
+    weights: dict[str, float] = {}
+    priorities: dict[str, float] = {}
+
+    @classmethod
+    def of(cls, named: Mapping[str, str]) -> Settings:
+        """Read the pairs; a name that is no field is a weight. ConfigError for a value of another kind."""
+        own = {name: value for name, value in named.items() if name in cls.__struct_fields__}
+        numbers = {name: _number(name, value) for name, value in named.items() if name not in own}
+        priorities = {name.removeprefix(TIER): one for name, one in numbers.items() if name.startswith(TIER)}
+        weights = {name: one for name, one in numbers.items() if not name.startswith(TIER)}
         try:
-            priorities[name] = parse_number(value)
-        except ValueError:
-            raise ConfigError(f"priority {shown(text)} is not TIER=NUMBER; write it as team=0.6") from None
-    return priorities
+            return msgspec.convert({**own, "weights": weights, "priorities": priorities}, cls, strict=False)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"--set: {error}") from None
 
 
-def parse_weights(texts: Sequence[str]) -> dict[str, float]:
-    """Parse ``name=number`` options to weights; ConfigError for a value that is not a number."""
-    weights = {}
-    for text in texts:
-        name, _, value = text.partition("=")
-        try:
-            weights[name] = float(value)
-        except ValueError:
-            raise ConfigError(f"weight {shown(text)} is not NAME=NUMBER; write it as w_recency=0.2") from None
-    return weights
+def _number(name: str, value: str) -> float:
+    try:
+        return parse_number(value)
+    except ValueError:
+        raise ConfigError(f"--set {shown(name)} is a weight, a number such as recency=0.2") from None
 
 
 def vault_file(path: str, tenant: str | None) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.extensions import extension
@@ -27,10 +26,11 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.common.configurations import read_configuration
 from steelyard_eval.vaults import vault_embedder, visible_vault
-from steelyard_eval.vaults.arguments import parse_priorities, parse_scopes, parse_tier
+from steelyard_eval.vaults.arguments import Settings, parse_scopes, parse_tier
 
 MOST_LIMITS = 64
 """Numbers of results whose searchers are kept."""
+PLAIN = Settings()
 
 
 Explored = tuple[float, "RankedBy | None"]
@@ -77,42 +77,34 @@ def open_searcher(
     paths: Sequence[str],
     by: RankedBy,
     limit: int | None,
-    priorities: Sequence[str] = (),
     scopes: Sequence[str] = (),
-    *,
-    model: str = "",
-    changed: Mapping[str, float] = MappingProxyType({}),
-    threshold: float | None = None,
-    rewrite: bool = False,
-    direct: bool = False,
-    hnsw: int | None = None,
+    settings: Settings = PLAIN,
 ) -> Iterator[Searcher]:
     """Open a searcher over a vault file, or over several as tiers; `by` says what ranks.
 
     Queries are embedded by the embedder of each vault, and compared with that vault's vectors. A weights file
     that names a model is for vectors of that model: tiers with others are found by keywords. The same holds
-    for `model`, which beats it. A vault with several models is searched by the first one, or by one that all
-    tiers have. `changed` are weights that replace those of the configuration. `threshold` is how similar results
-    must be, for a system that asks that. With `rewrite` a language model rewrites queries. `direct` bypasses the
-    strategy where the system has such a way. `hnsw` is as in `open_vault`, for all of them.
+    for the model of `settings`, which beats it. A vault with several models is searched by the first one, or
+    by one that all tiers have.
     """
-    if (by.strategy or by.config) and (threshold is not None or direct):
-        raise ConfigError("a strategy has its own weights and thresholds; leave --threshold and --direct out")
+    if (by.strategy or by.config) and (settings.threshold is not None or settings.direct):
+        raise ConfigError("a strategy has its own weights and thresholds; leave threshold and direct out")
     names = dict(parse_tier(path) for path in paths)
     if len(names) < len(paths):
         raise ConfigError(f"two of {', '.join(map(shown, paths))} are the same tier; name one as TIER=FILE")
     rule = find_system(by.config.name if by.config else by.system).federation
-    numbers = parse_priorities(priorities, {*names, *rule.priorities})
+    for tier in settings.priorities.keys() - {*names, *rule.priorities}:
+        raise ConfigError(f"priority {shown(tier)} names no tier{nearest(tier, {*names, *rule.priorities})}")
     visible = parse_scopes(scopes)
     with ExitStack() as stack:
-        vaults = {name: stack.enter_context(_seen(path, visible, hnsw)) for name, path in names.items()}
-        embedders = _embedders(list(vaults.values()), model or _model_of(by.config, vaults.values()))
-        config = by.built(limit, embedders, threshold, direct)
-        config = config.with_weights(changed) if changed else config
-        tiers = [Tier(name, vault, numbers.get(name)) for name, vault in vaults.items()]
+        vaults = {name: stack.enter_context(_seen(path, visible, settings.hnsw)) for name, path in names.items()}
+        embedders = _embedders(list(vaults.values()), settings.model or _model_of(by.config, vaults.values()))
+        config = by.built(limit, embedders, settings.threshold, settings.direct)
+        config = config.with_weights(settings.weights) if settings.weights else config
+        tiers = [Tier(name, vault, settings.priorities.get(name)) for name, vault in vaults.items()]
         together = Federation(tiers, rule)  # it refuses bad priorities of a single tier, too
         store = together if len(tiers) > 1 else tiers[0].store
-        yield _searcher(store, config, embedders, _rewriter(store) if rewrite else None, None)
+        yield _searcher(store, config, embedders, _rewriter(store) if settings.rewrite else None, None)
 
 
 class OpenVault:
@@ -120,12 +112,9 @@ class OpenVault:
 
     Parameters
     ----------
-    path, scopes : str, sequence of str
-        The file, and what the caller may see of it.
-    by, explore : RankedBy, Explored or None
-        What ranks, and what is interleaved.
-    hnsw : int or None
-        As in `open_vault`.
+    path, scopes: The file, and what the caller may see of it.
+    by, explore: What ranks, and what is interleaved.
+    hnsw: As in `open_vault`.
     """
 
     def __init__(
@@ -195,7 +184,7 @@ def _rewriter(store: Readable) -> Callable[[str], str]:
     """What rewrites queries, with the profile that the store holds; ConfigError without an endpoint."""
     chat = extension("network").chat_of(os.environ)
     if chat is None:
-        raise ConfigError("LLM_BASE_URL names no endpoint for --rewrite; set it, or leave --rewrite out")
+        raise ConfigError("LLM_BASE_URL names no endpoint to rewrite by; set it, or leave rewrite out")
     rewriter: Callable[[str], str] = extension("cortex_client").Rewriter.of(chat, store)
     return rewriter
 

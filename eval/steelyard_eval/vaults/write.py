@@ -45,40 +45,25 @@ def index_dataset(
 
     A run after an interruption gives the same result as an uninterrupted run.
 
+    Returns counts: entries (in the vault now), changed, removed, outside (entries that are not in the data set),
+    embedded (vectors made). Lists: models, duplicates (ids of entries with equal content), stale (models that
+    could not be opened here and lack vectors of changed entries), and with `hnsw` what `index_hnsw` measured.
+    Raises ConfigError when no embedder is named and the environment names a different model than the vault's; with
+    `hnsw` for a file, and where `index_hnsw` is refused.
+
     Parameters
     ----------
-    dataset : Dataset
-        What is indexed.
-    path : str
-        The vault file; it is made if it does not exist.
-    embedder : str, optional
-        lsa, none or one of `steelyard.embedders.KINDS`. It is added to the vault's models, which every
-        run keeps up to date. By default the vault's own models, and lsa for a new vault. With none no
-        vectors are made.
-    prune : bool
-        Remove the entries of the vault that are not in the data set.
-    layers : str
-        Where abstracts and overviews come from for entries and directories that have none: extractive (from
+    dataset: What is indexed.
+    path: The vault file; it is made if it does not exist.
+    embedder: lsa, none or one of `steelyard.embedders.KINDS`. It is added to the vault's models, which every run
+        keeps up to date. By default the vault's own models, and lsa for a new vault. With none no vectors are
+        made.
+    prune: Remove the entries of the vault that are not in the data set.
+    layers: Where abstracts and overviews come from for entries and directories that have none: extractive (from
         the text), llm (the endpoint that LLM_BASE_URL names; what it wrote is kept in the cache), or none.
-    hnsw : bool
-        Make the HNSW indexes of a database, and measure them.
-
-    Returns
-    -------
-    dict
-        Counts: entries (in the vault now), changed, removed, outside (entries that are not in the data
-        set), embedded (vectors made). Lists: models, duplicates (ids of entries with equal content), stale
-        (models that could not be opened here and lack vectors of changed entries), and with `hnsw` what
-        `index_hnsw` measured.
-
-    Raises
-    ------
-    ConfigError
-        When no embedder is named and the environment names a different model than the vault's; with `hnsw` for a
-        file, and where `index_hnsw` is refused.
+    hnsw: Make the HNSW indexes of a database, and measure them.
     """
     from steelyard_eval.datasets.groups import duplicates  # here: what only searches a vault reads no data set
-    from steelyard_eval.datasets.memories import is_memory, unchanged
 
     asked = _opened([embedder] if embedder else [])  # before a file is made
     entries = layered_entries(dataset.entries, layers)
@@ -89,8 +74,6 @@ def index_dataset(
             extension("postgres").PostgresVault.check_hnsw(vault)
         kinds, outside = _open_all(vault, embedder, asked)
         unopened = {name: _missing(vault, name) for name in _unopened(vault, kinds, outside)}
-        if is_memory(dataset.path):
-            entries = unchanged(vault, entries)
         changed, removed = _put_entries(vault, entries, prune)
         for index in keyword_indexes(SYSTEMS.values()):
             vault.ensure_index(index)

@@ -24,12 +24,9 @@ def as_transformer(data: Workbench, config: Given = "echovault", *, limit: int =
 
     Parameters
     ----------
-    data : Workbench
-        What is searched.
-    config : contender
-        A system, a strategy or a weights file.
-    limit : int
-        How many results a query; 1000, as PyTerrier has it.
+    data: What is searched.
+    config: A system, a strategy or a weights file.
+    limit: How many results a query; 1000, as PyTerrier has it.
     """
     return SteelyardTransformer(data, config, limit)
 

@@ -1,54 +1,43 @@
-"""One object for all jobs on a data set: check, compare, recommend, tune, learn, explain, gate, search, record."""
+"""One object for all jobs on a data set: check, compare, recommend, tune, learn, explain, gate, search, record.
+
+What does a job is imported by its method: the command line reads its options off these methods.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from steelyard.base.extras import require
-from steelyard.memory.query import Query
-from steelyard.systems import find_system
-from steelyard_eval.choose.recommend import Recommendation, recommend
-from steelyard_eval.common.configurations import Named, Setting, separate
 from steelyard_eval.common.default_systems import SYSTEMS
 from steelyard_eval.common.extensions import extension
-from steelyard_eval.compare import METRICS, compare
-from steelyard_eval.compare.contenders import Contender, Given, GivenMany, read_config, usable
-from steelyard_eval.compare.list_recording import save_lists
-from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.checked import Checked
-from steelyard_eval.datasets.logs import HeldLog
-from steelyard_eval.explain import QueryExplanation, explain
-from steelyard_eval.explain.found import FoundHits
-from steelyard_eval.export import Export, export
-from steelyard_eval.gate.gating import check as check_gate
-from steelyard_eval.gate.gating import update
-from steelyard_eval.gate.rule import BUDGET
-from steelyard_eval.gate.setup import BASELINE, Gate
-from steelyard_eval.learn import Learned, learn
-from steelyard_eval.measures.metrics import parse_measures
-from steelyard_eval.notebook.explorer.bench import Bench
-from steelyard_eval.notebook.explorer.exploration import Exploration
-from steelyard_eval.notebook.label.judgments import folder_of
-from steelyard_eval.notebook.label.open import open_judging
-from steelyard_eval.recording.history import Runs
-from steelyard_eval.recording.record import needed, record_systems
-from steelyard_eval.recording.replay import open_recording, recorded_lists
-from steelyard_eval.recording.runs import keep
-from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.sentences import say
-from steelyard_eval.views.answered import Answered, Gating
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from steelyard.memory.query import Query
+    from steelyard_eval.choose.recommend import Recommendation
+    from steelyard_eval.common.configurations import Named
+    from steelyard_eval.compare.contenders import Given, GivenMany
+    from steelyard_eval.datasets import Dataset
+    from steelyard_eval.datasets.in_memory import Judged, Rows
+    from steelyard_eval.datasets.logs import HeldLog
+    from steelyard_eval.explain import QueryExplanation
+    from steelyard_eval.explain.found import FoundHits
+    from steelyard_eval.export import Export
+    from steelyard_eval.gate.setup import Gate
+    from steelyard_eval.learn import Learned
     from steelyard_eval.notebook.explorer.widget import Explorer
     from steelyard_eval.notebook.label.widget import Judge
+    from steelyard_eval.recording.history import Runs
+    from steelyard_eval.recording.workspace import Workspace
+    from steelyard_eval.views.answered import Answered, Gating
+    from steelyard_eval.workbench.checked import Checked
 
-R = TypeVar("R", bound=Answered)
-_log = logging.getLogger(__name__)
+R = TypeVar("R", bound="Answered")
 
 
 class Workbench:
@@ -77,32 +66,39 @@ class Workbench:
     @cached_property
     def workspace(self) -> Workspace:
         """The data set, indexed, with its embedder."""
+        from steelyard_eval.recording.workspace import Workspace
+
         return Workspace.open(self.dataset, self.embedder, jobs=self.jobs)
 
     def check(self) -> Checked:
         """Return the notices on the data set; `load` refuses one with faults and lists them.
 
-        Returns
-        -------
-        Checked
-            Counts, and notices on what is odd without being a fault.
+        Returns counts, and notices on what is odd without being a fault.
         """
-        return Checked(self.dataset)
+        from steelyard_eval.datasets import Report
+        from steelyard_eval.workbench.checked import Checked
+
+        return Checked(Report((), self.dataset.notices, self.dataset))
 
     def compare(
         self,
         contenders: GivenMany | None = None,
         *more: Given,
-        baseline: Given | int | None = None,
-        metrics: str | Sequence[str] = METRICS,
+        current: Given | int | None = None,
+        metrics: str | Sequence[str] = "nDCG@10,R@10,RR@10,RecallAll@10,Judged@10",
         split: str | None = None,
         limit: int | None = None,
         recording: str | Path | None = None,
-        runs: str | Path | None = None,
+        write_runs: str | Path | None = None,
+        verify: bool = False,
         seed: int = 0,
         timed: bool = True,
     ) -> Answered:
         """Compare contenders on the same judged queries, with intervals, tests, latency and cost.
+
+        Returns means with intervals, tests, lists, latency; without judgments how far the lists agree.
+        Raises ConfigError for an unknown contender, metric or split, with the valid names, and for a split without
+        queries; DataError for a run or a recording that is damaged or belongs to another data set.
 
         Parameters
         ----------
@@ -118,46 +114,39 @@ class Workbench:
               qid, query and, where any has one, filter (JSON) to one with qid, docno and score;
             - a run in memory: a DataFrame with the columns qid, docno and score, a run of ranx, or a mapping
               from queries to the scores of documents, or to ids, best first.
-        baseline : str, int or any contender
-            What the others are tested against, such as what you run today: by its label, by its place from 0, or
-            any contender; by default the `system` of dataset.json where it is compared, else the first one.
+        current : str, int or any contender
+            What you use today, against which the others are tested: by its label, by its place from 0, or any
+            contender; by default the `system` of dataset.json where it is compared, else the first one.
         metrics : str or sequence of str
-            Names of ir_measures; the first is tested.
+            Names of ir_measures, separated by commas; the first one is tested.
         split : str
             train, dev, test, all; the data set's own choice by default.
         limit : int
             Length of every list; the largest cutoff of the metrics by default.
         recording : str or Path
             A folder that `record` wrote, to be replayed instead of searching.
-        runs : str or Path
-            Folder to write every list to as a TREC run.
+        write_runs : str or Path
+            Write every list as a TREC run to this folder.
+        verify : bool
+            Compute every metric again with ir_measures.
         seed : int
             Seed of the tests.
         timed : bool
             Whether searches are timed.
-
-        Returns
-        -------
-        Answered
-            Means with intervals, tests, lists, latency; without judgments how far the lists agree.
-
-        Raises
-        ------
-        ConfigError
-            For an unknown contender, metric or split, with the valid names, and for a split without queries.
-        DataError
-            For a run or a recording that is damaged or belongs to another data set.
         """
+        from steelyard_eval.compare import compare
+
         return self._kept(
             compare(
                 self.dataset,
                 [cast("Given", contenders), *more] if more else contenders,
-                baseline=baseline,
+                baseline=current,
                 metrics=metrics,
                 split=split,
                 limit=limit,
                 recording=recording,
-                runs=runs,
+                runs=write_runs,
+                verify=verify,
                 seed=seed,
                 timed=timed,
                 workspace=lambda: self.workspace,
@@ -181,6 +170,11 @@ class Workbench:
         embedding_calls: float | None = None,
     ) -> Recommendation:
         """Recommend the strategy and weights to use instead of what is used today, over all families or in one.
+
+        Returns the decision (ship, try or keep), the leaderboard and costs; `save_weights` writes the weights
+        file.
+        Raises ConfigError for an unknown contender or metric, or lists without a `current`; for an `only` that has
+        lists alone, or nothing to tune; DataError for a recording that is damaged or belongs to another data set.
 
         Parameters
         ----------
@@ -210,20 +204,9 @@ class Workbench:
             Choose only what takes half of the searches at most so many milliseconds.
         embedding_calls : float
             Choose only what embeds at most so many of 100 queries.
-
-        Returns
-        -------
-        Recommendation
-            The decision (ship, try or keep), the leaderboard and costs; `save_weights` writes the weights file.
-
-        Raises
-        ------
-        ConfigError
-            For an unknown contender or metric, or lists without a `current`; for an `only` that has lists alone,
-            or nothing to tune.
-        DataError
-            For a recording that is damaged or belongs to another data set.
         """
+        from steelyard_eval.choose.recommend import recommend
+
         judged = extension("model_judge").model_labels(model_labels, self.dataset) if model_labels else None
         return self._kept(
             recommend(
@@ -250,7 +233,7 @@ class Workbench:
 
     def learn(
         self,
-        feedback: str | Path | None = None,
+        feedback: str | Path | HeldLog | None = None,
         current: Given | None = None,
         *,
         source: str = "",
@@ -259,6 +242,10 @@ class Workbench:
         labels: bool = True,
     ) -> Learned:
         """Learn weights from a feedback log and labels, which decide.
+
+        Returns the decision and what it rests on; `save_weights` writes the weights file.
+        Raises DataError when there is no log, it is damaged, or no line of it fits the data set; ConfigError for
+        an unknown rule or contender.
 
         Parameters
         ----------
@@ -275,25 +262,15 @@ class Workbench:
             `labels`, which acts sharpen; or `adaptive`, the rule of Soleri's document.
         labels : bool
             Whether the labels decide, from 15 labelled questions on; without them nothing ships.
-
-        Returns
-        -------
-        Learned
-            The decision and what it rests on; `save_weights` writes the weights file.
-
-        Raises
-        ------
-        DataError
-            When there is no log, it is damaged, or no line of it fits the data set.
-        ConfigError
-            For an unknown rule or contender.
         """
+        from steelyard_eval.learn import learn
+
         log: str | Path | HeldLog | None = feedback
         if source:
             use = extension("usage").gather(self.dataset, source, log=feedback, keep_queries=keep_queries)
             use.write()
             log = use.held
-        return learn(self.dataset, log, current, rule=rule, labels=labels, workspace=self.workspace)
+        return self._kept(learn(self.dataset, log, current, rule=rule, labels=labels, workspace=self.workspace))
 
     def explore(
         self,
@@ -305,6 +282,10 @@ class Workbench:
         recording: str | Path | None = None,
     ) -> Explorer:
         """Open the live explorer in a notebook: move weights and parameters, see what every move does.
+
+        Returns the widget; `exploration` is what it shows, as numbers.
+        Raises MachineError without the extra `notebooks`; ConfigError for unknown names, and for a data set
+        without judged queries.
 
         Parameters
         ----------
@@ -319,21 +300,16 @@ class Workbench:
             Length of the lists; the cutoff of the metric by default.
         recording : str or Path
             A folder that `record` wrote with all queries, to be replayed instead of searching.
-
-        Returns
-        -------
-        Explorer
-            The widget; `exploration` is what it shows, as numbers.
-
-        Raises
-        ------
-        MachineError
-            Without the extra `notebooks`.
-        ConfigError
-            For unknown names, and for a data set without judged queries.
         """
+        from steelyard.base.extras import require
+
         require("notebooks", "the explorer")
+        from steelyard_eval.compare.contenders import read_config
+        from steelyard_eval.measures.metrics import parse_measures
+        from steelyard_eval.notebook.explorer.bench import Bench
+        from steelyard_eval.notebook.explorer.exploration import Exploration
         from steelyard_eval.notebook.explorer.widget import Explorer  # it needs the extra
+        from steelyard_eval.recording.replay import open_recording, recorded_lists
 
         table = None if recording is None else open_recording(Path(recording), self.dataset)
         lists = recorded_lists(table)
@@ -356,11 +332,15 @@ class Workbench:
     ) -> Judge:
         """Open the judging widget in a notebook: label first what tells most about a choice.
 
+        Returns the widget; its judgments are files in `out`.
+        Raises MachineError without the extra `notebooks`; ConfigError for unknown contenders, and for judges whose
+        names are no file names.
+
         Parameters
         ----------
         contenders : str, sequence, mapping, or one contender
             What is chosen between. Each is compared with the first one. The pool is what they rank among the first
-            ten, and what other weights of theirs would bring there. By default what `recommend` needs next: where
+            ten. By default what `recommend` needs next: where
             nothing is labelled, or what is was by duel, the usual strategies (`decide.public.CONTENDERS`) by duel,
             where each answer decides which pair is asked next until the verdict stands; else `random` queries.
         out : str or Path
@@ -377,20 +357,12 @@ class Workbench:
         random : bool
             Queries that are drawn at random, each judged on all that the contenders find, which can carry a ship;
             False: the pairs that tell most. By default as above.
-
-        Returns
-        -------
-        Judge
-            The widget; its judgments are files in `out`.
-
-        Raises
-        ------
-        MachineError
-            Without the extra `notebooks`.
-        ConfigError
-            For unknown contenders, and for judges whose names are no file names.
         """
+        from steelyard.base.extras import require
+
         require("notebooks", "the judging widget")
+        from steelyard_eval.notebook.label.judgments import folder_of
+        from steelyard_eval.notebook.label.open import open_judging
         from steelyard_eval.notebook.label.widget import Judge  # it needs the extra
 
         session = open_judging(
@@ -417,6 +389,9 @@ class Workbench:
     ) -> QueryExplanation:
         """Explain the ranking of one query, signal by signal, and what a second configuration changes.
 
+        Returns the list, every score as a tree, why relevant entries are missing, and what `against` moves.
+        Raises ConfigError for an unknown query, entry or configuration, with the nearest names.
+
         Parameters
         ----------
         query_id : str
@@ -429,31 +404,27 @@ class Workbench:
             An entry to explain in full, ranked or not.
         limit : int
             Length of the lists; 10 by default, and a weights file's own.
-
-        Returns
-        -------
-        QueryExplanation
-            The list, every score as a tree, why relevant entries are missing, and what `against` moves.
-
-        Raises
-        ------
-        ConfigError
-            For an unknown query, entry or configuration, with the nearest names.
         """
+        from steelyard_eval.explain import explain
+
         return explain(self.workspace, query_id, config, against, entry=entry, limit=limit)
 
     def gate(
         self,
         contenders: GivenMany | None = None,
         *,
-        baseline: str | Path = BASELINE,
+        baseline: str | Path = "reports/baseline.json",
         because: str = "",
-        budget: float = BUDGET,
+        budget: float = 0.04,
         block_slices: bool = False,
         split: str | None = None,
         limit: int | None = None,
     ) -> Gating:
         """Say whether search got worse since the committed baseline: pass, fail, inconclusive or mismatch.
+
+        Returns the verdict, its sentence, every contender, and the gate's own power.
+        Raises DataError for a baseline that is missing, cut short or edited by hand; ConfigError for a contender
+        that the baseline does not know.
 
         Parameters
         ----------
@@ -469,32 +440,22 @@ class Workbench:
             Whether a category or intent that is significantly worse fails the gate.
         split, limit
             The baseline's own by default.
-
-        Returns
-        -------
-        Gating
-            The verdict, its sentence, every contender, and the gate's own power.
-
-        Raises
-        ------
-        DataError
-            For a baseline that is missing, cut short or edited by hand.
-        ConfigError
-            For a contender that the baseline does not know.
         """
-        own = partial(self._gate, baseline, budget=budget, block_slices=block_slices, split=split, limit=limit)
-        gate = own()
+        from steelyard_eval.gate.gating import check, update
+
+        options = {"budget": budget, "block_slices": block_slices, "split": split, "limit": limit}
+        gate = self._gate(baseline, **options)
         if because and gate.baseline is None:
             update(gate, contenders, because=because)
-            gate = own()
-        return self._kept(check_gate(gate, contenders))
+            gate = self._gate(baseline, **options)
+        return self._kept(check(gate, contenders))
 
     def update_baseline(
         self,
         contenders: GivenMany | None = None,
         *,
         because: str,
-        baseline: str | Path = BASELINE,
+        baseline: str | Path = "reports/baseline.json",
         accept_worse: bool = False,
         split: str | None = None,
         limit: int | None = None,
@@ -503,11 +464,11 @@ class Workbench:
 
         The old one is kept beside it as ``baseline.json.bak``.
 
-        Raises
-        ------
-        ConfigError
-            When search got worse and that is not accepted, or `because` is empty; nothing is written.
+        Raises ConfigError when search got worse and that is not accepted, or `because` is empty; nothing is
+        written.
         """
+        from steelyard_eval.gate.gating import update
+
         gate = self._gate(baseline, split=split, limit=limit)
         update(gate, contenders, because=because, accept_worse=accept_worse)
         return gate.path
@@ -515,24 +476,24 @@ class Workbench:
     def runs(self) -> Runs:
         """What was measured on this data set so far.
 
-        Returns
-        -------
-        Runs
-            The kept runs: a table, `trend(metric)`, `between(before, after)`, and `plot()`.
-
-        Raises
-        ------
-        DataError
-            For a file of runs that is damaged.
+        Returns the kept runs: a table, `trend(metric)`, `between(before, after)`, and `plot()`.
+        Raises DataError for a file of runs that is damaged.
         """
+        from steelyard_eval.recording.history import Runs
+
         return Runs(self.dataset)
 
     def _kept(self, found: R) -> R:
         """The result, once its numbers are among the runs of the data set."""
+        from steelyard_eval.recording.runs import keep
+
         keep(self.dataset, found.result)
         return found
 
     def _gate(self, baseline: str | Path, **options: Any) -> Gate:  # noqa: ANN401 -- the fields of a gate
+        from steelyard_eval.gate.setup import Gate
+        from steelyard_eval.recording.workspace import Workspace
+
         @cache
         def opened(embedder: str) -> Workspace:
             return self.workspace if embedder == self.embedder else Workspace.open(self.dataset, embedder)
@@ -543,6 +504,9 @@ class Workbench:
     def search(self, query: str | Query, config: Given = "echovault", *, limit: int | None = None) -> FoundHits:
         """Search the data set live.
 
+        Returns hits with scores and signals, and notices on what could not be computed.
+        Raises ConfigError for an unknown configuration, and for a query text that is empty or too long.
+
         Parameters
         ----------
         query : str or Query
@@ -552,16 +516,6 @@ class Workbench:
             A system, a strategy or a weights file.
         limit : int
             How many results; 10 by default, and a weights file's own.
-
-        Returns
-        -------
-        FoundHits
-            Hits with scores and signals, and notices on what could not be computed.
-
-        Raises
-        ------
-        ConfigError
-            For an unknown configuration, and for a query text that is empty or too long.
         """
         return self.searcher(config, limit=limit)(query)
 
@@ -569,6 +523,13 @@ class Workbench:
         self, config: Given = "echovault", *, limit: int | None = None
     ) -> Callable[[str | Query], FoundHits]:
         """Make ready what `search` does for one configuration, for many queries."""
+        from steelyard.systems import find_system
+        from steelyard_eval.common.configurations import Setting
+        from steelyard_eval.compare.contenders import Contender, read_config, usable
+        from steelyard_eval.explain.found import FoundHits
+        from steelyard_eval.recording.record import needed
+        from steelyard_eval.result.sentences import say
+
         space = self.workspace
         named = read_config(config)
         row = Contender(named.label, named.config(Setting(limit, space.model)), named.kind)
@@ -588,16 +549,13 @@ class Workbench:
     def export(self, config: Given, to: str) -> Export:
         """Translate a configuration for another system, such as opensearch; what is lost there is listed.
 
-        Returns
-        -------
-        Export
-            The document for the other system, with what differs there; its `str` is the file.
-
-        Raises
-        ------
-        ConfigError
-            For an unknown target, and for a strategy that it cannot express, with the reasons.
+        Returns the document for the other system, with what differs there; its `str` is the file.
+        Raises ConfigError for an unknown target, and for a strategy that it cannot express, with the reasons.
         """
+        from steelyard_eval.common.configurations import Setting
+        from steelyard_eval.compare.contenders import read_config
+        from steelyard_eval.export import export
+
         return export(read_config(config).config(Setting(None)), to)
 
     def record(
@@ -608,15 +566,19 @@ class Workbench:
         lists: GivenMany | None = None,
         split: str | None = None,
         limit: int = 10,
+        rerank: str = "top",
     ) -> dict[str, int]:
         """Save signal tables, to compare and tune on them later; return the number of rows by folder.
+
+        Returns rows of the recording in each folder.
+        Raises ConfigError for unknown systems, and for contenders that have no lists.
 
         Parameters
         ----------
         out : str or Path
             Folder: of the recording of lists, else of a recording a system.
         systems : str or sequence of str
-            Whose retrievers run.
+            Names of the systems whose retrievers run, separated by commas.
         lists : str, sequence or mapping
             Lists of other engines to record instead, by name: ``"bm25=a.run, mine=b.run"`` or a mapping to TREC
             runs, tables, functions or endpoints.
@@ -624,18 +586,92 @@ class Workbench:
             Whose queries; all for lists, the data set's own choice for systems.
         limit : int
             Length of the results that the systems are recorded for.
-
-        Returns
-        -------
-        dict of str to int
-            Rows of the recording in each folder.
-
-        Raises
-        ------
-        ConfigError
-            For unknown systems, and for contenders that have no lists.
+        rerank : str
+            Which candidates a re-ranker scores: those at the top, or all, so that any top can be replayed.
         """
+        from steelyard_eval.common.configurations import separate
+        from steelyard_eval.compare.list_recording import save_lists
+        from steelyard_eval.recording.record import record_systems
+        from steelyard_eval.result.sentences import say
+
         if lists is not None:
-            return save_lists(self.dataset, lists, Path(out), split or "all")[0]
+            folders, notices = save_lists(self.dataset, lists, Path(out), split or "all")
+            for notice in notices:
+                logging.getLogger("steelyard").info("%s", say(notice))
+            return folders
         names = separate(systems) if isinstance(systems, str) else list(systems)
-        return record_systems(self.dataset, names, Path(out), split, limit, self.embedder, jobs=self.jobs)
+        return record_systems(self.dataset, names, Path(out), split, limit, self.embedder, rerank, self.jobs)
+
+
+def load(
+    source: str | Path | Mapping[str, object] | Rows,
+    queries: Rows | None = None,
+    qrels: Judged | None = None,
+    *,
+    vectors: Mapping[str, Sequence[ArrayLike]] | None = None,
+    text_for_embedding: str = "{title}\n{text}",
+    embedder: str = "auto",
+    jobs: int | Executor = 1,
+    intents: str | None = None,
+) -> Workbench:
+    """A data set, checked and ready to be worked on.
+
+    Returns a workbench with all jobs on the data set, which is indexed when a job first needs it.
+    Raises DataError with all faults of the data set at once; ConfigError when a part is missing.
+
+    Parameters
+    ----------
+    source : str, Path, mapping or table
+        A folder of Steelyard's own format or of BEIR's; a store that `steelyard import` reads, or the name of its
+        kind; or a mapping with the keys corpus, queries, qrels, vectors
+        and those of dataset.json; or the corpus alone, as a DataFrame or a list of objects with the fields of
+        corpus.jsonl, beside `queries` and `qrels`; or a data set that ir_datasets or PyTerrier has loaded
+        (``irds:NAME`` loads one by its id).
+    queries : DataFrame, list of objects, or mapping of ids to texts
+        With the fields of queries.jsonl. Here and in a corpus `qid`, `query_id`, `docno`, `doc_id` are ids,
+        too.
+    qrels : DataFrame, mapping or triples
+        Columns query, entry, grade (or ir_measures' query_id, doc_id, relevance, or PyTerrier's qid, docno,
+        label); or query -> entry -> grade; or
+        query -> relevant entries.
+    vectors : mapping
+        Model -> (array of the entries' vectors, array of the queries'), a row each, in their order.
+    text_for_embedding : str
+        The template of the text that these vectors stand for.
+    embedder : str
+        auto: what dataset.json names, else recorded vectors if there are any, else lsa; recorded: vectors of the
+        data set (recorded:MODEL, if of several models); lsa: fitted on its texts; none: keywords only; minilm,
+        minilm-int8, wordllama and api need an extra.
+    jobs : int or Executor
+        Processes that search, or a Dask cluster's scheduler (extra dask); the result is the same, and more than
+        one pays off for thousands of queries.
+    intents : str, optional
+        Where the intents of queries are from: classified, as live search does (the default), or given, the field
+        `intent` of the queries where the system knows the word.
+    """
+    from dataclasses import replace
+
+    from steelyard_eval.datasets import open_dataset
+    from steelyard_eval.datasets.in_memory import load_dict
+
+    if isinstance(source, str | Path):
+        return Workbench(open_dataset(source, intents), embedder, jobs)
+    loaded: Any = source  # what another library has loaded, by the methods that it has
+    if hasattr(loaded, "docs_iter"):
+        imported = extension("importers").of_ir_dataset(loaded)
+        source, queries, qrels = imported.entries, imported.queries, imported.qrels
+        text_for_embedding = imported.recipe
+    elif hasattr(loaded, "get_corpus_iter"):
+        source, queries, qrels = list(loaded.get_corpus_iter()), loaded.get_topics(), loaded.get_qrels()
+    given = {"corpus": source, "queries": queries, "qrels": qrels, "vectors": vectors}
+    parts = {name: part for name, part in given.items() if part is not None}
+    whole = source if isinstance(source, Mapping) and "corpus" in source else None
+    made = load_dict(whole or {**parts, "text_for_embedding": text_for_embedding})
+    return Workbench(replace(made, intents=intents), embedder, jobs)
+
+
+def demo() -> Workbench:
+    """The data set workshop, which comes with the package: 512 memories of a team and its agents, 200 queries."""
+    from steelyard_eval.datasets.starter import workshop
+
+    return load(workshop())

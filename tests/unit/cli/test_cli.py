@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from steelyard_eval.cli import demonstration
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.starter import starter
 
@@ -56,7 +55,7 @@ def test_search_gives_the_documented_pointer_and_get_the_details(vault: Path) ->
 
     assert len(found["hits"]) == 5  # EchoVault's documented default
     assert found["hits"][0]["id"] == "api-jwt-rotation"
-    entry = json.loads(run("get", vault, found["hits"][0]["id"], "--json").stdout)["entries"][0]
+    entry = json.loads(run("vault", "get", vault, found["hits"][0]["id"], "--json").stdout)["entries"][0]
     assert bool(entry.get("details")) == found["hits"][0]["has_details"]
 
 
@@ -101,7 +100,7 @@ def test_limit_beats_the_weights_file_and_a_torn_one_is_refused(vault: Path, tmp
 
 
 def test_context_without_a_query_lists_the_newest_in_scope(vault: Path) -> None:
-    found = json.loads(run("context", vault, "--filter", "project=infra", "--limit", 4, "--json").stdout)
+    found = json.loads(run("vault", "context", vault, "--filter", "project=infra", "--limit", 4, "--json").stdout)
 
     dates = [entry["created_at"] for entry in found["entries"]]
     assert dates == sorted(dates, reverse=True)
@@ -136,7 +135,7 @@ def test_tune_writes_a_file_that_search_loads(vault: Path, tmp_path: Path) -> No
 
 def test_compare_and_report_say_the_same(tmp_path: Path) -> None:
     out = tmp_path / "results.json"
-    result = run("compare", starter(), "--systems", "bm25,vector", "--out", out, "--runs", tmp_path, "--json")
+    result = run("compare", starter(), "bm25,vector", "--out", out, "--write-runs", tmp_path, "--json")
 
     document = json.loads(result.stdout)
     assert document == json.loads(out.read_text())
@@ -158,7 +157,9 @@ def test_record_writes_a_folder_a_system(tmp_path: Path) -> None:
 
 def test_demo_writes_everything_and_the_same_bytes_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
-    monkeypatch.setattr(demonstration, "workshop", starter)  # it is larger, and `make demo` runs it
+    monkeypatch.setattr(
+        "steelyard_eval.datasets.starter.workshop", starter
+    )  # it is larger, and `make demo` runs it
     document = json.loads(run("demo", "--out", tmp_path / "a", "--json").stdout)
     told = run("demo", "--out", tmp_path / "b").stdout
 
@@ -188,8 +189,8 @@ def test_demo_writes_everything_and_the_same_bytes_twice(tmp_path: Path, monkeyp
 
 def test_every_unknown_name_is_told_at_once() -> None:
     result = run(
-        *("compare", starter(), "--systems", "echvault,bm25,vectr", "--metrics", "nDGC@10"),
-        *("--strategies", "rrf(ftss); wsum(1*fts)"),
+        *("compare", starter(), "echvault,bm25,vectr", "--metrics", "nDGC@10"),
+        "rrf(ftss); wsum(1*fts)",
     )
 
     fails(
@@ -217,7 +218,7 @@ def test_a_missing_vault_is_told_with_the_remedy(tmp_path: Path) -> None:
 
 
 def test_an_unknown_id_and_filter_are_named(vault: Path) -> None:
-    fails(run("get", vault, "api-jwt-rotatoin"), 2, "did you mean 'api-jwt-rotation'")
+    fails(run("vault", "get", vault, "api-jwt-rotatoin"), 2, "did you mean 'api-jwt-rotation'")
     fails(run("search", vault, "x", "--filter", "projct=a"), 2, "projct", "did you mean 'project'")
     fails(run("search", vault, "x", "--filter", "project"), 2, "FIELD=VALUE")
     fails(run("search", vault, "x", "--filter", "created_at<1", "--filter", "created_at<2"), 2, "two bounds")
@@ -270,7 +271,7 @@ def test_a_folder_that_cannot_be_written_is_the_environments_fault(tmp_path: Pat
 
 
 def test_layers_and_vectors_that_a_data_set_lacks_are_named() -> None:
-    result = run("compare", starter(), "--systems", "vector", "--embedder", "none")
+    result = run("compare", starter(), "vector", "--embedder", "none")
 
     fails(result, 2, "vector needs vector", "embedder: none")
 

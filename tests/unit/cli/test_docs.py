@@ -19,7 +19,6 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.stores.base import Found
 from steelyard.table.join import join
-from steelyard_eval.cli.commands import load_command
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.logs import LogLine
@@ -44,8 +43,10 @@ def blocks(text, language):
 def test_every_command_takes_its_options(path):
     for line in commands(path.read_text("utf-8")):
         words = shlex.split(line.replace("|", " "))
-        command = load_command(words[1])
-        known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+        command = main.commands[words[1]]
+        command = command.commands[words[2]] if words[1] == "vault" else command
+        options = (*command.params, *main.params)
+        known = {name for option in options for name in (*option.opts, *option.secondary_opts)}
         assert {word for word in words if re.match("--?[a-z]", word)} <= known, line
 
 

@@ -7,7 +7,6 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from steelyard_eval.cli.commands import typed_query as query
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.starter import starter
 
@@ -44,26 +43,32 @@ def test_a_reader_that_has_enough_is_no_error_to_tell(failing):
     assert "reason" not in found.output
 
 
-@pytest.mark.parametrize("option", ["-k5", "-k12"])
-def test_a_number_may_stand_right_behind_its_letter(tmp_path, option):
-    vault = tmp_path / "v.db"
-    assert run("index", starter(), vault).exit_code == 0
-    found = json.loads(run("search", vault, "session tokens", option, "--system", "bm25", "--json").stdout)
-    assert len(found["hits"]) == int(option[2:])
-    assert "embedded" not in found  # a query that nothing rewrote is embedded as it was asked
+@pytest.fixture(scope="module")
+def vault(tmp_path_factory):
+    path = tmp_path_factory.mktemp("typed") / "v.db"
+    assert run("index", starter(), path).exit_code == 0
+    return path
 
 
-def test_what_begins_like_an_option_and_is_none_is_a_text():
-    options = {"-k": True, "--json": False, "-q": False}
-    told = ["-k", "--json", "-k5", "-5", "-q5", "-kx", "--why this", "why", "--unknown=a b"]
-    assert [query._is_text(text, options) for text in told] == [
-        False,
-        False,
-        False,
-        True,
-        True,
-        True,
-        True,
-        False,
-        False,
-    ]
+@pytest.mark.parametrize("text", ["-incident", "-5", "-q5", "-kx", "-h", "--why this", "why", "-"])
+def test_what_begins_like_an_option_and_is_none_is_a_text(vault, text):
+    found = run("search", vault, text, "--json", "--system", "bm25")
+    assert "hits" in json.loads(found.stdout)
+
+
+@pytest.mark.parametrize("option", ["--limt", "--limt=5", "--unknown=a b"])
+def test_a_misspelt_option_is_refused(vault, option):
+    found = run("search", vault, "token", option)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert option.partition("=")[0] in found.stderr
+
+
+def test_options_of_every_command_stand_anywhere(vault):
+    at_the_end = run("search", vault, "session tokens", "--system", "bm25", "--json", "-q")
+    assert (
+        run("--json", "search", "--quiet", vault, "session tokens", "--system", "bm25").stdout == at_the_end.stdout
+    )
+    assert "embedded" not in json.loads(
+        at_the_end.stdout
+    )  # a query that nothing rewrote is embedded as it was asked
+    assert run("search", vault, "x", "--memory", "tiny").exit_code == 2

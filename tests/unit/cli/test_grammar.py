@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from simulation import simulate_log
 
 from steelyard.systems import find_system
-from steelyard_eval.cli.commands import COMMANDS, completion, load_command
 from steelyard_eval.cli.main import main
+from steelyard_eval.cli.options import CONFIGURATION, CONTENDER
 from steelyard_eval.datasets import load
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -39,15 +39,11 @@ NO_RUNS = "answers no new question; name what searches"
 LINES = {
     "check --current": "check mine --known-items --current {}",
     "compare CONTENDER": "compare mine {}",
-    "compare --contender": "compare mine --contender {}",
-    "compare --baseline": "compare mine bm25 --baseline {}",
-    "context --system": "context mine.db token --system {}",
-    "explain CONTENDER": "explain mine q0 soleri {}",
-    "explain --contender": "explain mine q0 soleri --contender {}",
+    "compare --current": "compare mine bm25 --current {}",
+    "explain CONFIGURATION": "explain mine q0 {}",
     "explain --against": "explain mine q0 soleri --against {}",
     "export CONFIGURATION": "export {} --to qdrant",
     "gate CONTENDER": "gate mine --baseline new.json --update --because new {}",
-    "gate --contender": "gate mine --baseline new.json --update --because new --contender {}",
     "init --current": "init mine --baseline new.json --workflow new.yml --current {}",
     "judge CONTENDER": "judge mine {} --json",
     "learn --current": "learn mine --feedback log.jsonl --current {}",
@@ -70,9 +66,9 @@ SLOW = ("learn", "recommend", "tune")
 def declared():
     """Every argument and option of a command that is declared to take contenders, with what it takes."""
     found = {}
-    for name in COMMANDS:
-        for param in load_command(name).params:
-            if param.type in (completion.CONTENDER, completion.CONFIGURATION):
+    for name, command in main.commands.items():
+        for param in command.params:
+            if param.type in (CONTENDER, CONFIGURATION):
                 argument = isinstance(param, click.Argument)
                 spelled = param.metavar.strip("[].") if argument else next(o for o in param.opts if o[:2] == "--")
                 found[f"{name} {spelled}"] = param.type
@@ -140,7 +136,7 @@ def tried():
 
 
 def test_the_table_in_the_documentation_is_what_is_declared():
-    takes = {completion.CONTENDER: "any contender", completion.CONFIGURATION: "a configuration"}
+    takes = {CONTENDER: "any contender", CONFIGURATION: "a configuration"}
     rows = {what: [f"`{at}`" for at, own in declared().items() if own is kind] for kind, what in takes.items()}
     table = "".join(f"| {what} | {', '.join(where)} |\n" for what, where in rows.items())
     assert table in (ROOT / "docs" / "contenders.md").read_text("utf-8"), table
@@ -158,7 +154,7 @@ def test_every_spelling_works_or_is_refused_by_one_sentence(where, spelling, pla
 
     told = " ".join(found.stderr.split())
     assert not isinstance(found.exception, Exception), found.exception
-    if spelling in LISTS and declared()[where] is completion.CONFIGURATION:
+    if spelling in LISTS and declared()[where] is CONFIGURATION:
         assert (found.exit_code, REFUSED in told) == (2, True), told
     elif "run" in spelling and where == "check --current":
         assert (found.exit_code, NO_RUNS in told) == (2, True), told

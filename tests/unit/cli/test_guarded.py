@@ -112,10 +112,10 @@ def test_better_matches_outside_take_no_place(crowded, system, narrowed):
 @pytest.mark.parametrize("name", ["loud000", "nowhere"])
 def test_what_is_hidden_is_not_there(crowded, name):
     """An entry that is hidden and one that never was end alike but for their names."""
-    found = run("get", crowded, name, "--scope", "tenant=o2")
+    found = run("vault", "get", crowded, name, "--scope", "tenant=o2")
     assert found.exit_code == 2
     assert found.output.replace(name, "ID") == run(
-        "get", crowded, "absent", "--scope", "tenant=o2"
+        "vault", "get", crowded, "absent", "--scope", "tenant=o2"
     ).output.replace("absent", "ID")
 
 

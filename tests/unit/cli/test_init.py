@@ -15,7 +15,6 @@ from click.testing import CliRunner
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.systems import find_system
-from steelyard_eval.cli.commands import load_command
 from steelyard_eval.cli.init_from_data import find_dataset, start
 from steelyard_eval.cli.main import main
 from steelyard_eval.cli.workflow import Source, named, recorded, workflow_text
@@ -67,7 +66,7 @@ class TestStart:
         assert len(used) == 3 and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", one) for one in used)
         run = next(step["run"] for step in job["steps"] if step.get("name") == "Gate")
         words = run.split()
-        known = {name for option in load_command("gate").params for name in option.opts}
+        known = {name for option in main.commands["gate"].params for name in option.opts}
         assert words[:3] == ["steelyard", "gate", "memory"]
         assert {word for word in words if word.startswith("--")} <= known
         assert workflow["permissions"] == {"contents": "read"}

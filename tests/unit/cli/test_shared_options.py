@@ -1,12 +1,9 @@
 """What commands have in common: spellings, --quiet, examples, completion, output that fits the terminal."""
 
-import json
-import pkgutil
 import re
 import shlex
 import shutil
 import sqlite3
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -14,53 +11,77 @@ import pytest
 from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
-from steelyard_eval.cli import commands
-from steelyard_eval.cli.commands import COMMANDS, load_command, shared_options
-from steelyard_eval.cli.main import main
+from steelyard_eval.cli.main import GROUPS, main
 from steelyard_eval.datasets.starter import starter
 
-COMPARE = ("compare", starter(), "--systems", "bm25")
+COMPARE = ("compare", starter(), "bm25")
 
 
 def run(*words: object) -> object:
     return CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
 
 
-@pytest.mark.parametrize("name", sorted(main.commands))
-def test_every_help_ends_with_examples_that_parse(name: str) -> None:
-    help_text = run(name, "--help").stdout
-    assert "Examples:" in help_text
-    for line in shared_options.EXAMPLES[name]:
-        assert line in help_text
-        words = shlex.split(line)
-        assert words[:2] == ["steelyard", name]
-        load_command(name).make_context(name, words[2:])  # raises for an option that there is not
+def walk(group=main, before=()):
+    """Every command, of groups too, with its words."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from walk(command, (*before, name))
+        else:
+            yield (*before, name), command
 
 
-@pytest.mark.parametrize("name", sorted(main.commands))
-def test_short_and_other_names_of_options(name: str) -> None:
-    options = {opt for param in load_command(name).params for opt in param.opts}
-    for spellings in shared_options.SPELLINGS:
-        assert not options & set(spellings) or set(spellings) <= options
-    assert {"-q", "--quiet"} <= options
+def options(command):
+    return [param for param in command.params if isinstance(param, click.Option)]
 
 
-@pytest.mark.parametrize("name", sorted(main.commands))
-def test_help_tells_the_default_of_every_option_that_has_one(name: str) -> None:
-    help_text = " ".join(run(name, "--help").stdout.split()).replace("- ", "-")  # lines break after hyphens, too
-    for param in load_command(name).params:
-        if isinstance(param.default, str | int | float) and param.default and not getattr(param, "is_flag", True):
-            told = param.show_default if isinstance(param.show_default, str) else param.default
-            assert f"[default: {told}" in help_text, param.opts
+ALL = dict(walk())
+"""Words -> command."""
 
 
-def test_both_spellings_mean_the_same(tmp_path: Path) -> None:
-    words = ("compare", starter(), "--system", "bm25", "--strategy", "fts", "--metric", "P@5", "-k", 5)
-    found = run(*words, "-o", tmp_path / "r.json", "--json")
-    document = json.loads(found.stdout)
-    assert [row["label"] for row in document["rows"]] == ["bm25", "fts"]
-    assert (document["provenance"]["limit"], document["provenance"]["metrics"][0]) == (5, "P@5")
-    assert (tmp_path / "r.json").is_file()
+def test_there_are_twenty_commands_in_groups_and_few_options():
+    grouped = [one.name for commands in GROUPS.values() for one in commands]
+    assert sorted(grouped) == sorted(main.commands)
+    assert len(grouped) == 20
+    assert sum(map(len, map(options, ALL.values()))) + len(options(main)) <= 180
+
+
+def test_an_option_has_one_name_and_one_meaning():
+    short = {"-q"}  # beside --quiet
+    for command in (main, *ALL.values()):
+        for option in options(command):
+            assert len(set(option.opts) - short) == 1
+    for words, command in ALL.items():
+        for option in options(command):
+            assert option.help, (words, option.opts)
+
+
+@pytest.mark.parametrize(
+    "name", ["act", "context", "get", "list", "loop", "feedback", "floor", "refresh", "reindex"]
+)
+def test_a_command_that_is_gone_says_what_took_its_place(name):
+    found = run(name, "x")
+    assert found.exit_code == 2
+    (place,) = re.findall("did you mean '(.*)'", found.stderr)
+    assert all(step.split()[0] in main.commands for step in place.split("; "))
+
+
+@pytest.mark.parametrize("words", sorted(ALL), ids=" ".join)
+def test_every_help_ends_with_examples_that_parse(words):
+    help_text = run(*words, "--help").stdout
+    lines = [line.strip() for line in help_text.partition("Examples:")[2].splitlines() if line.strip()]
+    assert lines
+    for line in lines:
+        typed = shlex.split(line)[1:]
+        assert tuple(typed[: len(words)]) == words
+        ALL[words].make_context(words[-1], typed[len(words) :])  # raises for an option that there is not
+
+
+@pytest.mark.parametrize("words", sorted(ALL), ids=" ".join)
+def test_help_tells_the_default_of_every_option_that_has_one(words):
+    help_text = " ".join(run(*words, "--help").stdout.split()).replace("- ", "-")  # lines break after hyphens, too
+    for param in options(ALL[words]):
+        if isinstance(param.default, str | int | float) and param.default and not param.is_flag:
+            assert f"[default: {param.default}" in help_text, param.opts
 
 
 def test_every_metric_that_is_asked_for_is_shown_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,12 +95,12 @@ def test_every_metric_that_is_asked_for_is_shown_in_order(monkeypatch: pytest.Mo
 def test_no_line_of_a_comparison_is_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     long = "weighted_sum(0.25*bm25, 0.35*vector, 0.2*fts, 0.2*recency(half_life=90d), normalize=minmax)"
-    text = run(*COMPARE, "--strategies", long).stdout
+    text = run(*COMPARE, long).stdout
     assert max(len(line) for line in text.splitlines() if "steelyard" not in line) <= columns
 
 
 def test_quiet_is_silent_but_for_errors() -> None:
-    words = ("compare", starter(), "--systems", "bm25,echovault")
+    words = ("compare", starter(), "bm25,echovault")
     assert "note: all share" in run(*words).stderr
     assert run(*words, "-q").stderr == ""
     assert run("-q", *words).stderr == ""
@@ -117,9 +138,9 @@ def test_a_vault_where_a_data_set_belongs_and_a_folder_where_weights_belong(tmp_
 
 
 def test_a_tuning_is_reported(tmp_path: Path) -> None:
-    words = ("tune", starter(), "rrf(fts, vector)", "-o", tmp_path / "w.json", "--json")
+    words = ("tune", starter(), "rrf(fts, vector)", "--out", tmp_path / "w.json", "--json")
     (tmp_path / "t.json").write_text(run(*words).stdout)
-    assert run("report", tmp_path / "t.json", "-o", tmp_path / "r").exit_code == 0
+    assert run("report", tmp_path / "t.json", "--out", tmp_path / "r").exit_code == 0
     assert "rrf(fts, vector, k=60)" in (tmp_path / "r" / "report.md").read_text()
 
 
@@ -129,7 +150,7 @@ def test_a_tuning_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "typed", "found"),
     [
-        (["compare", "x", "--systems"], "bm25,ec", {"bm25,echovault", "bm25,echovault:shipped"}),
+        (["compare", "x"], "bm25,ec", {"bm25,echovault", "bm25,echovault:shipped"}),
         (["tune", "x"], "rrf(bm25, 2*ve", {"rrf(bm25, 2*vector"}),
         (["tune", "x"], "weigh", {"weighted_sum("}),
         (["compare", "x", "--metrics"], "nDCG@10,ju", {"nDCG@10,Judged@10"}),
@@ -144,28 +165,9 @@ def test_the_shell_completes_names(words: list[str], typed: str, found: set[str]
 
 
 def test_every_metric_that_is_completed_is_one() -> None:
-    from steelyard_eval.cli.commands.completion import metric_names
-    from steelyard_eval.measures.metrics import parse_measures
+    from steelyard_eval.measures.metrics import COMMON, parse_measures
 
-    assert [str(measure) for measure in parse_measures(metric_names())] == metric_names()
-
-
-def test_every_command_is_listed_with_a_line_that_fits() -> None:
-    listed = run("--help").stdout.partition("Commands:")[2]
-    for name, line in COMMANDS.items():
-        assert re.search(rf"^  {name} +{re.escape(line)}$", listed, re.MULTILINE)
-        assert load_command(name).name == name
-
-
-def test_no_command_is_left_out() -> None:
-    modules = [f"{commands.__name__}.{found.name}" for found in pkgutil.iter_modules(commands.__path__)]
-    written = {
-        one.name
-        for name in modules
-        for one in vars(import_module(name)).values()
-        if isinstance(one, click.Command)
-    }
-    assert written == COMMANDS.keys()
+    assert [str(measure) for measure in parse_measures(list(COMMON))] == list(COMMON)
 
 
 def test_index_says_what_it_made_more_of_than_there_are_entries(tmp_path):

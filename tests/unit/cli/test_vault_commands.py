@@ -68,15 +68,15 @@ def vault(tmp_path_factory) -> Path:
 
 class TestModes:
     def test_a_scan_prints_the_token_estimate_and_the_snippet(self, vault):
-        [hit] = document("search", vault, "jwt signing keys", "--system", "bm25", "--limit", 1, "--mode", "scan")[
-            "hits"
-        ]
-        lines = run("search", vault, "jwt signing keys", "--system", "bm25", "--limit", 1, "--mode", "scan")
+        [hit] = document(
+            "search", vault, "jwt signing keys", "--system", "bm25", "--limit", 1, "--set", "mode=scan"
+        )["hits"]
+        lines = run("search", vault, "jwt signing keys", "--system", "bm25", "--limit", 1, "--set", "mode=scan")
 
         head, *look = lines.stdout.splitlines()
         assert hit["id"] in head
         # A quarter of the characters of title, text, context and why, rounded up (Soleri's document).
-        entry = document("get", vault, hit["id"])["entries"][0]
+        entry = document("vault", "get", vault, hit["id"])["entries"][0]
         size = sum(len(entry.get(name, "")) for name in ("title", "text", "context", "why"))
         assert (
             " ".join(line.strip() for line in look)
@@ -94,16 +94,16 @@ class TestModes:
 
 
 class TestDashes:
-    @pytest.mark.parametrize("command", ["search", "context"])
+    @pytest.mark.parametrize("command", [("search",), ("vault", "context")])
     @pytest.mark.parametrize(
         "words",
         [("-incident",), ("--", "-incident"), ("-incident", "--limit", "3"), ("--limit", "3", "-incident")],
     )
     def test_a_query_may_begin_with_a_dash(self, vault, command, words):
         found = (
-            run(command, vault, *words, "--json") if "--" not in words else run(command, "--json", vault, *words)
+            run(*command, vault, *words, "--json") if "--" not in words else run(*command, "--json", vault, *words)
         )
-        asked = run(command, vault, "incident", *(["--limit", "3"] if "3" in words else []), "--json")
+        asked = run(*command, vault, "incident", *(["--limit", "3"] if "3" in words else []), "--json")
 
         assert found.exit_code == 0, found.output
         assert json.loads(found.stdout) == json.loads(asked.stdout)  # EchoVault's words are the same
@@ -119,7 +119,7 @@ class TestDashes:
         assert "--limit" in result.stderr
 
     def test_the_value_of_an_option_may_begin_with_a_dash(self, vault):
-        result = run("search", vault, "keys", "--domain", "-x", "-h")
+        result = run("search", vault, "keys", "--set", "domain=-x", "-h")
         assert result.exit_code == 0
         assert result.stdout.startswith("Usage: ")
 
@@ -146,7 +146,7 @@ class TestFilters:
         path = tmp_path / "v.db"
         index_dataset(load(folder_of(tmp_path / "set", entries)), str(path), "none")
         words = [word for text in filters for word in ("--filter", text)]
-        return sorted(entry["id"] for entry in document("list", path, *words)["entries"])
+        return sorted(entry["id"] for entry in document("vault", "list", path, *words)["entries"])
 
     @pytest.mark.parametrize(
         ("filters", "ids"),
@@ -198,7 +198,7 @@ class TestIndex:
         assert "3 entries" in pruned.stdout
         assert "2 removed" in pruned.stdout
         assert pruned.stderr == ""
-        assert [entry["id"] for entry in document("list", path)["entries"]] == ["m0", "m1", "m2"]
+        assert [entry["id"] for entry in document("vault", "list", path)["entries"]] == ["m0", "m1", "m2"]
         with Vault(path) as store:  # every vector of what left is gone too
             assert {len(store.vectors(space, parse_filters([]))[0]) for space, _ in store.spaces()} == {3}
 
@@ -220,10 +220,10 @@ class TestIndex:
         written = {
             entry["id"]: entry for entry in map(json.loads, (starter() / "corpus.jsonl").read_text().splitlines())
         }
-        entry = document("get", vault, "api-jwt-rotation")["entries"][0]
+        entry = document("vault", "get", vault, "api-jwt-rotation")["entries"][0]
         assert entry["created_at"] == written["api-jwt-rotation"]["created_at"] == "2026-02-11T14:20:00Z"
-        assert '"created_at": "2026-02-11T14:20:00Z"' in run("get", vault, "api-jwt-rotation").stdout
-        listed = document("list", vault, "--limit", 1)["entries"][0]
+        assert '"created_at": "2026-02-11T14:20:00Z"' in run("vault", "get", vault, "api-jwt-rotation").stdout
+        listed = document("vault", "list", vault, "--limit", 1)["entries"][0]
         assert listed["created_at"] == written[listed["id"]]["created_at"]
 
 
@@ -285,7 +285,7 @@ class TestWeights:
     def test_the_weights_of_the_document_are_options_and_keys(self, vault, tmp_path):
         system = find_system("moltnet")
         half_life = str(system.searching.strategy).partition("half_life=")[2].partition("h")[0]
-        changed = ("--weight", "w_recency=0.2", "--weight", "importance=0.1")
+        changed = ("--set", "w_recency=0.2", "--set", "importance=0.1")
         found = document("search", vault, "rotate keys", "--system", "moltnet", *changed)
         record = system.config(10, "lsa").to_json() | {"weights": {"w_recency": 0.2, "w_importance": 0.1}}
         (tmp_path / "w.json").write_text(json.dumps(record))
@@ -296,22 +296,22 @@ class TestWeights:
         config = SearchConfig.load(tmp_path / "w.json")
         assert str(config.strategy) == found["strategy"]
         assert "weights" not in config.to_json()  # they are in the strategy now
-        by_file = document("context", vault, "rotate keys", "--weights", tmp_path / "w.json")["entries"]
-        own = document("context", vault, "rotate keys", "--system", "moltnet")["entries"]
-        asked = document("context", vault, "rotate keys", "--system", "moltnet", *changed)["entries"]
+        by_file = document("vault", "context", vault, "rotate keys", "--weights", tmp_path / "w.json")["entries"]
+        own = document("vault", "context", vault, "rotate keys", "--system", "moltnet")["entries"]
+        asked = document("vault", "context", vault, "rotate keys", "--system", "moltnet", *changed)["entries"]
         assert ids(by_file) == ids(asked) != ids(own)  # scores follow the clock, so that they are not compared
 
     @pytest.mark.parametrize(
         ("text", "problem"),
         [
             ("w_recncy=1", "'w_recncy'; did you mean 'recency'?"),
-            ("w_recency=much", "NAME=NUMBER"),
-            ("w_recency=nan", "must be a finite number"),
+            ("w_recency=much", "a number"),
+            ("w_recency=nan", "a number"),
             ("w_recency=-1", "-1"),
         ],
     )
     def test_a_weight_that_cannot_be_is_refused(self, vault, text, problem):
-        result = run("search", vault, "keys", "--system", "moltnet", "--weight", text)
+        result = run("search", vault, "keys", "--system", "moltnet", "--set", text)
         assert result.exit_code == 2
         assert problem in result.stderr
 
@@ -323,7 +323,7 @@ class TestWeights:
             ("moltnet", "fts=3", "1*rrf(vector, 3*fts, k=60)"),
             ("echovault", "fts=0.5", "weighted_sum(0.5*fts, 0.7*vector"),
         ):
-            shown = document("search", vault, "rotate keys", "--system", system, "--weight", weight)
+            shown = document("search", vault, "rotate keys", "--system", system, "--set", weight)
             assert expected in shown["strategy"]
 
     def test_a_weight_reaches_the_strategy_of_every_intent(self):
@@ -343,7 +343,7 @@ class TestWeights:
             config.with_strategy(parse_strategy(twice)).with_weights({"recency": 1})
 
     def test_a_strategy_without_terms_has_no_weights(self, vault, tmp_path):
-        result = run("search", vault, "keys", "--system", "fts", "--weight", "fts=1")
+        result = run("search", vault, "keys", "--system", "fts", "--set", "fts=1")
         assert result.exit_code == 2
         assert "strategy instead" in result.stderr
         record = find_system("moltnet").config(10).to_json() | {"weights": {"w_rec": 1}}
@@ -440,12 +440,21 @@ class TestContextSettings:
 
     def test_a_context_is_filled_up_unless_the_file_turns_that_off(self, vault, weights):
         # EchoVault's config.yaml: context.topup_recent, true by default; an option still beats it.
-        assert len(document("context", vault, "incident", "--weights", weights())["entries"]) == 10
-        alone = document("context", vault, "incident", "--weights", weights(topup_recent=False))["entries"]
+        assert len(document("vault", "context", vault, "incident", "--weights", weights())["entries"]) == 10
+        alone = document("vault", "context", vault, "incident", "--weights", weights(topup_recent=False))[
+            "entries"
+        ]
         assert 0 < len(alone) < 10
         assert all(entry["score"] is not None for entry in alone)
         path = weights(topup_recent=False)
-        assert len(document("context", vault, "incident", "--weights", path, "--topup")["entries"]) == 10
+        assert (
+            len(
+                document("vault", "context", vault, "incident", "--weights", path, "--set", "topup=true")[
+                    "entries"
+                ]
+            )
+            == 10
+        )
 
     def test_the_semantic_mode_of_the_file_is_used(self, vault, weights):
         """A word that is in no entry: keywords find too little, so the mode decides whether it is embedded."""
@@ -458,7 +467,7 @@ class TestContextSettings:
                 calls[mode] = searcher._sources.embedding_calls
                 assert hits
         assert calls == {"never": 0, "always": 1}
-        assert run("context", vault, "x", "--weights", weights(semantic="sometimes")).exit_code == 2
+        assert run("vault", "context", vault, "x", "--weights", weights(semantic="sometimes")).exit_code == 2
 
     def test_settings_come_back_from_the_file(self, weights, tmp_path):
         config = SearchConfig.load(weights(semantic="never", topup_recent=False))
@@ -469,20 +478,22 @@ class TestContextSettings:
     def test_the_limit_of_the_file_is_the_limit(self, vault, weights, tmp_path):
         record = json.loads(weights().read_text()) | {"limit": 3, "finish": ["cut(3)"]}
         (tmp_path / "three.json").write_text(json.dumps(record))
-        assert len(document("context", vault, "keys", "--weights", tmp_path / "three.json")["entries"]) == 3
+        assert (
+            len(document("vault", "context", vault, "keys", "--weights", tmp_path / "three.json")["entries"]) == 3
+        )
 
 
 class TestVerify:
     def test_every_metric_is_computed_again_by_ir_measures(self, tmp_path):
         metrics = "nDCG@10,RR@10,AP,P@5,Judged@10,RecallAll@10"
-        found = document("compare", starter(), "--systems", "fts,bm25", "--metrics", metrics, "--verify")
+        found = document("compare", starter(), "fts,bm25", "--metrics", metrics, "--verify")
         (table,) = [table for table in found["tables"] if table["key"] == "verification"]
         largest = {row[0]: row[1] for row in table["rows"]}
 
         assert list(largest) == metrics.split(",")
         assert [name for name, value in largest.items() if value is None] == ["RecallAll@10"]
         assert max(value for value in largest.values() if value is not None) <= 1e-9
-        printed = run("compare", starter(), "--systems", "fts", "--verify", "--runs", tmp_path).stdout
+        printed = run("compare", starter(), "fts", "--verify", "--write-runs", tmp_path).stdout
         assert "difference from ir_measures" in printed
         # What dataset.json says is used stands beside a contender that is alone.
         assert {path.name for path in tmp_path.iterdir()} == {"echovault.documented.run", "fts.documented.run"}
@@ -500,7 +511,7 @@ class TestVerify:
             return measured[-1]
 
         monkeypatch.setattr(comparison, "_values", wrong)
-        result = run("compare", starter(), "--systems", "fts,bm25", "--verify", "--json")
+        result = run("compare", starter(), "fts,bm25", "--verify", "--json")
         assert result.exit_code == 2
         (table,) = [one for one in json.loads(result.stdout)["tables"] if one["key"] == "verification"]
         assert table["rows"][0] == ["nDCG@10", pytest.approx(1e-6), "bm25", "q05"]
@@ -568,7 +579,7 @@ def test_a_vault_is_indexed_with_the_vectors_that_a_weights_file_searches(
     asked = []
     counts = {"entries": 5, "outside": 0, "duplicates": [], "stale": []}
     monkeypatch.setattr(
-        "steelyard_eval.cli.commands.index.index_dataset",
+        "steelyard_eval.vaults.index_dataset",
         lambda data, vault, embedder, **options: asked.append(embedder) or counts,
     )
     find_system("echovault").config(10, model).save(tmp_path / "w.json")

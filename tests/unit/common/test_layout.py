@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from steelyard.memory.entry import Entry, Hit
-from steelyard_eval.cli.found_text import hits
+from steelyard_eval.cli.vault_text import hits
 from steelyard_eval.common.console import brief, folded, painted, table, width, wrapped
 
 ROWS = [{"name": "alpha beta gamma delta epsilon zeta", "n": 1.5}, {"name": "b", "n": None}]

@@ -142,7 +142,7 @@ def test_a_command_takes_the_vectors_that_a_weights_file_was_tuned_with(tmp_path
         "compare": ["fts", tmp_path / "w.json"],
         "explain": [tmp_path / "w.json"],
         "judge": ["fts", tmp_path / "w.json", "--list"],
-        "recommend": ["--current", tmp_path / "w.json", "-o", tmp_path / "new.json"],
+        "recommend": ["--current", tmp_path / "w.json", "--out", tmp_path / "new.json"],
         "init": ["--current", "w.json", "--baseline", "b.json", "--workflow", "w.yml"],
         "gate": ["w.json", "--update", "--because", "first"],
         "init today": ["--baseline", "b.json", "--workflow", "w.yml"],

@@ -21,7 +21,6 @@ from steelyard.embedders import KINDS
 from steelyard.embedders.kinds import UnavailableEmbedder, restore
 from steelyard.extensions import models
 from steelyard.memory.filters import EVERYTHING
-from steelyard_eval.cli.commands import load_command
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
@@ -117,7 +116,7 @@ class TestVault:
     def test_the_key_is_in_no_file(self, openai, indexed, tmp_path):
         run("index", indexed, "--rebuild")
         run("record", starter(), tmp_path / "rec", "--systems", "vector", "--embedder", "api")
-        run("compare", starter(), "--systems", "fts,vector", "--embedder", "api", "--out", tmp_path / "r.json")
+        run("compare", starter(), "fts,vector", "--embedder", "api", "--out", tmp_path / "r.json")
         run("report", tmp_path / "r.json", "--out", tmp_path / "report")
         run("tune", starter(), "rrf(fts, vector)", "--embedder", "api", "--out", tmp_path / "w.json")
 
@@ -227,14 +226,14 @@ class TestSeveralModels:
 
         own, asked = found(*VECTOR)
         assert asked == ["rotate keys"]
-        other, asked = found(*VECTOR, "--model", "lsa")
+        other, asked = found(*VECTOR, "--set", "model=lsa")
         assert asked == []
         assert other["embedding_calls"] == 1
         assert [hit["score"] for hit in other["hits"]] != [hit["score"] for hit in own["hits"]]
-        assert found(*VECTOR, "--model", "openai/tiny")[0] == own
-        assert json.loads(run("context", both, "rotate keys", *VECTOR, "--model", "lsa", "--json").stdout)[
-            "entries"
-        ]
+        assert found(*VECTOR, "--set", "model=openai/tiny")[0] == own
+        assert json.loads(
+            run("vault", "context", both, "rotate keys", *VECTOR, "--set", "model=lsa", "--json").stdout
+        )["entries"]
 
     def test_the_model_of_a_weights_file_is_the_one_searched(self, openai, both, tmp_path):
         for model, texts in (("lsa", []), ("openai/tiny", ["rotate keys"])):
@@ -254,7 +253,7 @@ class TestSeveralModels:
         assert openai.texts == []  # lsa, which is not the first of one of them
         assert (found["embedding_calls"], found["notes"]) == (1, [])
 
-        named = json.loads(run("search", *words, "--model", "openai/tiny").stdout)
+        named = json.loads(run("search", *words, "--set", "model=openai/tiny").stdout)
         assert openai.texts == ["rotate keys"]
         assert named["notes"] == [
             "the tier 'notes' has no vectors of the configured model; keywords alone found its entries"
@@ -283,7 +282,7 @@ class TestSeveralModels:
         assert any(note.endswith(f"index DATASET {vault} --embedder lsa") for note in found["notes"])
 
     def test_a_model_that_the_vault_lacks_is_refused(self, both):
-        result = run("search", both, "rotate keys", "--model", "openai/tin")
+        result = run("search", both, "rotate keys", "--set", "model=openai/tin")
         assert result.exit_code == 2
         assert "model 'openai/tin'; did" in result.stderr
 
@@ -387,7 +386,9 @@ class TestDegrading:
     @pytest.mark.parametrize("failure", FAILING)
     def test_a_search_is_answered_by_keywords_and_says_so_once(self, openai, indexed, monkeypatch, failure):
         monkeypatch.setattr(models, "LIVE_TIMEOUT", 0.3 if failure in ("slow", "drip") else 10.0)
-        expected = json.loads(run("search", indexed, "xylophone rotation", "--json", "--semantic", "never").stdout)
+        expected = json.loads(
+            run("search", indexed, "xylophone rotation", "--json", "--set", "semantic=never").stdout
+        )
         openai.script = [FAILING[failure](openai)] * 5
         result = run("search", indexed, "xylophone rotation", "--json")
 
@@ -408,7 +409,7 @@ class TestDegrading:
 
     def test_context_answers_too(self, openai, indexed):
         openai.script = [openai.status(401)]
-        result = run("context", indexed, "xylophone", "--semantic", "always", "--json")
+        result = run("vault", "context", indexed, "xylophone", "--set", "semantic=always", "--json")
         assert json.loads(result.stdout)["entries"]
         assert result.stderr.count("warning: ") == 1
 
@@ -499,7 +500,7 @@ class TestRecording:
             turned = np.load(file)[:, ::-1].copy()  # another space, in which the same entries are near
             np.save(folder / file.name.replace(".minilm.", ".another."), turned)
         found = [
-            json.loads(run("compare", folder, "--systems", "vector", *chosen, "--json").stdout)
+            json.loads(run("compare", folder, "vector", *chosen, "--json").stdout)
             for chosen in ((), ("--embedder", "recorded:minilm"))
         ]
         assert [document["provenance"]["model"] for document in found] == ["another", "minilm"]
@@ -513,9 +514,9 @@ class TestRecording:
 class TestCommands:
     def test_every_kind_can_be_named(self):
         for name in ("compare", "tune", "record"):
-            options = {option.name: option for option in load_command(name).params}
+            options = {option.name: option for option in main.commands[name].params}
             assert set(options["embedder"].type.choices) == set(EMBEDDERS)
-        options = {option.name: option for option in load_command("index").params}
+        options = {option.name: option for option in main.commands["index"].params}
         assert set(options["embedder"].type.choices) == {"lsa", "none", *KINDS}
 
     @pytest.mark.parametrize(
@@ -543,7 +544,7 @@ class TestCommands:
         assert not (tmp_path / "v.db").exists()
 
     def test_latencies_say_that_they_leave_cached_vectors_out(self, openai):
-        result = run("compare", starter(), "--systems", "fts,vector", "--embedder", "api", "--json")
+        result = run("compare", starter(), "fts,vector", "--embedder", "api", "--json")
         document = json.loads(result.stdout)
         assert document["provenance"]["model"] == "openai/tiny"
         assert {"key": "cached", "facts": {"model": "openai/tiny"}} in document["notices"]

@@ -20,7 +20,8 @@ from steelyard.systems import find_system
 from steelyard.testing import random_table
 from steelyard_eval.cli.main import main
 from steelyard_eval.export import TARGETS, export
-from steelyard_eval.export.families import table as families_table
+
+from .families import table as families_table
 
 ROOT = Path(__file__).parents[3]
 ECHOVAULT = "tiered(fts, min_results=3, then=weighted_sum(0.42*fts, 0.58*vector, normalize=max))"
@@ -668,7 +669,7 @@ def test_what_a_target_cannot_say_is_refused_by_name_with_a_remedy(to: str, stra
         said(strategy, to)
 
     assert f"expressed in {to}" in str(refused.value)
-    assert f"FOLDER --for {to} -o {to}.json; by hand," in str(refused.value)
+    assert f"FOLDER --for {to} --out {to}.json; by hand," in str(refused.value)
 
 
 def test_strategies_by_intent_in_a_weights_file_are_refused_too() -> None:

@@ -12,8 +12,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.grammar import parse_call
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit.foreign import DEFAULTS, read_foreign, write_foreign
-from steelyard_eval.cli.commands.export import export
-from steelyard_eval.cli.commands.importing import import_
+from steelyard_eval.cli.main import main
 from steelyard_eval.export import TARGETS
 
 
@@ -37,8 +36,8 @@ def test_there_and_back_is_the_same(theirs, tmp_path):
     (tmp_path / "theirs.json").write_text(json.dumps(theirs))
     runner = CliRunner()
     ours, back = tmp_path / "ours.json", tmp_path / "back.json"
-    assert runner.invoke(import_, [str(tmp_path / "theirs.json"), str(ours)]).exit_code == 0
-    assert runner.invoke(export, [str(ours), "--to", "spec_kit", "--out", str(back)]).exit_code == 0
+    assert runner.invoke(main, ["import", str(tmp_path / "theirs.json"), str(ours)]).exit_code == 0
+    assert runner.invoke(main, ["export", str(ours), "--to", "spec_kit", "--out", str(back)]).exit_code == 0
 
     written = json.loads(back.read_text())
     about = written.pop("about")
@@ -99,10 +98,12 @@ def test_what_is_exported_comes_back(fused, factors, tmp_path):
     config.save(tmp_path / "ours.json")
     runner, theirs, back = CliRunner(), tmp_path / "theirs.json", tmp_path / "back.json"
     assert (
-        runner.invoke(export, [str(tmp_path / "ours.json"), "--to", "spec_kit", "--out", str(theirs)]).exit_code
+        runner.invoke(
+            main, ["export", str(tmp_path / "ours.json"), "--to", "spec_kit", "--out", str(theirs)]
+        ).exit_code
         == 0
     )
-    assert runner.invoke(import_, [str(theirs), str(back)]).exit_code == 0
+    assert runner.invoke(main, ["import", str(theirs), str(back)]).exit_code == 0
 
     read = SearchConfig.load(back)
     assert terms(read.strategy) == terms(config.strategy)

@@ -152,5 +152,5 @@ def test_a_library_that_an_extension_lacks_is_told_by_its_own_name(monkeypatch, 
 
 
 def test_help_names_every_kind_of_log():
-    text = (PACKAGE / "cli" / "commands" / "learn.py").read_text(encoding="utf-8")
+    text = (PACKAGE / "cli" / "choose.py").read_text(encoding="utf-8")
     assert [kind for kind in KINDS if kind not in text] == []

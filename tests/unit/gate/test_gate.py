@@ -297,7 +297,7 @@ def test_what_the_machine_cannot_do_ends_with_4_and_ctrl_c_with_130(baseline, tm
     assert run("gate", STARTER, "bm25", "--baseline", folder / "b.json", "--update", "--because", "first") == 4
     assert list(folder.iterdir()) == []
 
-    monkeypatch.setattr("steelyard_eval.cli.commands.gate.check", _interrupted)
+    monkeypatch.setattr("steelyard_eval.gate.gating.check", _interrupted)
     assert run("gate", STARTER, "--baseline", baseline) == 130
 
 
@@ -459,7 +459,7 @@ def test_a_single_contender_is_compared_with_a_single_one(data, tmp_path):
 
 def test_any_contender_can_be_gated(data, tmp_path):
     own = tmp_path / "any.json"
-    data.compare("bm25", runs=tmp_path, timed=False)
+    data.compare("bm25", write_runs=tmp_path, timed=False)
     find_system("moltnet").config(10).save(tmp_path / "w.json")
     given = {
         "system": "echovault:shipped",

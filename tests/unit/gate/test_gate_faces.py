@@ -268,7 +268,7 @@ class TestUndecided:
         def stop(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("steelyard_eval.cli.commands.gate.check", stop)
+        monkeypatch.setattr("steelyard_eval.gate.gating.check", stop)
 
         assert asked(STARTER) == 130
 

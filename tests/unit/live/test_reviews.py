@@ -83,7 +83,7 @@ def signal(folder):
 def test_a_review_by_command_makes_the_signal_live_and_survives_indexing(logged):
     folder, query_id = logged
     before = signal(folder)
-    run("act", folder / "log.jsonl", query_id, "one", "--action", "reviewed", "--vault", folder / "v.db")
+    run("vault", "act", folder / "log.jsonl", query_id, "one", "--action", "reviewed", "--vault", folder / "v.db")
     after = signal(folder)
 
     assert before["one"] == before["two"] < 0.1  # years after a day's stability
@@ -97,7 +97,17 @@ def test_a_review_by_command_makes_the_signal_live_and_survives_indexing(logged)
 def test_a_review_that_cannot_be_logged_is_not_written(logged):
     folder, _ = logged
     before = (folder / "log.jsonl").read_text()
-    act = ("act", folder / "log.jsonl", "nobody", "one", "--action", "reviewed", "--vault", folder / "v.db")
+    act = (
+        "vault",
+        "act",
+        folder / "log.jsonl",
+        "nobody",
+        "one",
+        "--action",
+        "reviewed",
+        "--vault",
+        folder / "v.db",
+    )
     assert "no impression" in run(*act, code=2).stderr
     assert signal(folder)["one"] < 0.1
     assert (folder / "log.jsonl").read_text() == before
@@ -105,6 +115,6 @@ def test_a_review_that_cannot_be_logged_is_not_written(logged):
 
 def test_a_review_names_its_vault_and_nothing_else_does(logged):
     folder, query_id = logged
-    act = ("act", folder / "log.jsonl", query_id, "one")
+    act = ("vault", "act", folder / "log.jsonl", query_id, "one")
     assert "go together" in run(*act, "--action", "reviewed", code=2).stderr
     assert "go together" in run(*act, "--action", "cited", "--vault", folder / "v.db", code=2).stderr

@@ -31,8 +31,8 @@ from steelyard_eval.extensions.model_judge import (
     prompt_of,
     weighted_kappa,
 )
-from steelyard_eval.notebook.label.duel_session import open_duel
 from steelyard_eval.notebook.label.judgments import Judgment
+from steelyard_eval.notebook.label.open import open_duel
 from steelyard_eval.notebook.label.session import Session
 
 

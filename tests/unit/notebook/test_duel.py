@@ -22,8 +22,7 @@ from steelyard_eval.choose.public import DEFAULT, features, reciprocal
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.notebook.label.desk import desk
-from steelyard_eval.notebook.label.duel_session import DuelSession, open_duel
-from steelyard_eval.notebook.label.open import open_judging
+from steelyard_eval.notebook.label.open import DuelSession, open_duel, open_judging
 from steelyard_eval.recording.steps import rough
 
 

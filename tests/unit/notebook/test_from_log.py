@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from steelyard.base.errors import ConfigError
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.notebook.label import write_queries
-from steelyard_eval.notebook.label.write_queries import draw_from_log
+from steelyard_eval.notebook.label import apply as write_queries
+from steelyard_eval.notebook.label.apply import draw_from_log
 
 
 @pytest.fixture

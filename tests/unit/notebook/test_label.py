@@ -1,7 +1,6 @@
 """Judging: what is pooled, in which order, what is saved, what the labels show."""
 
 import hashlib
-import itertools
 import json
 import shlex
 import shutil
@@ -18,21 +17,25 @@ from steelyard.base.extras import installing, missing_modules
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers import RetrieverConfig
-from steelyard.table.facts import NO_FACTS
-from steelyard.table.signal_table import SignalTable
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.notebook.label import sampling, whole_queries
 from steelyard_eval.notebook.label.apply import apply
 from steelyard_eval.notebook.label.desk import _settled, desk
-from steelyard_eval.notebook.label.judgments import Judgment, read_judgments
-from steelyard_eval.notebook.label.kappa import agreement
+from steelyard_eval.notebook.label.judgments import Judgment, agreement, read_judgments
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.outlook import standings
-from steelyard_eval.notebook.label.pool import pooled, searched
-from steelyard_eval.notebook.label.possible_hits import reachable
+from steelyard_eval.notebook.label.pool import (
+    drawn_order,
+    drawn_queries,
+    judged_whole,
+    pooled,
+    sampling_keys,
+    sampling_weights,
+    searched,
+    to_state,
+)
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.runs import keep
@@ -67,7 +70,7 @@ def small(seed=0, queries=20, count=60):
         ranks = {
             (q, f"m{e:02d}"): r + 1 for q in range(queries) for r, e in enumerate(rng.permutation(count)[:10])
         }
-        found.append((ranks, ()))
+        found.append(ranks)
     dataset = sy.load({"m": "x"}, {f"q{q}": f"x{q}" for q in range(queries)}, {"q0": ["m"]}).dataset
     pool = pooled(replace(dataset, qrels={}), ("a", "b"), dataset.queries, found, seed)
     return pool, rng.integers(0, 4, len(pool))
@@ -79,62 +82,10 @@ def said_of(verdict, more=None):
     return Result("recommend", Answer("told", {"text": verdict}), about, decision=Decision(verdict, more=more))
 
 
-class TestReach:
-    """Rows that weights can bring among the first."""
-
-    @pytest.mark.parametrize("seed", range(4))
-    def test_of_two_columns_exactly_those_that_some_weight_brings_there(self, seed):
-        rng = np.random.default_rng(seed)
-        values = np.round(rng.random((2, 30)), 2)  # ties among them
-        found = self.reached(values, 5)
-
-        # between two crossings no rank changes: a weight from each interval shows every list there is
-        (a, b), pairs = values, list(itertools.combinations(range(30), 2))
-        gaps = [((a[i] - a[j]) - (b[i] - b[j]), a[i] - a[j]) for i, j in pairs]
-        cuts = sorted({0.0, 1.0, *(s / d for d, s in gaps if d != 0 and 0 < s / d < 1)})
-        inside = [(x + y) / 2 for x, y in itertools.pairwise(cuts)]
-        expected = set()
-        for t in [0.0, *inside, 1.0]:
-            scores = (1 - t) * a + t * b
-            expected |= set(np.lexsort((np.arange(30), -np.round(scores, 12)))[:5].tolist())
-        assert expected <= found
-        assert len(found - expected) <= 2  # ties at a crossing itself
-
-    def test_of_three_columns_none_is_missed(self):
-        rng = np.random.default_rng(1)
-        values = rng.random((3, 40))
-        found = self.reached(values, 5)
-
-        for weights in rng.dirichlet(np.ones(3) * 0.3, 3000):
-            assert set(np.argsort(-(weights @ values), kind="stable")[:5].tolist()) <= found
-        assert len(found) < 40
-
-    def reached(self, values, places):
-        names = ("fts", "bm25", "vector")[: len(values)]
-        ids = [f"m{at:02d}" for at in range(values.shape[1])]
-        size = len(ids)
-        table = SignalTable(
-            queries=("q",),
-            entries=tuple(ids),
-            offsets=np.array([0, size]),
-            entry=np.arange(size, dtype=np.int32),
-            columns=dict(zip(names, values, strict=True)),
-            positions={
-                name: np.argsort(np.argsort(-row)).astype(np.int32) + 1
-                for name, row in zip(names, values, strict=True)
-            },
-            about=NO_FACTS,
-            asked=NO_FACTS,
-        )
-        strategy = parse_strategy(f"weighted_sum({', '.join(f'0.5*{name}' for name in names)})")
-        config = SearchConfig("plain", "documented", 5, strategy, dict.fromkeys(names, RetrieverConfig()), ())
-        return set(np.flatnonzero(reachable(table, config, places)).tolist())
-
-
 def test_the_first_place_of_a_search_is_the_first(data):
     dataset = replace(data.dataset, queries=data.dataset.queries[:2])
     config = SearchConfig("plain", "documented", 3, parse_strategy("bm25"), {"bm25": RetrieverConfig()}, ())
-    ranks, _ = searched(record(Workspace.open(dataset, "lsa"), dataset.queries, [config]), config)
+    ranks = searched(record(Workspace.open(dataset, "lsa"), dataset.queries, [config]), config)
     assert sorted(rank for (query, _), rank in ranks.items() if query == 0) == list(range(1, 11))
 
 
@@ -147,14 +98,14 @@ class TestOrder:
         for count in (5, 20):
             found = []
             for seed in range(4000):
-                keys = sampling.keys(values, seed)
-                found.append(float(sampling.weights(values, keys, count) @ amounts))
+                keys = sampling_keys(values, seed)
+                found.append(float(sampling_weights(values, keys, count) @ amounts))
             error = np.std(found) / np.sqrt(len(found))
             assert abs(np.mean(found) - amounts.sum()) < 4 * error
 
     def test_of_all_pairs_each_stands_for_itself(self):
         values = np.array([0.2, 0.9, 0.1])
-        assert sampling.weights(values, sampling.keys(values, 0), 3).tolist() == [1, 1, 1]
+        assert sampling_weights(values, sampling_keys(values, 0), 3).tolist() == [1, 1, 1]
 
     def test_pairs_that_part_the_contenders_come_first(self):
         pool, _ = small()
@@ -716,7 +667,7 @@ class TestCommand:
             queries.write('{"id": "q2", "text": "no such word"}\n')
         (unstated / "qrels.txt").write_text("q2 0 m1 1\n")
         before = (unstated / "dataset.json").read_bytes()
-        words = ["judge", str(unstated), "fts", "rrf(fts, bm25)", "-o", str(unstated / "j"), "--judge", "ann"]
+        words = ["judge", str(unstated), "fts", "rrf(fts, bm25)", "--out", str(unstated / "j"), "--judge", "ann"]
         found = CliRunner().invoke(main, words, input="2q")
         assert (unstated / "dataset.json").read_bytes() == before
 
@@ -1219,7 +1170,7 @@ class TestDrawn:
         session = self.open(folder, tmp_path / "j")
         query = self.finish(session)
         data = sy.load(folder)
-        data.compare("fts, bm25", limit=10, timed=False, runs=tmp_path / "runs")
+        data.compare("fts, bm25", limit=10, timed=False, write_runs=tmp_path / "runs")
         shown = {
             line.split()[2]
             for run in (tmp_path / "runs").glob("*.run")
@@ -1230,7 +1181,7 @@ class TestDrawn:
 
     def test_every_query_is_first_equally_often(self, blank):
         count = len(blank.queries)
-        first = [int(whole_queries.drawn(replace(blank, seed=seed))[0]) for seed in range(20 * count)]
+        first = [int(drawn_queries(replace(blank, seed=seed))[0]) for seed in range(20 * count)]
         seen = np.bincount(first, minlength=count)
         chi2 = ((seen - 20) ** 2 / 20).sum()
         assert chi2 < count + 4 * np.sqrt(2 * count)  # mean and deviation of chi square with so many degrees
@@ -1303,35 +1254,35 @@ class TestDrawn:
     def test_a_set_says_that_queries_were_drawn_only_while_all_that_have_labels_were(self):
         pool, _ = small()
         known = replace(pool, dataset=replace(pool.dataset, sampled="random", qrels={"q0": {"m00": 1}}))
-        assert "sampled" not in whole_queries.to_state(known, False, [("q0", "m01")])
-        assert whole_queries.to_state(known, False, [("q0", "m01"), ("q1", "m01")])["sampled"] == "duel"
-        assert "sampled" not in whole_queries.to_state(known, True, [("q1", "m01")])
+        assert "sampled" not in to_state(known, False, [("q0", "m01")])
+        assert to_state(known, False, [("q0", "m01"), ("q1", "m01")])["sampled"] == "duel"
+        assert "sampled" not in to_state(known, True, [("q1", "m01")])
 
     def test_labels_of_queries_that_have_some_change_nothing_that_a_set_leaves_open(self):
         pool, _ = small()
         known = replace(pool, dataset=replace(pool.dataset, qrels={"q0": {"m00": 1}}))
-        assert whole_queries.to_state(known, False, [("q0", "m01")]) == {}
-        assert whole_queries.to_state(known, False, [("q1", "m01")]) == {"sampled": "duel"}
+        assert to_state(known, False, [("q0", "m01")]) == {}
+        assert to_state(known, False, [("q1", "m01")]) == {"sampled": "duel"}
 
     def test_what_a_set_without_labels_says_of_them_is_of_none(self, session):
         """The starter set without its labels still says that all were drawn, and that all is labelled."""
         assert (session.pool.dataset.sampled, session.pool.dataset.complete) == ("all", True)
-        said = [whole_queries.to_state(session.pool, *given) for given in ((False,), (False, [("q1", "m")]))]
+        said = [to_state(session.pool, *given) for given in ((False,), (False, [("q1", "m")]))]
         assert said == [{}, {"sampled": "duel", "pool": {"contenders": list(session.pool.labels), "depth": 10}}]
 
     def test_the_lists_of_the_first_session_stay_whichever_session_applies(self, session):
         known = replace(session.pool, dataset=replace(session.pool.dataset, pool=JudgedPool(("fts", "bm25"), 10)))
-        assert whole_queries.to_state(known, False, [("q1", "m")]) == {"sampled": "duel"}
+        assert to_state(known, False, [("q1", "m")]) == {"sampled": "duel"}
 
     def test_what_they_show_is_the_mean_over_whole_queries(self):
         pool, grades = small()
-        order = whole_queries.order(pool)
-        done = [int(at) for at in whole_queries.drawn(pool)[:12]]
+        order = drawn_order(pool)
+        done = [int(at) for at in drawn_queries(pool)[:12]]
         seen = np.full(len(pool), -1)
         seen[order] = np.where(np.isin(pool.query[order], done), grades[order], -1)
-        half = order[pool.query[order] == whole_queries.drawn(pool)[12]][0]
+        half = order[pool.query[order] == drawn_queries(pool)[12]][0]
         seen[half] = 3
-        (found,) = standings(pool, seen, whole_queries.judged_whole(pool, seen))
+        (found,) = standings(pool, seen, judged_whole(pool, seen))
 
         means = [
             sum(

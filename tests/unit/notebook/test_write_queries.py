@@ -11,7 +11,7 @@ from steelyard.memory.entry import Entry
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.notebook.label.write_queries import copied, logged_queries, save_queries
+from steelyard_eval.notebook.label.apply import copied, logged_queries, save_queries
 
 ENTRY = Entry("a", title="Keyset cursors", text="Deep pages read and threw away fifty thousand rows every time.")
 

@@ -93,7 +93,7 @@ def test_commands_print_which(folder):
         tuned = run("tune", folder, "spec_kit", "--weights-only", "--out", folder / "w.json", *words).stdout
         assert printed in tuned
     assert run("record", folder, folder / "r", "--systems", "fts").stdout.endswith("rows, intents classified\n")
-    shown = run("explain", folder, "q0", "--system", "spec_kit").stdout
+    shown = run("explain", folder, "q0", "spec_kit").stdout
     assert "intents: classified" in " ".join(shown.split())
 
 

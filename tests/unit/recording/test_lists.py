@@ -234,7 +234,7 @@ def test_the_command_line_compares_and_tunes_over_the_recording(recording, runs,
     out = min(tmp_path.glob("w*.json"))  # w.current.json under try
     assert json.loads(out.read_text())["system"] == "lists"
 
-    main(["compare", str(starter()), "--weights", f"mine={out}", *arguments], standalone_mode=False)
+    main(["compare", str(starter()), f"mine={out}", *arguments], standalone_mode=False)
     assert json.loads(capsys.readouterr().out)["rows"][0]["label"] == "mine"
 
 

@@ -21,7 +21,7 @@ def data():
 @pytest.fixture(scope="module")
 def document(data, tmp_path_factory):
     runs = tmp_path_factory.mktemp("runs")
-    return data.compare("fts, echovault, moltnet", baseline="echovault", timed=False, runs=runs).result, runs
+    return data.compare("fts, echovault, moltnet", current="echovault", timed=False, write_runs=runs).result, runs
 
 
 def test_the_lists_are_those_of_the_runs(document):
@@ -82,7 +82,7 @@ def run_again(document, out):
 
 @pytest.mark.parametrize("embedder", ["auto", "none"])
 def test_the_command_of_a_comparison_makes_it_again(embedder, tmp_path):
-    made = sy.load(starter(), embedder=embedder).compare("fts, echovault", baseline="echovault", timed=False)
+    made = sy.load(starter(), embedder=embedder).compare("fts, echovault", current="echovault", timed=False)
     again = run_again(made.to_json(), tmp_path / "again.json")
     assert (again["provenance"], again["answer"]) == (made.record["provenance"], made.record["answer"])
     kept = [[{**row, "cost": None} for row in found["rows"]] for found in (again, made.record)]

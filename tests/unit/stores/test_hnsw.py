@@ -347,13 +347,13 @@ def test_the_commands_make_it_measure_it_and_search_by_it(postgres, tmp_path, mo
     text = run("index", str(STARTER), postgres, "--hnsw").stdout
     assert "ef_search  recall@10" in text
     asked = ("search", postgres, "rotate keys", "--system", "vector", "--json")
-    exact, near = json.loads(run(*asked).stdout), json.loads(run(*asked, "--hnsw", "1000").stdout)
+    exact, near = json.loads(run(*asked).stdout), json.loads(run(*asked, "--set", "hnsw=1000").stdout)
     assert near["hits"] == exact["hits"]
     assert (near["notes"], exact["notes"]) == (
         ["vectors were searched by HNSW with ef_search 1000, which may miss some of the nearest"],
         [],
     )
-    refused = run("search", postgres, "keys", "--hnsw", "100", "--scope", "vault=notes", code=2)
+    refused = run("search", postgres, "keys", "--set", "hnsw=100", "--scope", "vault=notes", code=2)
     assert "--hnsw or --scope" in refused.stderr
     assert "leave --hnsw out" in run("index", str(STARTER), str(tmp_path / "v.db"), "--hnsw", code=2).stderr
     assert not (tmp_path / "v.db").exists()

@@ -210,8 +210,8 @@ def weights(least, strategy="title"):
 COMMANDS = {
     "imported": ["import", "my.diary", "diary", "--json"],
     "compared": [
-        *("compare", "data", "--embedder", "none", "--metrics", "nDCG@10,R@10", "--json", "--systems", "diary"),
-        *("--strategies", "title; rrf(fts, title, k=60)", "--split", "all"),
+        *("compare", "data", "--embedder", "none", "--metrics", "nDCG@10,R@10", "--json", "diary"),
+        *("title; rrf(fts, title, k=60)", "--split", "all"),
     ],
     "indexed": ["index", "data", "memory.db", "--embedder", "none", "--json"],
     "shown": ["search", "memory.db", "the rate limit", "--weights", "shown.json", "--json"],

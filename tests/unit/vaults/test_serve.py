@@ -150,7 +150,7 @@ def name_of(row):
 def test_answers_are_those_of_the_command_search_to_the_bit(vault, face):
     tool, arguments, rows = SEARCHES[face]
     shown = find_face(face)
-    expected = run("search", vault, QUERY, "--system", shown.system, "-k", 5, "--json")["hits"]
+    expected = run("search", vault, QUERY, "--system", shown.system, "--limit", 5, "--json")["hits"]
 
     async def found():
         async with served(vault, face) as client:
@@ -243,8 +243,8 @@ def test_an_entry_in_scope_names_no_entry_outside_it(entries):
 
     assert asked(used(())) == ["102"]
     assert asked(used(("vault=d1",))) == []
-    assert "relations" not in run("get", entries, "101", "--scope", "vault=d1", "--json")["entries"][0]
-    listed = run("list", entries, "--scope", "vault=d1", "--json")
+    assert "relations" not in run("vault", "get", entries, "101", "--scope", "vault=d1", "--json")["entries"][0]
+    listed = run("vault", "list", entries, "--scope", "vault=d1", "--json")
     assert ["relations" in entry for entry in listed["entries"]] == [False]
 
 

@@ -22,7 +22,7 @@ from steelyard_eval.views.figures import difference
 
 @pytest.fixture(scope="module")
 def comparison():
-    return sy.load(starter()).compare("fts, bm25, echovault", baseline="fts", timed=False)
+    return sy.load(starter()).compare("fts, bm25, echovault", current="fts", timed=False)
 
 
 @pytest.mark.parametrize("what", ["means", "differences", "queries", "categories"])

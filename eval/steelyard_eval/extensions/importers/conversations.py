@@ -1,8 +1,8 @@
 """Benchmarks of memories of conversations, in their published forms: LoCoMo, LongMemEval, BEAM.
 
-The unit is the turn, or with `--unit sessions` the session, and every question is asked of its own conversation.
-Evidence lists are as published; `--corrections FILE` (errors.json of the audit of LoCoMo) replaces those that were
-found wrong.
+The unit is the turn, or with `--set unit=sessions` the session, and every question is asked of its own
+conversation. Evidence lists are as published; `--set corrections=FILE` (errors.json of the audit of LoCoMo)
+replaces those that were found wrong.
 """
 
 from __future__ import annotations

@@ -97,6 +97,8 @@ def _add(
     text = _without_footer(_without_footer(source.text(name)))
     uri = uri_of(place.parent if layer else place)
     entry: Record = {"id": id_of(uri), "uri": uri, "category": place.parts[0]}
+    if place.parts[0] == "session":
+        entry["participants"] = _people(sessions.get(place.parts[1], {}).get("participants"))
     if layer:
         entries.setdefault(uri, entry)[layer] = text
         return
@@ -110,13 +112,17 @@ def _add(
             "created_at": f"{message['time'].replace(' ', 'T')}+00:00",
             "memory_id": message["id"],
             "project": session,
-            "participants": sessions.get(session, {}).get("participants"),
         }
     else:
         heading = text.lstrip().split("\n", 1)[0]
         title = heading.lstrip("#").strip() if heading.startswith("#") else ""
         entry |= {"text": text, "title": title, **index.get(uri, {})}
     entries[uri] = entry
+
+
+def _people(value: object) -> object:
+    """The participants of a session; None where its file names none."""
+    return value if isinstance(value, list) and all(isinstance(one, str) for one in value) else None
 
 
 def _metadata(text: str) -> object:

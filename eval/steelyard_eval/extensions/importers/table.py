@@ -252,7 +252,7 @@ def _database(source: ForeignStore) -> Rows:
         tables = sorted(name for name in db.columns if not name.startswith("sqlite_"))
         if len(tables) != 1:
             listed = ", ".join(tables[:10]) or "none"
-            raise ConfigError(f"{source} has the tables {listed}; choose the rows with --sql and a SELECT")
+            raise ConfigError(f"{source} has the tables {listed}; choose the rows with --set sql=... and a SELECT")
         yield from db.rows(tables[0])
 
 

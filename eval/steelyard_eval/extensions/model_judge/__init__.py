@@ -23,10 +23,8 @@ from steelyard.extensions.network.chat import Chat
 from steelyard.memory.entry import Entry
 from steelyard_eval.choose.scored import ModelLabels
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.notebook.label import whole_queries
-from steelyard_eval.notebook.label.judgments import GRADES, Judgment, Pair, judgments_of
-from steelyard_eval.notebook.label.kappa import agreement
-from steelyard_eval.notebook.label.pool import Pool
+from steelyard_eval.notebook.label.judgments import GRADES, Judgment, Pair, agreement, judgments_of
+from steelyard_eval.notebook.label.pool import Pool, drawn_order
 from steelyard_eval.notebook.label.session import Session
 
 PROMPT = "relevance-1"
@@ -89,7 +87,7 @@ class ModelSession(Session):
     def __init__(self, pool: Pool, folder: Path, judge: str, now: Callable[[], float] = time.time) -> None:
         labelled = np.array([query.id in pool.dataset.qrels for query in pool.queries], dtype=bool)
         super().__init__(replace(pool, dataset=replace(pool.dataset, qrels={})), folder, judge, now=now)
-        order = whole_queries.order(self.pool)
+        order = drawn_order(self.pool)
         self.order = order[np.argsort(~labelled[pool.query[order]], kind="stable")]
 
     def statement(self) -> dict[Path, str]:

@@ -19,11 +19,8 @@ from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.measures.paired import TIE, difference_interval, mean_interval
 from steelyard_eval.measures.runs import Ranked
-from steelyard_eval.notebook.explorer.adopt import adopted
-from steelyard_eval.notebook.explorer.bench import Bench
-from steelyard_eval.notebook.explorer.knobs import STEPS, choices, top_of, weight_names
-from steelyard_eval.notebook.explorer.query_list import described, top
-from steelyard_eval.notebook.explorer.trial import Trial
+from steelyard_eval.notebook.explorer.bench import Bench, Trial, adopted
+from steelyard_eval.notebook.explorer.knobs import STEPS, described, top, top_of, weight_names
 from steelyard_eval.recording.replay import replay
 
 POINTS = 160
@@ -49,12 +46,9 @@ class Exploration:
 
     Parameters
     ----------
-    bench : Bench
-        The labelled queries.
-    start : Named or None
-        The configuration to start from; the current one by default.
-    current : contender
-        What is used today.
+    bench: The labelled queries.
+    start: The configuration to start from; the current one by default.
+    current: What is used today.
     """
 
     def __init__(self, bench: Bench, start: Named | None, current: Given) -> None:
@@ -67,11 +61,9 @@ class Exploration:
             system = read_configuration(name)
             self._starts.setdefault(system.label, system)
         self.current = self._rival(used)
-        self.against = self.current
-        self.pins: list[tuple[SearchConfig, Rival]] = []
         self.query = 0
         self._begin(begin.label, bench.config(begin))
-        self.query = _first(self.values, self.against.lists)
+        self.query = _first(self.values, self.current.lists)
         if self.weights:
             self.curve(0)  # compiles what curves need, once a machine, before the first move waits for it
 
@@ -87,8 +79,6 @@ class Exploration:
         self.start = label
         self._shape(self.bench.trial(config))
         self.top = top_of(self.weights)
-        self._choices = tuple(choices(self.trial.config.strategy))
-        self._at = [choice.at for choice in self._choices]
 
     def _shape(self, trial: Trial) -> None:
         self.trial = trial
@@ -101,13 +91,6 @@ class Exploration:
             raise ConfigError(f"weight {at} of {value} is outside 0..{self.top:g}")
         self.weights[at] = float(value)
         self.values = self.trial.values(self.weights)
-        return self.measured()
-
-    def choose(self, at: int, option: int) -> Record:
-        """Set one parameter to another of its values; the weights stay where they belong to it still."""
-        strategy = self._choices[at].applied(self.config.strategy, option)
-        self._shape(self.bench.trial(self.trial.config.with_strategy(strategy)))
-        self._at[at] = option
         return self.measured()
 
     def begin(self, label: str) -> Record:
@@ -139,24 +122,6 @@ class Exploration:
             raise ConfigError(f"no query contains {text!r}")
         return self.look(hits[0])
 
-    def pin(self) -> Record:
-        """Keep the configuration beside others."""
-        config = self.config
-        rival = Rival(f"pin {len(self.pins) + 1}", self.values, _lists(replay(self.trial.table, config).ranked))
-        self.pins.append((config, rival))
-        return {"pins": self._pinned()}
-
-    def restore(self, at: int) -> Record:
-        """Go back to a pinned configuration."""
-        config, rival = self.pins[at]
-        self._begin(rival.label, config)
-        return self.opened()
-
-    def oppose(self, at: int) -> Record:
-        """Hold the configuration against a pinned one, or for -1 against what is used today."""
-        self.against = self.current if at < 0 else self.pins[at][1]
-        return self.measured()
-
     def adopt(self, path: str | Path) -> Path:
         """Write the configuration as a weights file that is marked as chosen by hand."""
         config = self.config
@@ -169,7 +134,7 @@ class Exploration:
 
     def opened(self) -> Record:
         """Everything, for a picture that is drawn anew."""
-        return {"controls": self._controls(), "pins": self._pinned(), **self.measured()}
+        return {"controls": self._controls(), **self.measured()}
 
     def measured(self) -> Record:
         """What changes with a weight: the measure, and the list of the chosen query."""
@@ -205,22 +170,20 @@ class Exploration:
             "step": self.top / STEPS,
             "curves": self.trial.form is not None,
             "weights": names,
-            "choices": [{"label": choice.label, "texts": list(choice.texts)} for choice in self._choices],
         }
 
     def _result(self) -> Record:
-        values, base, groups = self.values, self.against.values, self.bench.units
+        values, base, groups = self.values, self.current.values, self.bench.units
         differences = values - base
         mean, gain = mean_interval(values, groups), difference_interval(differences, groups)
         order = np.argsort(differences, kind="stable")
         return {
             "strategy": str(self.config.strategy),
             "weights": self.weights,
-            "chosen": self._at,
             "mean": mean.mean,
             "low": mean.stated(0.0)[0],
             "high": mean.stated(0.0)[1],
-            "against": self.against.label,
+            "against": self.current.label,
             "base": float(base.mean()),
             "gain": [gain.mean, *gain.stated(-1.0)],
             "wins": int((differences > TIE).sum()),
@@ -246,26 +209,17 @@ class Exploration:
     def _ranking(self) -> Record:
         query = self.bench.queries[self.query]
         grades = self.bench.dataset.qrels.get(query.id, {})
-        before = self.against.lists[self.query]
+        before = self.current.lists[self.query]
         now = top(self.trial.table, self.config, self.query, self.entries, grades, before)
         return {
             "at": self.query,
             "id": query.id,
             "text": query.text,
             "value": float(self.values[self.query]),
-            "base": float(self.against.values[self.query]),
+            "base": float(self.current.values[self.query]),
             "now": now,
             "before": [described(id_, self.entries, grades) for id_ in before[: len(now) or 10]],
         }
-
-    def _pinned(self) -> list[Record]:
-        rows = []
-        for config, rival in self.pins:
-            gain = difference_interval(rival.values - self.current.values, self.bench.units)
-            ends = [gain.mean, *gain.stated(-1.0)]
-            mean = float(rival.values.mean())
-            rows.append({"label": rival.label, "strategy": str(config.strategy), "mean": mean, "gain": ends})
-        return rows
 
     # What it is held against
 

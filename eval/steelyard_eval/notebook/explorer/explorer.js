@@ -55,7 +55,6 @@ function render({ model, el }) {
     if (message.controls) build((controls = message.controls));
     if (message.result) show((result = message.result));
     if (message.ranking) list(message.ranking);
-    if (message.pins) pinned(message.pins);
     if (message.curve) curve(message.curve);
     if (message.adopted) parts.problem.textContent = `Written to ${message.adopted}, marked as chosen by hand.`;
     if (message.result && begun) clock("times", (started = begun));
@@ -91,16 +90,10 @@ function render({ model, el }) {
 
   // Controls
 
-  function build({ weights, choices, top, step, systems, system }) {
+  function build({ weights, top, step, systems, system }) {
     parts.system.replaceChildren(...systems.map((name) => make("option", { selected: name === system }, name)));
     parts.sliders = weights.map((name, at) => slider(name, at, top, step));
     parts.weights.replaceChildren(...parts.sliders.map((own) => own.row));
-    parts.choices = choices.map((own, at) => make("select", {
-      "aria-label": own.label, ...QUIET,
-      onchange: (event) => { begun = performance.now(); line.ask({ do: "choose", at, option: event.target.selectedIndex }); },
-    }, ...own.texts.map((text) => make("option", {}, text))));
-    parts.parameters.replaceChildren(...choices.map((own, at) =>
-      make("label", { class: "sy-choice" }, own.label, parts.choices[at])));
     parts.metric.textContent = controls.metric;
     parts.about.textContent = `${controls.dataset}: ${controls.queries} queries to choose on`
       + (controls.held_out ? `, ${controls.held_out} held out` : "");
@@ -157,7 +150,6 @@ function render({ model, el }) {
       if (mark) for (const end of ["x1", "x2"]) mark.setAttribute(end, (320 * value) / controls.top);
       if (document.activeElement !== own.number && line.idle()) own.number.value = Number(value.toFixed(4));
     });
-    found.chosen.forEach((option, at) => { parts.choices[at].selectedIndex = option; });
     const [gain, low, high] = found.gain;
     parts.mean.textContent = number(found.mean);
     parts.mean.dataset.value = found.mean;
@@ -254,17 +246,6 @@ function render({ model, el }) {
     return make("span", { class: "sy-moved", title: before === null ? "not in the list before" : `place ${before} before` }, text);
   }
 
-  // Pins
-
-  function pinned(rows) {
-    parts.pins.replaceChildren(...rows.map((row, at) => make("li", {},
-      make("b", {}, row.label), ` ${number(row.mean)} (${difference(...row.gain)}) `,
-      make("code", {}, row.strategy),
-      button("go back", () => line.ask({ do: "restore", at })),
-      button("compare with it", () => line.ask({ do: "oppose", at })))));
-    parts.opposed.hidden = !rows.length;
-  }
-
   const button = (text, onclick, more = {}) => make("button", { type: "button", ...QUIET, ...more, onclick }, text);
 
   const typed = (label, key, message) => make("input", {
@@ -278,22 +259,21 @@ function render({ model, el }) {
   parts.path = typed("file to write", "adopt", (path) => ({ do: "adopt", path }));
   parts.path.value = "search-weights.json";
   const finder = typed("id or words of a query; Enter finds it", "find", (text) => ({ do: "find", text }));
-  for (const name of ["weights", "parameters", "bars", "key"]) parts[name] = make("div", { class: `sy-${name}` });
+  for (const name of ["weights", "bars", "key"]) parts[name] = make("div", { class: `sy-${name}` });
   for (const name of ["metric", "mean", "interval", "gain", "counts", "about", "queryFacts"]) parts[name] = make("span", { class: `sy-${name}` });
-  for (const name of ["worst", "best", "pins"]) parts[name] = make("ul", { class: `sy-list sy-list-${name}` });
+  for (const name of ["worst", "best"]) parts[name] = make("ul", { class: `sy-list sy-list-${name}` });
   for (const name of ["now", "before"]) parts[name] = make("ol", { class: `sy-${name}` });
   parts.query = make("strong", {});
   parts.status = make("div", { role: "status", class: "sy-hidden" });
   parts.problem = make("div", { role: "alert", class: "sy-problem" });
   parts.beam = make("svg", { class: "sy-beam", viewBox: "0 0 320 20", role: "img" });
   parts.strip = make("svg", { class: "sy-strip", viewBox: "0 0 320 60", preserveAspectRatio: "none", role: "img" });
-  parts.opposed = button("compare with today's", () => line.ask({ do: "oppose", at: -1 }), { hidden: true });
 
   const root = make("section", { class: "sy-explorer", "aria-label": "Steelyard explorer" },
     make("header", {}, parts.system, parts.strategy, parts.about),
     parts.problem,
     make("div", { class: "sy-columns" },
-      make("div", {}, parts.weights, parts.parameters),
+      make("div", {}, parts.weights),
       make("div", {},
         make("p", { class: "sy-headline" }, parts.metric, " ", parts.mean, " ", parts.interval),
         make("p", {}, parts.gain), parts.beam, parts.strip, make("p", {}, parts.counts), parts.bars),
@@ -304,8 +284,7 @@ function render({ model, el }) {
         button("next query", () => line.ask({ do: "look", at: parts.at + 1 })), finder)),
     make("div", { class: "sy-lists" },
       make("div", {}, make("h4", {}, "Now"), parts.now), make("div", {}, make("h4", {}, "Before"), parts.before)),
-    make("footer", {}, button("pin", () => line.ask({ do: "pin" })), parts.opposed,
-      button("adopt", () => line.ask({ do: "adopt", path: parts.path.value })), parts.path, parts.pins),
+    make("footer", {}, button("adopt", () => line.ask({ do: "adopt", path: parts.path.value })), parts.path),
     parts.status);
   el.append(root);
   line.ask({ do: "open" });

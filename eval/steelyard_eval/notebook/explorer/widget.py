@@ -22,8 +22,7 @@ class Explorer(anywidget.AnyWidget):
 
     Attributes
     ----------
-    exploration : Exploration
-        What is moved, and what is shown.
+    exploration: What is moved, and what is shown.
     """
 
     _esm = (HERE / "explorer.js").read_text(encoding="utf-8")
@@ -64,15 +63,11 @@ class Explorer(anywidget.AnyWidget):
         actions: dict[str, Callable[[], Record]] = {
             "open": exploration.opened,
             "weigh": lambda: exploration.weigh(int(message["at"]), float(message["value"])),
-            "choose": lambda: exploration.choose(int(message["at"]), int(message["option"])),
             "begin": lambda: exploration.begin(str(message["system"])),
             "write": lambda: exploration.write(str(message["text"])),
             "look": lambda: exploration.look(int(message["at"])),
             "find": lambda: exploration.find(str(message["text"])),
             "curve": lambda: {"curve": exploration.curve(int(message["at"]))},
-            "pin": exploration.pin,
-            "restore": lambda: exploration.restore(int(message["at"])),
-            "oppose": lambda: exploration.oppose(int(message["at"])),
             "adopt": lambda: {"adopted": str(exploration.adopt(str(message["path"])))},
         }
         return actions[name]()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
-from typing import Any, TypedDict
+from typing import Any
 
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
@@ -15,14 +15,12 @@ from steelyard_eval.choose.rule import MIN_QUERIES_TO_REPORT as STATED
 from steelyard_eval.choose.scored import FEWEST
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.notebook.label import whole_queries
-from steelyard_eval.notebook.label.duel_session import DuelSession, DuelState
-from steelyard_eval.notebook.label.judgments import MEANING
-from steelyard_eval.notebook.label.kappa import KappaRecord, agreement
+from steelyard_eval.notebook.label.apply import QUERIES, log_has_more
+from steelyard_eval.notebook.label.judgments import MEANING, agreement
+from steelyard_eval.notebook.label.open import DuelSession
 from steelyard_eval.notebook.label.outlook import Standing, standings
-from steelyard_eval.notebook.label.pool import Pool
+from steelyard_eval.notebook.label.pool import Pool, drawn_queries, judged_whole
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.notebook.label.write_queries import QUERIES, log_has_more
 from steelyard_eval.recording.runs import KeptFacts
 from steelyard_eval.recording.steps import (
     WEIGHTS,
@@ -44,87 +42,16 @@ VERDICTS = ("ship", "try", "keep")
 FIELDS = ("text", "context", "why", "impact", "details")
 
 
-class CardRecord(TypedDict):
-    """A pair: the query, and what is known of the entry."""
-
-    pair: list[str]
-    query: str
-    title: str
-    parts: list[tuple[str, str]]
-    facts: str
+Record = dict[str, Any]
+"""A part of the document of `judge --json`."""
 
 
-class DrawnRecord(TypedDict):
-    """How many drawn queries are judged whole, of how many; how many more decide, and how many pairs these have.
-
-    `labelled` are the queries whose labels count, `query` is the next one, of which `left` pairs are not judged.
-    `verdict` and `needed` are of the last recommend on the labels that the set has: how many more it asked for.
-    """
-
-    judged: int
-    queries: int
-    labelled: int
-    decide: int
-    pairs: int
-    query: str
-    left: int
-    stated: int | None
-    verdict: str
-    needed: int | None
-
-
-class NextPair(TypedDict):
-    """A pair that is asked soon."""
-
-    query: str
-    text: str
-    entry: str
-    title: str
-
-
-class DeskState(TypedDict):
-    """How far the work is, without its sentence."""
-
-    judge: str
-    meaning: list[str]
-    given: int
-    left: int
-    labels: int
-    own_labels: int
-    new_labels: int
-    file: str
-    qrels: str
-    card: CardRecord | None
-    comparisons: list[dict[str, Any]]
-    duel: DuelState | None
-    agreement: KappaRecord | None
-    state: dict[str, Any]
-    written: bool
-    complete: bool
-    drawn: DrawnRecord | None
-
-
-class DeskStep(TypedDict):
-    """One thing to do: in words, and the command; either may be empty."""
-
-    what: str
-    command: str
-
-
-class DeskDocument(DeskState):
-    """All that a judge sees: `counts` and `sentence` say which pairs are next, and how many more it takes."""
-
-    counts: str
-    sentence: str
-    steps: list[DeskStep]
-
-
-def desk(session: Session) -> DeskDocument:
+def desk(session: Session) -> Record:
     """All that is shown: the next pair, the counts, the comparisons, agreement; without a pair, what to do now."""
     pair = session.next
     duel = session.to_json() if isinstance(session, DuelSession) else None
     labels, own, new = session.counted()
-    record: DeskState = {
+    record: Record = {
         "judge": session.judge,
         "meaning": list(MEANING),
         "given": len(session.given),
@@ -153,14 +80,14 @@ def _complete(pool: Pool) -> bool:
     return pool.dataset.complete and all(query.id in pool.dataset.qrels for query in pool.queries)
 
 
-def _counts(record: DeskState) -> str:
+def _counts(record: Record) -> str:
     if not (record["card"] or record["given"]) and record["drawn"]:
         return ""  # nothing was asked, and nothing will be
     left = f", {record['left']} left" if record["card"] and not record["complete"] else ""
     return f"{counted(record['given'], 'pair')} judged{left}."
 
 
-def _to_do(session: Session, record: DeskState) -> Iterator[DeskStep]:
+def _to_do(session: Session, record: Record) -> Iterator[Record]:
     """What to do where there is no pair left to ask."""
     dataset, duel = session.pool.dataset, record["duel"]
     if record["card"] is not None or record["agreement"] is not None:
@@ -193,17 +120,17 @@ def _to_do(session: Session, record: DeskState) -> Iterator[DeskStep]:
         yield _judging(dataset, what, dataset.today, other)
 
 
-def _judging(dataset: Dataset, what: str, *contenders: str, option: str = "") -> DeskStep:
+def _judging(dataset: Dataset, what: str, *contenders: str, option: str = "") -> Record:
     return _step(what, words_of("judge", dataset, *contenders, options={option: True} if option else {}))
 
 
-def _step(what: str, words: Sequence[str] = ()) -> DeskStep:
+def _step(what: str, words: Sequence[str] = ()) -> Record:
     return {"what": what, "command": shlex.join(words)}
 
 
-def upcoming(session: Session) -> list[NextPair]:
+def upcoming(session: Session) -> list[Record]:
     """The pairs that are asked next if none is skipped, `LISTED` at most, with their texts."""
-    pairs: list[NextPair] = []
+    pairs: list[Record] = []
     for query, entry in islice(session.upcoming(), LISTED):
         asked, shown = session.shown((query, entry))
         pairs.append({"query": query, "text": asked.text, "entry": entry, "title": shown.title})
@@ -212,15 +139,13 @@ def upcoming(session: Session) -> list[NextPair]:
 
 def _standings(session: Session) -> list[Standing]:
     grades = session.grades()
-    return standings(
-        session.pool, grades, whole_queries.judged_whole(session.pool, grades) if session.random else None
-    )
+    return standings(session.pool, grades, judged_whole(session.pool, grades) if session.random else None)
 
 
-def _drawn(session: Session) -> DrawnRecord:
+def _drawn(session: Session) -> Record:
     """How far the drawn queries are, and which is next."""
     pool = session.pool
-    judged = len(whole_queries.judged_whole(pool, session.grades()))
+    judged = len(judged_whole(pool, session.grades()))
     fair = pool.dataset.drawn
     held = sum(query.id in fair for query in pool.queries)
     labelled = judged + held
@@ -231,7 +156,7 @@ def _drawn(session: Session) -> DrawnRecord:
     facts = decided.facts if decided and decided.facts.verdict in VERDICTS else KeptFacts()
     return {
         "judged": judged,
-        "queries": len(whole_queries.drawn(pool)),
+        "queries": len(drawn_queries(pool)),
         "labelled": labelled,
         "decide": decide,
         "pairs": sum(islice(pairs.values(), decide)),
@@ -243,7 +168,7 @@ def _drawn(session: Session) -> DrawnRecord:
     }
 
 
-def sentence(record: DeskState) -> str:
+def sentence(record: Record) -> str:
     """Which pairs are next and how many more it takes, in three sentences at most."""
     if record["agreement"] is not None:
         return _agreed(record["agreement"])
@@ -262,7 +187,7 @@ def sentence(record: DeskState) -> str:
     return ends or f"{counted(record['left'], 'pair')} left."
 
 
-def _whole(drawn: DrawnRecord) -> Iterator[str]:
+def _whole(drawn: Record) -> Iterator[str]:
     """Which query is next, and what the labelled ones are good for."""
     held = drawn["labelled"] - drawn["judged"]
     full = f"{drawn['judged']} of {drawn['queries']} drawn queries are judged in full"
@@ -285,12 +210,12 @@ def _whole(drawn: DrawnRecord) -> Iterator[str]:
     yield f"These labels are enough for {_decider(drawn)} to decide by{stating}."
 
 
-def _decider(drawn: DrawnRecord | None) -> str:
+def _decider(drawn: Record | None) -> str:
     """What decides by these labels: queries of a log do together with its acts."""
     return "recommend" if drawn is None or drawn["stated"] else "learn"
 
 
-def _decided(drawn: DrawnRecord) -> str:
+def _decided(drawn: Record) -> str:
     """How many more labels could change what was decided by those that there are."""
     more = f"about {rough(drawn['needed'])} more labelled queries" if drawn["needed"] else ""
     if drawn["verdict"] == "ship":
@@ -301,7 +226,7 @@ def _decided(drawn: DrawnRecord) -> str:
     return f"By these labels recommend says {drawn['verdict']}; {what}."
 
 
-def _duelled(duel: DuelState, over: bool) -> str:
+def _duelled(duel: Record, over: bool) -> str:
     """Who leads, how sure that is, and what it still takes; `over` where no pair is left to ask."""
     minutes = f"{duel['minutes']} minutes" if duel["minutes"] > 1 else "a minute"
     more = rough(duel["more"])
@@ -335,7 +260,7 @@ def _settled(one: Standing, left: int) -> str:
     return f"{against}: about {counted(rough(one.needed), 'more label')}"
 
 
-def _agreed(found: KappaRecord) -> str:
+def _agreed(found: Record) -> str:
     if found["kappa"] is None:
         return f"{found['pairs']} pairs judged by both; no kappa yet."
     return (
@@ -344,7 +269,7 @@ def _agreed(found: KappaRecord) -> str:
     )
 
 
-def _card(session: Session, pair: tuple[str, str]) -> CardRecord:
+def _card(session: Session, pair: tuple[str, str]) -> Record:
     query, entry = session.shown(pair)
     parts = [(name, text) for name in FIELDS if (text := getattr(entry, name))]
     if entry.details in entry.context:  # it is there to be searched, and not to be read twice

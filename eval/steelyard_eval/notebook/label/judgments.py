@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Collection
+import warnings
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import STRICT_JSON
@@ -135,3 +138,26 @@ def _sound(one: Judgment) -> bool:
     graded = one.grade is None or (type(one.grade) is int and one.grade in GRADES)
     names = [one.query] if one.entry == NOTHING and one.grade is None else [one.query, one.entry]
     return graded and all(name.split() == [name] for name in names)
+
+
+def agreement(first: Mapping[Pair, Judgment], second: Mapping[Pair, Judgment]) -> dict[str, Any]:
+    """The pairs that both judged, the share of equal grades, and kappa (Cohen, 1960; weighted: 1968).
+
+    Kappa is 1 for equal judgments and 0 for what chance gives; None where it is not defined: without common pairs,
+    or when both gave one grade only.
+    """
+    from sklearn.metrics import cohen_kappa_score  # half a second to import
+
+    common = [pair for pair in first if pair in second and None not in (first[pair].grade, second[pair].grade)]
+    a, b = ([given[pair].grade for pair in common] for given in (first, second))
+    equal = sum(x == y for x, y in zip(a, b, strict=True)) / len(common) if common else None
+    record: dict[str, Any] = {"pairs": len(common), "equal": equal, "kappa": None, "weighted": None}
+    if len({*a, *b}) > 1:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            plain, weighted = (
+                float(cohen_kappa_score(a, b, labels=list(GRADES), weights=kind)) for kind in (None, "quadratic")
+            )
+        record["kappa"] = plain if math.isfinite(plain) else None
+        record["weighted"] = weighted if math.isfinite(weighted) else None
+    return record

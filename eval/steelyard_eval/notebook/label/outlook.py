@@ -13,9 +13,8 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.measures.paired import POWER, mean_interval
 from steelyard_eval.measures.spread import ALPHA
-from steelyard_eval.notebook.label import sampling
 from steelyard_eval.notebook.label.judgments import GRADES
-from steelyard_eval.notebook.label.pool import Pool
+from steelyard_eval.notebook.label.pool import Pool, sampling_weights
 
 ENOUGH = 30
 """Labels, below which no comparison is settled: what few stand for is a guess."""
@@ -29,17 +28,14 @@ class Standing:
 
     Attributes
     ----------
-    challenger, baseline : str
-    judged : int
-        Labels that it rests on.
-    delta, low, high : float
-        The difference of the discounted gain of the first ten (DCG, grades as shares of the highest), challenger
-        less baseline, mean over queries, with its 95% interval: for other queries, and for the labels not given.
-    verdict : str
-        better or worse when the interval lies beside 0, else open.
-    needed : int or None
-        Labels still to give until a difference of this size would show with 80% power, be it more than there are
-        pairs; 0 when it shows, None when nothing can be said: a difference below its own standard error may be
+    challenger, baseline: str.
+    judged: Labels that it rests on.
+    delta, low, high: The difference of the discounted gain of the first ten (DCG, grades as shares of the
+        highest), challenger less baseline, mean over queries, with its 95% interval: for other queries, and for
+        the labels not given.
+    verdict: better or worse when the interval lies beside 0, else open.
+    needed: Labels still to give until a difference of this size would show with 80% power, be it more than there
+        are pairs; 0 when it shows, None when nothing can be said: a difference below its own standard error may be
         of either sign, and the number with it thousands or few.
     """
 
@@ -69,7 +65,7 @@ def standings(pool: Pool, grades: Indices, queries: Indices | None = None) -> li
     total = int((pool.known >= 0).sum() + (grades[pool.order[:count]] >= 0).sum())
     weights = np.ones(len(pool))
     if count >= min(ENOUGH, len(pool.order)) and not pool.dataset.complete:
-        weights[pool.open] = sampling.weights(pool.value[pool.open], pool.keys, count)
+        weights[pool.open] = sampling_weights(pool.value[pool.open], pool.keys, count)
     gains = weights * np.maximum(grades, 0) / GRADES[-1]
     every = np.arange(len(pool.queries))
     early = count + int((pool.known >= 0).sum()) < min(ENOUGH, len(pool))

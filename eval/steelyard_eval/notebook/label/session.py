@@ -21,9 +21,16 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.choose.scored import FEWEST
 from steelyard_eval.measures.judgments import UNJUDGED
-from steelyard_eval.notebook.label import whole_queries
 from steelyard_eval.notebook.label.judgments import GRADES, NOTHING, Judgment, Pair, judgments_of, text_digest
-from steelyard_eval.notebook.label.pool import Pool
+from steelyard_eval.notebook.label.pool import (
+    Grades,
+    Pool,
+    drawn_order,
+    judged_entries,
+    statement,
+    to_state,
+    with_drawn,
+)
 from steelyard_eval.recording.runs import KeptRun
 
 JUDGE = "judge"
@@ -41,28 +48,19 @@ class Session:
     whole after every judgment. ``<judge>.applied.jsonl`` has the judgments whose labels the data set was given:
     the label of one that was taken back since, or whose line was deleted, is given by no later session.
 
+    Raises ConfigError for a name that is none, judgments of another data set, another judge who has judged nothing
+    here, and a second judge of queries drawn at random; DataError for a file that does not hold judgments, naming
+    its line.
+
     Parameters
     ----------
-    pool : Pool
-        What is judged.
-    folder : Path
-        Where judgments are kept; what is there already is continued.
-    judge : str
-        The name of the judge: letters, digits, ``.``, ``_``, ``-``.
-    second_to : str
-        Judge what another judge has judged, shuffled anew and without seeing the grades; empty to judge the pool.
-    now : callable
-        The time in seconds UTC.
-    random : bool
-        Judge whole queries that are drawn at random, instead of the pairs that tell most.
-
-    Raises
-    ------
-    ConfigError
-        For a name that is none, judgments of another data set, another judge who has judged nothing here, and a
-        second judge of queries drawn at random.
-    DataError
-        For a file that does not hold judgments, naming its line.
+    pool: What is judged.
+    folder: Where judgments are kept; what is there already is continued.
+    judge: The name of the judge: letters, digits, ``.``, ``_``, ``-``.
+    second_to: Judge what another judge has judged, shuffled anew and without seeing the grades; empty to judge the
+        pool.
+    now: The time in seconds UTC.
+    random: Judge whole queries that are drawn at random, instead of the pairs that tell most.
     """
 
     unsure: ClassVar[int | None] = UNSURE
@@ -231,7 +229,7 @@ class Session:
         self._back += [again] if again in self.pool.places else []
         return last
 
-    def own(self, labels: whole_queries.Grades) -> dict[Pair, Judgment]:
+    def own(self, labels: Grades) -> dict[Pair, Judgment]:
         """Judgments whose grade is among these labels and not also a first judge's, and those without a grade."""
         firsts = {pair: one.grade for pair, one in self.first.items()}
         return {
@@ -285,7 +283,7 @@ class Session:
         """int64[n]: the pairs to ask, in order."""
         if self.first:
             return self._second()
-        return whole_queries.order(self.pool) if self.random else self.pool.order
+        return drawn_order(self.pool) if self.random else self.pool.order
 
     def _second(self) -> Indices:
         """int64[n]: what the first judge judged, in an order of its own."""
@@ -305,12 +303,12 @@ class Session:
     @property
     def state(self) -> dict[str, object]:
         """What dataset.json should say of the labels; see `to_state`."""
-        judged = whole_queries.judged_entries(self.pool, self.grades()) if self.random else {}
-        return whole_queries.to_state(self.pool, self.random, self.given, judged, self.judge)
+        judged = judged_entries(self.pool, self.grades()) if self.random else {}
+        return to_state(self.pool, self.random, self.given, judged, self.judge)
 
     def statement(self) -> dict[Path, str]:
         """dataset.json, saying how these labels were chosen, as far as the session may write it."""
-        return {} if self.first else whole_queries.statement(self.pool, self.random)
+        return {} if self.first else statement(self.pool, self.random)
 
     def _marked(self, given: Mapping[Pair, Judgment]) -> dict[Path, str]:
         """The queries of the data set, those marked that nothing answers; no file where none is or was."""
@@ -323,21 +321,21 @@ class Session:
         return {target: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in named)}
 
     @property
-    def labels(self) -> whole_queries.Grades:
+    def labels(self) -> Grades:
         """The labels that the data set has now, and those of this judge."""
         return self._labels(self.given)
 
     def _labels(self, given: dict[Pair, Judgment]) -> dict[str, dict[str, int]]:
         grades = {pair: judgment.grade for pair, judgment in given.items() if judgment.grade is not None}
         if self.random:
-            return whole_queries.with_drawn(self.pool, grades, self.grades(given))
+            return with_drawn(self.pool, grades, self.grades(given))
         merged = {query: dict(known) for query, known in self.pool.dataset.qrels.items()}
         for (query, entry), grade in grades.items():
             merged.setdefault(query, {})[entry] = grade
         return merged
 
 
-def qrels_text(labels: whole_queries.Grades) -> str:
+def qrels_text(labels: Grades) -> str:
     """A file of labels, a line each."""
     return "".join(f"{query} 0 {id_} {grade}\n" for query, row in labels.items() for id_, grade in row.items())
 

@@ -10,7 +10,7 @@ import anywidget
 
 from steelyard.base.errors import SteelyardError
 from steelyard_eval.notebook.label.desk import desk
-from steelyard_eval.notebook.label.kappa import KappaRecord, agreement
+from steelyard_eval.notebook.label.judgments import agreement
 from steelyard_eval.notebook.label.session import Session
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ class Judge(anywidget.AnyWidget):
 
     Attributes
     ----------
-    session : Session
-        The judgments, which are there without the picture: ``session.give(2)``.
+    session: The judgments, which are there without the picture: ``session.give(2)``.
     """
 
     _esm = (HERE / "judge.js").read_text(encoding="utf-8")
@@ -58,7 +57,7 @@ class Judge(anywidget.AnyWidget):
 
         return pd.DataFrame(desk(self.session)["comparisons"])
 
-    def agreement(self) -> KappaRecord:
+    def agreement(self) -> dict[str, Any]:
         """Kappa with the first judge, where this one is second."""
         return agreement(self.session.first, self.session.given)
 

@@ -8,8 +8,6 @@ _OTHER = "<<{other}>><<?all:the other ranking>><< ({strategy})>>"
 _WON = "it won {wins} of {decided} decided searches, {share:percent} [95%: {low:percent} to {high:percent}]"
 
 ANSWERS = {
-    "layered_log": "Of {queries} layered searches {reached} found abstracts at the threshold and {lower} at a lower "
-    "step, {details} searched all details; {empty} ended without a result.",
     "learn_no_lists": "Keep {baseline:yours}: the log has {acts:count} acts on single entries, and not the lists that "
     "they were in, so it says nothing about weights.",
     "learn_nothing": f"Keep {{baseline:yours}}: no candidate gains in every view of {_SEEN}.",
@@ -43,7 +41,6 @@ STEPS = {
     "learn_turns": "or let both take turns, which tells what agents prefer",
 }
 NOTICES = {
-    "broken_lines": "{count} lines of the log could not be read",
     "learn_log": "the log has {searches:count} searches of {distinct} distinct queries (worth {worth:whole} equally "
     "frequent ones) and {acts:count} acts<<, {first} to {last}>><<?simulated:, simulated>>",
     "learn_clients": "it has {clients:clients}; the largest made {largest:percent} of the searches",

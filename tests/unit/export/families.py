@@ -1,6 +1,6 @@
 """Makes the end of `docs/export.md`: which target can express which family of strategies, and why not the others.
 
-``python -m steelyard_eval.export.families`` prints what stands at the end of that page.
+``PYTHONPATH=engine:eval python tests/unit/export/families.py`` prints what stands at the end of that page.
 """
 
 from __future__ import annotations

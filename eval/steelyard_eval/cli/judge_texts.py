@@ -17,7 +17,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.gate.setup import is_of_other_labels
 from steelyard_eval.notebook.label.apply import Applied, labels_file
-from steelyard_eval.notebook.label.desk import DeskDocument, NextPair
+from steelyard_eval.notebook.label.desk import Record
 from steelyard_eval.notebook.label.judgments import MEANING, NOTHING, Judgment, Pair
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.recording.steps import deciding, rough, spelled, word
@@ -28,7 +28,7 @@ GRADES = "  ".join(f"{grade} {meaning}" for grade, meaning in enumerate(MEANING)
 KEYS = f"""{GRADES}
 x cannot say  z nothing answers this query  s skip  u undo  n note
 m more of the entry  q quit; every answer is saved, and judging goes on there"""
-OPENS = {"out", "name", "random", "from_log", "feedback", "second_to", "split", "embedder", "seed"}
+OPENS = {"out", "judge", "random", "duel", "from_log", "feedback", "second_to", "split", "embedder", "seed"}
 """Options that say which session is opened."""
 NAMED = 3
 """Labels of a kind that are named where there are no more."""
@@ -48,7 +48,7 @@ def kind(session: Session) -> str:
     return f"single pairs are asked of {name}, a duel, because {why}; --random asks whole queries, which can ship"
 
 
-def listed(pairs: Sequence[NextPair], session: Session, found: DeskDocument) -> Iterator[str]:
+def listed(pairs: Sequence[Record], session: Session, found: Record) -> Iterator[str]:
     """How far the work is, how to begin, and the next pairs below their queries."""
     yield from ended(found, [*_to_use(session, found, "to use your answers")])
     open_ = not found["complete"] and any(one["verdict"] == "open" for one in found["comparisons"])
@@ -69,7 +69,7 @@ def listed(pairs: Sequence[NextPair], session: Session, found: DeskDocument) -> 
         yield wrapped(f"    {pair['entry']}: {pair['title']}", INDENT)
 
 
-def notes(session: Session, found: DeskDocument) -> Iterator[str]:
+def notes(session: Session, found: Record) -> Iterator[str]:
     """What dataset.json says of the labels, and where queries are marked that nothing answers."""
     if found["state"] and found["given"] and found["written"]:
         once = ", once a query is judged in full" if found["drawn"] else ""
@@ -81,14 +81,14 @@ def notes(session: Session, found: DeskDocument) -> Iterator[str]:
         )
 
 
-def ended(found: DeskDocument, where: Sequence[str] = ()) -> Iterator[str]:
+def ended(found: Record, where: Sequence[str] = ()) -> Iterator[str]:
     """How far the work is, `where` the judgments are or how to use them, and what to do when nothing is left."""
     yield wrapped(" ".join(filter(None, (found["counts"], found["sentence"]))))
     yield from where
     yield from (step_text(step["what"], step["command"]) for step in found["steps"])
 
 
-def saved(session: Session, found: DeskDocument) -> Iterator[str]:
+def saved(session: Session, found: Record) -> Iterator[str]:
     """Where the judgments are, how to change one, and how the data set gets the labels."""
     own = found["own_labels"]
     others = f" and the {found['labels'] - own} that were there" if found["labels"] > own else ""
@@ -99,7 +99,7 @@ def saved(session: Session, found: DeskDocument) -> Iterator[str]:
     yield from _singles(session)
 
 
-def _to_use(session: Session, found: DeskDocument, what: str) -> Iterator[str]:
+def _to_use(session: Session, found: Record, what: str) -> Iterator[str]:
     """How the data set gets the labels, where it lacks some, or holds some that were taken back."""
     unstated = found["state"] and not found["written"]
     new = found["own_labels"] and (found["new_labels"] or unstated)
@@ -119,7 +119,7 @@ def _unlabelled(session: Session) -> str:
 def _singles(session: Session) -> Iterator[str]:
     """How answers become labels that nobody asked for while whole queries were judged."""
     if any(not session.given[pair].drawn for pair in session.waiting):
-        command = again(contenders=(), random=False, from_log=False, feedback=None)
+        command = again(contender=(), random=False, duel=True, from_log=False, feedback=None)
         what = "to add the answers on single pairs, too (drawn queries decide, as before)"
         yield step_text(what, f"{command} --apply")
 
@@ -184,14 +184,14 @@ def applying(session: Session) -> str:
     if labels_file(session.pool.dataset.path) is None:
         return ""
     whole = session.random or any(one.drawn for one in session.given.values())
-    return f"{again() if whole else again(contenders=())} --apply"
+    return f"{again() if whole else again(contender=())} --apply"
 
 
 def again(**other: object) -> str:
     """The command that opens this session again, as it was typed but for `other` contenders and options."""
     ctx = click.get_current_context()
     params = {**ctx.params, **other}
-    words = ["steelyard", "judge", word(Path(params["dataset"])), *params["contenders"]]
+    words = ["steelyard", "judge", word(Path(params["dataset"])), *params["contender"]]
     for option in ctx.command.params:
         name, value = option.name or "", params.get(option.name or "")
         typed = name in other or ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
@@ -209,7 +209,7 @@ def judged(one: Judgment) -> str:
     return f"{one.query}, {one.entry}, {'cannot say' if one.grade is None else f'grade {one.grade}'}"
 
 
-def card(found: DeskDocument, whole: bool = False, before: str = "") -> str:
+def card(found: Record, whole: bool = False, before: str = "") -> str:
     """The pair at hand as text, with the grades; of a long one the first lines, or the `whole`.
 
     `before` is the sentence of the pair before: where it differs by numbers alone, a short line stands for it.
@@ -230,7 +230,7 @@ def card(found: DeskDocument, whole: bool = False, before: str = "") -> str:
     return "\n".join(["", *([status(found)] if same else ended(found)), *lines, f"{GRADES}  ? all keys"])
 
 
-def status(found: DeskDocument) -> str:
+def status(found: Record) -> str:
     """How far the work is, in one short line."""
     duel, drawn = found["duel"], found["drawn"]
     left = f"{drawn['left']} of {drawn['query']} left" if drawn else f"{found['left']} left"

@@ -1,37 +1,36 @@
-"""Qdrant: the body of a query with prefetches, and RRF or a formula over them.
-
-Field names and ranges follow Qdrant's documentation of hybrid queries (``rrf`` with `k` 1.16, `weights` 1.17) and
-of score boosting (``formula`` 1.14, `exp_decay` with a midpoint at `scale`).
-
-Its RRF is 1 / (k + (r + 1) / w - 1) with ranks r from 0. For equal weights that is our 1 / (k - 1 + rank), so
-our k is one less than its. A weight w divides the rank instead of multiplying the score, which is another ranking,
-except for our k = 0, where w / rank comes out. A common weight is left out: it multiplies every score.
-"""
+"""Qdrant and Weaviate: queries of vector databases."""
 
 from __future__ import annotations
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Signal, Term, leaves
+from steelyard.grammar import number_text
 from steelyard.signals.facts import UNSTATED
 from steelyard_eval.export.base import Lost, Parts, Target
-from steelyard_eval.export.dates import DATES, date_of, dates_of, half_life_of, window_notes
 from steelyard_eval.export.hybrid import (
+    DATES,
     KEYWORDS,
     QUERY_TEXT,
     QUERY_VECTOR,
     Fusion,
+    boosted,
+    date_of,
+    dates_of,
     depth_of,
     dims,
+    half_life_of,
     hybrid,
     index_notes,
     is_raw_sum,
+    keyword_of,
     whole,
+    window_notes,
     with_priors,
 )
 
 MAX_K = 2**31 - 2
 NOW = "<time of the search, RFC 3339>"
-LACKS = {
+LACKS_QDRANT = {
     "none": (
         "normalize=none over keyword scores adds raw BM25, which is another number there: the ranking would change"
     ),
@@ -44,28 +43,37 @@ LACKS = {
 }
 
 
-def write(config: SearchConfig) -> Parts:
-    """The body of ``POST /collections/NAME/points/query`` as `query`."""
+def _qdrant(config: SearchConfig) -> Parts:
+    """The body of ``POST /collections/NAME/points/query`` as `query`.
+
+    Field names and ranges follow Qdrant's documentation of hybrid queries (``rrf`` with `k` 1.16, `weights` 1.17)
+    and of score boosting (``formula`` 1.14, `exp_decay` with a midpoint at `scale`).
+
+    Its RRF is 1 / (k + (r + 1) / w - 1) with ranks r from 0. For equal weights that is our 1 / (k - 1 + rank), so
+    our k is one less than its. A weight w divides the rank instead of multiplying the score, which is another
+    ranking, except for our k = 0, where w / rank comes out. A common weight is left out: it multiplies every
+    score.
+    """
     strategy = config.effective
     if not is_raw_sum(strategy):
-        fusion = hybrid(strategy, (RECIPROCAL, "dbsf"), LACKS)
-        return {"query": {**_search(config, fusion), "limit": config.limit}}, _notes(config, fusion)
+        fusion = hybrid(strategy, (RECIPROCAL, "dbsf"), LACKS_QDRANT)
+        return {"query": {**_search(config, fusion), "limit": config.limit}}, _notes_qdrant(config, fusion)
     retrievers, priors = with_priors(strategy)
     if len(retrievers) != 1:
-        raise Lost(LACKS["none"])
+        raise Lost(LACKS_QDRANT["none"])
     fusion = _scored(retrievers[0].expr)
     inner = _search(config, fusion)
     inner["limit"] = max(config.limit, sum(depth_of(config, name) for name in fusion.weights))
     formula, defaults = _formula(retrievers[0].weight, priors)
     query = {"prefetch": inner, "query": {"formula": formula, "defaults": defaults}, "limit": config.limit}
-    return {"query": query}, [*_notes(config, fusion), *_prior_notes(priors)]
+    return {"query": query}, [*_notes_qdrant(config, fusion), *_prior_notes(priors)]
 
 
 def _scored(expr: Expr) -> Fusion:
     """A fusion whose scores, not only their order, are ours."""
-    fusion = hybrid(expr, (RECIPROCAL, "dbsf"), LACKS, scores=True)
+    fusion = hybrid(expr, (RECIPROCAL, "dbsf"), LACKS_QDRANT, scores=True)
     if fusion.kind == "alone" and "vector" not in fusion.weights:
-        raise Lost(LACKS["none"])
+        raise Lost(LACKS_QDRANT["none"])
     return fusion
 
 
@@ -117,7 +125,7 @@ def _prior(expr: Expr) -> tuple[list[object], dict[str, object]]:
     return [{"exp_decay": decay}], {date: NOW}
 
 
-def _notes(config: SearchConfig, fusion: Fusion) -> list[str]:
+def _notes_qdrant(config: SearchConfig, fusion: Fusion) -> list[str]:
     notes = index_notes(config, fusion.weights)
     if "vector" in fusion.weights:
         size = f"size {dims(config)}, " if dims(config) else ""
@@ -147,9 +155,70 @@ def _prior_notes(priors: list[Term]) -> list[str]:
     return notes
 
 
-TARGET = Target(
+QDRANT = Target(
     "qdrant",
     "Qdrant documentation: hybrid queries (rrf with k 1.16, weights 1.17), score boosting (formula 1.14)",
     "tune rrf(fts, vector, k=60), alone or in weighted_sum(1*rrf(fts, vector, k=60), 0*recency(half_life=30d))",
-    write,
+    _qdrant,
+)
+
+
+K = (59.0, 60.0)
+"""The constant is fixed. Versions have counted ranks from 1 (our k = 60) and from 0 (our k = 59)."""
+LACKS_WEAVIATE = {
+    "none": "normalize=none adds raw scores, and relativeScoreFusion always normalizes them",
+    "max": "normalize=max has no counterpart: relativeScoreFusion also subtracts the minimum, another ranking",
+    "zscore": "normalize=zscore has no counterpart beside relativeScoreFusion and rankedFusion",
+    "rank": "normalize=rank has no counterpart: rankedFusion adds 1 / (rank + 60), not evenly spaced ranks",
+}
+
+
+def _weaviate(config: SearchConfig) -> Parts:
+    """The arguments of ``collection.query.hybrid`` as `hybrid`.
+
+    Field names, allowed values and ranges follow Weaviate's documentation of hybrid search: `alpha` in 0..1 is the
+    weight of the vector search, 1 - alpha that of the keyword search; relativeScoreFusion is min-max (a list of
+    equal values is all 1, as here), rankedFusion is 1 / (RANK + 60). Weights are divided by their sum to become
+    alpha, which multiplies every score by one number and so changes no order.
+    """
+    fusion = hybrid(config.effective, (RECIPROCAL, "minmax"), LACKS_WEAVIATE)
+    arguments: dict[str, object] = {
+        "query": QUERY_TEXT,
+        "vector": QUERY_VECTOR,
+        "alpha": _alpha(fusion),
+        "fusion_type": "rankedFusion" if fusion.kind == RECIPROCAL else "relativeScoreFusion",
+        "limit": config.limit,
+    }
+    if (keyword := keyword_of(fusion.weights)) is not None:
+        arguments["query_properties"] = boosted(config, keyword)
+    return {"hybrid": arguments}, [*index_notes(config, fusion.weights), *_notes_weaviate(fusion)]
+
+
+def _alpha(fusion: Fusion) -> float:
+    """The vector's share of the weights; 1 or 0 for one list alone."""
+    keyword = keyword_of(fusion.weights)
+    if fusion.kind == "alone":
+        return 0.0 if keyword else 1.0
+    if keyword is None or "vector" not in fusion.weights:
+        raise Lost(f"a fusion of {', '.join(fusion.weights)} alone: a hybrid query fuses keywords and vectors")
+    if fusion.kind == RECIPROCAL and fusion.k not in K:
+        raise Lost(f"k={number_text(fusion.k)}: the constant of rankedFusion is fixed at 60")
+    return fusion.shares()["vector"]
+
+
+def _notes_weaviate(fusion: Fusion) -> list[str]:
+    notes = ["fusion_type is HybridFusion.RANKED or HybridFusion.RELATIVE_SCORE in the Python client"]
+    if fusion.kind == RECIPROCAL:
+        notes.append("its constant is 60 with ranks from 1 in some versions, from 0 in others (k = 59 here)")
+    if fusion.kind != "alone" and not all(fusion.weights.values()):
+        notes.append("at alpha 0 or 1 it runs one search only; here the other list follows with score 0")
+    notes.append("how deep the two searches go is no parameter of the query")
+    return notes
+
+
+WEAVIATE = Target(
+    "weaviate",
+    "Weaviate documentation, hybrid search: alpha and fusion type",
+    "tune rrf(fts, vector, k=60) or weighted_sum(0.5*fts, 0.5*vector, normalize=minmax)",
+    _weaviate,
 )

@@ -1,0 +1,276 @@
+"""The commands that choose: recommend, tune, learn, judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from steelyard_eval.cli.options import Handed, bench_of, command, note, put, separated, show, standing, wants_json
+from steelyard_eval.common.extensions import extension
+from steelyard_eval.workbench.workbench import Workbench, load
+
+if TYPE_CHECKING:
+    from steelyard_eval.datasets.logs import HeldLog
+
+
+def _choose(
+    dataset: str,
+    only: str | None,
+    *,
+    out: str = "search-weights.json",
+    for_: str = "",
+    report: str | None = None,
+    floor: str | None = None,
+    **options: Handed,
+) -> None:
+    """Recommend, over all families or `only` one strategy; write the weights, print the answer.
+
+    Parameters
+    ----------
+    out: The weights file that is written.
+    for_: Choose only what this system expresses, so that `steelyard export` writes it for that.
+    report: Write HTML, Markdown, JSON and a summary for a pull request to this folder.
+    floor: Also find the score below which nothing is shown, so that this promise holds: lost=10%, false, or both.
+    """
+    from steelyard.base.files import regular_target
+    from steelyard_eval.choose.find_floor import floored
+    from steelyard_eval.result.sentences import say
+    from steelyard_eval.views import terminal
+
+    regular_target(Path(out))  # before the work, whose result would be lost
+    bench = bench_of(dataset, [options["current"], only], options)
+    answer = bench.recommend(only=only, target=for_, **options)
+    answer, floors = floored(answer, bench.dataset, floor, bench.embedder)
+    answer, files = answer.saved(out, bench.dataset)
+    for text in (*(say(said) for said in answer.result.notices if said not in answer.aside), *floors):
+        note(text)
+    files += [str(path) for path in (answer.report(report) if report else [])]
+    put(answer.record, "\n".join([terminal.render(answer.result, notes=False), "", *files]))
+    if answer.interrupted:
+        raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
+
+
+_LEFT = "only timed target queries qrels vectors text_for_embedding"
+
+
+@command(_choose, Workbench.recommend, load, leave=f"weights_only {_LEFT}")
+@standing
+def recommend(dataset: str, **options: Handed) -> None:
+    """Say which strategy and which weights to use, and why.
+
+    Every family and system is tuned over all signals of the data set. Under ship the file holds what was chosen,
+    under keep what you use today. Under try there are two files beside it: *.current.json, what you use today, and
+    *.try.json, what to try; so there are under keep where what you use today may not be chosen (--for, --latency,
+    --embedding-calls). Ctrl-C decides on what was tried so far, of which nothing ships; the exit code is 130.
+
+    Examples
+    --------
+    steelyard recommend mine --current echovault
+    steelyard recommend mine --current today=prod.run --report reports/mine
+    steelyard recommend mine --recording lists --current bm25
+    """
+    _choose(dataset, None, **options)
+
+
+@command(_choose, Workbench.recommend, load, leave=_LEFT)
+@standing
+def tune(dataset: str, strategy: str, **options: Handed) -> None:
+    """Choose the settings and weights of one strategy.
+
+    STRATEGY is a system, a strategy or a weights file, and is what you use today unless --current names another.
+    It is tuned on the split train where there is one, not on test. Files and verdicts are those of `recommend`.
+
+    Examples
+    --------
+    steelyard tune mine echovault --out search-weights.json
+    steelyard tune mine "rrf(bm25, vector)" --weights-only
+    """
+    _choose(dataset, strategy, **options)
+
+
+@command(Workbench.learn, load, leave="source queries qrels vectors text_for_embedding jobs")
+@standing
+def learn(
+    dataset: str,
+    *,
+    from_: str = "",
+    dry_run: bool = False,
+    rule: Literal["labels", "adaptive"] = "labels",
+    out: str = "search-weights.json",
+    floor: str | None = None,
+    feedback: str | None = None,
+    keep_queries: bool = False,
+    **options: Handed,
+) -> None:
+    """Learn weights from a feedback log.
+
+    Corrects for what was shown and where. With --from the log is first read from what another program keeps:
+    sessions of coding agents, traces, exports. Nothing leaves this machine, and the log that is written holds ids,
+    places, scores and acts, and no text of what was read.
+
+    Under ship the file has the learned weights, under keep the current ones. Under try there are two files beside
+    it, *.current.json and *.try.json.
+
+    Parameters
+    ----------
+    from_: KIND or KIND:PATH, what is read first (transcripts, otel, openinference, ubi): a file or folder, else
+        where its program keeps it.
+    dry_run: Of --from: print what would be written, and write nothing.
+    out: The weights file that is written.
+    floor: Also find the score below which nothing is shown, so that this promise holds: lost=10%, false, or both.
+
+    Examples
+    --------
+    steelyard learn mine --from transcripts --dry-run
+    steelyard learn mine --from otel:traces.jsonl
+    steelyard learn mine --feedback prod.jsonl.gz --current "weighted_sum(0.3*bm25, 0.7*vector)"
+    """
+    from steelyard_eval.choose.find_floor import floored
+    from steelyard_eval.views import terminal
+
+    bench = bench_of(dataset, [], options)
+    log: str | HeldLog | None = feedback
+    if from_:
+        use = extension("usage").gather(bench.dataset, from_, log=feedback, keep_queries=keep_queries)
+        if dry_run:
+            put(use.to_json(), "".join([*use.lines, str(use)]))
+            return
+        use.write()
+        log = use.held
+        note(str(use))
+    elif dry_run or keep_queries:
+        raise click.UsageError("--dry-run and --keep-queries are about --from KIND[:PATH]; name what is read")
+    result = bench.learn(log, rule=rule, **options)
+    result, floors = floored(result, bench.dataset, floor, bench.embedder)
+    result, files = result.saved(out, bench.dataset)
+    for sentence in (*floors, *result.notices):
+        note(sentence)
+    put(result.record, "\n".join([terminal.render(result.result, notes=False), "", *files]))
+
+
+@command(Workbench.judge, load, leave="contenders queries qrels vectors text_for_embedding jobs intents")
+@standing
+def judge(
+    dataset: str,
+    contender: tuple[str, ...] = (),
+    *,
+    out: str | None = None,
+    judge: str = "judge",
+    list_: bool = False,
+    apply: bool = False,
+    random: bool = False,
+    duel: bool = False,
+    from_log: bool = False,
+    feedback: str | None = None,
+    second_to: str = "",
+    model: bool = False,
+    most: int = 200,
+    yes: bool = False,
+    split: str | None = None,
+    embedder: str = "auto",
+    seed: int = 0,
+) -> None:
+    """Label what tells most next, each by one key.
+
+    Grades are 0 not relevant, 1 related, 2 relevant, 3 answers it; ? shows all keys. Every answer is saved. q
+    ends, the same command goes on, u takes back the last answers, one by one, and --apply puts the labels to use.
+
+    Without a CONTENDER single pairs are asked (labels worth a try) until queries have labels, then whole queries
+    drawn at random (labels that can ship). CONTENDERs are compared on what they find. More: docs/explorer.md.
+
+    Parameters
+    ----------
+    out: Folder of the answers; DATASET/judgments.
+    list_: Print the next pairs; ask nothing.
+    apply: Give the data set the labels; ask nothing.
+    random: Whole queries, drawn at random.
+    duel: Single pairs.
+    from_log: Draw the queries of a log, for learn.
+    feedback: That log; the data set's own.
+    model: Let a language model judge, too.
+    most: Pairs that the model judges.
+    yes: Call the model, or take labels out, unasked.
+
+    Examples
+    --------
+    steelyard judge mine
+    steelyard judge mine --apply
+    steelyard judge mine bm25 "rrf(bm25, vector)" --judge ann
+    """
+    from steelyard_eval.cli import judge_texts, judging
+    from steelyard_eval.common.console import step_text
+    from steelyard_eval.datasets import load as load_dataset
+    from steelyard_eval.notebook.label.apply import apply as apply_labels
+    from steelyard_eval.notebook.label.desk import desk, upcoming
+    from steelyard_eval.notebook.label.judgments import folder_of, judgments_of
+    from steelyard_eval.notebook.label.open import open_duel, open_judging
+    from steelyard_eval.recording.workspace import embedder_of
+
+    kind = True if random else False if duel else None
+    contenders = separated(contender)
+    if random and duel:
+        raise click.UsageError("--random asks whole queries, --duel single pairs; name one")
+    if feedback and not from_log:
+        raise click.UsageError("--feedback names the log of --from-log; add it")
+    if kind is False and (contenders or from_log):
+        raise click.UsageError("--duel is between the usual strategies; leave out contenders and --from-log")
+    if model:
+        if contenders or list_ or kind or from_log or second_to or apply:
+            raise click.UsageError(
+                "--model judges what the duel does; leave out contenders, --list, --random, --from-log, "
+                "--second-to and --apply"
+            )
+        data = load_dataset(dataset).embedded_by(embedder)
+        folder = Path(out) if out else folder_of(data, judge)
+        judging.by_model(open_duel(data, folder, judge, split, seed, embedder=embedder), most, yes)
+        return
+    as_json = wants_json()
+    data, asked = load_dataset(dataset).embedded_by(embedder), list[str]()
+    folder = Path(out) if out else folder_of(data, second_to or judge)
+    if from_log:
+        data, asked = judging.with_log(data, seed, feedback, as_json or list_ or apply)
+    if not (as_json or apply) and not data.queries:
+        if list_:
+            what = f"{data.called} has no queries, so no pair is next; write some"
+            show(step_text(what, judge_texts.again()))
+            return
+        for judge_ in (judge, second_to or judge):  # before queries are typed
+            judgments_of(data, folder / f"{judge_}.jsonl")
+        judging.write_queries(data, seed)
+        data = load_dataset(dataset).embedded_by(embedder)
+    given = contenders or None
+    embedder = embedder_of(data, embedder, given or ())
+    if apply and not (given or second_to or from_log) and kind is None:
+        answers = judgments_of(data, folder / f"{judge}.jsonl")
+        kind = any(one.drawn for one in answers.values())
+        given = None if kind or data.by_pairs else ["bm25"]  # single pairs are labels whoever is compared
+    session = open_judging(
+        *(data, given, folder, judge, second_to, split, seed),
+        random=from_log or kind,
+        queries=asked,
+        embedder=embedder,
+    )
+    asks = session.next is not None and not (as_json or apply)
+    if asks and given is None and kind is None and not (from_log or second_to):
+        note(judge_texts.kind(session))
+    if apply:
+        stated = session.state
+        done = apply_labels(session, lambda removed: yes or (not as_json and judging.sure(removed)))
+        written = [str(path) for path in done.written]
+        lines = judge_texts.applied(done, session, stated)
+        counts = {"added": len(done.added), "changed": len(done.changed), "removed": len(done.removed)}
+        put({"written": written, "stated": stated, **counts}, "\n".join(lines))
+        return
+    if list_:
+        pairs, document = upcoming(session), desk(session)
+        put({**document, "next": pairs}, "\n".join(judge_texts.listed(pairs, session, document)))
+        return
+    if not as_json:
+        judging.work(session)
+    document = desk(session)
+    for text in judge_texts.notes(session, document):
+        note(text)
+    where = [*judge_texts.saved(session, document)] if document["given"] else []
+    put(document, "\n".join(judge_texts.ended(document, where)))

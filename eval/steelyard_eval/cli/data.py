@@ -1,0 +1,190 @@
+"""The commands that bring data: import, record, demo."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+import msgspec
+
+from steelyard_eval.cli.options import Handed, bench_of, command, note, pairs, put
+from steelyard_eval.common.default_systems import SYSTEMS
+from steelyard_eval.common.extensions import extension
+from steelyard_eval.workbench.workbench import Workbench, load
+
+if TYPE_CHECKING:
+    from steelyard.config.search_config import SearchConfig
+    from steelyard_eval.extensions.importers import Import
+
+LARGEST_WEIGHTS = 2**20
+"""Bytes; a larger file is no weights file."""
+
+
+@command()
+def import_(
+    source: str | None = None,
+    out: str | None = None,
+    *,
+    kind: str | None = None,
+    map_: tuple[str, ...] = (),
+    set_: tuple[str, ...] = (),
+    list_: bool = False,
+) -> None:
+    """Read the store of another program into a data set.
+
+    SOURCE is a file or a folder, or the name of a kind, whose own place is then looked up. A folder alone that an
+    import made is imported again, from the same place. The weights file of system-spec-kit
+    (configs/search-weights.json) becomes a weights file OUT.
+
+    Parameters
+    ----------
+    kind: The kind of store, where it is not to be recognised; see --list.
+    map_: FIELD=COLUMN: the column or key that stands for a field of entries, such as text=content.
+    set_: What belongs to one kind: headings=true (each section of a note is an entry), unit=sessions (of
+        conversations), sql=SELECT (rows of an SQLite file), corrections=FILE (of LoCoMo).
+    list_: Show the kinds, and where each program keeps its store.
+
+    Examples
+    --------
+    steelyard import echovault mine
+    steelyard import notes/ mine --set headings=true
+    steelyard import memories.csv mine --map text=body --map created_at=day
+    steelyard import mine
+    """
+    if list_:
+        _list()
+        return
+    if source is None or (out is None and not (Path(source) / "dataset.json").is_file()):
+        raise click.UsageError(
+            "name the SOURCE and the folder OUT that is written, or the folder of an earlier import alone; --list "
+            "shows the kinds"
+        )
+    importing = extension("importers")
+    if out is None:
+        if kind or map_ or set_:
+            raise click.UsageError(f"{source} remembers how it was imported; name the SOURCE to change that")
+        _tell(importing.refresh(source))
+    elif config := _weights(source):
+        from steelyard_eval.choose.answer import write_weights
+
+        told = "".join(f"\n{line}" for line in write_weights({Path(out): config}))
+        put(config.to_json(), f"written: {out}\n{config.strategy}{told}")
+    else:
+        settings = pairs(set_, "--set", importing.Options.__dataclass_fields__.keys() - {"columns"})
+        try:
+            options = msgspec.convert(
+                {**settings, "columns": pairs(map_, "--map")}, importing.Options, strict=False
+            )
+        except msgspec.ValidationError as error:
+            raise click.BadParameter(str(error), param_hint="--set") from None
+        _tell(importing.import_store(source, out, kind, options))
+
+
+def _tell(done: Import) -> None:
+    from steelyard_eval.common.markup import counted
+
+    for text in done.notes:
+        note(text)
+    ones = {"entries": "entry", "queries": "query"}
+    counts = ", ".join(
+        counted(count, ones.get(name, name.removesuffix("s")), name) for name, count in done.counts.items()
+    )
+    moved = (done.moved and f"; entries: {done.moved}") if done.changed else "; nothing has changed"
+    labels = Path(done.folder) / "qrels.txt"  # from the store, or from before
+    job = "recommend" if labels.is_file() and labels.stat().st_size > 0 else "judge"
+    text = f"{done.folder}: {counts or 'nothing'}, from {done.kind}{moved}\nnext: steelyard {job} {done.folder}"
+    put(done.to_json(), text)
+
+
+def _list() -> None:
+    """The kinds with what they read and where their programs keep it."""
+    rows: list[dict[str, Any]] = [
+        {"kind": kind.name, "reads": kind.about, "places": [str(path) for path in kind.homes(os.environ)]}
+        for kind in extension("importers").importers().values()
+    ]
+    width = max(len(row["kind"]) for row in rows)
+    lines = [f"{row['kind']:{width}}  {row['reads']}" for row in rows]
+    places = [f"{row['kind']:{width}}  {', '.join(row['places'])}" for row in rows if row["places"]]
+    put(rows, "\n".join([*lines, "", "Where programs keep their stores (steelyard import KIND OUT):", *places]))
+
+
+def _weights(source: str) -> SearchConfig | None:
+    """The configuration in system-spec-kit's own weights file; None for any other source."""
+    from steelyard.base.errors import ConfigError
+    from steelyard.config.search_config import is_foreign, read_json
+    from steelyard.systems.spec_kit.foreign import read_foreign
+
+    path = Path(source)
+    if path.suffix != ".json" or not path.is_file() or path.stat().st_size > LARGEST_WEIGHTS:
+        return None
+    try:
+        record = read_json(source)
+    except ConfigError:  # a table of another form, which its importer reads
+        return None
+    return read_foreign(record) if is_foreign(record) else None
+
+
+@command(Workbench.record, load, leave="lists queries qrels vectors text_for_embedding")
+def record(
+    dataset: str,
+    out: str,
+    *,
+    systems: str = ",".join(SYSTEMS),
+    runs: str | None = None,
+    rerank: Literal["top", "all"] = "top",
+    **options: Handed,
+) -> None:
+    """Save what retrievers return, to compare and tune on later.
+
+    The signal tables of systems go to a folder for each under OUT.
+
+    Parameters
+    ----------
+    runs: NAME=CONTENDER,...: record lists of other engines (TREC runs, URLs) into OUT instead.
+    rerank: Which candidates a re-ranker scores: those that the systems read, or all, so that any top can be
+        replayed.
+
+    Examples
+    --------
+    steelyard record mine recordings --systems bm25,echovault
+    steelyard record mine lists --runs bm25=a.run,dense=b.run
+    """
+    from steelyard_eval.recording.replay import intents_of
+
+    bench = bench_of(dataset, [], options)
+    folders = bench.record(out, systems, lists=runs, rerank=rerank, **options)
+    which = f", intents {source}" if (source := intents_of(bench.dataset)) else ""
+    text = "\n".join(f"{folder}: {rows} rows{which}" for folder, rows in folders.items())
+    put({"recordings": [{"folder": k, "rows": v} for k, v in folders.items()], "intents": source}, text)
+
+
+@command()
+def demo(*, out: str = "reports/demo") -> None:
+    """Do the main job on the data set that comes with the package.
+
+    It recommends, and writes the report and the weights.
+
+    Parameters
+    ----------
+    out: The folder of all files.
+
+    Examples
+    --------
+    steelyard demo --out reports/demo
+    """
+    from steelyard_eval.choose.recommend import recommend
+    from steelyard_eval.datasets import load as load_dataset
+    from steelyard_eval.datasets.starter import workshop
+    from steelyard_eval.recording.steps import WEIGHTS, beside, spelled, today
+    from steelyard_eval.views import terminal
+
+    folder, here, target = workshop(), Path.cwd(), Path(out) / WEIGHTS
+    data = load_dataset(folder.relative_to(here) if folder.is_relative_to(here) else folder)
+    answer, _ = recommend(data).saved(target, data)  # so that the steps name these files
+    files = [*answer.report(out), *([today(target), beside(target)] if answer.attempt else [target])]
+    learn = spelled("learn", data, options={"--no-labels": True, "--out": Path(out) / "learned" / WEIGHTS})
+    document = {**answer.to_json(), "files": [str(path) for path in files], "learn": learn}
+    told = ["", answer.sentence, "", f"What its simulated feedback log says by itself: {learn}"]
+    put(document, "\n".join([terminal.render(answer.result), "", *map(str, files), *told]))

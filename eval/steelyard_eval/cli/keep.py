@@ -1,0 +1,179 @@
+"""The commands that keep what was chosen: gate, init, export."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from steelyard_eval.cli.options import Handed, command, note, put, separated, standing
+from steelyard_eval.workbench.workbench import Workbench, load
+
+if TYPE_CHECKING:
+    from steelyard_eval.gate.setup import Gate
+
+
+@command(Workbench.gate, load, leave="contenders queries qrels vectors text_for_embedding jobs")
+@standing
+def gate(
+    dataset: str,
+    contender: tuple[str, ...] = (),
+    *,
+    baseline: str = "reports/baseline.json",
+    update: bool = False,
+    because: str = "",
+    accept_worse: bool = False,
+    strict: bool = False,
+    markdown: str | None = None,
+    junit: str | None = None,
+    github: bool = False,
+    out: str | None = None,
+    embedder: str | None = None,
+    intents: str | None = None,
+    **options: Handed,
+) -> None:
+    """Say whether search got worse since the committed baseline.
+
+    The verdict is pass, fail, inconclusive or mismatch. Without a CONTENDER everything that the baseline names is
+    gated. Exit codes: 0 fine, 1 search got worse, 2 the data or the labels are not those of the baseline or a file
+    is broken, 3 inconclusive under --strict. With --update the baseline is written instead, and nothing is written
+    where that would hide a decline.
+
+    Parameters
+    ----------
+    baseline: The committed file.
+    update: Write a new baseline of the contenders, else of those it names.
+    because: Why the baseline is updated; it keeps that.
+    accept_worse: Update although search got worse, or a contender is dropped.
+    strict: Exit with 3 where the labels are too few to tell.
+    markdown: Write Markdown for a pull request to this file.
+    junit: Write JUnit XML to this file.
+    github: Annotate, and write the summary of the step, in GitHub Actions.
+    out: Write the JSON document to this file, for `steelyard report`.
+    embedder: By default that of the weights named, else the baseline's own, else auto.
+
+    Examples
+    --------
+    steelyard gate mine
+    steelyard gate mine search-weights.json --strict
+    steelyard gate mine --update --because "the new weights of March"
+    """
+    from steelyard_eval.cli.gate_outputs import GateOutputs
+    from steelyard_eval.datasets import load as load_dataset
+    from steelyard_eval.gate.gating import check
+    from steelyard_eval.gate.setup import Gate
+    from steelyard_eval.recording.runs import keep
+    from steelyard_eval.recording.workspace import embedder_of
+    from steelyard_eval.views import terminal
+
+    faces = GateOutputs() if update else GateOutputs(markdown, junit, out, github)
+    with faces.deciding():
+        data = load_dataset(dataset, intents)
+        named = separated(contender) or None
+        taken = embedder_of(data, embedder or "auto", named or ())
+        own = Gate.of(data, baseline, embedder or (taken if taken != "auto" else None), **options)
+        if update:
+            _update(own, named, because, accept_worse)
+            return
+        gating = check(own, named)
+        keep(data, gating.result)
+    for notice in gating.notices:
+        note(notice)
+    faces.write(gating.result, strict=strict)
+    put(gating.record, terminal.render(gating.result, notes=False))
+    if gating.verdict == "inconclusive":  # never silent: it is told on stderr as well, whatever stdout goes to
+        click.echo("warning: inconclusive; this counts as " + ("failed" if strict else "passed"), err=True)
+    if code := gating.exit_code(strict):
+        sys.exit(code)
+
+
+def _update(own: Gate, named: list[str] | None, because: str, accept_worse: bool) -> None:
+    from steelyard_eval.common.console import wrapped
+    from steelyard_eval.gate.gating import update
+
+    gating, copy = update(own, named, because=because, accept_worse=accept_worse)
+    document: dict[str, Any] = {"files": [str(own.path)], "gate": gating and gating.record}
+    document |= {"replaced": str(copy)} if copy else {}
+    lines = [wrapped(gating.sentence)] if gating else []
+    lines += [f"written: {own.path}", *([f"the baseline before is kept as {copy}"] if copy else [])]
+    put(document, "\n".join(lines))
+
+
+@command(load, leave="queries qrels vectors text_for_embedding jobs intents")
+@standing
+def init(
+    dataset: str | None = None,
+    *,
+    current: str | None = None,
+    baseline: str = "reports/baseline.json",
+    workflow: str = ".github/workflows/relevance.yml",
+    embedder: str = "auto",
+    sampled: Literal["all", "random", "log", "failing", "duel", "by hand"] | None = None,
+    pool: str | None = None,
+    install: str = "",
+) -> None:
+    """Write a first baseline, and a workflow that gates changes.
+
+    Without DATASET the only data set in or below the working directory is used. dataset.json, a first baseline and
+    a workflow that gates every pull request are written. Files that exist are kept; to dataset.json only what
+    --sampled and --pool say is added.
+
+    Parameters
+    ----------
+    current: What you use today; by default search-weights.json, else what dataset.json names, else bm25.
+    baseline: The committed file.
+    workflow: The file for GitHub Actions.
+    sampled: How the labelled queries were drawn, for a dataset.json that does not say it.
+    pool: What was judged: "complete", or the contenders whose first ten were, separated by commas.
+    install: What the workflow installs: git+https://...@COMMIT, a file by https with #sha256=..., or a path here.
+
+    Examples
+    --------
+    steelyard init mine --current prod.run
+    """
+    from steelyard_eval.cli.init_from_data import start
+    from steelyard_eval.datasets.labels import COMPLETE, JudgedPool
+
+    judged = None
+    if pool is not None:
+        judged = JudgedPool() if pool == COMPLETE else JudgedPool(tuple(separated([pool])), 10)
+    started = start(
+        dataset,
+        current,
+        baseline=Path(baseline),
+        workflow=Path(workflow),
+        embedder=embedder,
+        sampled=sampled or "",
+        pool=judged,
+        install=install,
+    )
+    put(started.to_json(), str(started))
+
+
+@command()
+def export(configuration: str, *, to: str, out: str | None = None) -> None:
+    """Translate a search-weights.json, a system or a strategy for another system.
+
+    Parameters
+    ----------
+    to: One of echovault, moltnet, soleri, spec_kit, cortex_mem, opensearch, elasticsearch, vespa, weaviate and
+        qdrant.
+    out: Write the document to this file, instead of stdout.
+
+    Examples
+    --------
+    steelyard export search-weights.json --to elasticsearch
+    """
+    from steelyard.base.files import write_text
+    from steelyard_eval.common.configurations import Setting, read_configuration
+    from steelyard_eval.export import export as run_export
+
+    document = run_export(read_configuration(configuration).config(Setting(None)), to)
+    if out:
+        write_text(out, str(document))
+        for line in document.notes:
+            note(line)
+    text = f"written: {out}" if out else str(document).rstrip("\n")
+    put({**document.to_json(), **({"file": out} if out else {})}, text)

@@ -1,0 +1,201 @@
+"""The commands that measure: check, compare, explain, runs, report."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from steelyard_eval.cli.options import Handed, bench_of, command, note, put, separated, standing
+from steelyard_eval.workbench.workbench import Workbench, load
+
+
+@command(load, leave="queries qrels vectors text_for_embedding jobs intents")
+def check(
+    dataset: str,
+    *,
+    accept: bool = False,
+    known_items: bool = False,
+    current: str | None = None,
+    embedder: str = "auto",
+    seed: int = 0,
+) -> None:
+    """Validate a data set and report every fault at once.
+
+    Where dataset.json holds the hashes of files, a file that changed is a fault.
+
+    Parameters
+    ----------
+    accept: Take files that were changed on purpose: renew their hashes, and say what changed.
+    known_items: Ask for 200 entries by a sentence of each. What is not found names broken indexing; it says
+        nothing of quality.
+    current: What --known-items asks; the data set's own, else bm25, by default.
+    seed: Of the entries that --known-items asks for.
+
+    Examples
+    --------
+    steelyard check mine
+    steelyard check mine --known-items
+    """
+    from steelyard_eval.workbench.checked import checked
+
+    made = checked(
+        Path(dataset), accepts=accept, known_items=known_items, current=current, embedder=embedder, seed=seed
+    )
+    put(made.to_json(), str(made))
+    if made.found.faults:
+        sys.exit(2)
+
+
+@command(Workbench.compare, load, leave="contenders timed queries qrels vectors text_for_embedding")
+@standing
+def compare(
+    dataset: str,
+    contender: tuple[str, ...] = (),
+    *,
+    out: str | None = None,
+    **options: Handed,
+) -> None:
+    """Compare systems, strategies, weights files, runs, endpoints.
+
+    They are compared on the judged queries of a split; where no query has judgments, how far their lists agree.
+
+    A CONTENDER is a system (echovault:shipped), a strategy (rrf(bm25, vector)), a weights file (*.json), a TREC
+    run (*.run), a search endpoint (http://localhost:8000/search?q={query}&limit={limit}) or a tool of an MCP
+    server (mcp:COMMAND#TOOL), which is started for it; LABEL= may precede it. After # an endpoint's address may
+    have ids=PATH, scores=PATH (JMESPath) and body=JSON, sent by POST; after a tool &ids=, &scores=, &arguments=.
+
+    With --verify the exit code is 2 when a value differs from that of ir_measures by more than 1e-9.
+
+    Parameters
+    ----------
+    out: Write the JSON document to this file, for `steelyard report`; the means as .tex or .parquet.
+
+    Examples
+    --------
+    steelyard compare mine --current echovault
+    steelyard compare mine bm25 "rrf(bm25, vector)" --current today=prod.run
+    steelyard compare mine --out results.json
+    """
+    named = separated(contender)
+    searched = not options["recording"]
+    bench = bench_of(dataset, [*named, options["current"]] if searched else [], options)
+    if searched and len(named) == 1 and not options["current"]:
+        options["current"] = bench.dataset.system or None
+    answered = bench.compare(named or None, **options)
+    if out:
+        answered.save(out)
+    for notice in answered.notices:
+        note(notice)
+    from steelyard_eval.views import terminal
+
+    text = terminal.render(answered.result, notes=False)
+    put(answered.record, "\n".join([text, *([f"\nwritten: {out}"] if out else [])]))
+    if options["verify"]:
+        from steelyard_eval.compare.verification import refuse_differences
+
+        refuse_differences(answered.result)
+
+
+@command(Workbench.explain, load, leave="config queries qrels vectors text_for_embedding jobs")
+def explain(
+    dataset: str,
+    query_id: str | None = None,
+    configuration: str | None = None,
+    **options: Handed,
+) -> None:
+    """Explain one query, signal by signal, and what another contender changes.
+
+    The CONFIGURATION is by default what dataset.json names as `system`, else bm25. Without a QUERY_ID: its worst
+    queries, or those on which it loses most --against another.
+
+    Examples
+    --------
+    steelyard explain mine echovault
+    steelyard explain mine q1 --against bm25
+    steelyard explain mine q1 --entry m1
+    """
+    from steelyard_eval.cli.worst_queries import is_configuration, listed, worst
+    from steelyard_eval.recording.steps import spelled
+
+    embedder, intents, limit = options["embedder"], options["intents"], options["limit"]
+    data = bench_of(dataset, [], {**options}).dataset
+    against, entry = options["against"], options["entry"]
+    if query_id is not None and is_configuration(query_id, data):
+        configuration, query_id = query_id, None
+    today = configuration or data.today
+    bench = bench_of(dataset, [today, against], options)
+    typed = {"--embedder": None if embedder == "auto" else embedder, "--intents": intents, "--limit": limit}
+    if query_id is not None:
+        explanation = bench.explain(query_id, today, **options)
+        put(explanation.to_json(), str(explanation))
+        return
+    if entry is not None:
+        grades = {query: own[entry] for query, own in data.qrels.items() if entry in own}
+        asked = max(grades, key=grades.__getitem__, default="QUERY")
+        again = spelled("explain", data, asked, today, options={"--against": against, "--entry": entry, **typed})
+        raise click.UsageError(f"--entry explains an entry for one query; name it: {again}")
+    document = worst(bench, [today, against] if against else [today], limit, typed)
+    put(document, listed(document, data))
+
+
+@command()
+def runs(dataset: str, run: int | None = None, other: int | None = None, *, trend: str | None = None) -> None:
+    """List what was measured so far, and what changed.
+
+    Each run has the value of what it chose, else of its only weights file, else of the best; the last column has
+    the run before it of the same metric and split, and what changed since. With RUN and OTHER: the difference
+    between the two, query by query, and what changed. Runs are kept in .steelyard/runs.db beside the data set,
+    with ids and numbers and without texts; STEELYARD_RUNS=off keeps none.
+
+    Parameters
+    ----------
+    trend: Show this metric alone over time, such as nDCG@10.
+
+    Examples
+    --------
+    steelyard runs mine
+    steelyard runs mine 5 7
+    """
+    from steelyard_eval.common.console import table
+    from steelyard_eval.datasets import check as validate
+    from steelyard_eval.datasets import load as load_dataset
+    from steelyard_eval.recording.history import Runs, in_words
+
+    if (run is None) != (other is None):
+        raise click.UsageError("name two runs to compare, or none to list all")
+    report = validate(dataset, log=False)
+    data = report.dataset or validate(dataset, log=False, sealed=False).dataset or load_dataset(dataset)
+    for fault in report.faults:  # such as files that are no longer those whose hashes dataset.json holds
+        note(str(fault))
+    history = Runs(data)
+    if run is not None and other is not None:
+        found = history.between(run, other)
+        put(found, in_words(found))
+    elif trend:
+        rows = history.trend(trend)
+        put({"metric": trend, "runs": rows}, table(rows))
+    else:
+        put(history.to_json(), str(history))
+
+
+@command()
+def report(results: str, *, out: str = "reports/report") -> None:
+    """Write HTML, Markdown and JSON from a result.
+
+    RESULTS is the document of compare, recommend, tune, gate or learn (--json).
+
+    Parameters
+    ----------
+    out: The folder.
+
+    Examples
+    --------
+    steelyard report results.json --out reports/mine
+    """
+    from steelyard_eval.result.document import load as load_result
+    from steelyard_eval.views.report import write
+
+    files = [str(path) for path in write(load_result(results), out)]
+    put({"files": files}, "\n".join(files))

@@ -1,0 +1,249 @@
+"""The commands that search a vault: search, serve."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steelyard_eval.cli.options import command, note, pairs, put, tell, wants_json
+
+if TYPE_CHECKING:
+    from steelyard.live.search import Searcher
+    from steelyard.results import SearchResult
+    from steelyard_eval.vaults.read import RankedBy
+
+DEFAULT = "echovault"
+"""What ranks a vault where nothing is named."""
+
+
+def ranked_by(*, system: str = "", weights: str = "", strategy: str = "", default: str = DEFAULT) -> RankedBy:
+    """What ranks.
+
+    Parameters
+    ----------
+    system: What ranks: a system (name or name:profile, with parameters of its retrievers where wanted, as in
+        'spec_kit[graph.hops=1]') or a strategy; echovault by default.
+    weights: What ranks: a search-weights.json.
+    strategy: Rank by this strategy, over all retrievers or those of --system.
+    """
+    from steelyard_eval.vaults.read import RankedBy
+
+    if system and weights:
+        raise click.UsageError(f"{system} and {weights} are two; name one")
+    return RankedBy.of(system or weights or ("plain" if strategy else default), strategy)
+
+
+def narrowed(
+    *,
+    filter_: tuple[str, ...] = (),
+    scope: tuple[str, ...] = (),
+    tenant: str | None = None,
+    set_: tuple[str, ...] = (),
+) -> None:
+    """What is seen of a vault, and how it is searched.
+
+    Parameters
+    ----------
+    filter_: Only entries that pass (also !=, >=, >, <=, <). Repeat a field to accept any of its values; repeat
+        tags to require all.
+    scope: What the caller may see, such as vault=notes or tenant=team; repeat it to see more. By default
+        everything.
+    tenant: VAULT is the folder of all tenants' vaults; read or write that of this tenant alone.
+    set_: A weight (recency=0.2), a tier's weight (priority.team=0.6), or what belongs to one system or store:
+        mode, content, tags, domain, detect_intent, semantic, topup, model, hnsw, threshold, direct, dimension,
+        rewrite.
+    """
+
+
+@command(ranked_by, narrowed, leave="default", typed=True)
+def search(
+    vault: tuple[str, ...],
+    query: str,
+    *,
+    system: str = "",
+    weights: str = "",
+    strategy: str = "",
+    limit: int | None = None,
+    intent: str = "",
+    filter_: tuple[str, ...] = (),
+    scope: tuple[str, ...] = (),
+    tenant: str | None = None,
+    set_: tuple[str, ...] = (),
+    log: str | None = None,
+    client: str = "",
+    explain: bool = False,
+) -> None:
+    """Search a vault, or several as tiers of one memory.
+
+    A tier has the name of its file (agent.db is the tier agent), or is written TIER=FILE.
+
+    Parameters
+    ----------
+    limit: How many results.
+    intent: The intent of the query, which selects the configuration's strategy for it (by_intent).
+    log: Add the list to this feedback log, to which `steelyard vault act` adds acts, for `steelyard learn`.
+    client: Who searches, as a name that stays the same; for --log.
+    explain: Show how each score came about.
+
+    Examples
+    --------
+    steelyard search memory.db "how do we rotate keys" --limit 5
+    steelyard search memory.db "rotate keys" --weights search-weights.json --explain
+    steelyard search agent.db team=shared/team.db "rotate keys" --system soleri --set priority.team=0.6
+    """
+    from steelyard.base.escape import visible
+    from steelyard.base.extensions import extension
+    from steelyard.feedback.log import FeedbackLog
+    from steelyard.memory.query import Query
+    from steelyard_eval.cli.vault_text import hits, scan
+    from steelyard_eval.vaults.arguments import Settings, parse_filters, vault_file
+    from steelyard_eval.vaults.read import open_searcher
+
+    own = Settings.of(pairs(set_, "--set"))
+    if own.direct and (explain or len(vault) > 1):
+        raise click.UsageError("direct lists layers of one vault by their cosines; leave --explain out")
+    by = ranked_by(system=system, weights=weights, strategy=strategy)
+    with open_searcher([vault_file(path, tenant) for path in vault], by, limit, scope, own) as searcher:
+        scope_ = parse_filters(filter_)
+        if own.dimension:
+            scope_ &= (
+                extension("cortex_client").SearchOptions(dimension=own.dimension).filters()
+            )  # it loads asyncio
+        named = intent or ("" if own.detect_intent else searcher.system.reading.classify(""))
+        tags = tuple(filter(None, own.tags.split(",")))
+        asked = Query(query, filters=scope_, tags=tags, domain=own.domain, intent=named)
+        result = searcher.search(asked, semantic=own.semantic or "always")
+        showing = searcher.system.showing
+        shown = [showing.show(hit, result, own.mode, own.content) for hit in result.hits]
+        if own.direct and showing.rows is not None:
+            shown = showing.rows(result, own.content)
+        trees = [result.explain(hit) for hit in result.hits] if explain else []
+        notes = [*result.notes, *_search_notes(searcher, result, intent)]
+        document: dict[str, Any] = {
+            "system": searcher.config.name,
+            "strategy": str(result.strategy),
+            "embedding_calls": result.embedding_calls,
+            "degraded": result.degraded,
+            "notes": notes,
+            "hits": shown,
+        }
+        if result.query.intent:
+            document["intent"] = {"name": result.query.intent, "confidence": result.query.confidence}
+        if (progress := result.progress) is not None:
+            document["progress"] = progress.summary()
+        if own.rewrite and result.query is not None:
+            document["embedded"] = result.query.embedded
+        if log is not None:
+            document["query_id"] = FeedbackLog(log, searcher.config).shown(result, client)
+            again = f"steelyard vault act {log} {document['query_id']} ENTRY_ID"
+            notes.append(f"logged as {document['query_id']}: {again}")
+        if len(vault) > 1:
+            document["tiers"] = [hit.entry.vault for hit in result.hits]  # where each hit can be read
+    for line in notes:
+        note(line)
+    text = (scan if own.mode == "scan" else hits)(result.hits)
+    if explain:
+        document["explanations"] = [tree.to_json() for tree in trees]
+        text += "".join(
+            f"\n\n{visible(hit.entry.id)}\n{tree}" for hit, tree in zip(result.hits, trees, strict=True)
+        )
+    put(document, text)
+
+
+def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iterator[str]:
+    """Notes on an intent without a strategy, and on a list that is longer than its limit."""
+    from steelyard.base.errors import shown
+    from steelyard.finish import Cut
+    from steelyard.fusion import progress as layer_progress
+
+    config = searcher.config
+    progress = result.progress
+    if result.emptied:
+        yield f"nothing found: {result.emptied}"
+    elif progress is not None and progress.asked[0] and progress.step[0] == layer_progress.LAST:
+        yield "no abstract reaches any step of the ladder, so all details were searched"
+    if intent and intent not in config.intents:
+        has = f"only for {', '.join(sorted(config.intents))}" if config.intents else "for no intent at all"
+        yield f"{config.name} has another strategy {has}, so the default answered for {shown(intent)}"
+    guard = next((stage for stage in config.finish if isinstance(stage, Cut) and stage.all_below), None)
+    if guard is not None and len(result.hits) > config.limit:
+        yield (
+            f"{len(result.hits)} hits, not {config.limit}: {config.name} keeps a list whole when it has fewer "
+            f"than {guard.all_below} candidates and the limit would drop more than half of them ({guard})"
+        )
+
+
+@command(ranked_by, narrowed, leave="strategy default filter_")
+def serve(
+    vault: str,
+    *,
+    system: str = "",
+    weights: str = "",
+    log: str | None = None,
+    mimic: str | None = None,
+    scope: tuple[str, ...] = (),
+    tenant: str | None = None,
+    explore: str | None = None,
+    share: float = 0.5,
+    client: str = "",
+    http: int | None = None,
+    set_: tuple[str, ...] = (),
+) -> None:
+    """Serve a vault to agents, as an MCP server.
+
+    The tools are search, get and feedback, over standard input and output. It only reads. Files that change are
+    read again; one that is broken is refused, and what was served stays.
+
+    Parameters
+    ----------
+    log: Add what is shown, and the acts that follow, to this feedback log, for `steelyard learn`.
+    mimic: Offer the tools of this memory system: echovault, cortex_mem, soleri or soleri:AGENT, moltnet, spec_kit.
+    explore: Interleave the list with that of another configuration; see --share. The word drawn draws weights.
+    share: Of searches interleaved.
+    client: What the log calls who asks; by default the client's own name.
+    http: Serve on this port of this machine, for who has the token, and not over standard input.
+    set_: hnsw=EF: search vectors by the HNSW index of a database, with this ef_search.
+
+    Examples
+    --------
+    steelyard serve memory.db --weights search-weights.json --log feedback.jsonl
+    steelyard serve memory.db --mimic echovault --scope project=api
+    steelyard serve memory.db --log feedback.jsonl --explore search-weights.try.json --http 8377
+    """
+    from steelyard.base.errors import ConfigError
+    from steelyard.base.extras import require
+    from steelyard_eval.common.extensions import extension
+    from steelyard_eval.vaults.arguments import Settings, vault_file
+
+    require("serve", "an MCP server")
+    serving = extension("serve")
+    face = serving.find_face(mimic)
+    if explore is not None and log is None:
+        raise ConfigError("--explore is for a log, which says who placed what; name one with --log")
+    if wants_json() and http is None:
+        raise click.UsageError("standard output is the client's; --json tells the address and goes with --http")
+    if system and weights:
+        raise click.UsageError(f"{system} and {weights} are two; name one")
+    served = serving.Served(
+        vault_file(vault, tenant),
+        scope,
+        system or weights or face.system,
+        share if explore is not None else 0.0,
+        None if explore == "drawn" else explore,
+        Settings.of(pairs(set_, "--set", ["hnsw"])).hnsw,
+    )
+    writer = None if log is None else serving.ServerLog(log, time.time)
+    serving.run(served, face, writer, client, http, _told)
+
+
+def _told(address: str, token: str, new: bool) -> None:
+    """Say where the server is, and its token where nobody knows it yet."""
+    if wants_json():
+        put({"address": address, "token": token}, "")
+        return
+    note(f"serving {address} to who sends the header Authorization: Bearer TOKEN")
+    if new:
+        tell(f"the token of this run is {token}; set STEELYARD_SERVE_TOKEN for one that stays")

@@ -1,0 +1,241 @@
+"""The commands on vault files: index, vault (get, list, context, act), and doctor, which checks them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from steelyard_eval.cli.options import command, note, pairs, put
+from steelyard_eval.cli.search import narrowed, ranked_by
+
+
+@command(narrowed, leave="filter_ scope set_")
+def index(
+    dataset: str,
+    vault: str | None = None,
+    *,
+    embedder: Literal["lsa", "none", "minilm", "minilm-int8", "wordllama", "api"] | None = None,
+    rebuild: bool = False,
+    weights: str | None = None,
+    prune: bool = False,
+    layers: Literal["none", "extractive", "llm"] = "none",
+    hnsw: bool = False,
+    tenant: str | None = None,
+) -> None:
+    """Build or update a vault: entries, indexes, vectors.
+
+    DATASET is a data set, or a store that import reads. --embedder adds a model to those the vault already has.
+    After a change of model, dimension or tokenizer `steelyard index VAULT --rebuild` makes keyword indexes and
+    vectors anew: of all models of the vault, or with --embedder of that one, which alone is kept.
+
+    Parameters
+    ----------
+    embedder: By default the vault's own, or lsa for a new vault; those but lsa and none need an extra.
+    rebuild: Rebuild all keyword indexes and vectors of the vault, which is named alone.
+    weights: Add the vectors that this weights file searches, unless --embedder names others.
+    prune: Remove entries of the vault that are not in the data set.
+    layers: Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL.
+    hnsw: Make HNSW indexes in the database, for search --set hnsw=EF, and print what they find and how fast.
+
+    Examples
+    --------
+    steelyard index mine memory.db
+    steelyard index mine memory.db --weights search-weights.json
+    steelyard index memory.db --rebuild --embedder lsa
+    """
+    from steelyard_eval.cli.vault_text import counts_text, index_notes, measured, searched_by
+    from steelyard_eval.datasets import open_dataset
+    from steelyard_eval.vaults import index_dataset, reindex_vault
+    from steelyard_eval.vaults.arguments import vault_file
+
+    if rebuild:
+        if vault or weights or prune or hnsw or layers != "none":
+            raise click.UsageError("--rebuild takes the vault alone, with --embedder or --tenant")
+        vault = vault_file(dataset, tenant)
+        rebuilt = reindex_vault(vault, embedder)
+        put(rebuilt, f"{vault}: {counts_text(rebuilt)}")
+        return
+    if vault is None:
+        raise click.UsageError("name the DATASET and the VAULT that is written, or a vault alone with --rebuild")
+    data = open_dataset(dataset)
+    vault = vault_file(vault, tenant)
+    model = embedder or (searched_by(weights) if weights else None)
+    counts = index_dataset(data, vault, model, prune=prune, layers=layers, hnsw=hnsw)
+    for text in (*(data.notices if not data.queries else ()), *index_notes(counts, data.name)):
+        note(text)
+    put(counts, "\n\n".join([f"{vault}: {counts_text(counts)}", *map(measured, counts.get("hnsw", ()))]))
+
+
+@click.group(short_help="Read a vault, and log acts: get, list, context, act.")
+def vault() -> None:
+    """Read a vault file, and log what was done with what a search found."""
+
+
+@command(narrowed, leave="filter_ set_")
+def get(vault: str, id_: tuple[str, ...], *, scope: tuple[str, ...] = (), tenant: str | None = None) -> None:
+    """Print whole entries by id, including details.
+
+    Examples
+    --------
+    steelyard vault get memory.db m1 m2
+    """
+    from steelyard_eval.vaults.arguments import vault_file
+    from steelyard_eval.vaults.read import read_entries
+
+    records = read_entries(vault_file(vault, tenant), id_, scope)
+    put({"entries": records}, "\n".join(json.dumps(record, indent=2, sort_keys=True) for record in records))
+
+
+@command(narrowed, leave="set_")
+def list_(
+    vault: str,
+    *,
+    limit: int | None = None,
+    filter_: tuple[str, ...] = (),
+    scope: tuple[str, ...] = (),
+    tenant: str | None = None,
+) -> None:
+    """List every entry that passes the filters, newest first.
+
+    Parameters
+    ----------
+    limit: How many; all by default.
+
+    Examples
+    --------
+    steelyard vault list memory.db --filter tags=auth --filter superseded=false
+    """
+    from steelyard_eval.cli.vault_text import listing
+    from steelyard_eval.vaults.arguments import parse_filters, vault_file
+    from steelyard_eval.vaults.read import list_entries, record_of
+
+    entries, total = list_entries(vault_file(vault, tenant), parse_filters(filter_), limit, scope)
+    document = {"total": total, "entries": [record_of(entry) for entry in entries]}
+    put(document, f"{listing(entries)}\n{len(entries)} of {total} entries")
+
+
+@command(ranked_by, narrowed, leave="strategy default", typed=True)
+def context(
+    vault: str,
+    query: str = "",
+    *,
+    system: str = "",
+    weights: str = "",
+    limit: int | None = None,
+    filter_: tuple[str, ...] = (),
+    scope: tuple[str, ...] = (),
+    tenant: str | None = None,
+    set_: tuple[str, ...] = (),
+) -> None:
+    """Print relevant entries, filled up with recent ones.
+
+    Without a QUERY, only recent ones.
+
+    Parameters
+    ----------
+    limit: How many entries; the weights file's, or 10.
+
+    Examples
+    --------
+    steelyard vault context memory.db "key rotation" --limit 5
+    """
+    from steelyard_eval.cli.vault_text import hits
+    from steelyard_eval.vaults.arguments import Settings, parse_filters, vault_file
+    from steelyard_eval.vaults.read import open_searcher
+
+    own, by = Settings.of(pairs(set_, "--set")), ranked_by(system=system, weights=weights)
+    size = limit or (None if by.config else 10)
+    with open_searcher([vault_file(vault, tenant)], by, size, scope, own) as searcher:
+        entries, total = searcher.context(
+            query, parse_filters(filter_), semantic=own.semantic, topup_recent=own.topup
+        )
+        shown = [searcher.system.showing.show(hit, None, content=True) for hit in entries]
+    put({"total": total, "entries": shown}, f"{hits(entries)}\n{len(shown)} of {total} entries")
+
+
+@command()
+def act(
+    log: str,
+    query_id: str,
+    entry_id: tuple[str, ...] = (),
+    *,
+    action: Literal[
+        "accepted",
+        "used",
+        "cited",
+        "copied",
+        "opened",
+        "clicked",
+        "modified",
+        "thumbs_up",
+        "thumbs_down",
+        "dismissed",
+        "failed",
+        "reviewed",
+        "none_useful",
+    ] = "accepted",
+    client: str = "",
+    vault: str | None = None,
+    grade: Literal["again", "hard", "good", "easy"] = "good",
+) -> None:
+    """Log what was done with the entries of a search.
+
+    The search is one that `steelyard search --log LOG` has logged. `--action reviewed --vault VAULT` also writes
+    the review to the entries, which are then forgotten more slowly (signal retrievability).
+
+    Parameters
+    ----------
+    action: What was done.
+    client: Who acts, as a name that stays the same.
+    vault: The vault of the entries, for --action reviewed: their stability in it changes by FSRS.
+    grade: Of a review.
+
+    Examples
+    --------
+    steelyard vault act feedback.jsonl 4be1a2f09c3d7e55 m1 --action cited
+    steelyard vault act feedback.jsonl 4be1a2f09c3d7e55 --action none_useful
+    """  # fmt: skip
+    from steelyard.feedback.log import append_act
+    from steelyard.feedback.reviews import review
+    from steelyard.stores.opened import open_vault
+
+    if (action == "reviewed") != (vault is not None):
+        raise click.UsageError("--action reviewed and --vault go together: a review is written to the entries")
+    document: dict[str, object] = {"query_id": query_id, "action": action, "entries": list(entry_id)}
+    with ExitStack() as stack:  # the transaction keeps nothing where the log cannot be written
+        if vault is not None:
+            store = stack.enter_context(open_vault(vault))
+            stack.enter_context(store.transaction())
+            document["stability"] = {id_: review(store, id_, grade, time.time()).stability for id_ in entry_id}
+        for id_ in entry_id or ("",):
+            append_act(Path(log), query_id, id_, action, client)
+    put(document, f"{log}: {action} {', '.join(entry_id) or 'list'} of {query_id}")
+
+
+for one in (get, list_, context, act):
+    vault.add_command(one)
+
+
+@command()
+def doctor(vault: tuple[str, ...] = ()) -> None:
+    """Check this machine, and vault files page by page.
+
+    Versions, SQLite, extras, folders, fonts.
+
+    Examples
+    --------
+    steelyard doctor memory.db
+    """
+    from steelyard.base.errors import MachineError
+    from steelyard_eval.cli.diagnosis import diagnose
+
+    diagnosis = diagnose(vault)
+    put(diagnosis.to_json(), str(diagnosis))
+    if not diagnosis.fit:
+        sys.exit(MachineError.exit_code)

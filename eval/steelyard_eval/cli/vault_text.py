@@ -1,0 +1,104 @@
+"""What is printed of a vault, made harmless: what a search found, what it holds, what was indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from textwrap import wrap
+from typing import Any
+
+from steelyard.base.errors import ConfigError, shown, visible
+from steelyard.base.fields import format_time
+from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.kinds import indexing_kind
+from steelyard.memory.entry import Entry, Hit
+from steelyard.systems.forms import scan_result
+from steelyard_eval.common.console import cut, painted, table, width, wrapped
+
+INDENT = 13
+"""The column at which the text below a hit begins, under its id."""
+
+
+def listing(entries: Iterable[Entry]) -> str:
+    """Print one line for each entry: day, type, id and title."""
+    return table(
+        [
+            {"created": format_time(e.created_at)[:10], "type": e.type, "id": e.id, "title": e.title}
+            for e in entries
+        ],
+        {name: name for name in ("created", "type", "id", "title")},
+    )
+
+
+def hits(found: Iterable[Hit]) -> str:
+    """Print a block for each search result: rank, score, id and title; the text; the signals of the score."""
+    return "\n".join(map(_hit, found)) or "nothing found"
+
+
+def _hit(hit: Hit) -> str:
+    breakdown = "  ".join(f"{visible(name)} {value:.4f}" for name, value in hit.signals.items())
+    text = wrap(visible(hit.entry.text), width() - INDENT, max_lines=4, placeholder=" ...")
+    return "\n".join([_head(hit), *(" " * INDENT + line for line in (*text, breakdown) if line)])
+
+
+def scan(found: Iterable[Hit]) -> str:
+    """Print a short block for each search result: rank, score, id and title; size, type and a snippet."""
+    return "\n".join(map(_scanned, found)) or "nothing found"
+
+
+def _scanned(hit: Hit) -> str:
+    look = scan_result(hit)
+    about = f"~{look['tokenEstimate']} tokens" + (f", {visible(look['type'])}" if look["type"] else "")
+    lines = wrap(f"{about}: {visible(look['snippet'])}", width() - INDENT)
+    return "\n".join([_head(hit), *(" " * INDENT + line for line in lines)])
+
+
+def _head(hit: Hit) -> str:
+    score = "     -" if hit.score is None else f"{hit.score:.4f}"
+    place = f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}"
+    return f"{painted(place)}  {cut(visible(hit.entry.title), width() - len(place) - 2)}".rstrip()
+
+
+def searched_by(weights: str) -> str | None:
+    """The embedder of the vectors that a weights file searches; None for one that searches any, or none."""
+    models = sorted(SearchConfig.load(weights).models)
+    kinds = {indexing_kind(model) for model in models}
+    if len(kinds) > 1 or "" in kinds:
+        raise ConfigError(f"{weights} searches vectors of {', '.join(map(shown, models))}; name one by --embedder")
+    return next(iter(kinds), None)
+
+
+def measured(index: dict[str, Any]) -> str:
+    """An HNSW index in words, and the table of what it finds and how fast."""
+    size, recipe = index["bytes"] / 2**20, shown(index["recipe"])
+    head = f"HNSW of {index['model']}, {recipe}: {size:.1f} MB; {index['probes']}, lists of {index['list']}"
+    rows = [
+        {
+            "ef_search": "exact" if row["ef_search"] is None else str(row["ef_search"]),
+            **{name: f"{value:.3f}" for name, value in row.items() if name.startswith("recall")},
+            "p50, ms": f"{row['p50_ms']:.1f}",
+            "p95, ms": f"{row['p95_ms']:.1f}",
+        }
+        for row in index["rows"]
+    ]
+    return f"{wrapped(head)}\n{table(rows)}".rstrip()
+
+
+def index_notes(counts: dict[str, Any], dataset: str) -> Iterator[str]:
+    """What to know of a run that is not seen in its counts."""
+    from steelyard_eval.datasets.groups import duplicates_in_words  # here: a search reads no data set
+
+    if counts["outside"]:
+        yield f"{counts['outside']} entries of the vault are not in {dataset}; --prune removes them"
+    if line := duplicates_in_words(counts["duplicates"]):
+        yield line
+    for model in counts["stale"]:
+        yield f"changed entries have no vectors of {model} now: it could not be opened here; index again with it"
+
+
+def counts_text(counts: dict[str, object]) -> str:
+    """The number of entries, and the counts of a run that are not 0."""
+    told = {name: value for name, value in counts.items() if isinstance(value, int) and name != "outside"}
+    words = {"embedded": "vectors made of texts and their layers"}
+    return ", ".join(
+        f"{value} {words.get(name, name)}" for name, value in told.items() if value or name != "removed"
+    )

@@ -1,0 +1,92 @@
+"""The queries on which a contender is worst, which `explain` lists where no query is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steelyard.base.errors import ConfigError, closest, shown
+from steelyard.systems import SYSTEMS
+from steelyard_eval.common.configurations import lists_alone, parted
+from steelyard_eval.common.console import step_text, table
+from steelyard_eval.common.markup import counted
+from steelyard_eval.compare import compare
+from steelyard_eval.compare.contenders import Given, read_config
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.recording.steps import chosen_for, spelled
+from steelyard_eval.workbench.workbench import Workbench
+
+LISTED = 10
+"""Queries that are listed."""
+
+
+def is_configuration(word: str, dataset: Dataset) -> bool:
+    """Whether what stands in the place of a query is what ranks; the id of a query wins.
+
+    Raises ConfigError for what is spelt as a configuration, or nearly as the name of one, and is none.
+    """
+    ids = [query.id for query in dataset.queries]
+    if word in ids:
+        return False
+    try:
+        return bool(read_config(word))
+    except ConfigError as error:
+        if closest(word, ids) or not ("(" in word or lists_alone(word) or closest(word, SYSTEMS)):
+            return False
+        raise ConfigError(f"{dataset.called}: there is no query {shown(word)}, and {error}") from None
+
+
+def worst(bench: Workbench, named: list[str], limit: int | None, typed: dict[str, Any]) -> dict[str, Any]:
+    """The queries with the lowest values, or where the first of two loses most; none where nothing is judged."""
+    data = bench.dataset
+    contenders: list[Given] = [read_config(named[0]), *named[1:]]
+    found = compare(data, contenders, limit=limit, embedder=bench.embedder, timed=False).result
+    label, *others = (row.label for row in found.rows)
+    against = others[0] if others else None
+    rows: list[dict[str, Any]] = [
+        {"id": query.id, "text": query.text, "category": query.category, "group": query.group,
+         "values": query.values, "value": query.values[label]}
+        for query in found.queries
+    ]  # fmt: skip
+    for row in rows if against else ():
+        row |= {"other": row["values"][against], "difference": row["value"] - row["values"][against]}
+    lost = [row for row in rows if row.get("difference", -1) < 0]
+    lost.sort(key=lambda row: (row.get("difference", row["value"]), row["id"]))
+    better = sum(row["difference"] > 0 for row in rows) if against else None
+    second = named[1] if against else chosen_for(data)
+    options = {"--against": None if second == parted(named[0])[1] else second, **typed}
+    turned = {"--against": named[0], **typed}
+    turns = better and found.rows[-1].kind != "lists"
+    return {
+        "label": label,
+        "metric": found.metric,
+        "queries": len(rows),
+        "against": against,
+        "zero": sum(row["value"] == 0 for row in rows),
+        "worse": len(lost) if against else None,
+        "better": better,
+        "worst": lost[:LISTED],
+        "command": spelled("explain", data, *(row["id"] for row in lost[:1]), named[0], options=options),
+        "reverse": spelled("explain", data, named[1], options=turned) if turns else None,
+    }
+
+
+def listed(document: dict[str, Any], dataset: Dataset) -> str:
+    """The document as a table, with the command that explains the first."""
+    if not document["queries"]:
+        judge = spelled("judge", dataset, options={})
+        return f"no query is judged, so none is known to be bad; name one, or label some: {judge}"
+    label, against = document["label"], document["against"]
+    rows = [{**row, "value": f"{row['value']:.4f}"} for row in document["worst"]]
+    columns = {"id": "query", "value": f"{document['metric']} of {label}", "text": "text"}
+    counts = f"{document['zero'] or 'none'} of {document['queries']} judged queries have the value 0"
+    if against:
+        rows = [{**row, "other": f"{row['other']:.4f}", "difference": f"{row['difference']:+.4f}"} for row in rows]
+        columns = {"id": "query", "difference": "difference", "value": label, "other": against, "text": "text"}
+        worse, of = document["worse"] or "none", document["queries"]
+        counts = f"less {document['metric']} with {label} than with {against}: {worse} of {of} judged queries"
+    first = "; the first, signal by signal" if rows else ""
+    why = [step_text(f"{counts}{first}", document["command"] if rows else "")]
+    if document["reverse"]:
+        better = counted(document["better"], "query has", "queries have")
+        why += [step_text(f"{better} more, listed by", document["reverse"])]
+    return "\n\n".join([*([table(rows, columns)] if rows else []), "\n".join(why)])

@@ -1,0 +1,162 @@
+"""A check of a data set: every fault at once, else counts and notices."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.base.errors import shown, visible
+from steelyard_eval.common.console import folded
+from steelyard_eval.common.markup import counted
+from steelyard_eval.common.tabular import Tabular, frame_html
+from steelyard_eval.datasets import LOGGED, Dataset, Report, check
+from steelyard_eval.datasets.file_reader import FolderReader, grouped
+from steelyard_eval.datasets.groups import alike, duplicates, duplicates_in_words, lack_groups
+from steelyard_eval.datasets.labels import in_words, stated, unstated
+from steelyard_eval.datasets.manifest import accept
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LISTED = 10
+"""Queries that measure nothing and are named."""
+
+
+@dataclass(frozen=True, repr=False)
+class Checked(Tabular):
+    """What a check found; `said` are further lines, and `more` their part of the document."""
+
+    found: Report
+    said: tuple[str, ...] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """The notices, one line with a count for each kind."""
+        data = self.found.dataset
+        if data is None:
+            return self.found.notices
+        labels = unstated(data.sampled, data.pool, data.provenance) if data.qrels else ()
+        return (*self.found.notices, *labels, *_without_relevant(data))
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of `steelyard check --json`."""
+        document: dict[str, Any] = {"faults": [str(fault) for fault in self.found.faults]}
+        document["notices"] = list(self.notices)
+        if data := self.found.dataset:
+            document |= {"name": data.name, "entries": len(data.entries), "queries": len(data.queries)}
+            document |= {"sha256": data.sha256, **stated(data.sampled, data.pool)}
+            document |= {"provenance": [one.to_json() for one in data.provenance]} if data.provenance else {}
+            document |= {"vectors": sorted("/".join(key) for key in data.vectors)}
+            document |= {"duplicates": duplicates(data.entries), "groups": _proposed(data)}
+        return {**document, **self.more}
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each query: id, text, split, group, and numbers of judged and relevant entries."""
+        import pandas as pd
+
+        qrels = self.found.dataset.qrels if self.found.dataset else {}
+        rows = [
+            {
+                "query": query.id,
+                "text": query.text,
+                "split": query.split,
+                "group": query.group,
+                "judged": len(qrels.get(query.id, {})),
+                "relevant": sum(grade > 0 for grade in qrels.get(query.id, {}).values()),
+            }
+            for query in (self.found.dataset.queries if self.found.dataset else ())
+        ]
+        return pd.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        return repr(self.found.dataset).replace("Dataset", "Checked", 1)
+
+    def __str__(self) -> str:
+        document, data = self.to_json(), self.found.dataset
+        repeated = duplicates_in_words(document.get("duplicates", []))
+        notices = [*self.notices, *document.get("groups", []), *([repeated] if repeated else [])]
+        lines = [*grouped(self.found.faults), *(f"note: {notice}" for notice in notices)]
+        if data is not None:
+            lines += in_words(data.sampled, data.pool, data.provenance) if data.qrels else ()
+            return "\n".join(map(folded, [*lines, *self.said, data.told]))
+        notes = f", {counted(len(notices), 'note')}" if notices else ""
+        return "\n".join(map(folded, [*lines, *self.said, f"{counted(len(self.found.faults), 'fault')}{notes}"]))
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{html.escape(notice)}</li>" for notice in self.notices)
+        page = f"<p>{html.escape(repr(self.found.dataset))}</p><ul>{items}</ul>"
+        return page + frame_html(self.to_frame().head(10))
+
+
+def checked(
+    folder: Path,
+    *,
+    accepts: bool = False,
+    known_items: bool = False,
+    current: str | None = None,
+    embedder: str = "auto",
+    seed: int = 0,
+) -> Checked:
+    """Check a folder; take files that changed, or ask for known items, where that is wanted."""
+    report = check(folder)
+    said: list[str] = []
+    more: dict[str, Any] = {}
+    if accepts:
+        taken = accept(folder, report.faults)
+        report = check(folder) if taken else report
+        said = _changes(report, taken)
+        more = {"accepted": taken, "changes": [*said]}
+    if known_items and report.dataset:
+        from steelyard_eval.explain.known_items import ask_known_items  # with all that searches
+
+        more["known_items"] = ask_known_items(report.dataset, current, embedder=embedder, seed=seed)
+        said.append(more["known_items"]["sentence"])
+    return Checked(report, tuple(said), more)
+
+
+def _changes(report: Report, taken: Mapping[str, str | None]) -> list[str]:
+    """What was accepted, a line each: files, what differs since the last kept run, vectors of the texts before."""
+    from steelyard_eval.recording.history import moved_since_last
+
+    if report.dataset is None or not taken:
+        return ["accepted: nothing, as " + ("there are other faults" if report.faults else "no file differs")]
+    lines = [f"accepted: {visible(name)}{'' if digest else ', which is gone'}" for name, digest in taken.items()]
+    lines += moved_since_last(report.dataset)
+    arrays = FolderReader(report.dataset.path).arrays()
+    for name in taken:
+        part = f"{name.partition('.jsonl')[0]}."
+        if old := [array for array in arrays if array.startswith(part) and array not in taken]:
+            remedy = "if a text changed, record them again or delete them"
+            lines.append(f"warning: vectors of the texts before in {', '.join(map(visible, old))}; {remedy}")
+    return lines
+
+
+def _without_relevant(data: Dataset) -> Iterator[str]:
+    """Which queries measure nothing: those without a label, where others have some, and those with zeros alone."""
+    asked = [query for query in data.queries if data.qrels and query.answerable and query.split != LOGGED]
+    none = [query.id for query in asked if query.id not in data.qrels]
+    zeros = [query.id for query in asked if query.id in data.qrels and not any(data.qrels[query.id].values())]
+    if 0 < len(none) <= LISTED:
+        yield f"without labels: {_ids(none)}"
+    if zeros:
+        count = counted(len(zeros), "query has", "queries have")
+        yield f"{count} labels and no relevant entry, so every search scores 0 on it: {_ids(zeros)}"
+
+
+def _ids(ids: Sequence[str]) -> str:
+    return ", ".join([*(shown(id_, 40) for id_ in ids[:LISTED]), *(["..."] if len(ids) > LISTED else [])])
+
+
+def _proposed(dataset: Dataset) -> list[str]:
+    """Groups that queries seem to have; what measures them is loaded where there are any."""
+    asked = dataset.split("all") if dataset.qrels else ()
+    queries = [query for query in asked if query.id in dataset.qrels and query.answerable]
+    if not (lack_groups(queries) or alike(dataset, queries)):
+        return []
+    from steelyard_eval.explain.proposed_groups import propose_groups
+
+    return propose_groups(dataset)
