@@ -174,7 +174,7 @@ class ChosenAnswer(Answered):
         ]
         if target not in files and target.is_file():
             lines.append(say(Said("file_unchanged", {"file": str(target)})))
-        again = [*self.result.provenance.command, *([] if target == WEIGHTS else ["-o", str(target)])]
+        again = [*self.result.provenance.command, *([] if target == WEIGHTS else ["--out", str(target)])]
         steps = installed_first(
             _about(self.result.answer.steps, target), again if again[:1] == ["steelyard"] else ()
         )

@@ -31,7 +31,7 @@ def _choose(
     ----------
     out: The weights file that is written.
     for_: Choose only what this system expresses, so that `steelyard export` writes it for that.
-    report: Write HTML, Markdown, JSON and a summary for a pull request to this folder.
+    report: Write HTML, Markdown and JSON to this folder.
     floor: Also find the score below which nothing is shown, so that this promise holds: lost=10%, false, or both.
     """
     from steelyard.base.files import regular_target

@@ -84,7 +84,7 @@ def load(path: str | Path) -> Result:
         folder = shlex.quote(visible(str(path)))
         raise DataError(
             f"{source} is a folder, and a report is made of the results of one job; write them first: "
-            f"`steelyard compare {folder} -o results.json`, or `steelyard recommend {folder} --report FOLDER`"
+            f"`steelyard compare {folder} --out results.json`, or `steelyard recommend {folder} --report FOLDER`"
         )
     try:
         data = read_bytes(path)
