@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from steelyard.embedders.embed import Embedder, RecordedEmbedder
     from steelyard.embedders.lsa import LsaEmbedder
     from steelyard.fusion import fuse, parse_strategy
-    from steelyard.fusion.explain import Explanation
+    from steelyard.fusion.plan import Explanation
     from steelyard.live.search import Searcher
     from steelyard.memory.entry import Entry, Hit
     from steelyard.memory.filters import Filters
@@ -31,7 +31,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "Embedder": "embedders.embed",
     "Entry": "memory.entry",
-    "Explanation": "fusion.explain",
+    "Explanation": "fusion.plan",
     "Filters": "memory.filters",
     "Hit": "memory.entry",
     "LsaEmbedder": "embedders.lsa",

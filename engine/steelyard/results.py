@@ -13,13 +13,14 @@ from steelyard.base.errors import ConfigError, VaultError, shown
 from steelyard.config.search_config import SearchConfig, policy_of
 from steelyard.finish import Ranking, Stage, scored_again, silenced
 from steelyard.fusion import Expr, Progress, compile_plan, leaves
-from steelyard.fusion.explain import Explanation
+from steelyard.fusion.plan import Explanation
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Query
+from steelyard.retrievers import LAYERS
 from steelyard.signals import PRIORS
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import plain, plain_id
-from steelyard.table.signal_table import LAYERS, SignalTable, ranks
+from steelyard.table.signal_table import SignalTable, ranks
 
 
 @dataclass(frozen=True)

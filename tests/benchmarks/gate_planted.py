@@ -34,7 +34,7 @@ REGRESSIONS = {
         "index = self._index(EVERYTHING)",
     ),
     "recency with a wrong sign": (
-        f"{ENGINE}/signals/recency.py",
+        f"{ENGINE}/signals/memory.py",
         "values = np.exp(-np.log(2.0) * age / half_life.seconds)",
         "values = 1 - np.exp(-np.log(2.0) * age / half_life.seconds)",
     ),
@@ -98,7 +98,7 @@ REFACTORINGS = {
         "impacts: Floats = idf * (tf * (self.k1 + 1) / (tf + self._norm[found.at]))",
     ),
     "half-lives as powers of a half": (
-        f"{ENGINE}/signals/recency.py",
+        f"{ENGINE}/signals/memory.py",
         "values = np.exp(-np.log(2.0) * age / half_life.seconds)",
         "values = 0.5 ** (age / half_life.seconds)",
     ),

@@ -14,10 +14,10 @@ from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
+from steelyard.retrievers import EMBEDDING, SCORERS
 from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.table.signal_table import EMBEDDING, SCORERS
 from steelyard.testing import same_bits
 
 RECIPE = "{title}\n{text}"

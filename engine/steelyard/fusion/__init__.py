@@ -1,4 +1,4 @@
-"""Strategies combine signals into one score. Each family has a file; `parse_strategy` reads their text.
+"""Strategies combine signals into one score. `parse_strategy` reads their text.
 
 ``fuse(table, strategy)`` computes the scores of a table, both in live search and in replay.
 """
@@ -6,24 +6,30 @@
 from __future__ import annotations
 
 from steelyard.base.arrays import Floats
-from steelyard.fusion.base import RECIPROCAL, Description, Expr, Fallback, Linear, Term
-from steelyard.fusion.by_intent import ByIntent, intents_of
-from steelyard.fusion.changes import Change, changes, reweighted, term_names
-from steelyard.fusion.layered import Layered
-from steelyard.fusion.parse import FAMILIES, parse_strategy
+from steelyard.fusion.node import RECIPROCAL, Available, Description, Expr, Fallback, Linear, Term
+from steelyard.fusion.parse import (
+    FAMILIES,
+    Change,
+    all_variants,
+    changes,
+    leaves,
+    near_variants,
+    parse_strategy,
+    replaced,
+    reweighted,
+    strategy_reader,
+    term_names,
+)
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import Progress
-from steelyard.fusion.ranks import Bonus, Rrf
+from steelyard.fusion.routing import ByIntent, intents_of
 from steelyard.fusion.signal import Signal
-from steelyard.fusion.sums import WeightedSum
-from steelyard.fusion.tiered import Tiered
-from steelyard.fusion.walk import all_variants, leaves, near_variants, replaced
 from steelyard.table.signal_table import SignalTable
 
 __all__ = [
     "FAMILIES",
     "RECIPROCAL",
-    "Bonus",
+    "Available",
     "Branch",
     "ByIntent",
     "Change",
@@ -31,15 +37,11 @@ __all__ = [
     "Description",
     "Expr",
     "Fallback",
-    "Layered",
     "Linear",
     "Plan",
     "Progress",
-    "Rrf",
     "Signal",
     "Term",
-    "Tiered",
-    "WeightedSum",
     "all_variants",
     "changes",
     "compile_plan",
@@ -50,6 +52,7 @@ __all__ = [
     "parse_strategy",
     "replaced",
     "reweighted",
+    "strategy_reader",
     "term_names",
 ]
 

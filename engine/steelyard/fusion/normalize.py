@@ -20,7 +20,7 @@ from steelyard.table.facts import ENDS
 from steelyard.table.signal_table import SignalTable, count_rows, per_query, ranks
 
 if TYPE_CHECKING:
-    from steelyard.fusion.base import Expr
+    from steelyard.fusion.node import Expr
 
 
 def none(table: SignalTable, column: Column, rows: Bools) -> Column:

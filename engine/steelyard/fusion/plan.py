@@ -8,16 +8,70 @@ a median) is one column combined from others. `explain` prints the plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add, mul
+from statistics import median
+from typing import Any
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
-from steelyard.fusion.explain import Explanation
 from steelyard.grammar import number_text
-from steelyard.table.signal_table import RETRIEVERS, SignalTable
+from steelyard.retrievers import RETRIEVERS
+from steelyard.table.signal_table import SignalTable
+
+COMBINED: dict[str, Callable[[list[float]], float]] = {
+    "sum": lambda values: reduce(add, values),
+    "product": lambda values: reduce(mul, values),
+    "max": max,
+    "min": min,
+    "median": median,
+}
+"""Functions that compute the value of a node from the values of its parts, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One node of the tree.
+
+    Attributes
+    ----------
+    value : float
+        The number.
+    text : str
+        Its formula in words.
+    parts : tuple of Explanation
+        The nodes that it is computed from.
+    combine : str
+        How `value` follows from the parts: one of `COMBINED`, or ``given`` for a leaf.
+    """
+
+    value: float
+    text: str
+    parts: tuple[Explanation, ...] = ()
+    combine: str = "given"
+
+    def recomputed(self) -> float:
+        """Compute the value again from the leaves, in the order in which the engine adds and multiplies."""
+        if self.combine == "given":
+            return self.value
+        return COMBINED[self.combine]([part.recomputed() for part in self.parts])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tree as plain JSON values."""
+        node: dict[str, object] = {"value": self.value, "text": self.text}
+        if self.parts:
+            node["combine"] = self.combine
+            node["parts"] = [part.to_json() for part in self.parts]
+        return node
+
+    def __str__(self) -> str:
+        lines = [f"{self.value:.6g}  {self.text}"]
+        for part in self.parts:
+            lines += ["  " + line for line in str(part).splitlines()]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -39,7 +93,7 @@ class Column:
     parts : tuple of Column
         The columns that it combines, NaN where a column does not count.
     combine : str
-        How it combines them; see `steelyard.fusion.explain.Explanation`.
+        How it combines them; see `Explanation`.
     """
 
     label: str
@@ -128,6 +182,12 @@ class Branch:
             return self.rows
         stay: Bools = self.rows & (self.scores() >= self.floor)
         return stay
+
+    @property
+    def alone(self) -> Column | None:
+        """Its column where that is one signal of weight 1 and nothing else."""
+        bare = self.weights == (1.0,) and self.factor is None and self.floor is None
+        return self.columns[0] if bare and not self.columns[0].parts else None
 
     def scores(self) -> Floats:
         """Compute the scores, float64[N]; meaningful on `rows` only."""

@@ -5,15 +5,25 @@ To add one, write ``name(table, **options) -> Derived`` in its own file, make it
 
 from __future__ import annotations
 
-from steelyard.signals.facts import domain, importance, length, promised, severity, tags
+from steelyard.registry import Registry
+from steelyard.signals.facts import (
+    document_type,
+    domain,
+    importance,
+    importance_tier,
+    length,
+    promised,
+    severity,
+    spec_level,
+    tags,
+)
 from steelyard.signals.kinds import Derived, Prior, created, one
-from steelyard.signals.memory import corrections, decay, popularity, retrievability
-from steelyard.signals.recency import recency
-from steelyard.signals.types import document_type, importance_tier, spec_level
+from steelyard.signals.memory import corrections, decay, popularity, recency, retrievability
 
-PRIORS: dict[str, Prior] = {
-    each.name: each
-    for each in (
+PRIORS: Registry[Prior] = Registry(
+    "signal",
+    "name",
+    (
         recency,
         severity,
         importance,
@@ -30,7 +40,7 @@ PRIORS: dict[str, Prior] = {
         one,
         length,
         promised,
-    )
-}
+    ),
+)
 
 __all__ = ["PRIORS", "Derived", "Prior"]

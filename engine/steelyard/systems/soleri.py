@@ -101,12 +101,12 @@ def text(entry: Entry) -> str:
 
 def finish(limit: int) -> tuple[Stage, ...]:
     """Add memories at 0.5 and cut; with fewer than 50 keyword results, a cut that drops over half is not made."""
-    return (Merge("memory", MEMORY_SCORE), Cut(limit, all_below=SMALL, counting="fts"))
+    return (Merge("memory", score=MEMORY_SCORE), Cut(limit, all_below=SMALL, counting="fts"))
 
 
 def finish_shipped(limit: int) -> tuple[Stage, ...]:
     """Apply the guard of the cut to all candidates, then add memories, and cut again, like the real program."""
-    return (Cut(limit, all_below=SMALL), Merge("memory", MEMORY_SCORE), Cut(limit))
+    return (Cut(limit, all_below=SMALL), Merge("memory", score=MEMORY_SCORE), Cut(limit))
 
 
 def result(hit: Hit) -> dict[str, object]:

@@ -18,35 +18,19 @@ import itertools
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard.base.errors import ConfigError, nearest
-from steelyard.embedders.embed import Vectors
-from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, layers_read
 from steelyard.table.facts import Facts
 
-RETRIEVERS = frozenset(RETRIEVER_KINDS)
-"""Signals that have a value only for the entries they returned."""
-SCORERS = frozenset(SCORER_KINDS)
-"""Signals computed for every candidate, whichever retriever found it."""
-FETCHED = RETRIEVERS | SCORERS
-"""Signals stored in the table as columns; the others are derived from facts."""
+if TYPE_CHECKING:
+    from steelyard.embedders.embed import Vectors
+
 RERANK = "rerank"
 """The column that is filled for the first places of a list alone, and read when the list is finished."""
-LAYERS = tuple(kind.name for kind in RETRIEVER_KINDS.values() if kind.whole)
-"""Signals with a value for every entry in scope; layered strategies apply their own threshold to them."""
-ASIDE = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.aside is not None)
-"""Signals of entries that are searched separately and merged into the ranking by a finish stage."""
-DEPENDENT = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.after)
-"""Signals whose retrievers start from what others found."""
-FINDERS = RETRIEVERS - ASIDE - DEPENDENT - frozenset(LAYERS)
-"""Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
-EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
-"""Signals that need the query's embedding."""
-
 LISTS = "lists"
 """The key of the fingerprint for lists of other engines, each with the hash of its contents."""
 
@@ -126,8 +110,10 @@ class SignalTable:
     @cached_property
     def exists(self) -> Bools:
         """The candidates: rows that fts, bm25, vector or a recorded list returned; bool[N]."""
+        kinds = _kinds()
+        others = kinds.SCORERS | kinds.ASIDE | kinds.DEPENDENT | {*kinds.LAYERS, RERANK}
         rows = np.zeros(len(self), dtype=bool)
-        for name in self.columns.keys() - SCORERS - ASIDE - DEPENDENT - {*LAYERS, RERANK}:
+        for name in self.columns.keys() - others:
             rows |= ~np.isnan(self.columns[name])
         return rows
 
@@ -141,10 +127,11 @@ class SignalTable:
     def column(self, name: str) -> Floats:
         """Return the column of a signal, float64[N]; ConfigError when it was not recorded."""
         if name not in self.columns:
+            fetched = _kinds().FETCHED
             remedy = (
                 "; record it, and name it among the configuration's retrievers"
-                if name in FETCHED
-                else nearest(name, FETCHED | self.columns.keys())
+                if name in fetched
+                else nearest(name, fetched | self.columns.keys())
             )
             held = ", ".join(sorted(self.columns)) or "none"
             raise ConfigError(f"signal {name!r} is not in this table (it holds {held}){remedy}")
@@ -176,7 +163,7 @@ class SignalTable:
 
     def _masked(self, depths: Mapping[str, int | None]) -> SignalTable:
         recorded = self.fingerprint.get("max_depth", {})
-        kept = SCORERS | depths.keys() | {RERANK}
+        kept = _kinds().SCORERS | depths.keys() | {RERANK}
         columns = {name: column for name, column in self.columns.items() if name in kept}
         same = len(columns) == len(self.columns)
         for name, depth in depths.items():
@@ -207,6 +194,13 @@ class SignalTable:
             positions={name: values[first:last] for name, values in self.positions.items()},
             asked=self.asked.slice(begin, end),
         )
+
+
+def _kinds() -> Any:  # noqa: ANN401 -- a module
+    """What retrievers and scorers there are, when it is first asked: a table alone loads no store."""
+    from steelyard import retrievers
+
+    return retrievers
 
 
 def ranks(table: SignalTable, values: Floats, rows: Bools, name: str = "") -> Floats:

@@ -24,7 +24,8 @@ from steelyard.fusion import (
     near_variants,
     parse_strategy,
 )
-from steelyard.table.signal_table import FETCHED, RETRIEVERS, SignalTable
+from steelyard.retrievers import FETCHED, RETRIEVERS
+from steelyard.table.signal_table import SignalTable
 from steelyard.testing.tables import random_table, renamed, same_bits, select_queries, select_rows
 
 SEEDS = range(12)

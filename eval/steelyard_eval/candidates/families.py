@@ -20,12 +20,12 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import stages_without
 from steelyard.fusion import FAMILIES, parse_strategy
-from steelyard.fusion.available import Available
+from steelyard.fusion.node import Available
 from steelyard.memory.query import Query
-from steelyard.retrievers import layers_read
+from steelyard.retrievers import DEPENDENT, FINDERS, LAYERS, layers_read
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system
-from steelyard.table.signal_table import DEPENDENT, FINDERS, LAYERS, RERANK, SignalTable
+from steelyard.table.signal_table import RERANK, SignalTable
 from steelyard_eval.candidates.grid import LINE
 from steelyard_eval.candidates.settings import (
     fixed_parameters,

@@ -20,7 +20,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion import Expr
-from steelyard.fusion.base import RECIPROCAL, Linear
+from steelyard.fusion.node import RECIPROCAL, Linear
 from steelyard.table.signal_table import KEPT_ROWS, SignalTable
 from steelyard_eval.candidates.composite import DEEPEST, composite, parts_for, smoothing
 from steelyard_eval.candidates.configuration_key import config_key, setting_key, with_shares

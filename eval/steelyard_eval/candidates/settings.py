@@ -15,7 +15,8 @@ from dataclasses import replace
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr, all_variants, near_variants
-from steelyard.retrievers import RETRIEVER_KINDS, Parameter
+from steelyard.node import Option
+from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Said
 
@@ -75,7 +76,7 @@ def fixed_parameters(config: SearchConfig, tried: Sequence[SearchConfig]) -> lis
     return [full for name, parameter in _parameters(config) if (full := f"{name}.{parameter.name}") not in seen]
 
 
-def _parameters(config: SearchConfig) -> list[tuple[str, Parameter]]:
+def _parameters(config: SearchConfig) -> list[tuple[str, Option]]:
     read = [name for name in config.retrievers if name in config.effective.signals() and name in RETRIEVER_KINDS]
     return [(name, parameter) for name in read for parameter in RETRIEVER_KINDS[name].parameters]
 

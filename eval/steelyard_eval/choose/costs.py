@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.config.search_config import SearchConfig
+from steelyard.retrievers import EMBEDDING
 from steelyard.retrievers.reading import Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
-from steelyard.table.signal_table import EMBEDDING
 from steelyard_eval.candidates.restriction import TIMED
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.leaderboard import Place

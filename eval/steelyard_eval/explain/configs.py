@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from steelyard.config.search_config import SearchConfig
-from steelyard.table.signal_table import LAYERS
+from steelyard.retrievers import LAYERS
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.recording.workspace import Workspace
 

@@ -10,12 +10,12 @@ import numpy as np
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import scored_again, silenced
 from steelyard.fusion import Plan, Signal, compile_plan, leaves
-from steelyard.fusion.explain import Explanation
+from steelyard.fusion.plan import Explanation
 from steelyard.live.search import Searcher
 from steelyard.memory.query import Query
-from steelyard.retrievers import RETRIEVER_KINDS
+from steelyard.retrievers import RETRIEVER_KINDS, RETRIEVERS
 from steelyard.systems import find_system
-from steelyard.table.signal_table import RETRIEVERS, SignalTable
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.explain.configs import left_of, reaching
 from steelyard_eval.explain.document import AboutView, FactorRecord, RawSignal, TermRecord
 from steelyard_eval.measures.runs import Ranked

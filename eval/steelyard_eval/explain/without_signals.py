@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from steelyard.fusion.explain import Explanation
+from steelyard.fusion.plan import Explanation
 from steelyard.memory.query import Query
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset

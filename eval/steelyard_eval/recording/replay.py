@@ -13,7 +13,8 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Ranking
 from steelyard.live.identity import agree
 from steelyard.live.search import rank_table
-from steelyard.table.signal_table import DEPENDENT, EMBEDDING, SignalTable
+from steelyard.retrievers import DEPENDENT, EMBEDDING
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
 from steelyard_eval.measures.runs import Ranked
 

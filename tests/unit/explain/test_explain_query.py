@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.fusion import parse_strategy
-from steelyard.fusion.explain import Explanation
+from steelyard.fusion.plan import Explanation
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare.contenders import read

@@ -107,7 +107,7 @@ def test_a_list_has_twenty_stages_at_most():
     "text", ["mmr(0)", "mmr(1001)", "mmr(5, lambda_mult=1.1)", "mmr(5, lambda_mult=high)", "mmr(fts)"]
 )
 def test_what_cannot_be_meant_is_refused(text):
-    with pytest.raises(ConfigError, match="as in mmr"):
+    with pytest.raises(ConfigError, match="number from"):
         parse_stages([text])
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.base.errors import ConfigError
 from steelyard.fusion import compile_plan, fuse, parse_strategy
-from steelyard.fusion.explain import Explanation
+from steelyard.fusion.plan import Explanation
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query

@@ -5,7 +5,7 @@ import pytest
 from steelyard.feedback.reviews import stability_after
 from steelyard.memory.entry import Entry
 from steelyard.retrievers.importance import Importance
-from steelyard.signals.types import DOCUMENT_TYPES, TIERS
+from steelyard.signals.facts import DOCUMENT_TYPES, TIERS
 from steelyard.systems.spec_kit import forms
 from steelyard.systems.spec_kit.tokens import stem_js
 

@@ -87,7 +87,7 @@ def finish_shipped(limit: int) -> tuple[Stage, ...]:
 
     So there may be 5 results more than the limit.
     """
-    return (Cut(limit), Merge("constitutional", 0.0, if_none=5), Rescore(parse_strategy(RESORT)))
+    return (Cut(limit), Merge("constitutional", score=0.0, if_none=5), Rescore(parse_strategy(RESORT)))
 
 
 DOCUMENTED = System(

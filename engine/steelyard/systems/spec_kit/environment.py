@@ -43,7 +43,7 @@ def resolve(config: SearchConfig, environ: Mapping[str, str]) -> SearchConfig:
     if not fuses:
         config = config.with_strategy(parse_strategy("vector"))
     if reranks:
-        config = replace(config, finish=(Rerank(int(numbers["top"]), "length"), *config.finish))
+        config = replace(config, finish=(Rerank(int(numbers["top"]), penalty="length"), *config.finish))
     return config
 
 

@@ -41,8 +41,8 @@ def system_names() -> list[str]:
 def expression_names() -> list[str]:
     """Fusions, with their bracket, and signals."""
     from steelyard.fusion.parse import FAMILIES
+    from steelyard.retrievers import FETCHED
     from steelyard.signals import PRIORS
-    from steelyard.table.signal_table import FETCHED
 
     return sorted([*(f"{name}(" for name in FAMILIES), *FETCHED, *PRIORS])
 

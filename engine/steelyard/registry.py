@@ -1,0 +1,55 @@
+"""What there is of a kind, by name: a name that is taken is refused, and other packages bring more.
+
+A package of your own names what it brings under an entry point such as ``steelyard.fusions``; it is imported when
+a text names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from steelyard.base.errors import ConfigError, shown
+
+Declared = TypeVar("Declared")
+
+
+class Registry(dict[str, Declared]):
+    """Declarations of a kind by their names.
+
+    Attributes
+    ----------
+    kind : str
+        What they are, in words: ``fusion``.
+    """
+
+    def __init__(self, kind: str, attribute: str, declared: Iterable[Declared]) -> None:
+        """`attribute` is what the name of a declaration is called."""
+        super().__init__()
+        self.kind = kind
+        for one in declared:
+            self[getattr(one, attribute)] = one
+
+    def __setitem__(self, name: str, declared: Declared) -> None:
+        """Add a declaration; ConfigError where its name is taken."""
+        if name in self and self[name] is not declared:
+            raise ConfigError(
+                f"{self.kind} {shown(name)} is declared twice, by {_home(self[name])} and by {_home(declared)}; "
+                "rename one of them"
+            )
+        super().__setitem__(name, declared)
+
+    def find(self, name: str) -> Declared | None:
+        """The declaration of a name, ours or that of an installed package; None where nobody has it."""
+        if name not in self:
+            from importlib.metadata import entry_points  # it loads the package email
+
+            for point in entry_points(group=f"steelyard.{self.kind.replace(' ', '_')}s", name=name):
+                self[name] = point.load()
+        return self.get(name)
+
+
+def _home(declared: object) -> str:
+    """The module that a declaration comes from."""
+    made = getattr(declared, "compute", getattr(declared, "build", declared))
+    return str(getattr(made, "__module__", type(declared).__module__))
