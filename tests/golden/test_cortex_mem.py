@@ -33,9 +33,8 @@ from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import DOCUMENTED, SHIPPED
-from steelyard.systems.cortex_mem.intents import THRESHOLDS, intent_of, is_entity
+from steelyard.systems.cortex_mem.intents import THRESHOLDS, intent_of, is_entity, snippet, snippet_shipped
 from steelyard.systems.cortex_mem.layers import extract, with_layers
-from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri, directory_of, timeline_of, vault_of
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check

@@ -10,10 +10,8 @@ from steelyard.memory.text import CONTENT
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import System
+from steelyard.systems.base import Searching, Showing, System, plain_result
 from steelyard.systems.cortex_mem.uris import directory_of
-from steelyard.systems.forms import plain_result
-from steelyard.systems.traits import Searching, Showing
 
 POOL = 100
 """The least depth of the baselines, and of the lists that custom strategies are fused from."""

@@ -14,9 +14,7 @@ from steelyard.memory.filters import Filters
 from steelyard.memory.text import quote
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import System
-from steelyard.systems.forms import shown_fields
-from steelyard.systems.traits import SEMANTIC, Contexts, Searching, Showing
+from steelyard.systems.base import SEMANTIC, Contexts, Searching, Showing, System, shown_fields
 
 FIELDS = ("title", "text", "why", "impact", "tags", "category", "project", "source")
 POINTER = ("id", "title", "category", "tags", "project", "source", "created_at", "has_details")

@@ -8,8 +8,7 @@ from steelyard.memory.entry import Hit
 from steelyard.memory.text import CONTENT
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import System
-from steelyard.systems.traits import Searching, Showing
+from steelyard.systems.base import Searching, Showing, System
 
 AVERAGE = 256
 """The length that the keyword model of mem0's usual store takes as average, whatever the memories (fastembed)."""

@@ -11,9 +11,7 @@ from steelyard.grammar import number_text
 from steelyard.memory.entry import Entry, Hit
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import TextSearch
-from steelyard.systems.base import System
-from steelyard.systems.forms import shown_fields
-from steelyard.systems.traits import Searching, Showing
+from steelyard.systems.base import Searching, Showing, System, shown_fields
 
 HALF_LIFE = number_text(math.log(0.5) / math.log(0.99))
 """The number of hours at which 0.99^hours is 0.5, about 69."""

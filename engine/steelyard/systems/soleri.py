@@ -17,9 +17,7 @@ from steelyard.memory.filters import Filters
 from steelyard.retrievers.reading import Reading, Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.federation import FederationRule
-from steelyard.systems.base import System
-from steelyard.systems.forms import SNIPPET, scan_result
-from steelyard.systems.traits import Searching, Showing
+from steelyard.systems.base import SNIPPET, Searching, Showing, System, scan_result
 
 FIELD_WEIGHTS = {"id": 5.0, "title": 10.0, "text": 3.0, "context": 1.0, "tags": 2.0}
 SMALL = 50

@@ -8,7 +8,7 @@ from textwrap import wrap
 from steelyard.base.errors import visible
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry, Hit
-from steelyard.systems.forms import scan_result
+from steelyard.systems.base import scan_result
 from steelyard_eval.common.console import cut, painted, table, width
 
 INDENT = 13

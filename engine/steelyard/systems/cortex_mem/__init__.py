@@ -13,18 +13,21 @@ from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.text import CONTENT
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import System
-from steelyard.systems.cortex_mem.direct import direct, rows_shown, rows_shown_shipped, uri_or_id
+from steelyard.systems.base import Searching, Showing, System
 from steelyard.systems.cortex_mem.intents import (
     GENERAL,
     SHIPPED_THRESHOLDS,
     THRESHOLDS,
     classify_shipped,
+    direct,
     intent_of,
+    rows_shown,
+    rows_shown_shipped,
+    snippet,
+    snippet_shipped,
+    uri_or_id,
 )
-from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
 from steelyard.systems.cortex_mem.uris import directory_of, timeline_of
-from steelyard.systems.traits import Searching, Showing
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult

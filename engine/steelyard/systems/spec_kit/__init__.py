@@ -14,7 +14,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.memory.filters import Filters
 from steelyard.retrievers.reading import Reading, Words, as_asked
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import System
+from steelyard.systems.base import Searching, Showing, System
 from steelyard.systems.spec_kit.enhance import enhanced
 from steelyard.systems.spec_kit.environment import resolve
 from steelyard.systems.spec_kit.forms import result, result_within
@@ -37,7 +37,6 @@ from steelyard.systems.spec_kit.tokens import (
     tokens_js,
     tokens_shipped,
 )
-from steelyard.systems.traits import Searching, Showing
 
 FIELDS = ("title", "tags", "uri", "text")
 FACTORS = (

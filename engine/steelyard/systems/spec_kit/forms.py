@@ -10,7 +10,7 @@ from steelyard.finish import Rerank
 from steelyard.fusion import RECIPROCAL, Linear
 from steelyard.memory.entry import Hit
 from steelyard.signals import PRIORS
-from steelyard.systems.forms import shown_fields
+from steelyard.systems.base import shown_fields
 from steelyard.table.facts import NO_FACTS
 from steelyard.table.signal_table import RERANK
 

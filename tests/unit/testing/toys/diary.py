@@ -10,8 +10,7 @@ from steelyard.memory.entry import Hit
 from steelyard.memory.text import quote, unique_words
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import System
-from steelyard.systems.traits import Searching, Showing
+from steelyard.systems.base import Searching, Showing, System
 
 FIELDS = ("title", "text")
 
