@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, nearest, shown
 from steelyard.base.fields import TIME_FIELDS, format_time
-from steelyard.config.adaptive import AdaptiveRule
 from steelyard.config.search_config import SearchConfig, default_finish
 from steelyard.finish import Stage
 from steelyard.fusion import Expr
@@ -161,6 +160,22 @@ class Contexts:
 
 
 @dataclass(frozen=True)
+class AdaptiveRule:
+    """Which weight of a sum follows feedback, and how far (`steelyard.extensions.adaptive`)."""
+
+    signal: str = "tfidf"
+    """The signal whose weight moves."""
+    span: float = 0.15
+    """The largest change in either direction."""
+    at_least: int = 30
+    """With fewer entries of feedback, nothing changes."""
+    least: float = 0.0
+    """The lower bound of the weight."""
+    held: tuple[str, ...] = ()
+    """Signals whose weights do not change."""
+
+
+@dataclass(frozen=True)
 class System:
     """One system under one profile."""
 
@@ -194,9 +209,9 @@ class System:
     ) -> SearchConfig:
         """Make the search configuration of this system.
 
-        `limit` is the number of results and `model` that of the vectors, both the system's own by default; `environ`
-        the environment variables, of which those that its document names are resolved; `threshold` how similar
-        results must be, in -1..1, and `direct` whether to bypass the usual search, where a system has such a way.
+        `limit` is the number of results and `model` that of the vectors, both the system's own by default;
+        `environ` the environment variables, of which those that its document names are resolved; `threshold` how
+        similar results must be, in -1..1, and `direct` whether to bypass the usual search, where that can be.
 
         Raises
         ------

@@ -8,7 +8,6 @@ import math
 import re
 from dataclasses import replace
 
-from steelyard.config.adaptive import AdaptiveRule
 from steelyard.config.weight_names import WEIGHT_NAMES
 from steelyard.finish import Cut, Merge, Stage
 from steelyard.fusion import parse_strategy
@@ -17,7 +16,7 @@ from steelyard.memory.filters import Filters
 from steelyard.retrievers.reading import Reading, Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.federation import FederationRule
-from steelyard.systems.base import SNIPPET, Searching, Showing, System, scan_result
+from steelyard.systems.base import SNIPPET, AdaptiveRule, Searching, Showing, System, scan_result
 
 FIELD_WEIGHTS = {"id": 5.0, "title": 10.0, "text": 3.0, "context": 1.0, "tags": 2.0}
 SMALL = 50

@@ -19,8 +19,7 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
-from steelyard.systems.cortex_mem.layers import directory, id_of
-from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, SCHEME, uri_of
+from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, SCHEME, directory, id_of, uri_of
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.corpus_and_queries import JsonLines
 from steelyard_eval.datasets.file_reader import FolderReader

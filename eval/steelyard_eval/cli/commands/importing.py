@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steelyard.base.errors import ConfigError
+from steelyard.base.extensions import extension as extension_of_engine
 from steelyard.config.search_config import SearchConfig, is_foreign, read_json
-from steelyard.systems.spec_kit.foreign import read_foreign
 from steelyard_eval.choose.weights_files import write_weights
 from steelyard_eval.cli.commands.options import json_option, put
 from steelyard_eval.cli.commands.shared_options import note
@@ -132,7 +132,7 @@ def _weights(source: str) -> SearchConfig | None:
         record = read_json(source)
     except ConfigError:  # a table of another form, which its importer reads
         return None
-    return read_foreign(record) if is_foreign(record) else None
+    return extension_of_engine("spec_kit_file").read_foreign(record) if is_foreign(record) else None
 
 
 def _pairs(columns: tuple[str, ...]) -> dict[str, str]:
