@@ -19,6 +19,7 @@ from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.testing import same_bits
+from steelyard.testing.fusions import recomputed
 
 RECIPE = "{title}\n{text}"
 WORDS = ["auth", "token", "cache", "retry", "the", "graph"]
@@ -194,7 +195,7 @@ def compare(vault, embedder, queries, config, recorded=None):
         assert same_bits(np.array([h.score for h in live.hits], dtype=float), ranking.score[begin:end])
         assert live.embedding_calls == int(embedded[q])
         for hit in live.hits:
-            assert live.explain(hit.entry.id).recomputed() == hit.score
+            assert recomputed(live.explain(hit.entry.id)) == hit.score
     return calls, embedded
 
 

@@ -8,11 +8,9 @@ a median) is one column combined from others. `explain` prints the plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
-from operator import add, mul
-from statistics import median
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,42 +20,18 @@ from steelyard.grammar import number_text
 from steelyard.retrievers import RETRIEVERS
 from steelyard.table.signal_table import SignalTable
 
-COMBINED: dict[str, Callable[[list[float]], float]] = {
-    "sum": lambda values: reduce(add, values),
-    "product": lambda values: reduce(mul, values),
-    "max": max,
-    "min": min,
-    "median": median,
-}
-"""Functions that compute the value of a node from the values of its parts, in order."""
-
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One node of the tree.
+    """One node of a tree: a number, its formula in words, and the nodes that it is computed from.
 
-    Attributes
-    ----------
-    value : float
-        The number.
-    text : str
-        Its formula in words.
-    parts : tuple of Explanation
-        The nodes that it is computed from.
-    combine : str
-        How `value` follows from the parts: one of `COMBINED`, or ``given`` for a leaf.
+    `combine` is how it follows from them: sum, product, max, min or median, or ``given`` for a leaf.
     """
 
     value: float
     text: str
     parts: tuple[Explanation, ...] = ()
     combine: str = "given"
-
-    def recomputed(self) -> float:
-        """Compute the value again from the leaves, in the order in which the engine adds and multiplies."""
-        if self.combine == "given":
-            return self.value
-        return COMBINED[self.combine]([part.recomputed() for part in self.parts])
 
     def to_json(self) -> dict[str, Any]:
         """Return the tree as plain JSON values."""
@@ -76,24 +50,10 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Column:
-    """A derived column of a plan.
+    """A derived column of a plan, by the signal or expression `label` that it was computed from.
 
-    Attributes
-    ----------
-    label : str
-        The signal or expression that it was computed from.
-    values : float64[N]
-        Finite on the rows of its branch.
-    formula : str
-        In words, how `values` follow from `inputs`.
-    inputs : mapping of str to float64[N]
-        The numbers that the formula mentions.
-    inner : Plan or None
-        The plan of a nested fusion.
-    parts : tuple of Column
-        The columns that it combines, NaN where a column does not count.
-    combine : str
-        How it combines them; see `Explanation`.
+    `values` float64[N] is finite on the rows of its branch; `formula` says in words how it follows from `inputs`.
+    `inner` is the plan of a nested fusion; `parts` are columns that it combines, NaN where one does not count.
     """
 
     label: str
@@ -145,24 +105,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Branch:
-    """One linear form for the rows it ranks; no row belongs to two branches of a plan.
+    """One linear form for the `rows` (bool[N]) it ranks; no row belongs to two branches of a plan.
 
-    Attributes
-    ----------
-    rows : bool[N]
-        The rows it ranks.
-    columns, weights : tuples of equal length
-        The terms of the sum, in the order written.
-    why : str
-        What the sum is, for `explain`.
-    factor : float64[N] or None
-        Multiplies the sum.
-    factor_formula, multiplied : str
-        How the factor was computed, and the word for its effect.
-    factor_inputs : mapping of str to float64[N]
-        The numbers that the formula mentions.
-    floor : float64[N] or None
-        Rows whose score is below it are left out; equal for all rows of a query.
+    `why` is what the sum of `weights` and `columns` is, for `explain`. `factor` float64[N] multiplies it, as
+    `factor_formula` says of `factor_inputs`. Rows whose score is below `floor`, which is equal for all rows of a
+    query, are left out.
     """
 
     rows: Bools

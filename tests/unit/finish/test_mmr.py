@@ -15,6 +15,7 @@ from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.table.join import join
+from steelyard.testing.fusions import recomputed
 from steelyard_eval.export import export
 from steelyard_eval.recording.disk import load, save
 
@@ -85,7 +86,7 @@ def test_every_value_is_explained():
     scores = table.column("fts")
     ranking = finish(table, scores, [Mmr(3, 0.7)])
     for row, score in zip(ranking.row[:3], ranking.score[:3], strict=True):
-        assert scored_again(table, scores, [Mmr(3, 0.7)], row).recomputed() == score
+        assert recomputed(scored_again(table, scores, [Mmr(3, 0.7)], row)) == score
     assert scored_again(table, scores, [Mmr(3, 0.7)], ranking.row[3]) is None
 
 
@@ -146,7 +147,7 @@ def test_live_search_and_replay_are_the_same_bits_also_from_disk(memory, tmp_pat
         assert [h.entry.id for h in live.hits] == [recorded.entries[e] for e in recorded.entry[ranking.row]]
         assert [h.score for h in live.hits] == ranking.score.tolist()
     assert live.embedding_calls == 0  # entries are compared with one another, not with the query
-    assert live.explain(live.hits[1].entry.id).recomputed() == live.hits[1].score
+    assert recomputed(live.explain(live.hits[1].entry.id)) == live.hits[1].score
 
 
 def test_a_recording_without_vectors_says_what_to_do(memory):

@@ -3,9 +3,8 @@
 import pytest
 
 from steelyard.feedback.team_draft import Explore
-from steelyard.fusion import changes, parse_strategy
+from steelyard.fusion import changes, near_variants, parse_strategy
 from steelyard.fusion.layered import Layered
-from steelyard.fusion.parse import near_variants
 from steelyard.fusion.routing import Boost, Tiered
 from steelyard.systems import find_system
 

@@ -40,7 +40,7 @@ def system_names() -> list[str]:
 
 def expression_names() -> list[str]:
     """Fusions, with their bracket, and signals."""
-    from steelyard.fusion.parse import FAMILIES
+    from steelyard.fusion import FAMILIES
     from steelyard.retrievers import FETCHED
     from steelyard.signals import PRIORS
 
