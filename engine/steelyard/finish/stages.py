@@ -63,21 +63,14 @@ class Stage(Node):
 
 @dataclass(frozen=True)
 class Ranking:
-    """Ranked lists of many queries, best first, as CSR.
-
-    Attributes
-    ----------
-    offsets : int64[Q+1]
-        Query q has the places ``offsets[q]:offsets[q+1]``.
-    row : int64[R]
-        Indices of table rows.
-    score : float64[R]
-        Their scores.
-    """
+    """Ranked lists of many queries, best first, as CSR."""
 
     offsets: NDArray[np.int64]
+    """int64[Q+1]: query q has the places ``offsets[q]:offsets[q+1]``."""
     row: NDArray[np.int64]
+    """int64[R]: indices of table rows."""
     score: Floats
+    """float64[R]: their scores."""
 
     def keep(self, kept: NDArray[np.bool_]) -> Ranking:
         """Return the same lists with only the given places (bool[R])."""
@@ -100,15 +93,8 @@ def order(table: SignalTable, scores: Floats, ties: Ints | None = None) -> Ranki
 class Cut(Stage):
     """Keep the first `limit` places of every list.
 
-    Attributes
-    ----------
-    limit : int
-        At least 1.
-    all_below : int
-        A list of fewer candidates than this is not cut if the cut would drop more than half of it
-        (Soleri's small-corpus guard).
-    counting : str
-        The retriever whose candidates are counted for this; empty to count all that are ranked.
+    A list of fewer than `all_below` candidates is not cut if the cut would drop more than half of it (Soleri's
+    small-corpus guard). Candidates are those that the retriever `counting` found, or all that are ranked.
     """
 
     keyword: ClassVar[str] = "cut"

@@ -102,20 +102,13 @@ SINCE = ("update", "access", "never")
 def recency(table: SignalTable, half_life: Duration, since: str) -> Derived:
     """Score ``exp(-ln 2 * age / half_life)``, with the age at the query's clock; between 0 and 1.
 
-    An entry without a date, or dated after the clock, counts as new: 1.0. Sources: Soleri's document,
-    temporal decay; MoltNet's 0.99^hours since the last access is a half-life of 68.97 hours.
+    Age is counted from the last update or access, else from creation, as `since` says; with ``never``, and without
+    a date or with one after the clock, an entry counts as new: 1.0. Sources: Soleri's document, temporal decay;
+    MoltNet's 0.99^hours since the last access is a half-life of 68.97 hours.
 
     Unless age is counted since the last access, an entry with a `valid_until` is scored by its validity
     window instead: 1.0 while more than a quarter of the window remains, then linearly down to 0 at its end
     (Soleri's document). The window opens at `valid_from`, else at creation; an empty window counts as full.
-
-    Parameters
-    ----------
-    half_life : Duration
-        The age at which the score is 0.5.
-    since : str
-        One of `SINCE`: age is counted from the last update or the last access, else from creation; with
-        ``never`` every entry counts as new.
     """
     numbers = table.about.numbers
     clock = table.asked.numbers["clock"][table.query]

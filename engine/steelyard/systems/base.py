@@ -198,6 +198,11 @@ class System:
     environment: Callable[[SearchConfig, Mapping[str, str]], SearchConfig] | None = None
     """How environment variables change its configuration, where its document names some."""
 
+    @property
+    def key(self) -> str:
+        """Its name and profile as ``name:profile``."""
+        return f"{self.name}:{self.profile}"
+
     def config(
         self,
         limit: int | None = None,

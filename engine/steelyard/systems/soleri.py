@@ -8,7 +8,7 @@ import math
 import re
 from dataclasses import replace
 
-from steelyard.config.weight_names import WEIGHT_NAMES
+from steelyard.config.search_config import WEIGHT_NAMES
 from steelyard.finish import Cut, Merge, Stage
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry, Hit

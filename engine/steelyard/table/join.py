@@ -39,25 +39,9 @@ def join(
 ) -> SignalTable:
     """Build the table of some queries.
 
-    Parameters
-    ----------
-    clocks : sequence of float
-        The clock of each query, seconds UTC.
-    lists : sequence of Lists
-        The lists of each query.
-    scorers : mapping of str to callable
-        By signal, the function that scores the candidates of a query.
-    get : callable or None
-        Fetches the entries whose facts the table contains; None for a table without facts.
-    directories : callable or None
-        Gives the place of each entry's directory among them; None where no layers are read.
-    ends : sequence of Ends
-        Of each query, between which ends the scores of its lists can lie, where that is known.
-
-    Raises
-    ------
-    ConfigError
-        When a retriever or scorer returned a number that is not finite.
+    `clocks` are seconds UTC, `lists` those of each query; `scorers` score its candidates, by signal. `get` fetches
+    the entries whose facts it contains, None for a table without; `directories` gives the place of each entry's
+    directory among them, where layers are read. ConfigError for a score that is not a finite number.
     """
     return complete([part(queries, lists, scorers, ends)], queries, clocks, get, directories)
 
