@@ -33,16 +33,7 @@ __all__ = [
     "Rerank",
     "Rescore",
     "Stage",
-    "diversified",
-    "finish",
     "order",
-    "parse_stages",
-    "reranked",
-    "scored_again",
-    "silenced",
-    "stages_without",
-    "to_rerank",
-    "without_floors",
 ]
 
 STAGES: Registry[type[Stage]] = Registry(

@@ -29,14 +29,10 @@ from steelyard.signals import PRIORS
 from steelyard.table.signal_table import SignalTable
 
 __all__ = [
-    "FAMILIES",
     "RECIPROCAL",
-    "Available",
     "Branch",
     "ByIntent",
-    "Change",
     "Column",
-    "Description",
     "Explanation",
     "Expr",
     "Fallback",
@@ -45,18 +41,7 @@ __all__ = [
     "Progress",
     "Signal",
     "Term",
-    "all_variants",
-    "changes",
-    "compile_plan",
-    "fuse",
     "intents_of",
-    "leaves",
-    "near_variants",
-    "parse_strategy",
-    "replaced",
-    "reweighted",
-    "strategy_reader",
-    "term_names",
 ]
 
 FAMILIES: Registry[type[Expr]] = Registry(

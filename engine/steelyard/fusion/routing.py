@@ -19,8 +19,30 @@ from steelyard.signals import PRIORS
 from steelyard.table.signal_table import SignalTable, count_rows
 
 
+class Routed(Expr):
+    """What ranks each query by one of its children alone."""
+
+    routes: ClassVar[bool] = True
+
+    def routed(self, table: SignalTable, within: Bools) -> Iterator[tuple[Bools, Expr]]:
+        """The rows that each child may rank, bool[N], where there are any; else its signals were not fetched."""
+        raise NotImplementedError
+
+    def members(self, table: SignalTable, within: Bools) -> Bools:
+        """Return the rows of the strategy that answers each query."""
+        members = np.zeros(len(table), dtype=bool)
+        for rows, expr in self.routed(table, within):
+            members |= expr.members(table, rows)
+        return members
+
+    def compile(self, table: SignalTable, within: Bools) -> Plan:
+        """Compile every strategy, each restricted to its own queries."""
+        plans = (expr.compile(table, rows) for rows, expr in self.routed(table, within))
+        return Plan(len(table), tuple(branch for plan in plans for branch in plan.branches))
+
+
 @dataclass(frozen=True)
-class Tiered(Expr):
+class Tiered(Routed):
     """Ranks by `first` where it ranks at least `min_results` entries, and by `then` for the other queries.
 
     So an expensive search runs only where a cheap one found too little (EchoVault).
@@ -28,7 +50,6 @@ class Tiered(Expr):
 
     keyword: ClassVar[str] = "tiered"
     shown_as: ClassVar[str] = "tiered"
-    routes: ClassVar[bool] = True
 
     first: Expr = opt(kind="strategy", bare=True)
     min_results: int = opt(3, low=0, whole=True, tried=(1, 3, 5, 10, 20, 50))
@@ -69,25 +90,14 @@ class Tiered(Expr):
         later = self.then.needs(table, retrievers)
         return join_needs(needed, {name: queries & short for name, queries in later.items()})
 
-    def members(self, table: SignalTable, within: Bools) -> Bools:
-        """Return the rows of the tier that answers each query."""
-        first, rest = self._tiers(table, within)
-        return first | self.then.members(table, rest) if rest.any() else first
-
-    def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """Compile both tiers, each restricted to its own queries.
-
-        A tier without rows is left out, because live search did not fetch its signals.
-        """
-        tiers = zip((self.first, self.then), self._tiers(table, within), strict=True)
-        plans = (expr.compile(table, rows) for expr, rows in tiers if rows.any())
-        return Plan(len(table), tuple(branch for plan in plans for branch in plan.branches))
-
-    def _tiers(self, table: SignalTable, within: Bools) -> tuple[Bools, Bools]:
+    def routed(self, table: SignalTable, within: Bools) -> Iterator[tuple[Bools, Expr]]:
         """The rows that the first tier ranks in the queries it answers, and those that the second may rank."""
         ranked = self.first.members(table, within & self.first.everywhere(table))
         enough = self._enough(table, ranked)[table.query]
-        return ranked & enough, within & self.then.everywhere(table) & ~enough
+        rest = within & self.then.everywhere(table) & ~enough
+        yield from (
+            (rows, expr) for rows, expr in ((ranked & enough, self.first), (rest, self.then)) if rows.any()
+        )
 
     def _enough(self, table: SignalTable, ranked: Bools) -> Bools:
         enough: Bools = count_rows(table, ranked) >= self.min_results
@@ -95,13 +105,12 @@ class Tiered(Expr):
 
 
 @dataclass(frozen=True)
-class ByIntent(Expr):
+class ByIntent(Routed):
     """Ranks each query by the strategy of its intent, or by the default when it has none (system-spec-kit)."""
 
     keyword: ClassVar[str] = "by_intent"
     shown_as: ClassVar[str] = "by intent"
     beyond: ClassVar[str] = "it is another strategy for each intent; export each in a file of its own"
-    routes: ClassVar[bool] = True
     by_query: ClassVar[bool] = True
 
     default: Expr = opt(kind="strategy")
@@ -129,18 +138,6 @@ class ByIntent(Expr):
                 needed = join_needs(needed, {name: asked & queries for name, asked in needs.items()})
         return needed
 
-    def members(self, table: SignalTable, within: Bools) -> Bools:
-        """Return the rows of the strategy that answers each query."""
-        members = np.zeros(len(table), dtype=bool)
-        for rows, expr in self._rows(table, within):
-            members |= expr.members(table, rows)
-        return members
-
-    def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """Compile every strategy, each restricted to its own queries."""
-        plans = (expr.compile(table, rows) for rows, expr in self._rows(table, within))
-        return Plan(len(table), tuple(branch for plan in plans for branch in plan.branches))
-
     def answering(self, table: SignalTable) -> Expr:
         """That of the query's intent."""
         return next(expr for queries, expr in self._routes(table) if queries[0]).answering(table)
@@ -150,8 +147,8 @@ class ByIntent(Expr):
         parts = ((queries, expr.progress(table)) for queries, expr in self._routes(table) if queries.any())
         return progress_of_all(part and part.of(queries) for queries, part in parts)
 
-    def _rows(self, table: SignalTable, within: Bools) -> Iterator[tuple[Bools, Expr]]:
-        """The rows that each strategy may rank, bool[N], where there are any."""
+    def routed(self, table: SignalTable, within: Bools) -> Iterator[tuple[Bools, Expr]]:
+        """The rows of the queries of each intent."""
         for queries, expr in self._routes(table):
             rows = within & expr.everywhere(table) & queries[table.query]
             if rows.any():

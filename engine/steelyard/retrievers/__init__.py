@@ -70,22 +70,4 @@ FINDERS = RETRIEVERS - ASIDE - DEPENDENT - frozenset(LAYERS)
 EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
 """Signals that need the query's embedding."""
 
-__all__ = [
-    "ASIDE",
-    "DEPENDENT",
-    "EMBEDDING",
-    "FETCHED",
-    "FINDERS",
-    "LAYERS",
-    "RETRIEVERS",
-    "RETRIEVER_KINDS",
-    "SCORERS",
-    "SCORER_KINDS",
-    "Dependent",
-    "Retriever",
-    "RetrieverConfig",
-    "RetrieverKind",
-    "Scorer",
-    "ScorerKind",
-    "layers_read",
-]
+__all__ = ["Dependent", "Retriever", "RetrieverConfig", "RetrieverKind", "Scorer", "ScorerKind"]

@@ -30,4 +30,4 @@ PRIORS: Registry[Prior] = Registry(
     ),
 )
 
-__all__ = ["PRIORS", "Derived", "Prior"]
+__all__ = ["Derived", "Prior"]
