@@ -55,7 +55,7 @@ REGRESSIONS = {
     ),
     "k = 6 for 60": (f"{ENGINE}/fusion/ranks.py", "1.0 / (self.k + rank)", "1.0 / (self.k / 10 + rank)"),
     "the fallback turned round": (
-        f"{ENGINE}/fusion/tiered.py",
+        f"{ENGINE}/fusion/routing.py",
         "count_rows(table, ranked) >= self.min_results",
         "count_rows(table, ranked) < self.min_results",
     ),

@@ -14,7 +14,7 @@ from typing import Any
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.fusion.layered import Layered
-from steelyard.fusion.node import RECIPROCAL, Available, Description, Expr, Fallback, Linear, Term
+from steelyard.fusion.node import RECIPROCAL, Expr, Fallback, Linear, Term
 from steelyard.fusion.plan import Branch, Column, Explanation, Plan
 from steelyard.fusion.progress import Progress
 from steelyard.fusion.ranks import Borda, Gated, Isr, LogIsr, Rbc, Rrf
@@ -79,11 +79,10 @@ def strategy_reader(lists: Collection[str] = ()) -> Reader:
     """What makes strategies of calls; what is faulty is read as fts, so that reading continues."""
 
     def build(call: Call) -> Expr:
-        if call.name in FETCHED or call.name in PRIORS or call.name in lists:
-            return Signal.read(call, reader) or Signal("fts")
-        if call.name in FAMILIES or (call.name and FAMILIES.find(call.name)):
+        signal = call.name in FETCHED or call.name in PRIORS or call.name in lists
+        if call.name in FAMILIES or (call.name and not signal and FAMILIES.find(call.name)):
             return FAMILIES[call.name].read(call, reader) or Signal("fts")
-        if call.name and PRIORS.find(call.name):
+        if signal or (call.name and PRIORS.find(call.name)):
             return Signal.read(call, reader) or Signal("fts")
         reader.faults.append(_unknown(call, FETCHED.union(PRIORS, lists)))
         for item in call.items:  # so that faults inside it are reported too
