@@ -53,7 +53,7 @@ REGRESSIONS = {
         'KeywordIndex("echovault", FIELDS, "porter unicode61")',
         'KeywordIndex("echovault", FIELDS, "unicode61")',
     ),
-    "k = 6 for 60": (f"{ENGINE}/fusion/ranks.py", "1.0 / (self.k + rank)", "1.0 / (self.k / 10 + rank)"),
+    "k = 6 for 60": (f"{ENGINE}/fusion/ranks.py", "1.0 / (k + rank)", "1.0 / (k / 10 + rank)"),
     "the fallback turned round": (
         f"{ENGINE}/fusion/routing.py",
         "count_rows(table, ranked) >= self.min_results",
@@ -104,8 +104,8 @@ REFACTORINGS = {
     ),
     "a reciprocal by division": (
         f"{ENGINE}/fusion/ranks.py",
-        "1.0 / (self.k + rank)",
-        "np.reciprocal(self.k + rank)",
+        "1.0 / (k + rank)",
+        "np.reciprocal(k + rank)",
     ),
     "another sort of the same order": (
         f"{ENGINE}/table/signal_table.py",

@@ -116,7 +116,8 @@ class Rrf(RankSum):
 
     def points(self, rank: Floats, place: int) -> Floats:
         """See RankSum."""
-        return 1.0 / ((self.k[place] if isinstance(self.k, tuple) else self.k) + rank)
+        k = self.k[place] if isinstance(self.k, tuple) else self.k
+        return 1.0 / (k + rank)
 
     def _bonuses(self, lists: ListColumns) -> tuple[Column, ...]:
         count = count_lists(lists)
