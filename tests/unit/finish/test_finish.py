@@ -184,46 +184,16 @@ def test_every_stage_is_read_as_it_is_printed(text, stage):
     assert str(stage) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "remedy"),
-    [
-        ("cut(10, all_below=-1)", "cut"),
-        ("cut(10000000000)", "whole number"),
-        ("cut(10, all_below=2.5)", "cut"),
-        ("cut(10, counting=severity)", "cut"),
-        ("cut(10, all_below=50, all_below=60)", "cut"),
-        ("merge(memory)", "merge"),
-        ("merge(0.5, score=0.5)", "merge"),
-        ("merge(tfidf, score=0.5)", "merge"),
-        ("merge(memory, score=high)", "merge"),
-        ("merge(memory, fts, score=0.5)", "merge"),
-        ("drop(fts)", "drop"),
-        ("drop(lexical, 3)", "drop"),
-        ("drop(lexical, at=3)", "drop"),
-    ],
-)
-def test_a_stage_that_asks_for_what_there_is_not_is_refused(text, remedy):
-    with pytest.raises(ConfigError, match=remedy):
-        parse_stages([text])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "cut",
-        "cut()",
-        "cut(0)",
-        "cut(-1)",
-        "cut(2.5)",
-        "cut(1, 2)",
-        "cut(fts)",
-        "cut(fts, 3)",
-        "2*cut(3)",
-        "cut(3, x=1)",
-    ],
-)
-def test_a_cut_takes_one_whole_number(text):
-    with pytest.raises(ConfigError, match="cut"):
+@pytest.mark.parametrize("text", [
+    *("cut(10, all_below=-1)", "cut(10000000000)", "cut(10, all_below=2.5)", "cut(10, counting=severity)"),
+    *("cut(10, all_below=50, all_below=60)", "merge(memory)", "merge(0.5, score=0.5)", "merge(tfidf, score=0.5)"),
+    *("merge(memory, score=high)", "merge(memory, fts, score=0.5)", "drop(fts)", "drop(lexical, 3)"),
+    *("drop(lexical, at=3)", "cut", "cut()", "cut(0)", "cut(-1)", "cut(2.5)", "cut(1, 2)", "cut(fts)"),
+    *("cut(fts, 3)", "2*cut(3)", "cut(3, x=1)"),
+])  # fmt: skip
+def test_what_a_stage_does_not_take_is_refused_by_its_name(text):
+    name = text.partition("(")[0].rpartition("*")[2]
+    with pytest.raises(ConfigError, match=name):
         parse_stages([text])
 
 
