@@ -133,7 +133,7 @@ class SearchConfig:
         """The depth of every retriever; None where it returns all."""
         return {name: retriever.depth for name, retriever in self.retrievers.items()}
 
-    def standing_in(self, instead: Mapping[str, str]) -> SearchConfig:
+    def with_substitutes(self, instead: Mapping[str, str]) -> SearchConfig:
         """The same search with other signals in the place of some; those that this one lacks stay."""
         known = {name: other for name, other in instead.items() if other in self.retrievers}
         strategy, alone = replaced(self.strategy, known), self.keywords_only

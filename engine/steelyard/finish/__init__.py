@@ -88,7 +88,7 @@ def finish(table: SignalTable, scores: Floats, stages: Sequence[Stage], ties: In
     return ranking
 
 
-def scored_again(table: SignalTable, scores: Floats, stages: Sequence[Stage], row: int) -> Explanation | None:
+def explain_rescore(table: SignalTable, scores: Floats, stages: Sequence[Stage], row: int) -> Explanation | None:
     """How the last stage that gave a row a score of its own came to it; None where none did."""
     for i in reversed(range(len(stages))):
         if stages[i].RESCORES:
@@ -103,7 +103,7 @@ def without_floors(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     return tuple(stage for stage in stages if not isinstance(stage, Floor))
 
 
-def silenced(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> str:
+def floor_that_emptied(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> str:
     """Which floor left nothing of the list of the table's only query, in words; empty where none did."""
     for i, stage in enumerate(stages):
         if isinstance(stage, Floor) and len(rows := finish(table, scores, stages[:i]).row):

@@ -67,7 +67,7 @@ class Layered(WeightedTerms):
         return True
 
     @classmethod
-    def starts(cls, there: Available) -> dict[str, list[str]]:
+    def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
         """The three layers at Cortex-Mem's weights and thresholds."""
         layers = ", ".join(f"{weight}*{name}" for weight, name in zip((0.2, 0.3, 0.5), there.layers, strict=False))
         return {cls.shown_as: [f"layered({layers}, threshold=0.5, relax=[0.4, 0.3])"] if there.layers else []}

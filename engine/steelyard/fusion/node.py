@@ -34,17 +34,17 @@ RECIPROCAL = "reciprocal"
 """The scale of RRF: an entry scores ``1 / (k + rank)``, and 0 when it is not in the list."""
 ADDED, TOGETHER = 0.1, 0.5
 """The weight of whatever is added to a sum whose weights sum to 1, and the most of all that is added."""
-Told = TypeVar("Told")
+T = TypeVar("T")
 Own = TypeVar("Own", bound="Expr")
 
 
-def told_once(method: Callable[[Own], Told]) -> Callable[[Own], Told]:
+def cached_method(method: Callable[[Own], T]) -> Callable[[Own], T]:
     """What an expression says of itself alone is kept with it: it cannot change, and every search asks."""
     name = f"_told_{method.__name__}"
 
     @wraps(method)
-    def told(self: Own) -> Told:
-        kept: dict[str, Told] = self.__dict__
+    def told(self: Own) -> T:
+        kept: dict[str, T] = self.__dict__
         if name not in kept:
             kept[name] = method(self)
         return kept[name]
@@ -111,7 +111,7 @@ class Expr(Node):
     """Whether its terms have weights."""
 
     @classmethod
-    def starts(cls, there: Available) -> dict[str, list[str]]:
+    def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
         """The strategies of this family that recommending starts from, by the name of a row of its table.
 
         The first of a row is tried in all its shapes, the others as they are. By default a common family fuses the
@@ -120,7 +120,7 @@ class Expr(Node):
         """
         return {cls.shown_as: [f"{cls.keyword}({lists})" for lists in there.fused]} if cls.common else {}
 
-    @told_once
+    @cached_method
     def children(self) -> tuple[Expr, ...]:
         """The expressions directly below, in the order written."""
         below: list[Expr] = []
@@ -214,9 +214,9 @@ class Expr(Node):
         named = f"{self.keyword}(...) has no counterpart: {self.beyond}"
         return Description(named if self.beyond else f"{self} is not one fusion of lists")
 
-    def answering(self, table: SignalTable) -> Expr:
+    def active_branch(self, table: SignalTable) -> Expr:
         """The fusion that answers the only query of a table, without the factors around it."""
-        return self.children()[0].answering(table) if self.wraps else self
+        return self.children()[0].active_branch(table) if self.wraps else self
 
     def progress(self, table: SignalTable) -> Progress | None:
         """How far the layered searches in it went; None where there are none."""
@@ -234,18 +234,18 @@ class Expr(Node):
         """Names of the signals that it reads itself, of every query, beside those of its children."""
         return frozenset()
 
-    @told_once
+    @cached_method
     def signals(self) -> frozenset[str]:
         """Names of all signals that it mentions."""
         return self.reads.union(*(child.signals() for child in self.children()))
 
-    @told_once
+    @cached_method
     def retrievers(self) -> frozenset[str]:
         """Names of the signals in it that find entries: retrievers, and recorded lists of other engines."""
         return frozenset(name for name in self.signals() if name not in SCORERS and name not in PRIORS)
 
     @property
-    @told_once
+    @cached_method
     def reads_ends(self) -> frozenset[str]:
         """Names of the retrievers in it whose scores are scaled by the ends of their formulas."""
         return frozenset().union(*(child.reads_ends for child in self.children()))
@@ -268,7 +268,7 @@ class Expr(Node):
             return self.children()[0].everywhere(table)
         return np.ones(len(table), dtype=bool) if self.retrievers() else table.exists
 
-    @told_once
+    @cached_method
     def _finders(self) -> list[Expr]:
         """The children that find entries; the others only score what these found."""
         return [child for child in self.children() if child.retrievers()]
@@ -287,7 +287,7 @@ class Expr(Node):
             needed = join_needs(needed, child.needs(table, retrievers))
         return needed
 
-    @told_once
+    @cached_method
     def _read_everywhere(self) -> frozenset[str]:
         """The signals that it reads of every query, without those of the children that find entries."""
         others = [child.signals() for child in self.children() if not child.retrievers()]

@@ -56,7 +56,7 @@ class Tiered(Routed):
     then: Expr = opt(kind="strategy", late=True)
 
     @classmethod
-    def starts(cls, there: Available) -> dict[str, list[str]]:
+    def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
         """Each list that may answer alone, before the RRF of those behind it and of each further one."""
         return {
             f"{first} first" if len(there.tiers) > 1 else cls.shown_as: [
@@ -117,7 +117,7 @@ class ByIntent(Routed):
     cases: tuple[tuple[str, Expr], ...] = opt((), kind="cases")
 
     @classmethod
-    def starts(cls, there: Available) -> dict[str, list[str]]:
+    def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
         """A weighted sum for each intent, all alike at first."""
         cases = [", ".join(f"{case}={mixture}" for case in ("default", *there.intents)) for mixture in there.sums]
         return {cls.shown_as: [f"{cls.keyword}({case})" for case in cases if there.intents]}
@@ -138,9 +138,9 @@ class ByIntent(Routed):
                 needed = join_needs(needed, {name: asked & queries for name, asked in needs.items()})
         return needed
 
-    def answering(self, table: SignalTable) -> Expr:
+    def active_branch(self, table: SignalTable) -> Expr:
         """That of the query's intent."""
-        return next(expr for queries, expr in self._routes(table) if queries[0]).answering(table)
+        return next(expr for queries, expr in self._routes(table) if queries[0]).active_branch(table)
 
     def progress(self, table: SignalTable) -> Progress | None:
         """Each strategy's, of the queries of its intent."""
@@ -190,7 +190,7 @@ class Boost(Expr):
     high: float = opt(10.0, low=0, quiet=True)
 
     @classmethod
-    def starts(cls, there: Available) -> dict[str, list[str]]:
+    def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
         """The RRF of the lists, boosted by each signal that is derived from facts, in full and by half."""
         boosted = [
             f"boost(rrf({lists}), {amount}{fact})"

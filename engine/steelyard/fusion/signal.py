@@ -10,11 +10,11 @@ import numpy as np
 
 from steelyard.base.arrays import Bools
 from steelyard.base.errors import ConfigError
-from steelyard.fusion.node import Expr, told_once
+from steelyard.fusion.node import Expr, cached_method
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.grammar import Call, Duration
 from steelyard.node import Reader
-from steelyard.signals import PRIORS, Derived
+from steelyard.signals import PRIORS, SignalValues
 from steelyard.table.facts import NO_FACTS
 from steelyard.table.signal_table import KEPT_ROWS, SignalTable
 
@@ -87,10 +87,10 @@ class Signal(Expr):
         column = Column(text, derived.values, derived.formula, derived.inputs)
         return Plan(len(table), (Branch(rows, (column,), (1.0,), text),))
 
-    def derived(self, table: SignalTable) -> Derived:
+    def derived(self, table: SignalTable) -> SignalValues:
         """Its values, NaN where a retriever did not return the row; ConfigError where the table lacks them."""
         if self.name not in PRIORS:
-            return Derived(table.column(self.name), self.name)
+            return SignalValues(table.column(self.name), self.name)
         if table.about is NO_FACTS:
             raise ConfigError(
                 f"this table carries no facts, and {self} is computed from them; search again with it"
@@ -103,7 +103,7 @@ class Signal(Expr):
                 kept[key] = derived
         return derived
 
-    @told_once
+    @cached_method
     def __str__(self) -> str:
         written = ", ".join(f"{name}={value}" for name, value in self.given)
         return f"{self.name}({written})" if written else self.name

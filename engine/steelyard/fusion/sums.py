@@ -141,7 +141,7 @@ class WeightedSum(NormalizedSum):
     normalize: str = normalized("none", quiet=True)
 
     @classmethod
-    def starts(cls, there: Available) -> dict[str, list[str]]:
+    def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
         """Sums of the lists, and sums with signals that are derived from facts: all of them, then each."""
         facts = [there.sum_with(*there.facts), *map(there.sum_with, there.facts)] if there.facts else []
         graph = [there.sum_with(*more, *there.facts) for more in there.additions[1:] if facts]

@@ -119,7 +119,7 @@ class Candidates:
     def _left(self, missing: frozenset[str]) -> Expr | None:
         """The strategy that is left without these signals; others stand in for some."""
         instead = {lost: other for lost, other in self._system.searching.instead.items() if lost in missing}
-        config = self._config.standing_in(instead) if instead else self._config
+        config = self._config.with_substitutes(instead) if instead else self._config
         return config.without(missing) if missing else config.effective
 
     def _available(self, missing: frozenset[str]) -> Expr:

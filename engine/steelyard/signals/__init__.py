@@ -1,6 +1,6 @@
 """Signals that are derived from facts: pure functions of a table, vectorised over its rows.
 
-To add one, write ``name(table, **options) -> Derived`` in its own file, make it a `Prior`, and list it here.
+To add one, write ``name(table, **options) -> SignalValues`` in its own file as a `DerivedSignal`; list it here.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from steelyard.signals.facts import (
     spec_level,
     tags,
 )
-from steelyard.signals.kinds import Derived, Prior, created, one
+from steelyard.signals.kinds import DerivedSignal, SignalValues, created, one
 from steelyard.signals.memory import corrections, decay, popularity, recency, retrievability
 
-PRIORS: Registry[Prior] = Registry(
+PRIORS: Registry[DerivedSignal] = Registry(
     "signal",
     "name",
     (
@@ -30,4 +30,4 @@ PRIORS: Registry[Prior] = Registry(
     ),
 )
 
-__all__ = ["Derived", "Prior"]
+__all__ = ["DerivedSignal", "SignalValues"]

@@ -74,7 +74,7 @@ def known_mode(mode: str | bool) -> str:
 
 
 @dataclass(frozen=True)
-class Searching:
+class SearchSettings:
     """How a system retrieves, fuses and finishes."""
 
     strategy: Expr
@@ -117,7 +117,7 @@ PresentIn = Callable[[Hit, "SearchResult"], dict[str, object]]
 
 
 @dataclass(frozen=True)
-class Showing:
+class ResultForms:
     """The forms in which a system returns a hit, as JSON values."""
 
     present: Present
@@ -185,9 +185,9 @@ class System:
     """``documented``, or ``shipped`` for what the system's code does where it differs from its document."""
     reading: Reading
     """What it indexes and embeds, and how it turns queries into expressions."""
-    searching: Searching
+    searching: SearchSettings
     """How it retrieves, fuses and finishes."""
-    showing: Showing
+    showing: ResultForms
     """How it shows results."""
     contexts: Contexts = field(default_factory=Contexts)
     """How it assembles a context."""

@@ -16,7 +16,7 @@ from steelyard.memory.filters import Filters
 from steelyard.retrievers.reading import Reading, Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.federation import FederationRule
-from steelyard.systems.base import SNIPPET, AdaptiveRule, Searching, Showing, System, scan_result
+from steelyard.systems.base import SNIPPET, AdaptiveRule, ResultForms, SearchSettings, System, scan_result
 
 FIELD_WEIGHTS = {"id": 5.0, "title": 10.0, "text": 3.0, "context": 1.0, "tags": 2.0}
 SMALL = 50
@@ -161,7 +161,7 @@ DOCUMENTED = System(
         corpus=Filters.of({"kind": {"none": ["memory"]}}),
         valid_only=True,
     ),
-    searching=Searching(
+    searching=SearchSettings(
         strategy=parse_strategy(_HYBRID.format(since="")),
         keywords_only=parse_strategy(_KEYWORDS.format(since="")),
         retrievers=("fts", "vector", "memory"),
@@ -169,7 +169,7 @@ DOCUMENTED = System(
         finish=finish,
         field_weights=FIELD_WEIGHTS,
     ),
-    showing=Showing(result),
+    showing=ResultForms(result),
     adaptive=AdaptiveRule(),
 )
 

@@ -1,8 +1,8 @@
 """What is tried: every family of strategies over what the data set has, and the systems' own.
 
-Families, retrievers and signals declare what there is to try (`Expr.starts`, `Parameter.tried`, `Prior`); here it
-is found out which of it tells entries apart on this data, and what is left out is named. Nothing reads a label,
-so the candidates are the same in every fold and on every half.
+Families, retrievers and signals declare what there is to try (`Expr.initial_strategies`, `Option.tried`); here it is
+found out which of it tells entries apart on this data, and what is left out is named. Nothing reads a label, so the
+candidates are the same in every fold and on every half.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def starts(source: Source, queries: Sequence[Query], limit: int) -> SearchSpace:
     there, idle, left_out = available(source, queries, setting)
     rows: dict[str, list[SearchConfig]] = {}
     for family in FAMILIES.values():
-        for label, texts in family.starts(there).items():
+        for label, texts in family.initial_strategies(there).items():
             rows[label] = [setting.strategy(text) for text in texts]
     presets = (
         {name: find_system(name).config(limit, source.model, os.environ) for name in PRESETS}
@@ -232,7 +232,7 @@ def _facts(table: SignalTable) -> tuple[dict[str, str], list[str], list[Said]]:
     idle: list[str] = []
     like: list[Said] = []
     for name, prior in PRIORS.items():
-        for text in prior.written():
+        for text in prior.tuning_forms():
             values = parse_strategy(text).compile(table, every).branches[0].columns[0].values
             order = _order(table, values)
             if order.any():

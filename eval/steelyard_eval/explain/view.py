@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.config.search_config import SearchConfig
-from steelyard.finish import scored_again, silenced
+from steelyard.finish import explain_rescore, floor_that_emptied
 from steelyard.fusion import Plan, Signal, compile_plan, leaves
 from steelyard.fusion.plan import Explanation
 from steelyard.live.search import Searcher
@@ -106,7 +106,7 @@ class View:
         if self.listed:
             return ""
         progress = self.config.effective.progress(self.table)
-        below = silenced(self.table, self.plan.scores(), self.config.finish)
+        below = floor_that_emptied(self.table, self.plan.scores(), self.config.finish)
         return below or ("" if progress is None else progress.emptied()) or "; ".join(self._unheld())
 
     @property
@@ -150,7 +150,7 @@ class View:
         """Explain the score of a listed entry that a finish stage scored again; None for any other."""
         if id_ not in self.listed:
             return None
-        return scored_again(self.table, self.plan.scores(), self.config.finish, self.rows[id_])
+        return explain_rescore(self.table, self.plan.scores(), self.config.finish, self.rows[id_])
 
     def tree(self, id_: str) -> Explanation | None:
         """Explain the score of an entry as a tree; None when it was not ranked."""

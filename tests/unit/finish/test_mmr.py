@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
-from steelyard.finish import Mmr, finish, parse_stages, scored_again, stages_without
+from steelyard.finish import Mmr, explain_rescore, finish, parse_stages, stages_without
 from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
@@ -86,8 +86,8 @@ def test_every_value_is_explained():
     scores = table.column("fts")
     ranking = finish(table, scores, [Mmr(3, 0.7)])
     for row, score in zip(ranking.row[:3], ranking.score[:3], strict=True):
-        assert recomputed(scored_again(table, scores, [Mmr(3, 0.7)], row)) == score
-    assert scored_again(table, scores, [Mmr(3, 0.7)], ranking.row[3]) is None
+        assert recomputed(explain_rescore(table, scores, [Mmr(3, 0.7)], row)) == score
+    assert explain_rescore(table, scores, [Mmr(3, 0.7)], ranking.row[3]) is None
 
 
 def test_it_is_read_as_it_is_printed():

@@ -13,7 +13,7 @@ from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.text import CONTENT
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import Searching, Showing, System
+from steelyard.systems.base import ResultForms, SearchSettings, System
 from steelyard.systems.cortex_mem.intents import (
     GENERAL,
     SHIPPED_THRESHOLDS,
@@ -123,7 +123,7 @@ DOCUMENTED = System(
         classify=intent_of,
         intents=tuple(THRESHOLDS),
     ),
-    searching=Searching(
+    searching=SearchSettings(
         strategy=strategy(None, 10),
         retrievers=RETRIEVERS,
         depth=lambda limit: limit,
@@ -131,7 +131,7 @@ DOCUMENTED = System(
         ask=strategy,
         direct=direct,
     ),
-    showing=Showing(scan, scan, quoted, quoted, rows_shown, content),
+    showing=ResultForms(scan, scan, quoted, quoted, rows_shown, content),
 )
 
 SHIPPED = replace(
@@ -150,5 +150,5 @@ SHIPPED = replace(
         filters=dict.fromkeys(RETRIEVERS, "none"),
         ask=strategy_shipped,
     ),
-    showing=Showing(whole, whole, quoted_shipped, quoted_shipped, rows_shown_shipped),
+    showing=ResultForms(whole, whole, quoted_shipped, quoted_shipped, rows_shown_shipped),
 )

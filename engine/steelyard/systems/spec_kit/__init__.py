@@ -23,7 +23,7 @@ from steelyard.rerank import RerankConfig
 from steelyard.retrievers.reading import Reading, Words, as_asked
 from steelyard.signals import PRIORS
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import Searching, Showing, System, shown_fields
+from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
 from steelyard.systems.spec_kit.enhance import enhanced
 from steelyard.systems.spec_kit.intents import (
     INTENTS,
@@ -210,7 +210,7 @@ def _without_bm25(config: SearchConfig) -> SearchConfig:
         name: replace(settings, after=tuple("fts" if other == "bm25" else other for other in settings.after))
         for name, settings in left.items()
     }
-    return replace(config.standing_in({"bm25": "fts"}), retrievers=moved)
+    return replace(config.with_substitutes({"bm25": "fts"}), retrievers=moved)
 
 
 def _flag(environ: Mapping[str, str], name: str, default: bool, problems: list[str]) -> bool:
@@ -243,7 +243,7 @@ DOCUMENTED = System(
         intents=INTENTS,
         rewrite=enhanced,
     ),
-    searching=Searching(
+    searching=SearchSettings(
         strategy=parse_strategy(f"boost({_FUSED}, {FACTORS})"),
         retrievers=("vector", "bm25", "fts", "graph"),
         depth=lambda limit: max(limit, 20),
@@ -252,7 +252,7 @@ DOCUMENTED = System(
         dispensable=frozenset({"bm25", "fts", "graph"}),
         instead={"bm25": "fts"},
     ),
-    showing=Showing(result, within=result_within),
+    showing=ResultForms(result, within=result_within),
     environment=resolve,
 )
 
