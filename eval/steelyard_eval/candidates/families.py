@@ -1,8 +1,8 @@
 """What is tried: every family of strategies over what the data set has, and the systems' own.
 
-Families, retrievers and signals declare what there is to try (`Expr.initial_strategies`, `Option.tried`); here it is
-found out which of it tells entries apart on this data, and what is left out is named. Nothing reads a label, so the
-candidates are the same in every fold and on every half.
+Families, retrievers and signals declare what there is to try (`Expr.initial_strategies`, `Option.tried`); here it
+is found out which of it tells entries apart on this data, and what is left out is named. Nothing reads a label,
+so the candidates are the same in every fold and on every half.
 """
 
 from __future__ import annotations
