@@ -7,7 +7,8 @@ a text names it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 from steelyard.base.errors import ConfigError, shown
 
@@ -40,13 +41,26 @@ class Registry(dict[str, Declared]):
         super().__setitem__(name, declared)
 
     def find(self, name: str) -> Declared | None:
-        """The declaration of a name, ours or that of an installed package; None where nobody has it."""
-        if name not in self:
-            from importlib.metadata import entry_points  # it loads the package email
+        """The declaration of a name, ours or that of an installed package; None where nobody has it.
 
-            for point in entry_points(group=f"steelyard.{self.kind.replace(' ', '_')}s", name=name):
+        ConfigError where the package's cannot be loaded.
+        """
+        if name not in self and (point := _brought(f"steelyard.{self.kind}s").get(name)) is not None:
+            try:
                 self[name] = point.load()
+            except (ImportError, AttributeError) as error:
+                raise ConfigError(
+                    f"{self.kind} {shown(name)} of {point.value} cannot be loaded: {error}"
+                ) from None
         return self.get(name)
+
+
+@cache
+def _brought(group: str) -> dict[str, Any]:
+    """The entry points of a group by name, read once: a text may name thousands that nobody has."""
+    from importlib.metadata import entry_points  # it loads the package email
+
+    return {point.name: point for point in entry_points(group=group)}
 
 
 def _home(declared: object) -> str:
