@@ -66,7 +66,6 @@ class Option:
         """What its value has to be, in words."""
         low, high = (number_text(end) if math.isfinite(end) else "" for end in (self.low, self.high))
         ends = f" from {low} to {high}" if low and high else f" of at least {low}" if low else ""
-        plural = self.kind == "numbers" or self.each
         match self.kind:
             case "strategy":
                 return "a strategy without a weight before it"
@@ -79,7 +78,7 @@ class Option:
             case "numbers":
                 return f"a list of {'whole ' * self.whole}numbers{ends} in brackets, such as [0.4, 0.3]"
         words = f", or {', '.join(self.words)}" if self.words else ""
-        return f"a {'whole ' * self.whole}number{ends}{self.each if plural else ''}{words}"
+        return f"a {'whole ' * self.whole}number{ends}{self.each}{words}"
 
     def fits(self, value: float) -> bool:
         """Whether a number is in the legal range, and whole where it has to be."""
@@ -186,17 +185,12 @@ class Reader:
         for name, option in known.items():
             read[name] = self.value(call, option, given.pop(name, None))
         if rest is not None:
-            one = Option("", kind="strategy")
-            cases = [(name, self.value(call, _named(one, name), value)) for name, value in given.items()]
-            return read | {rest.name: tuple(cases)}
+            cases = {name: self.value(call, Option(name, kind="strategy"), value) for name, value in given.items()}
+            return read | {rest.name: tuple(cases.items())}
         for name in given:
             hint = nearest(name, known) if known else "; it takes no options"
             self.faults.append(f"{call.name}: unknown option {name!r}{hint}")
         return read
-
-
-def _named(option: Option, name: str) -> Option:
-    return Option(name, kind=option.kind)
 
 
 class Node:

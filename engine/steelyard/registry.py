@@ -49,9 +49,7 @@ class Registry(dict[str, Declared]):
             try:
                 self[name] = point.load()
             except (ImportError, AttributeError) as error:
-                raise ConfigError(
-                    f"{self.kind} {shown(name)} of {point.value} cannot be loaded: {error}"
-                ) from None
+                raise ConfigError(f"cannot load {self.kind} {shown(name)} of {point.value}: {error}") from None
         return self.get(name)
 
 
