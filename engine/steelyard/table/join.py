@@ -154,8 +154,10 @@ def _fill(
         for name, part in by_name.items():
             whole = len(union) and union[-1] == len(union) - 1  # then a number is its own place
             rows = begin + (codes[name] if whole else np.searchsorted(union, codes[name]))
-            columns[name][rows] = _finite(name, _scores(part))
-            positions[name][rows] = _positions(part)
+            scores = part.scores if isinstance(part, ScoredIds) else [item.score for item in part]
+            columns[name][rows] = _finite(name, scores)
+            places = part.positions if isinstance(part, ScoredIds) else [item.position for item in part]
+            positions[name][rows] = places
     return columns, positions
 
 
@@ -190,14 +192,6 @@ def _united(*parts: tuple[str, ...]) -> tuple[Any, ...]:
     ids = first if alike else tuple(sorted(set().union(*parts)))
     code = {id_: place for place, id_ in enumerate(ids)}
     return ids, *(np.array([code[id_] for id_ in part], dtype=np.int32) for part in parts)
-
-
-def _scores(part: Sequence[Found]) -> Any:  # noqa: ANN401 -- a list or an array of numbers
-    return part.scores if isinstance(part, ScoredIds) else [item.score for item in part]
-
-
-def _positions(part: Sequence[Found]) -> Any:  # noqa: ANN401 -- a list or an array of numbers
-    return part.positions if isinstance(part, ScoredIds) else [item.position for item in part]
 
 
 def _finite(name: str, values: Any) -> Floats:  # noqa: ANN401 -- a list or an array of numbers
