@@ -12,8 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LIMITS = {
-    "engine": 19_900,
-    "engine/extensions": 3_050,
+    "engine": 18_500,
+    "engine/extensions": 3_350,
     "engine/testing": 1_100,
     "eval": 37_500,
     "eval/extensions": 9_150,

@@ -11,27 +11,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from steelyard.base.errors import SteelyardError
-    from steelyard.config.search_config import SearchConfig
-    from steelyard.embedders.embed import Embedder, RecordedEmbedder
-    from steelyard.embedders.lsa import LsaEmbedder
-    from steelyard.fusion import fuse, parse_strategy
-    from steelyard.fusion.explain import Explanation
-    from steelyard.live.search import Searcher
-    from steelyard.memory.entry import Entry, Hit
-    from steelyard.memory.filters import Filters
-    from steelyard.memory.query import Query
-    from steelyard.results import SearchResult
-    from steelyard.stores.sqlite import Vault
-    from steelyard.systems import find_system
-    from steelyard.table.signal_table import SignalTable
+    from steelyard.base.errors import SteelyardError as SteelyardError
+    from steelyard.config.search_config import SearchConfig as SearchConfig
+    from steelyard.embedders.embed import Embedder as Embedder
+    from steelyard.embedders.embed import RecordedEmbedder as RecordedEmbedder
+    from steelyard.embedders.lsa import LsaEmbedder as LsaEmbedder
+    from steelyard.fusion import fuse as fuse
+    from steelyard.fusion import parse_strategy as parse_strategy
+    from steelyard.fusion.plan import Explanation as Explanation
+    from steelyard.live.search import Searcher as Searcher
+    from steelyard.memory.entry import Entry as Entry
+    from steelyard.memory.entry import Hit as Hit
+    from steelyard.memory.filters import Filters as Filters
+    from steelyard.memory.query import Query as Query
+    from steelyard.results import SearchResult as SearchResult
+    from steelyard.stores.sqlite import Vault as Vault
+    from steelyard.systems import find_system as find_system
+    from steelyard.table.signal_table import SignalTable as SignalTable
 
 __version__ = "0.1.0"
 
 _MODULES = {
     "Embedder": "embedders.embed",
     "Entry": "memory.entry",
-    "Explanation": "fusion.explain",
+    "Explanation": "fusion.plan",
     "Filters": "memory.filters",
     "Hit": "memory.entry",
     "LsaEmbedder": "embedders.lsa",
@@ -48,27 +51,6 @@ _MODULES = {
     "parse_strategy": "fusion",
 }
 
-__all__ = [
-    "Embedder",
-    "Entry",
-    "Explanation",
-    "Filters",
-    "Hit",
-    "LsaEmbedder",
-    "Query",
-    "RecordedEmbedder",
-    "SearchConfig",
-    "SearchResult",
-    "Searcher",
-    "SignalTable",
-    "SteelyardError",
-    "Vault",
-    "__version__",
-    "find_system",
-    "fuse",
-    "parse_strategy",
-]
-
 
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
@@ -79,4 +61,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_MODULES})

@@ -1,18 +1,19 @@
-"""The grammar of strategies: parses text to a tree of calls, and prints values as text.
+"""The grammar of strategies and finish stages: parses text to a tree of calls, and prints values as text.
 
 ::
 
     expr  := name [ "(" [ item { "," item } ] ")" ]
-    item  := [ number "*" ] expr  |  name "=" value
+    item  := [ number "*" ] expr  |  number  |  name "=" value
     value := number [ "d" | "h" ]  |  "[" number { "," number } "]"  |  [ number "*" ] expr
 
-`steelyard.fusion` defines what the names mean and which options they take.
+`steelyard.node` makes values of the calls, by what each kind of them declares.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from steelyard.base.errors import ConfigError, shown
 
@@ -20,8 +21,8 @@ MAX_LENGTH = 10_000
 MAX_NESTING = 32
 
 _TOKEN = re.compile(
-    r"(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?P<unit>[dh]\b)?"
-    r"|(?P<name>[A-Za-z_]\w*)|(?P<mark>[(),*=\[\]])"
+    r"\s*(?:(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?P<unit>[dh]\b)?"
+    r"|(?P<name>[A-Za-z_]\w*)|(?P<mark>[(),*=\[\]])|(?P<end>\Z))"
 )
 
 
@@ -47,17 +48,16 @@ class Call:
 
     name: str
     items: tuple[Item, ...] = ()
-    options: tuple[tuple[str, float | Duration | tuple[float, ...] | Item], ...] = ()
+    options: tuple[tuple[str, Value], ...] = ()
 
     def __str__(self) -> str:
-        parts = [str(item) for item in self.items]
-        parts += [f"{name}={value_text(value)}" for name, value in self.options]
+        parts = [*map(str, self.items), *(f"{name}={value_text(value)}" for name, value in self.options)]
         return f"{self.name}({', '.join(parts)})" if parts else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A call with the weight written before it; None where none is written."""
+    """A call with the weight written before it, None where none is; a bare number is a weight of no name."""
 
     weight: float | None
     call: Call
@@ -68,11 +68,15 @@ class Item:
         return f"{number_text(self.weight)}*{self.call}" if self.call.name else number_text(self.weight)
 
 
-def value_text(value: float | Duration | tuple[float, ...] | Item) -> str:
+Value = float | Duration | tuple[float, ...] | Item
+"""What can stand behind the name of an option."""
+
+
+def value_text(value: Any) -> str:  # noqa: ANN401 -- any value of an option
     """Print the value of an option as it is written."""
     if isinstance(value, tuple):
         return f"[{', '.join(map(number_text, value))}]"
-    return number_text(value) if isinstance(value, float) else str(value)
+    return number_text(value) if isinstance(value, int | float) else str(value)
 
 
 def number_text(value: float) -> str:
@@ -84,16 +88,16 @@ def number_text(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
-def amount_of(item: Item) -> float | None:
-    """Return the number in a call such as ``cut(10)`` or ``times(0.1)``; None when it is anything else.
+def amount_of(value: object) -> float | None:
+    """Return the number in a value such as ``times(0.1)``; None when it is anything else.
 
     >>> amount_of(parse_call("cut(10)")), amount_of(parse_call("2*cut(10)")), amount_of(parse_call("cut(fts)"))
     (10.0, None, None)
     """
-    items, options = item.call.items, item.call.options
-    if item.weight is not None or options or len(items) != 1 or items[0].call.name:
-        return None
-    return items[0].weight
+    match value:
+        case Item(None, Call(_, (Item(float() as amount, Call("")),), ())):
+            return amount
+    return None
 
 
 def parse_call(text: str) -> Item:
@@ -104,128 +108,106 @@ def parse_call(text: str) -> Item:
     """
     if len(text) > MAX_LENGTH:
         raise ConfigError(f"expression of {len(text)} characters is longer than {MAX_LENGTH}; shorten it")
-    reader = _Reader(text, _tokens(text))
-    item = reader.item(0)
-    if reader.peek() != "":
-        raise reader.fault("the end")
+    parser = _Parser(text)
+    item = parser.item(0)
+    if parser.kind() != "end":
+        raise parser.expected("the end")
     return item
 
 
-def _tokens(text: str) -> list[tuple[int, str, str, str]]:
-    """Tokens of the whole text as (position, kind, token, unit), ended by an empty token."""
-    tokens, place = [], 0
-    while place < len(text):
-        if text[place].isspace():
-            place += 1
-            continue
-        match = _TOKEN.match(text, place)
-        if match is None:
-            raise ConfigError(
-                f"expression {shown(text)}: character {shown(text[place])} at position {place} is not allowed"
-            )
-        kind = "number" if match["number"] else "name" if match["name"] else "mark"
-        tokens.append((place, kind, match[kind], match["unit"] or ""))
-        place = match.end()
-    return [*tokens, (len(text), "end", "", "")]
+class _Parser:
+    """Recursive descent over the tokens, (position, kind, text, unit) each, one token ahead."""
 
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+        self.tokens: list[tuple[int, str, str, str]] = []
+        place = 0
+        while not self.tokens or self.kind(-1) != "end":
+            match = _TOKEN.match(text, place)
+            if match is None:
+                place += len(text[place:]) - len(text[place:].lstrip())
+                raise self.fault(f"character {shown(text[place])} at position {place} is not allowed", ":")
+            kind = str(match.lastgroup).replace("unit", "number")
+            self.tokens.append((match.start(kind), kind, match[kind], match["unit"] or ""))
+            place = match.end()
 
-class _Reader:
-    """Recursive descent over the tokens, one token ahead."""
-
-    def __init__(self, text: str, tokens: list[tuple[int, str, str, str]]) -> None:
-        self.text, self.tokens, self.at = text, tokens, 0
+    def kind(self, ahead: int = 0) -> str:
+        return self.tokens[self.at + ahead][1]
 
     def peek(self, ahead: int = 0) -> str:
         return self.tokens[min(self.at + ahead, len(self.tokens) - 1)][2]
 
-    def kind(self) -> str:
-        return self.tokens[self.at][1]
+    def fault(self, problem: str, mark: str = ":") -> ConfigError:
+        return ConfigError(f"expression {shown(self.text)}{mark} {problem}")
 
-    def fault(self, wanted: str) -> ConfigError:
+    def expected(self, wanted: str) -> ConfigError:
         place, _, token, _ = self.tokens[self.at]
-        found = shown(token) if token else "the end"
         if not token and self.text.count("(") > self.text.count(")"):
-            return ConfigError(f"expression {shown(self.text)}: a bracket is not closed; write ')' at its end")
-        return ConfigError(f"expression {shown(self.text)}: expected {wanted} at position {place}, found {found}")
+            return self.fault("a bracket is not closed; write ')' at its end")
+        return self.fault(f"expected {wanted} at position {place}, found {shown(token) if token else 'the end'}")
 
-    def take(self, wanted: str) -> str:
-        token = self.peek()
-        if token != wanted:
-            raise self.fault(repr(wanted))
+    def take(self, wanted: str) -> None:
+        if self.peek() != wanted:
+            raise self.expected(repr(wanted))
         self.at += 1
-        return token
 
-    def number(self) -> float | Duration:
+    def number(self, unit: str = "") -> float | Duration:
+        """A number; `unit` says what is wrong with one that has a unit, where none may stand."""
         if self.kind() != "number":
-            raise self.fault("a number")
-        _, _, token, unit = self.tokens[self.at]
+            raise self.expected("a number")
+        _, _, token, written = self.tokens[self.at]
         self.at += 1
-        value = float(token)
-        if value in (float("inf"), float("-inf")):
-            raise ConfigError(f"expression {shown(self.text)}: number {token} is too large; use a finite one")
-        return Duration(value, unit) if unit else value
+        if written and unit:
+            raise self.fault(unit.format(f"{number_text(float(token))}{written}"))
+        if abs(value := float(token)) == float("inf"):
+            raise self.fault(f"number {token} is too large; use a finite one")
+        return Duration(value, written) if written else value
+
+    def plain(self, unit: str) -> float:
+        value = self.number(unit)
+        return value if isinstance(value, float) else value.amount
 
     def item(self, depth: int) -> Item:
         if depth > MAX_NESTING:
-            raise ConfigError(f"expression {shown(self.text)} is nested deeper than {MAX_NESTING}; simplify it")
+            raise self.fault(f"is nested deeper than {MAX_NESTING}; simplify it", "")
         weight = None
         if self.kind() == "number":
-            value = self.number()
-            if isinstance(value, Duration):
-                raise ConfigError(
-                    f"expression {shown(self.text)}: weight {value} has a unit; a weight is a plain number"
-                )
-            weight = value
+            weight = self.plain("weight {} has a unit; a weight is a plain number")
             self.take("*")
         return Item(weight, self.call(depth))
 
     def call(self, depth: int) -> Call:
         if self.kind() != "name":
-            raise self.fault("a name")
+            raise self.expected("a name")
         name = self.peek()
         self.at += 1
         if self.peek() != "(":
             return Call(name)
-        self.take("(")
+        self.at += 1
         items: list[Item] = []
-        options: list[tuple[str, float | Duration | tuple[float, ...] | Item]] = []
+        options: list[tuple[str, Value]] = []
         while self.peek() != ")":
             if self.kind() == "name" and self.peek(1) == "=":
-                options.append(self.option(depth))
+                options.append((self.peek(), self.value(depth + 1)))
+            elif self.kind() == "number" and self.peek(1) in (",", ")"):
+                items.append(Item(self.plain("{0} needs a name, as in half_life={0}"), Call("")))
             else:
-                items.append(self.argument(depth))
+                items.append(self.item(depth + 1))
             if self.peek() != ")":
                 self.take(",")
-        self.take(")")
+        self.at += 1
         return Call(name, tuple(items), tuple(options))
 
-    def argument(self, depth: int) -> Item:
-        """Read an argument; a bare number, as in cut(10) or times(0.1), is a weight without a name."""
-        if self.kind() == "number" and self.peek(1) in (",", ")"):
-            value = self.number()
-            if isinstance(value, float):
-                return Item(value, Call(""))
-            raise ConfigError(f"expression {shown(self.text)}: {value} needs a name, as in half_life={value}")
-        return self.item(depth + 1)
-
-    def option(self, depth: int) -> tuple[str, float | Duration | tuple[float, ...] | Item]:
-        name = self.peek()
+    def value(self, depth: int) -> Value:
+        """What stands behind the name of an option and its sign."""
         self.at += 2
-        if self.peek() == "[":
-            return name, self.numbers()
-        if self.kind() == "number" and self.peek(1) != "*":
-            return name, self.number()
-        return name, self.item(depth + 1)
-
-    def numbers(self) -> tuple[float, ...]:
-        self.take("[")
+        if self.peek() != "[":
+            return self.number() if self.kind() == "number" and self.peek(1) != "*" else self.item(depth)
+        self.at += 1
         values: list[float] = []
         while self.peek() != "]":
-            value = self.number()
-            if isinstance(value, Duration):
-                raise ConfigError(f"expression {shown(self.text)}: {value} has a unit; a list takes plain numbers")
-            values.append(value)
+            values.append(self.plain("{} has a unit; a list takes plain numbers"))
             if self.peek() != "]":
                 self.take(",")
-        self.take("]")
+        self.at += 1
         return tuple(values)

@@ -11,15 +11,16 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError, VaultError, shown
 from steelyard.config.search_config import SearchConfig, policy_of
-from steelyard.finish import Ranking, Stage, scored_again, silenced
+from steelyard.finish import Ranking, Stage, explain_rescore, floor_that_emptied
 from steelyard.fusion import Expr, Progress, compile_plan, leaves
-from steelyard.fusion.explain import Explanation
+from steelyard.fusion.plan import Explanation
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Query
+from steelyard.retrievers import LAYERS
 from steelyard.signals import PRIORS
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import plain, plain_id
-from steelyard.table.signal_table import LAYERS, SignalTable, ranks
+from steelyard.table.signal_table import SignalTable, ranks
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class SearchResult:
         """Which floor or step of a layered search left nothing to show, in words; empty where there are hits."""
         if self.hits:
             return ""
-        progress, below = self.progress, silenced(self.table, self.fused, self.finish)
+        progress, below = self.progress, floor_that_emptied(self.table, self.fused, self.finish)
         if below or progress is None:
             return below
         return progress.emptied() or "only directories were found, and results are files"
@@ -86,7 +87,7 @@ class SearchResult:
     @cached_property
     def fusion(self) -> tuple[Expr, Floats]:
         """The fusion that answered, without the factors around it, and its scores as in `fused`."""
-        fusion = self.strategy.answering(self.table)
+        fusion = self.strategy.active_branch(self.table)
         return fusion, compile_plan(self.table, fusion).scores()
 
     def behind(self, hit: Hit) -> tuple[SearchResult, Hit]:
@@ -122,7 +123,7 @@ class SearchResult:
         id_ = hit if isinstance(hit, str) else hit.entry.id
         names = self.table.entries
         rows = [row for row, entry in enumerate(self.table.entry) if plain_id(names[entry]) == id_]
-        again = scored_again(self.table, self.fused, self.finish, rows[0]) if rows else None
+        again = explain_rescore(self.table, self.fused, self.finish, rows[0]) if rows else None
         if again is not None:
             return again
         tree = compile_plan(self.table, self.strategy).explain(rows[0]) if rows else None

@@ -30,8 +30,8 @@ from steelyard.base.files import STRICT_JSON, canonical, write_text
 from steelyard.base.inputs import inside, read_bytes, read_text
 from steelyard.base.schemas import Schema
 from steelyard.live.identity import share
+from steelyard.retrievers import EMBEDDING
 from steelyard.systems import find_system
-from steelyard.table.signal_table import EMBEDDING
 from steelyard_eval.choose.public import DEFAULT
 from steelyard_eval.choose.rule import cross_validated_choices
 from steelyard_eval.choose.scored import Scored

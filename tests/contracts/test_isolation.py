@@ -19,10 +19,10 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
+from steelyard.retrievers import EMBEDDING
 from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
-from steelyard.table.signal_table import EMBEDDING
 
 
 @pytest.mark.parametrize("name", sorted(SYSTEMS))

@@ -14,11 +14,12 @@ from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
+from steelyard.retrievers import EMBEDDING, SCORERS
 from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.table.signal_table import EMBEDDING, SCORERS
 from steelyard.testing import same_bits
+from steelyard.testing.fusions import recomputed
 
 RECIPE = "{title}\n{text}"
 WORDS = ["auth", "token", "cache", "retry", "the", "graph"]
@@ -194,7 +195,7 @@ def compare(vault, embedder, queries, config, recorded=None):
         assert same_bits(np.array([h.score for h in live.hits], dtype=float), ranking.score[begin:end])
         assert live.embedding_calls == int(embedded[q])
         for hit in live.hits:
-            assert live.explain(hit.entry.id).recomputed() == hit.score
+            assert recomputed(live.explain(hit.entry.id)) == hit.score
     return calls, embedded
 
 

@@ -10,9 +10,9 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.filters import Filters, Rule
 from steelyard.memory.query import Query
+from steelyard.retrievers import EMBEDDING
 from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault
-from steelyard.table.signal_table import EMBEDDING
 
 CHECKS = int(os.environ.get("STEELYARD_ISOLATION_CHECKS", "75"))
 SEARCHES = 25

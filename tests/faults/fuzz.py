@@ -60,9 +60,9 @@ from steelyard.memory.query import Query
 from steelyard.memory.template import render, template_fields
 from steelyard.memory.text import content
 from steelyard.rerank import Document
+from steelyard.retrievers import EMBEDDING, FETCHED, LAYERS
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
-from steelyard.table.signal_table import EMBEDDING, FETCHED, LAYERS
 from steelyard_eval.datasets import check as check_folder
 from steelyard_eval.datasets import load as load_folder
 from steelyard_eval.datasets.states import hashed

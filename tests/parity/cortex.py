@@ -18,8 +18,13 @@ from steelyard.memory.entry import Entry
 from steelyard.retrievers.vector import cosine
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.cortex_mem import SHIPPED
-from steelyard.systems.cortex_mem.intents import SHIPPED_THRESHOLDS, classify_shipped, intent_shipped, is_entity
-from steelyard.systems.cortex_mem.snippets import snippet_shipped
+from steelyard.systems.cortex_mem.intents import (
+    SHIPPED_THRESHOLDS,
+    classify_shipped,
+    intent_shipped,
+    is_entity,
+    snippet_shipped,
+)
 from steelyard.systems.cortex_mem.uris import directory_of, is_timeline
 
 SINGLE = 1e-5

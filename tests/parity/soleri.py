@@ -20,8 +20,8 @@ from soleri_recording import (
     vault,
 )
 
-from steelyard.config.adaptive import Feedback, adapt
 from steelyard.embedders.embed import BATCH, embed_missing
+from steelyard.extensions.adaptive import Feedback, adapt
 from steelyard.finish import Cut, Merge
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry

@@ -22,7 +22,7 @@ from steelyard.memory.forgetting import DAY, fsrs
 from steelyard.memory.query import Query
 from steelyard.rerank import Document
 from steelyard.retrievers.graph import GraphRetriever
-from steelyard.signals.types import DOCUMENT_TYPES, TIERS
+from steelyard.signals.facts import DOCUMENT_TYPES, TIERS
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.spec_kit import INTENT_WEIGHTS, SHIPPED

@@ -5,7 +5,7 @@ from speckit_recording import Fixture, close, ranked, same
 from steelyard.retrievers.bm25 import Bm25Index
 from steelyard.stores.postings import Counted
 from steelyard.systems.spec_kit import enhance, intents, tokens
-from steelyard.systems.spec_kit import keywords as lists
+from steelyard.systems.spec_kit import tables as lists
 
 
 def cases(folder):

@@ -15,10 +15,12 @@ from steelyard.base.errors import MachineError
 Table = Mapping[str, tuple[str, str]]
 """Name -> its module, and what it is for."""
 EXTENSIONS: Table = {
+    "adaptive": ("steelyard.extensions.adaptive", "the rule by which Soleri's weights follow feedback"),
     "cortex_client": ("steelyard.extensions.cortex_client", "Cortex-Mem's two calls, and its language model"),
     "models": ("steelyard.extensions.models", "an embedding model"),
     "network": ("steelyard.extensions.network", "asking an address"),
     "postgres": ("steelyard.extensions.postgres", "a vault in PostgreSQL"),
+    "spec_kit_file": ("steelyard.extensions.spec_kit_file", "system-spec-kit's own file of weights"),
     "rerank": ("steelyard.extensions.rerank", "a re-ranker"),
 }
 GROUP = "steelyard.extensions"

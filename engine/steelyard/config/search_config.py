@@ -13,7 +13,6 @@ from typing import Any
 from steelyard.base.errors import PATH_WIDTH, ConfigError, beside, nearest, shown
 from steelyard.base.files import STRICT_JSON, canonical, write_text
 from steelyard.base.inputs import read_text
-from steelyard.config.weight_names import WEIGHT_NAMES
 from steelyard.config.weights_schema import SCHEMA_FILE, SCHEMA_VERSION, problems_of
 from steelyard.finish import Cut, Rescore, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, intents_of, parse_strategy, replaced, reweighted, term_names
@@ -24,21 +23,28 @@ LISTS = "lists"
 """The name of the system for strategies over recorded lists of other engines, which may have any name."""
 
 
+WEIGHT_NAMES: Mapping[str, Mapping[str, str]] = {
+    "moltnet": {"w_relevance": "rrf", "w_recency": "recency", "w_importance": "importance"},
+    "soleri": {
+        "semantic": "tfidf",
+        "vector": "cosine",
+        "severity": "severity",
+        "temporalDecay": "recency",
+        "tagOverlap": "tags",
+        "domainMatch": "domain",
+    },
+}
+"""What the documents of systems call their weights, with our names: files are read without any system."""
+
+
 @dataclass(frozen=True)
 class ContextConfig:
-    """Settings of a context that replace the system's own (EchoVault's config.yaml).
-
-    Attributes
-    ----------
-    semantic : str
-        When vectors are used: always, auto (only if the embedder is loaded) or never; empty for the
-        system's own setting.
-    topup_recent : bool or None
-        Whether recent entries fill the context up to the limit; None for the system's own setting.
-    """
+    """Settings of a context that replace the system's own (EchoVault's config.yaml)."""
 
     semantic: str = ""
+    """When vectors are used: always, auto (if the embedder is loaded) or never; empty for the system's own."""
     topup_recent: bool | None = None
+    """Whether recent entries fill the context up to the limit; None for the system's own."""
 
     def to_json(self) -> dict[str, Any]:
         """Only what is set."""
@@ -48,44 +54,31 @@ class ContextConfig:
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """Everything except the vault that decides a ranking, and the settings of a context.
-
-    Attributes
-    ----------
-    system, profile : str
-        The system whose preset this is.
-    limit : int
-        Number of results.
-    strategy : Expr
-        The fusion, also for intents that `by_intent` does not name.
-    retrievers : mapping of str to RetrieverConfig
-        The settings of each retriever.
-    finish : tuple of Stage
-        The stages after fusion.
-    by_intent : mapping of str to Expr
-        Strategies for the queries of one intent.
-    provenance : mapping
-        How the configuration was found; it does not affect the ranking.
-    keywords_only : Expr or None
-        The strategy when there are no vectors; None for what is left of `strategy`.
-    context : ContextConfig
-        How a context is made.
-    """
+    """Everything except the vault that decides a ranking, and the settings of a context."""
 
     system: str
     profile: str
+    """The system whose preset this is."""
     limit: int
+    """Number of results."""
     strategy: Expr
+    """The fusion, also for intents that `by_intent` does not name."""
     retrievers: Mapping[str, RetrieverConfig]
+    """The settings of each retriever."""
     finish: tuple[Stage, ...]
+    """The stages after fusion."""
     by_intent: Mapping[str, Expr] = field(default_factory=dict)
+    """Strategies for the queries of one intent."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    """How the configuration was found; it does not affect the ranking."""
     keywords_only: Expr | None = None
+    """The strategy when there are no vectors; None for what is left of `strategy`."""
     rewrite: bool = True
     """Whether the system may match keywords by another text than was asked (Reading.rewrite)."""
     rerank: RerankConfig = field(default_factory=RerankConfig)
     """Which re-ranker serves the stage rerank, where there is one."""
     context: ContextConfig = field(default_factory=ContextConfig)
+    """How a context is made."""
 
     @property
     def name(self) -> str:
@@ -140,7 +133,7 @@ class SearchConfig:
         """The depth of every retriever; None where it returns all."""
         return {name: retriever.depth for name, retriever in self.retrievers.items()}
 
-    def standing_in(self, instead: Mapping[str, str]) -> SearchConfig:
+    def with_substitutes(self, instead: Mapping[str, str]) -> SearchConfig:
         """The same search with other signals in the place of some; those that this one lacks stay."""
         known = {name: other for name, other in instead.items() if other in self.retrievers}
         strategy, alone = replaced(self.strategy, known), self.keywords_only
@@ -177,16 +170,8 @@ class SearchConfig:
     def with_weights(self, weights: Mapping[str, float]) -> SearchConfig:
         """Return the same search with other weights for some terms, wherever in its strategies they stand.
 
-        Parameters
-        ----------
-        weights : mapping of str to float
-            By the name of the term in the strategy, or by its name in the system's document (MoltNet:
-            w_relevance, w_recency, w_importance).
-
-        Raises
-        ------
-        ConfigError
-            Lists every term that the strategy does not have, or has twice in one sum.
+        A term is named as the strategy has it, or as the system's document does (MoltNet: w_relevance, w_recency,
+        w_importance). ConfigError lists every term that the strategy does not have, or has twice in one sum.
         """
         known = WEIGHT_NAMES.get(self.system, {})
         by_term = {known.get(name, name): weight for name, weight in weights.items()}

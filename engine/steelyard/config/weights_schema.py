@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from steelyard.base.errors import shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.base.schemas import Schema
-from steelyard.retrievers import RETRIEVER_KINDS, Parameter, RetrieverKind
+from steelyard.retrievers import RETRIEVER_KINDS, RetrieverKind
 
 SCHEMA_VERSION = 1
 SCHEMA_FILE = "search-weights.schema.json"
@@ -23,7 +23,7 @@ def schema() -> dict[str, Any]:
     loaded: dict[str, Any] = STRICT_JSON.decode(text)
     common: dict[str, Any] = loaded["$defs"]["retriever"]
     loaded["properties"]["retrievers"]["properties"] = {
-        name: common | {"properties": _settings(common["properties"], kind) | _parameters(kind.parameters)}
+        name: common | {"properties": _settings(common["properties"], kind)}
         for name, kind in RETRIEVER_KINDS.items()
     }
     loaded["else"]["properties"]["retrievers"]["properties"] = dict.fromkeys(RETRIEVER_KINDS, True)
@@ -31,21 +31,9 @@ def schema() -> dict[str, Any]:
 
 
 def _settings(common: Mapping[str, Any], kind: RetrieverKind) -> dict[str, Any]:
-    """What every retriever is set by; `after` only where it starts from others."""
-    return {name: rule for name, rule in common.items() if name != "after" or kind.after}
-
-
-def _parameters(parameters: Iterable[Parameter]) -> dict[str, Any]:
-    return {
-        parameter.name: {
-            "type": "number",
-            "minimum": parameter.low,
-            "maximum": parameter.high,
-            "default": parameter.default,
-            "description": parameter.text,
-        }
-        for parameter in parameters
-    }
+    """What every retriever is set by, `after` only where it starts from others, and its own parameters."""
+    settings = {name: rule for name, rule in common.items() if name != "after" or kind.after}
+    return settings | {option.name: option.schema() for option in kind.parameters}
 
 
 @cache

@@ -11,13 +11,14 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Ints
-from steelyard.finish.base import Ranking, Stage, order
-from steelyard.finish.mmr import Mmr
-from steelyard.finish.parse import parse_stages
-from steelyard.finish.rescored import Floor, Rerank, Rescore
-from steelyard.finish.stages import AtLeast, Cut, Drop, Files, Merge
-from steelyard.fusion.explain import Explanation
-from steelyard.grammar import number_text
+from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.finish.rescored import Floor, Mmr, Rerank, Rescore
+from steelyard.finish.stages import AtLeast, Cut, Drop, Files, Merge, Ranking, Stage, order
+from steelyard.fusion import strategy_reader
+from steelyard.fusion.plan import Explanation
+from steelyard.grammar import number_text, parse_call
+from steelyard.node import check_length
+from steelyard.registry import Registry
 from steelyard.table.signal_table import SignalTable
 
 __all__ = [
@@ -32,17 +33,51 @@ __all__ = [
     "Rerank",
     "Rescore",
     "Stage",
-    "diversified",
-    "finish",
     "order",
-    "parse_stages",
-    "reranked",
-    "scored_again",
-    "silenced",
-    "stages_without",
-    "to_rerank",
-    "without_floors",
 ]
+
+STAGES: Registry[type[Stage]] = Registry(
+    "stage", "keyword", (Cut, Merge, AtLeast, Files, Floor, Mmr, Rerank, Rescore, Drop)
+)
+"""Every stage by the name it is written with."""
+MOST_STAGES = 20
+"""Stages of a list: a search takes each of them, and a weights file may be anybody's."""
+
+
+def parse_stages(texts: Sequence[str]) -> tuple[Stage, ...]:
+    """Parse stages as they are written in a weights file; ConfigError lists every one that is wrong.
+
+    >>> [str(stage) for stage in parse_stages(["merge(memory, score=0.5)", "cut(10, all_below=50, counting=fts)"])]
+    ['merge(memory, score=0.5)', 'cut(10, all_below=50, counting=fts)']
+    """
+    if len(texts) > MOST_STAGES:
+        raise ConfigError(
+            f"there are {len(texts)} finish stages, and at most {MOST_STAGES} can follow one another"
+        )
+    stages: list[Stage] = []
+    problems: list[str] = []
+    for text in texts:
+        try:
+            stages.append(_stage(text))
+        except ConfigError as error:
+            problems.append(f"finish stage {shown(text)}: {error}")
+    if problems:
+        raise ConfigError("; ".join(problems))
+    return tuple(stages)
+
+
+def _stage(text: str) -> Stage:
+    item, reader = parse_call(text), strategy_reader()
+    stage = STAGES.find(item.call.name)
+    if stage is None:
+        raise ConfigError(f"unknown stage {item.call.name!r}{nearest(item.call.name, STAGES)}")
+    if item.weight is not None:
+        reader.faults.append(f"weight {number_text(item.weight)} before a stage changes nothing; drop it")
+    made = stage.read(item.call, reader)
+    if reader.faults or made is None:
+        raise ConfigError("; ".join(reader.faults))
+    check_length(text, str(made))
+    return made
 
 
 def finish(table: SignalTable, scores: Floats, stages: Sequence[Stage], ties: Ints | None = None) -> Ranking:
@@ -53,7 +88,7 @@ def finish(table: SignalTable, scores: Floats, stages: Sequence[Stage], ties: In
     return ranking
 
 
-def scored_again(table: SignalTable, scores: Floats, stages: Sequence[Stage], row: int) -> Explanation | None:
+def explain_rescore(table: SignalTable, scores: Floats, stages: Sequence[Stage], row: int) -> Explanation | None:
     """How the last stage that gave a row a score of its own came to it; None where none did."""
     for i in reversed(range(len(stages))):
         if stages[i].RESCORES:
@@ -68,7 +103,7 @@ def without_floors(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     return tuple(stage for stage in stages if not isinstance(stage, Floor))
 
 
-def silenced(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> str:
+def floor_that_emptied(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> str:
     """Which floor left nothing of the list of the table's only query, in words; empty where none did."""
     for i, stage in enumerate(stages):
         if isinstance(stage, Floor) and len(rows := finish(table, scores, stages[:i]).row):

@@ -1,24 +1,26 @@
-"""Stages that score again: a re-ranker's places, another strategy's, and the floor that is shown."""
+"""Stages that score again: a re-ranker's places, another strategy's, the floor that is shown, and diversity."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError
-from steelyard.finish.base import Ranking, Stage, name_of, order, whole_number
+from steelyard.finish.stages import Ranking, Stage, order
 from steelyard.fusion import Expr, Plan, parse_strategy
-from steelyard.fusion.explain import Explanation
-from steelyard.grammar import Item, number_text
+from steelyard.fusion.plan import Explanation
+from steelyard.node import MAX_COUNT, opt
+from steelyard.retrievers.vector import cosine
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import RERANK, SignalTable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rerank(Stage):
     """Sort the first `top` places again by a re-ranker's score, times a `penalty` where one is named.
 
@@ -26,12 +28,11 @@ class Rerank(Stage):
     re-ranker's score of a place.
     """
 
-    keyword: ClassVar = "rerank"
-    FORM: ClassVar = "a whole number and no more than a factor, as in rerank(20) or rerank(20, penalty=length)"
-    RESCORES: ClassVar = True
+    keyword: ClassVar[str] = "rerank"
+    RESCORES: ClassVar[bool] = True
 
-    top: int
-    penalty: str = ""
+    top: int = opt(low=1, high=MAX_COUNT, whole=True, bare=True)
+    penalty: str = opt("", kind="word", words=PRIORS, quiet=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
@@ -72,21 +73,15 @@ class Rerank(Stage):
         """Itself, unless nobody re-ranks."""
         return None if RERANK in missing else self
 
-    @classmethod
-    def read(cls, top: Item, penalty: Item | None = None) -> Rerank:
-        """See Stage."""
-        return cls(whole_number(top.weight), "" if penalty is None else name_of(penalty, PRIORS))
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rescore(Stage):
     """Sort what is left of every list again by another strategy, which sees these rows alone."""
 
-    keyword: ClassVar = "rescore"
-    FORM: ClassVar = "a strategy, as in rescore(weighted_sum(0.4*cosine, 0.6*importance))"
-    RESCORES: ClassVar = True
+    keyword: ClassVar[str] = "rescore"
+    RESCORES: ClassVar[bool] = True
 
-    strategy: Expr
+    strategy: Expr = opt(kind="strategy", bare=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step; a row that the strategy does not rank goes."""
@@ -112,19 +107,12 @@ class Rescore(Stage):
         left = self.strategy.without(missing)
         return None if left is None else Rescore(left)
 
-    @classmethod
-    def read(cls, strategy: Item) -> Rescore:
-        """See Stage."""
-        if strategy.weight is not None:
-            raise ValueError
-        return cls(parse_strategy(str(strategy)))
 
-
-FUSED = "weighted_sum(0.5*bm25, 0.5*vector, normalize=theoretical)"
+FUSED = parse_strategy("weighted_sum(0.5*bm25, 0.5*vector, normalize=theoretical)")
 """What a floor is on where nothing else is said: scores that do not depend on what else was found."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Floor(Stage):
     """Drop the entries that score below `least` by `on`, a sum on a scale that no other entry moves.
 
@@ -132,11 +120,10 @@ class Floor(Stage):
     cannot carry a floor themselves: the first of any list has the highest score there is.
     """
 
-    keyword: ClassVar = "floor"
-    FORM: ClassVar = f"a number, and a sum whose scale no other entry moves, as in floor(0.41, on={FUSED})"
+    keyword: ClassVar[str] = "floor"
 
-    least: float
-    on: Expr
+    least: float = opt(bare=True)
+    on: Expr = opt(FUSED, kind="strategy", quiet=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
@@ -156,24 +143,86 @@ class Floor(Stage):
         """Its sum."""
         return self.on
 
-    def without(self, missing: AbstractSet[str]) -> Self | None:
+    def without(self, missing: AbstractSet[str]) -> Floor | None:
         """Nothing where a signal of it is missing: on another scale its number means something else."""
         return None if self.on.signals() & missing else self
 
-    @classmethod
-    def read(cls, least: Item, on: Item | None = None) -> Floor:
-        """See Stage."""
-        if least.weight is None or least.call.name or (on is not None and on.weight is not None):
-            raise ValueError
-        return cls.of(least.weight, FUSED if on is None else str(on))
+    def problems(self) -> Iterator[str]:
+        """A scale that other entries move."""
+        if not self.on.absolute:
+            yield f"floor: scores of {self.on} follow what else was found; write normalize=theoretical"
 
-    @classmethod
-    def of(cls, least: float, on: str = FUSED) -> Floor:
-        """A floor on the sum that `on` writes; ValueError for one that cannot carry a floor."""
-        scale = parse_strategy(on)
-        if not scale.absolute:
-            raise ValueError
-        return cls(least, scale)
 
-    def __str__(self) -> str:
-        return f"floor({number_text(self.least)}{'' if str(self.on) == FUSED else f', on={self.on}'})"
+MOST = 1000
+"""Places that are compared: the work grows with their square, and a weights file may be anybody's."""
+
+
+@dataclass(frozen=True)
+class Mmr(Stage):
+    """Maximal marginal relevance among the first `top` places (Carbonell and Goldstein, SIGIR 1998).
+
+    The next entry is the one with the most ``lambda * relevance - (1 - lambda) * nearest``, the first of equals.
+    Relevance is its score, scaled to 0..1 over these places (1 where all are equal); nearest is its largest cosine
+    with an entry already chosen, 0 for the first one and for entries without a vector. Scores become these values;
+    the places behind follow in their order, under their own scores.
+    """
+
+    keyword: ClassVar[str] = "mmr"
+    RESCORES: ClassVar[bool] = True
+
+    top: int = opt(low=1, high=MOST, whole=True, bare=True)
+    lambda_mult: float = opt(0.5, low=0, high=1, quiet=True)
+    """What relevance counts, from 0, nothing, to 1, everything; 0.5 and its name are LangChain's."""
+
+    def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
+        """The list after this step; ConfigError where the table has no vectors of its entries."""
+        row, score = ranking.row.copy(), ranking.score.copy()
+        for begin, end in zip(ranking.offsets[:-1].tolist(), ranking.offsets[1:].tolist(), strict=True):
+            first = slice(begin, min(end, begin + self.top))
+            chosen, relevance, nearest = self._choose(table, ranking.row[first], ranking.score[first])
+            row[first] = ranking.row[first][chosen]
+            score[first] = self.lambda_mult * relevance + (self.lambda_mult - 1.0) * nearest
+        return Ranking(ranking.offsets, row, score)
+
+    def _choose(self, table: SignalTable, rows: Indices, scores: Floats) -> tuple[Indices, Floats, Floats]:
+        """The places in the order in which they are chosen, int64[n]; relevance and nearest in that order."""
+        if table.vectors is None:
+            raise ConfigError(
+                f"{self} compares stored vectors, and this recording has none; record with this stage"
+            )
+        vectors = table.vectors[table.entry[rows]]
+        spread = np.ptp(scores) if len(scores) else 0.0
+        relevance = (scores - scores.min()) / spread if spread > 0 else np.ones(len(scores))
+        nearest, left = np.full(len(rows), -np.inf), np.ones(len(rows), dtype=bool)
+        order, gaps = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows))
+        for place in range(len(rows)):
+            near = nearest if place else np.zeros(len(rows))
+            value = self.lambda_mult * relevance + (self.lambda_mult - 1.0) * near
+            best = int(np.argmax(np.where(left, value, -np.inf)))
+            order[place], gaps[place], left[best] = best, near[best], False
+            nearest = np.maximum(nearest, cosine(vectors, vectors[best]))
+        return order, relevance[order], gaps
+
+    def explain(self, table: SignalTable, ranking: Ranking, row: int) -> Explanation | None:
+        """How the value of a row came about; None for one behind the first places."""
+        rows, scores = ranking.row[: self.top], ranking.score[: self.top]
+        if row not in rows:
+            return None
+        order, relevance, nearest = self._choose(table, rows, scores)
+        place = int(np.flatnonzero(rows[order] == row)[0])
+        weight, scaled = self.lambda_mult, "score, scaled to 0..1 over the first places"
+        parts = (
+            _times("lambda", weight, "relevance", relevance[place], scaled),
+            _times("lambda - 1", weight - 1.0, "nearest", nearest[place], "largest cosine with an entry above"),
+        )
+        return Explanation(parts[0].value + parts[1].value, str(self), parts, "sum")
+
+    def without(self, missing: AbstractSet[str]) -> Mmr | None:
+        """Nothing where there are no vectors."""
+        return None if "vector" in missing else self
+
+
+def _times(name: str, weight: float, text: str, value: float, formula: str) -> Explanation:
+    """What one part adds to a value."""
+    factors = Explanation(weight, name), Explanation(float(value), formula)
+    return Explanation(weight * float(value), f"{name} times {text}", factors, "product")

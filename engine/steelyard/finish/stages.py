@@ -1,40 +1,107 @@
-"""Stages that cut, drop, append and merge: what is shown of a list that is ranked."""
+"""The ranking with its one tie rule, what a finish stage is, and the stages that cut, drop, append and merge."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Bools
-from steelyard.finish.base import Ranking, Stage, name_of, order, whole_number
-from steelyard.grammar import Item
-from steelyard.table.signal_table import RETRIEVERS, SCORERS, SignalTable, count_rows, ranks
+from steelyard.base.arrays import Bools, Floats, Ints
+from steelyard.fusion import Expr
+from steelyard.fusion.plan import Explanation
+from steelyard.node import MAX_COUNT, Node, opt
+from steelyard.retrievers import FETCHED, RETRIEVERS, SCORERS
+from steelyard.signals import PRIORS
+from steelyard.table.signal_table import SignalTable, best_first, count_rows, ranks
 
 
-@dataclass(frozen=True, slots=True)
+class Stage(Node):
+    """A step that maps a ranking to a ranking; subclasses are frozen dataclasses of options.
+
+    It is written in a weights file as ``cut(10, all_below=50)``.
+    """
+
+    RESCORES: ClassVar[bool] = False
+    """Whether the scores after it are its own, which it explains."""
+
+    @abstractmethod
+    def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
+        """The list after this step."""
+
+    @property
+    def scale(self) -> Expr | None:
+        """The expression that it scores by, where it has one of its own."""
+        return None
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The signals that have to be fetched for every query."""
+        return self.scale.signals() & FETCHED if self.scale else frozenset()
+
+    @property
+    def facts(self) -> frozenset[str]:
+        """The signals that it computes from what is known of entries and queries."""
+        return self.scale.signals() & PRIORS.keys() if self.scale else frozenset()
+
+    @property
+    def reads_ends(self) -> frozenset[str]:
+        """The retrievers whose scores it scales by the ends of their formulas."""
+        return self.scale.reads_ends if self.scale else frozenset()
+
+    def without(self, missing: AbstractSet[str]) -> Stage | None:
+        """What is left of it when these signals cannot be had."""
+        return None if self.needs & missing else self
+
+    def explain(self, table: SignalTable, ranking: Ranking, row: int) -> Explanation | None:
+        """How it came to its score of a row of the ranking before; None where the row keeps the score it had."""
+        return None
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Ranked lists of many queries, best first, as CSR."""
+
+    offsets: NDArray[np.int64]
+    """int64[Q+1]: query q has the places ``offsets[q]:offsets[q+1]``."""
+    row: NDArray[np.int64]
+    """int64[R]: indices of table rows."""
+    score: Floats
+    """float64[R]: their scores."""
+
+    def keep(self, kept: NDArray[np.bool_]) -> Ranking:
+        """Return the same lists with only the given places (bool[R])."""
+        before = np.concatenate(([0], np.cumsum(kept)))
+        return Ranking(before[self.offsets].astype(np.int64), self.row[kept], self.score[kept])
+
+
+def order(table: SignalTable, scores: Floats, ties: Ints | None = None) -> Ranking:
+    """Sort the scored rows of every query: score descending, then id ascending by bytes.
+
+    `scores` is float64[N], NaN for rows that are not ranked; `ties` int32[N] comes before the id, see `Plan.ties`.
+    """
+    row = np.flatnonzero(~np.isnan(scores))
+    offsets = np.searchsorted(row, table.offsets).astype(np.int64)
+    row = row[best_first(offsets, scores[row], None if ties is None else ties[row])]
+    return Ranking(offsets, row.astype(np.int64), scores[row])
+
+
+@dataclass(frozen=True)
 class Cut(Stage):
     """Keep the first `limit` places of every list.
 
-    Attributes
-    ----------
-    limit : int
-        At least 1.
-    all_below : int
-        A list of fewer candidates than this is not cut if the cut would drop more than half of it
-        (Soleri's small-corpus guard).
-    counting : str
-        The retriever whose candidates are counted for this; empty to count all that are ranked.
+    A list of fewer than `all_below` candidates is not cut if the cut would drop more than half of it (Soleri's
+    small-corpus guard). Candidates are those that the retriever `counting` found, or all that are ranked.
     """
 
-    keyword: ClassVar = "cut"
-    FORM: ClassVar = "a whole number from 1 to 1000000000, as in cut(10) or cut(10, all_below=50, counting=fts)"
+    keyword: ClassVar[str] = "cut"
 
-    limit: int
-    all_below: int = 0
-    counting: str = ""
+    limit: int = opt(low=1, high=MAX_COUNT, whole=True, bare=True)
+    all_below: int = opt(0, low=0, high=MAX_COUNT, whole=True, quiet=True)
+    counting: str = opt("", kind="word", words=RETRIEVERS, quiet=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
@@ -53,21 +120,14 @@ class Cut(Stage):
         """The retriever whose candidates are counted."""
         return frozenset({self.counting} - {""})
 
-    @classmethod
-    def read(cls, limit: Item, all_below: float = 0.0, counting: Item | None = None) -> Cut:
-        """See Stage."""
-        counted = "" if counting is None else name_of(counting, RETRIEVERS)
-        return cls(whole_number(limit.weight), whole_number(all_below, 0), counted)
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Drop(Stage):
     """Drop the rows for which a signal is 0, without filling the list up (MoltNet's negation)."""
 
-    keyword: ClassVar = "drop"
-    FORM: ClassVar = f"one of {', '.join(sorted(SCORERS))}, as in drop(lexical)"
+    keyword: ClassVar[str] = "drop"
 
-    signal: str
+    signal: str = opt(kind="word", words=SCORERS, bare=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
@@ -78,34 +138,21 @@ class Drop(Stage):
         """The signal that decides."""
         return frozenset({self.signal})
 
-    @classmethod
-    def read(cls, signal: Item) -> Drop:
-        """See Stage."""
-        return cls(name_of(signal, SCORERS))
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AtLeast(Stage):
     """Drop what scores below `score`."""
 
-    keyword: ClassVar = "at_least"
-    FORM: ClassVar = "one number, as in at_least(0.5)"
+    keyword: ClassVar[str] = "at_least"
 
-    score: float
+    score: float = opt(bare=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
         return ranking.keep(ranking.score >= self.score)
 
-    @classmethod
-    def read(cls, score: Item) -> AtLeast:
-        """See Stage."""
-        if score.weight is None or score.call.name:
-            raise ValueError
-        return cls(score.weight)
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Files(Stage):
     """What becomes of a directory in the list, an entry that others lie in and that has no text of its own.
 
@@ -113,10 +160,9 @@ class Files(Stage):
     and its score. (Cortex-Mem's full search returns directories too.)
     """
 
-    keyword: ClassVar = "files"
-    FORM: ClassVar = "none or entries: what stands for directories, as in files(entries)"
+    keyword: ClassVar[str] = "files"
 
-    instead: str
+    instead: str = opt(kind="word", words=("none", "entries"), bare=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
@@ -142,13 +188,8 @@ class Files(Stage):
         """The layer that a directory lacks."""
         return frozenset({"l2"})
 
-    @classmethod
-    def read(cls, instead: Item) -> Files:
-        """See Stage."""
-        return cls(name_of(instead, ("none", "entries")))
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Merge(Stage):
     """Add what a separate retriever found, all at one score (Soleri's memories at 0.5).
 
@@ -156,12 +197,11 @@ class Merge(Stage):
     at most so many are added, and only to lists that have none of them (system-spec-kit's constitutional entries).
     """
 
-    keyword: ClassVar = "merge"
-    FORM: ClassVar = "a retriever and a number, as in merge(memory, score=0.5)"
+    keyword: ClassVar[str] = "merge"
 
-    retriever: str
-    score: float
-    if_none: int = 0
+    retriever: str = opt(kind="word", words=RETRIEVERS, bare=True)
+    score: float = opt(late=True)
+    if_none: int = opt(0, low=0, high=MAX_COUNT, whole=True, quiet=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
@@ -188,10 +228,3 @@ class Merge(Stage):
     def needs(self) -> frozenset[str]:
         """The retriever whose rows are added."""
         return frozenset({self.retriever})
-
-    @classmethod
-    def read(cls, retriever: Item, score: float, if_none: float = 0.0) -> Merge:
-        """See Stage."""
-        if not isinstance(score, float):
-            raise ValueError
-        return cls(name_of(retriever, RETRIEVERS), score, whole_number(if_none, 0))

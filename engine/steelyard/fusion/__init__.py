@@ -1,57 +1,245 @@
-"""Strategies combine signals into one score. Each family has a file; `parse_strategy` reads their text.
+"""Strategies combine signals into one score: the families by name, what parses and compares their texts.
 
 ``fuse(table, strategy)`` computes the scores of a table, both in live search and in replay.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from steelyard.base.arrays import Floats
-from steelyard.fusion.base import RECIPROCAL, Description, Expr, Fallback, Linear, Term
-from steelyard.fusion.by_intent import ByIntent, intents_of
-from steelyard.fusion.changes import Change, changes, reweighted, term_names
+from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.fusion.layered import Layered
-from steelyard.fusion.parse import FAMILIES, parse_strategy
-from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.node import RECIPROCAL, Expr, Fallback, Linear, Term
+from steelyard.fusion.plan import Branch, Column, Explanation, Plan
 from steelyard.fusion.progress import Progress
-from steelyard.fusion.ranks import Bonus, Rrf
+from steelyard.fusion.ranks import Borda, Gated, Isr, LogIsr, Rbc, Rrf
+from steelyard.fusion.routing import Boost, ByIntent, Tiered, intents_of
 from steelyard.fusion.signal import Signal
-from steelyard.fusion.sums import WeightedSum
-from steelyard.fusion.tiered import Tiered
-from steelyard.fusion.walk import all_variants, leaves, near_variants, replaced
+from steelyard.fusion.sums import CombAnz, CombMax, CombMed, CombMin, CombMnz, CombSum, WeightedSum
+from steelyard.grammar import Call, number_text, parse_call, value_text
+from steelyard.node import Reader, check_length
+from steelyard.registry import Registry
+from steelyard.retrievers import FETCHED
+from steelyard.signals import PRIORS
 from steelyard.table.signal_table import SignalTable
 
 __all__ = [
-    "FAMILIES",
     "RECIPROCAL",
-    "Bonus",
     "Branch",
     "ByIntent",
-    "Change",
     "Column",
-    "Description",
+    "Explanation",
     "Expr",
     "Fallback",
-    "Layered",
     "Linear",
     "Plan",
     "Progress",
-    "Rrf",
     "Signal",
     "Term",
-    "Tiered",
-    "WeightedSum",
-    "all_variants",
-    "changes",
-    "compile_plan",
-    "fuse",
     "intents_of",
-    "leaves",
-    "near_variants",
-    "parse_strategy",
-    "replaced",
-    "reweighted",
-    "term_names",
 ]
+
+FAMILIES: Registry[type[Expr]] = Registry(
+    "fusion",
+    "keyword",
+    (
+        *(WeightedSum, Rrf, Tiered, Layered, ByIntent, CombSum, CombMnz, CombAnz, CombMed, CombMax, CombMin),
+        *(Isr, LogIsr, Borda, Rbc, Boost, Gated),
+    ),
+)
+"""Every family by its name in the grammar. To add one, write a class in its own file and list it here."""
+
+
+def parse_strategy(text: str, lists: Collection[str] = ()) -> Expr:
+    """Parse the text of a strategy; ``str`` of the result parses to an equal one.
+
+    It has at most 10,000 characters, also when defaults are written out, and may mention recorded `lists` of other
+    engines in addition to the signals. ConfigError lists every unknown name, option and value at once.
+
+    >>> str(parse_strategy("tiered(fts, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))"))
+    'tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))'
+    """
+    item, reader = parse_call(text), strategy_reader(lists)
+    if item.weight is not None:
+        weight = number_text(item.weight)
+        reader.faults.append(f"weight {weight} before the whole strategy changes nothing; drop it")
+    strategy: Expr = reader.build(item.call)
+    if reader.faults:
+        raise ConfigError(f"strategy {shown(text, 200)}: " + "; ".join(reader.faults))
+    check_length(text, str(strategy))
+    return strategy
+
+
+def strategy_reader(lists: Collection[str] = ()) -> Reader:
+    """What makes strategies of calls; what is faulty is read as fts, so that reading continues."""
+
+    def build(call: Call) -> Expr:
+        signal = call.name in FETCHED or call.name in PRIORS or call.name in lists
+        if call.name in FAMILIES or (call.name and not signal and FAMILIES.find(call.name)):
+            return FAMILIES[call.name].read(call, reader) or Signal("fts")
+        if signal or (call.name and PRIORS.find(call.name)):
+            return Signal.read(call, reader) or Signal("fts")
+        reader.faults.append(_unknown(call, FETCHED.union(PRIORS, lists)))
+        for item in call.items:  # so that faults inside it are reported too
+            build(item.call)
+        return Signal("fts")
+
+    reader = Reader(build, Term, [])
+    return reader
+
+
+def _unknown(call: Call, signals: Collection[str]) -> str:
+    if not call.name:
+        return "a number was found where a signal or fusion is expected"
+    close = nearest(call.name, (*FAMILIES, *signals)) or nearest(call.name, FAMILIES if call.items else signals)
+    return f"unknown signal or fusion {call.name!r}{close}"
+
+
+def leaves(expr: Expr) -> list[Signal]:
+    """List the signals of a strategy in the order written, each once."""
+    signals = [expr] if isinstance(expr, Signal) else [leaf for child in expr.children() for leaf in leaves(child)]
+    return list(dict.fromkeys(signals))
+
+
+def replaced(expr: Expr, instead: Mapping[str, str]) -> Expr:
+    """The same strategy with other signals in the place of some, by their names."""
+    if isinstance(expr, Signal):
+        return Signal(instead[expr.name]) if expr.name in instead else expr
+    return expr.with_children([replaced(child, instead) for child in expr.children()])
+
+
+def all_variants(expr: Expr) -> Iterator[Expr]:
+    """Iterate over every combination of the variants of an expression and of the expressions in it."""
+    options = [list(all_variants(child)) for child in expr.children()]
+    for children in itertools.product(*options):
+        yield from expr.with_children(children).variants()
+
+
+def near_variants(expr: Expr) -> Iterator[Expr]:
+    """Iterate over the variants that differ from an expression in the parameters of one node.
+
+    Cases that a query's intent chooses among, and that differ in no more than weights and parameters, are also
+    varied together: what holds for one of them often holds for all.
+    """
+    yield from expr.variants()
+    children = expr.children()
+    for i, child in enumerate(children):
+        for other in near_variants(child):
+            yield expr.with_children((*children[:i], other, *children[i + 1 :]))
+    if expr.by_query and _of_one_kind(children):
+        for other in near_variants(children[0]):
+            yield expr.with_children([other.with_weights(child.weights) for child in children])
+
+
+def _of_one_kind(cases: Sequence[Expr]) -> bool:
+    """Whether strategies are of one family, over the same signals with as many weights."""
+    kinds = {(type(case), len(case.weights), tuple(map(str, leaves(case)))) for case in cases}
+    parts = {tuple(type(child) for child in case.children()) for case in cases}
+    return len(kinds) == len(parts) == 1
+
+
+@dataclass(frozen=True)
+class Change:
+    """A part of a strategy before and after; `dropped` where it does nothing any more."""
+
+    name: str
+    old: str
+    new: str
+    dropped: bool
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.new} instead of {self.old}"
+
+
+def changes(old: Expr, new: Expr, where: str = "") -> list[Change]:
+    """Every weight and option that differs; of parts that do not correspond, the whole part.
+
+    >>> one, other = map(parse_strategy, ("rrf(fts, vector, k=60)", "rrf(fts, 0*vector, k=20)"))
+    >>> [str(change) for change in changes(one, other)]
+    ['weight of vector 0 instead of 1', 'k 20 instead of 60']
+    """
+    before, after = _parts(old), _parts(new)
+    if (_name(old), len(old.own_terms)) != (_name(new), len(new.own_terms)):
+        return [Change(f"strategy{where}", str(old), str(new), dropped=False)]
+    found: list[Change] = []
+    for name in before | after:
+        was, now = before.get(name), after.get(name)
+        if isinstance(was, Term) and isinstance(now, Term):
+            if was.weight != now.weight:
+                weights = number_text(was.weight), number_text(now.weight)
+                found.append(Change(f"weight of {_name(was.expr)}{where}", *weights, dropped=not now.weight))
+            found += changes(was.expr, now.expr, where)
+        elif isinstance(was, Expr) and isinstance(now, Expr):
+            bare = name in old.options() and old.options()[name].bare
+            found += changes(was, now, where if bare else f" for {name}")
+        elif was != now:
+            old_text, new_text = ("none" if value in (None, ()) else value_text(value) for value in (was, now))
+            found.append(Change(f"{name}{where}", old_text, new_text, dropped=now in (None, ())))
+    return found
+
+
+def _parts(expr: Expr) -> dict[str, Any]:
+    """What an expression is made of: its options by name, its terms by place, its cases by theirs."""
+    if isinstance(expr, Signal):
+        return dict(expr.given)
+    parts: dict[str, Any] = {}
+    for name, option in expr.options().items():
+        value = getattr(expr, name)
+        if option.kind == "terms":
+            parts |= {str(place): term for place, term in enumerate(value)}
+        else:
+            parts |= dict(value) if option.kind == "cases" else {name: value}
+    return parts
+
+
+def term_names(strategy: Expr) -> list[str]:
+    """Name the weighted terms of a strategy, and of those in it, each by its signal or fusion, each name once.
+
+    >>> term_names(parse_strategy("boost(rrf(vector, 1.5*graph), 0.5*decay, 0*recency(half_life=69h))"))
+    ['decay', 'recency', 'vector', 'graph']
+    """
+    inner = [name for child in strategy.children() for name in term_names(child)]
+    return list(dict.fromkeys([*(_name(term.expr) for term in strategy.own_terms), *inner]))
+
+
+def reweighted(strategy: Expr, weights: Mapping[str, float]) -> Expr:
+    """Replace the weights of some terms by their names, of every term that has the name, as one in each tier.
+
+    Raises ConfigError for a name that the strategy does not have, or that one sum has twice, and for a weight out
+    of range.
+
+    >>> str(reweighted(parse_strategy("weighted_sum(1*rrf(fts, vector), 0*recency)"), {"recency": 0.2, "fts": 2}))
+    'weighted_sum(1*rrf(2*fts, vector, k=60), 0.2*recency(half_life=365d))'
+    """
+    names = set(term_names(strategy))
+    unclear = [name for name in weights if name not in names or _twice(strategy, name)]
+    if unclear:
+        listed = ", ".join(f"{shown(name)}{nearest(name, names)}" for name in unclear)
+        raise ConfigError(f"{strategy} has no single term {listed}; write its weights in the strategy instead")
+    if bad := [name for name, weight in weights.items() if not math.isfinite(weight)]:
+        raise ConfigError(f"weight {weights[bad[0]]} of {shown(bad[0])} must be a finite number")
+    return parse_strategy(str(_changed(strategy, weights)), strategy.signals())  # the parser checks the weights
+
+
+def _changed(expr: Expr, weights: Mapping[str, float]) -> Expr:
+    terms = [Term(weights.get(_name(term.expr), term.weight), term.expr) for term in expr.own_terms]
+    node = expr.with_terms(terms) if terms else expr
+    return node.with_children([_changed(child, weights) for child in node.children()])
+
+
+def _twice(expr: Expr, name: str) -> bool:
+    """Whether one sum has two terms of a name."""
+    names = [_name(term.expr) for term in expr.own_terms]
+    return names.count(name) > 1 or any(_twice(child, name) for child in expr.children())
+
+
+def _name(expr: Expr) -> str:
+    return str(expr).partition("(")[0]
 
 
 def compile_plan(table: SignalTable, strategy: Expr) -> Plan:

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.fusion.available import Available
-from steelyard.fusion.base import Description, Expr, Term
-from steelyard.fusion.call import CallReader
+from steelyard.fusion.node import Available, Expr, Term
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.progress import LAST, Progress
 from steelyard.fusion.signal import Signal
-from steelyard.fusion.sums import ListColumns, WeightedTerms, terms_without
-from steelyard.grammar import Item, number_text
+from steelyard.fusion.sums import ListColumns, WeightedTerms
+from steelyard.node import opt
 from steelyard.table.signal_table import SignalTable, count_rows
 
 FILES = "unindexed"
@@ -52,15 +50,16 @@ class Layered(WeightedTerms):
 
     keyword: ClassVar[str] = "layered"
     shown_as: ClassVar[str] = "layered"
-    THRESHOLDS: ClassVar = (0.2, 0.3, 0.4, 0.5, 0.6)
+    beyond: ClassVar[str] = "it gates entries by their first layer and relaxes"
+    unwritten: ClassVar[float | None] = None
 
-    threshold: float = 0.5
-    relax: tuple[float, ...] = (0.4, 0.3)
-    cut: float | str | None = None
-    lacking: str = "zero"
-    then: str = "last"
-    depths: tuple[int, ...] = ()
-    scope: str = "all"
+    threshold: float = opt(0.5, low=NO_GATE, tried=(0.2, 0.3, 0.4, 0.5, 0.6))
+    relax: tuple[float, ...] = opt((0.4, 0.3), kind="numbers")
+    cut: float | str | None = opt(None, low=NO_GATE, words=(STEP,))
+    depths: tuple[int, ...] = opt((), kind="numbers", low=1, whole=True, quiet=True)
+    lacking: str = opt("zero", kind="word", words=("zero", "file", "estimate"), quiet=True)
+    then: str = opt("last", kind="word", words=("last", "best"), quiet=True)
+    scope: str = opt("all", kind="word", words=("all", "gate"), quiet=True)
 
     @property
     def absolute(self) -> bool:
@@ -68,47 +67,29 @@ class Layered(WeightedTerms):
         return True
 
     @classmethod
-    def starts(cls, there: Available) -> dict[str, list[str]]:
+    def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
         """The three layers at Cortex-Mem's weights and thresholds."""
         layers = ", ".join(f"{weight}*{name}" for weight, name in zip((0.2, 0.3, 0.5), there.layers, strict=False))
         return {cls.shown_as: [f"layered({layers}, threshold=0.5, relax=[0.4, 0.3])"] if there.layers else []}
 
-    @classmethod
-    def read(cls, call: CallReader) -> Self:
-        """Read the layers, coarse to fine, each with its weight; layers cannot be nested."""
-        threshold = call.number("threshold", 0.5, NO_GATE)
-        relax = _numbers(call, "relax", "a list of thresholds such as [0.4, 0.3]")
-        cut = _cut(call)
-        lacking = call.word("lacking", "zero", ("zero", "file", "estimate"))
-        then = call.word("then", "last", ("last", "best"))
-        depths = _numbers(call, "depths", "a list of whole numbers such as [30, 50]", whole=True)
-        scope = call.word("scope", "all", ("all", "gate"))
-        call.finish("threshold", "relax", "cut", "lacking", "then", "depths", "scope")
-        terms = call.terms(None)
-        if any(_holds_layers(term.expr) for term in terms):  # each would double the work of those around it
-            call.fault("layered inside layered; name the layers l0, l1, l2 in one")
-        if lacking != "zero" and len(terms) != 3:
-            call.fault(f"layered: lacking={lacking} needs three layers; name l0, l1 and l2")
-        if depths and not isinstance(terms[0].expr, Signal):
-            call.fault("layered: depths are places in the list of one signal; name one as the first layer")
-        ladder = (0.4, 0.3) if relax is None else relax
-        return cls(terms, threshold, ladder, cut, lacking, then, tuple(map(int, depths or ())), scope)
+    def problems(self) -> Iterator[str]:
+        """Options that need other layers than there are; layers inside layers would double the work each time."""
+        if any(_holds_layers(term.expr) for term in self.terms):
+            yield "layered inside layered; name the layers l0, l1, l2 in one"
+        if self.lacking != "zero" and len(self.terms) != 3:
+            yield f"layered: lacking={self.lacking} needs three layers; name l0, l1 and l2"
+        if self.depths and not isinstance(self.terms[0].expr, Signal):
+            yield "layered: depths are places in the list of one signal; name one as the first layer"
 
     def variants(self) -> Iterator[Expr]:
         """Each threshold with the steps of the ladder below it, and, where there is a cut, with it and without."""
-        thresholds = sorted({*self.THRESHOLDS, self.threshold})
+        thresholds = self._tried(self.options()["threshold"])
         each = product(thresholds, (self.relax, type(self).relax), (self.cut, None))
         shapes = (
             replace(self, threshold=threshold, relax=tuple(step for step in ladder if step < threshold), cut=cut)
             for threshold, ladder, cut in each
         )
         yield from dict.fromkeys(shapes)
-
-    def describe(self) -> Description:
-        """State that it is not one fusion of lists."""
-        return Description(
-            "layered(...) gates entries by their first layer and relaxes; a hybrid query has no gate"
-        )
 
     @property
     def reads(self) -> frozenset[str]:
@@ -120,12 +101,12 @@ class Layered(WeightedTerms):
         """Without the first layer nothing passes the gate, so that the last layer answers alone."""
         first, *others = (term.expr for term in self.terms)
         if not others or first.without(missing) is not None:
-            terms = terms_without(self.terms, missing)
-            lacking = self.lacking if len(terms) == len(self.terms) else "zero"
-            return replace(self, terms=terms, lacking=lacking) if terms else None
+            left = super().without(missing)
+            same = left is None or len(left.children()) == len(self.terms)
+            return left if same else replace(left, lacking="zero")  # type: ignore[type-var]  # a Layered
         last = others[-1].without(missing)
         cut = None if self.cut == STEP else self.cut  # it is all full search now, which has no step
-        return None if last is None else Layered((Term(1.0, last),), NO_GATE, (), cut)
+        return None if last is None else Layered((Term(1.0, last),), threshold=NO_GATE, relax=(), cut=cut)
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """Return the entries that pass the threshold, or those with the last layer where none passes."""
@@ -230,38 +211,6 @@ class Layered(WeightedTerms):
             return np.zeros(len(table), dtype=bool)
         files: Bools = ~np.isnan(table.columns[FILES])
         return files & (table.home == np.arange(len(table))) if self.lacking == "estimate" else files
-
-    def __str__(self) -> str:
-        steps = ", ".join(number_text(step) for step in self.relax)
-        options = [f"threshold={number_text(self.threshold)}", f"relax=[{steps}]"]
-        if self.cut is not None:
-            options += [f"cut={self.cut if isinstance(self.cut, str) else number_text(self.cut)}"]
-        options += [f"depths=[{', '.join(map(str, self.depths))}]"] if self.depths else []
-        for name, default in (("lacking", "zero"), ("then", "last"), ("scope", "all")):
-            value = getattr(self, name)
-            options += [] if value == default else [f"{name}={value}"]
-        return f"layered({', '.join([*map(str, self.terms), *options])})"
-
-
-def _cut(call: CallReader) -> float | str | None:
-    """The option `cut`: a score, the word `STEP`, or None where it is not written."""
-    if "cut" not in call.left:
-        return None
-    if isinstance(call.left["cut"], Item):
-        return call.word("cut", STEP, (STEP,))
-    return call.number("cut", 0.5, NO_GATE)
-
-
-def _numbers(call: CallReader, name: str, form: str, whole: bool = False) -> tuple[float, ...] | None:
-    """An option that is a list of numbers; None where it is not written, or is none."""
-    value = call.take(name)
-    if value is None:
-        return None
-    fits = isinstance(value, tuple) and all(not whole or (item >= 1 and item == int(item)) for item in value)
-    if not isinstance(value, tuple) or not fits:
-        call.bad(name, value, f"must be {form}")
-        return None
-    return value
 
 
 def _holds_layers(expr: Expr) -> bool:

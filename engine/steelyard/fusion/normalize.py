@@ -20,7 +20,7 @@ from steelyard.table.facts import ENDS
 from steelyard.table.signal_table import SignalTable, count_rows, per_query, ranks
 
 if TYPE_CHECKING:
-    from steelyard.fusion.base import Expr
+    from steelyard.fusion.node import Expr
 
 
 def none(table: SignalTable, column: Column, rows: Bools) -> Column:
@@ -37,8 +37,7 @@ def maximum(table: SignalTable, column: Column, rows: Bools) -> Column:
 
 def minmax(table: SignalTable, column: Column, rows: Bools) -> Column:
     """Scale to 0..1 by ``(x - min) / (max - min)``; in a list of equal values all become 1."""
-    top = per_query(table, rows, np.maximum, column.values, 0.0)[table.query]
-    low = per_query(table, rows, np.minimum, column.values, 0.0)[table.query]
+    low, top = (per_query(table, rows, end, column.values, 0.0)[table.query] for end in (np.minimum, np.maximum))
     return _between(column, rows, {"min": low, "max": top}, 1.0)
 
 
@@ -116,17 +115,12 @@ def _between(column: Column, rows: Bools, ends: dict[str, Floats], alike: float)
 
 
 def ends_of(table: SignalTable, label: str) -> tuple[Floats, Floats]:
-    """float64[N] each: the ends of a signal's scale for the query of each row.
-
-    Raises ConfigError where the table does not know them.
-    """
+    """float64[N] each: the ends of a signal's scale for the query of each row; ConfigError where not known."""
     name = label.partition("(")[0]
+    unknown = np.full(len(table.queries), np.nan)
+    asked = (table.asked.numbers.get(f"{end} {name}", unknown)[table.query] for end in ENDS)
     stated = fixed_ends(name)
-    if stated is not None:
-        low, high = (np.full(len(table), end) for end in stated)
-    else:
-        numbers, unknown = table.asked.numbers, np.full(len(table.queries), np.nan)
-        low, high = (numbers.get(f"{end} {name}", unknown)[table.query] for end in ENDS)
+    low, high = asked if stated is None else (np.full(len(table), end) for end in stated)
     if np.isnan(low).any() or np.isnan(high).any():
         raise ConfigError(
             f"normalize={' or '.join(WITH_ENDS)} needs the ends of the scale of {name}, which this table does not "

@@ -11,35 +11,49 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
-from steelyard.fusion.explain import Explanation
 from steelyard.grammar import number_text
-from steelyard.table.signal_table import RETRIEVERS, SignalTable
+from steelyard.retrievers import RETRIEVERS
+from steelyard.table.signal_table import SignalTable
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One node of a tree: a number, its formula in words, and the nodes that it is computed from.
+
+    `combine` is how it follows from them: sum, product, max, min or median, or ``given`` for a leaf.
+    """
+
+    value: float
+    text: str
+    parts: tuple[Explanation, ...] = ()
+    combine: str = "given"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tree as plain JSON values."""
+        node: dict[str, object] = {"value": self.value, "text": self.text}
+        if self.parts:
+            node["combine"] = self.combine
+            node["parts"] = [part.to_json() for part in self.parts]
+        return node
+
+    def __str__(self) -> str:
+        lines = [f"{self.value:.6g}  {self.text}"]
+        for part in self.parts:
+            lines += ["  " + line for line in str(part).splitlines()]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class Column:
-    """A derived column of a plan.
+    """A derived column of a plan, by the signal or expression `label` that it was computed from.
 
-    Attributes
-    ----------
-    label : str
-        The signal or expression that it was computed from.
-    values : float64[N]
-        Finite on the rows of its branch.
-    formula : str
-        In words, how `values` follow from `inputs`.
-    inputs : mapping of str to float64[N]
-        The numbers that the formula mentions.
-    inner : Plan or None
-        The plan of a nested fusion.
-    parts : tuple of Column
-        The columns that it combines, NaN where a column does not count.
-    combine : str
-        How it combines them; see `steelyard.fusion.explain.Explanation`.
+    `values` float64[N] is finite on the rows of its branch; `formula` says in words how it follows from `inputs`.
+    `inner` is the plan of a nested fusion; `parts` are columns that it combines, NaN where one does not count.
     """
 
     label: str
@@ -91,24 +105,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Branch:
-    """One linear form for the rows it ranks; no row belongs to two branches of a plan.
+    """One linear form for the `rows` (bool[N]) it ranks; no row belongs to two branches of a plan.
 
-    Attributes
-    ----------
-    rows : bool[N]
-        The rows it ranks.
-    columns, weights : tuples of equal length
-        The terms of the sum, in the order written.
-    why : str
-        What the sum is, for `explain`.
-    factor : float64[N] or None
-        Multiplies the sum.
-    factor_formula, multiplied : str
-        How the factor was computed, and the word for its effect.
-    factor_inputs : mapping of str to float64[N]
-        The numbers that the formula mentions.
-    floor : float64[N] or None
-        Rows whose score is below it are left out; equal for all rows of a query.
+    `why` is what the sum of `weights` and `columns` is, for `explain`. `factor` float64[N] multiplies it, as
+    `factor_formula` says of `factor_inputs`. Rows whose score is below `floor`, which is equal for all rows of a
+    query, are left out.
     """
 
     rows: Bools
@@ -128,6 +129,12 @@ class Branch:
             return self.rows
         stay: Bools = self.rows & (self.scores() >= self.floor)
         return stay
+
+    @property
+    def alone(self) -> Column | None:
+        """Its column where that is one signal of weight 1 and nothing else."""
+        bare = self.weights == (1.0,) and self.factor is None and self.floor is None
+        return self.columns[0] if bare and not self.columns[0].parts else None
 
     def scores(self) -> Floats:
         """Compute the scores, float64[N]; meaningful on `rows` only."""

@@ -31,28 +31,24 @@ class ProgressSummary(TypedDict):
 
 @dataclass(frozen=True)
 class Progress:
-    """Of Q queries, each int64[Q].
-
-    Attributes
-    ----------
-    step : 0 where abstracts reached the threshold, 1, 2 ... where a step of the ladder did, `LAST` where none.
-    directories : directories whose abstract passed.
-    refined : those of them whose abstract or overview reached half the cut, all of them without a cut.
-    entries : entries that were ranked by all layers.
-    found : entries that were ranked, by all layers or, at `LAST`, by their details.
-    threshold : float64[Q], what the abstracts reached at that step; NaN at `LAST`.
-    cut : float64[Q], what scores have to reach; NaN where there is no cut.
-    asked : bool[Q], the queries that a layered search answered at all.
-    """
+    """Of Q queries, each int64[Q]."""
 
     step: Indices
+    """0 where abstracts reached the threshold, 1, 2 ... where a step of the ladder did, `LAST` where none."""
     directories: Indices
+    """Directories whose abstract passed."""
     refined: Indices
+    """Those of them whose abstract or overview reached half the cut, all of them without a cut."""
     entries: Indices
+    """Entries that were ranked by all layers."""
     found: Indices
+    """Entries that were ranked, by all layers or, at `LAST`, by their details."""
     threshold: Floats
+    """float64[Q]: what the abstracts reached at that step; NaN at `LAST`."""
     cut: Floats
+    """float64[Q]: what scores have to reach; NaN where there is no cut."""
     asked: Bools
+    """bool[Q]: the queries that a layered search answered at all."""
 
     def of(self, queries: Bools) -> Progress:
         """The same, where only these queries (bool[Q]) were asked."""

@@ -1,4 +1,4 @@
-"""Fusions of ranks: reciprocal ranks with bonuses, inverse squares, Borda counts, rank-biased centroids.
+"""Fusions of ranks (reciprocal, inverse squares, Borda counts, rank-biased centroids), and mem0's gated sum.
 
 Cormack, Clarke and Buettcher, SIGIR 2009; Mourao, Martins and Magalhaes, Computerized Medical Imaging and
 Graphics, 2015; Aslam and Montague, SIGIR 2001; Bailey, Moffat, Scholer and Thomas, SIGIR 2017.
@@ -6,57 +6,64 @@ Graphics, 2015; Aslam and Montague, SIGIR 2001; Bailey, Moffat, Scholer and Thom
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
-from steelyard.fusion.base import RECIPROCAL, Expr, Linear
-from steelyard.fusion.call import MAX_WEIGHT, CallReader
-from steelyard.fusion.plan import Branch, Column
-from steelyard.fusion.sums import ListColumns, Sum, count_lists, ranked_column, times
-from steelyard.grammar import Call, Item, amount_of, number_text, value_text
+from steelyard.fusion.node import RECIPROCAL, Description, Expr, Linear
+from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.sums import ListColumns, Sum, count_lists, times
+from steelyard.grammar import number_text, value_text
+from steelyard.node import MAX_WEIGHT, Amount, Option, opt
+from steelyard.retrievers.bm25 import TERMS
 from steelyard.table.signal_table import SignalTable, count_rows, ranks
-
-BONUSES = ("times", "once", "each")
-
-
-@dataclass(frozen=True, slots=True)
-class Bonus:
-    """The bonus of an entry that two or more lists contain.
-
-    ``times(x)`` multiplies its score by 1 + x, ``once(x)`` adds x, and ``each(x)`` adds x for every list
-    after the first.
-    """
-
-    kind: str
-    amount: float
-
-    def __str__(self) -> str:
-        return f"{self.kind}({number_text(self.amount)})"
 
 
 @dataclass(frozen=True)
-class Rrf(Sum):
-    """``sum of weight / (k + rank)`` over the lists that contain the entry; ranks start at 1."""
+class RankSum(Sum):
+    """A sum of points for the ranks of an entry in the lists that contain it; ranks start at 1."""
+
+    formula: ClassVar[str] = ""
+    """The points in words; ``{}`` is the list."""
+
+    def points(self, rank: Floats, place: int) -> Floats:
+        """From ranks in the list at a place to points."""
+        raise NotImplementedError
+
+    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools, place: int) -> Column:
+        rank = ranks(table, column.values, present, column.only_list(table))
+        values = np.where(present, self.points(rank, place), 0.0)
+        formula = f"{self.formula.format(column.label)}, 0 when not in the list"
+        return Column(column.label, values, formula, {"rank": rank, column.label: column.values}, column.inner)
+
+
+@dataclass(frozen=True)
+class Rrf(RankSum):
+    """``sum of weight / (k + rank)`` over the lists that contain the entry.
+
+    The bonus is for an entry of two or more lists: ``times(x)`` multiplies its score by 1 + x, ``once(x)`` adds x,
+    and ``each(x)`` adds x for every list after the first.
+    """
 
     keyword: ClassVar[str] = "rrf"
     shown_as: ClassVar[str] = "RRF"
     common: ClassVar[bool] = True
-    K: ClassVar = (1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0)
+    formula: ClassVar[str] = "1 / (k + rank in {})"
     AMOUNTS: ClassVar = (0.0, 0.05, 0.1, 0.2, 0.4)
 
-    k: float | tuple[float, ...] = 60.0
+    k: float | tuple[float, ...] = opt(
+        60.0, low=0, tried=(1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0),
+        each=", or {items} of them in brackets, one for each list",
+    )  # fmt: skip
     """One for all lists, or one for each in their order (Bruch, Gai and Ingber, TOIS 42(1), 2023)."""
-    bonus: Bonus | None = None
-
-    @classmethod
-    def _options(cls, call: CallReader) -> dict[str, object]:
-        return {"k": _read_k(call, cls.k), "bonus": _read_bonus(call)}
+    bonus: Amount | None = opt(
+        None, kind="amount", low=0, high=MAX_WEIGHT, words=("none",), amounts=("times", "once", "each")
+    )
 
     def without(self, missing: Collection[str]) -> Expr | None:
         """Drop the lists that cannot be fetched, each with its k."""
@@ -70,66 +77,63 @@ class Rrf(Sum):
     @property
     def weights(self) -> tuple[float, ...]:
         """The weight of each list, followed by the amount of a bonus that is added."""
-        return self._own_weights if self._added is None else (*self._own_weights, self._added.amount)
+        return (*super().weights, *(bonus.amount for bonus in self._added))
 
     @property
     def weight_names(self) -> tuple[str, ...]:
         """The lists, followed by the bonus where it is added."""
-        return super().weight_names if self._added is None else (*map(str, self.children()), "bonus")
+        return (*super().weight_names, *("bonus" for _ in self._added))
 
-    def _weighed(self, weights: list[float]) -> Self:
-        if self._added is None:
-            return super()._weighed(weights)
-        *rest, amount = weights
-        return replace(super()._weighed(rest), bonus=Bonus(self._added.kind, amount))
+    def _weighed(self, weights: Iterator[float]) -> Self:
+        changed = super()._weighed(weights)
+        return replace(changed, bonus=Amount(self._added[0].kind, next(weights))) if self._added else changed
 
     @property
-    def _added(self) -> Bonus | None:
+    def _added(self) -> tuple[Amount, ...]:
         """The bonus when it is added, as a column; a bonus that multiplies is a factor of the rows."""
-        return None if self.bonus is None or self.bonus.kind == "times" else self.bonus
+        return () if self.bonus is None or self.bonus.kind == "times" else (self.bonus,)
 
-    def variants(self) -> Iterator[Expr]:
-        """Iterate over the values of k that tuning tries, each with every amount of a bonus that multiplies.
+    def _tried(self, option: Option) -> Collection[Any]:
+        """Values of k, and amounts of a bonus that multiplies.
 
         Where each list has its own k, all pairs are tried of two lists, and of more one list after the other.
         """
-        bonuses = [self.bonus]
-        if self.bonus is not None and self.bonus.kind == "times":
-            bonuses = [Bonus("times", amount) for amount in sorted({*self.AMOUNTS, self.bonus.amount})]
-        for k in self._tried():
-            yield from (replace(self, k=k, bonus=bonus) for bonus in bonuses)
-
-    def _tried(self) -> list[float | tuple[float, ...]]:
-        if not isinstance(self.k, tuple):
-            return sorted({*self.K, self.k})
-        ks, pool = self.k, {*self.K, *self.k}
+        if option.name == "bonus" and self.bonus is not None and self.bonus.kind == "times":
+            return [Amount("times", amount) for amount in sorted({*self.AMOUNTS, self.bonus.amount})]
+        if option.name != "k" or not isinstance(self.k, tuple):
+            return super()._tried(option)
+        ks, pool = self.k, {*option.tried, *self.k}
         if len(ks) == 2:
             return sorted(product(pool, repeat=2))
         return sorted({(*ks[:i], k, *ks[i + 1 :]) for i in range(len(ks)) for k in pool})
 
-    def describe(self) -> Linear:
+    def describe(self) -> Description:
         """Describe it as a sum of reciprocal ranks; a bonus has no counterpart elsewhere."""
         if isinstance(self.k, tuple):
             return Linear(f"k={value_text(self.k)}, one for each list, has no counterpart", self.terms, RECIPROCAL)
         bonus = f"bonus={self.bonus} for entries that two lists found has no counterpart" if self.bonus else ""
         return Linear(bonus, self.terms, RECIPROCAL, self.k)
 
-    def _scale(self, table: SignalTable, lists: ListColumns, rows: Bools) -> Iterator[Column]:
-        each = self.k if isinstance(self.k, tuple) else (self.k,) * len(lists)
-        for k, (column, present) in zip(each, lists, strict=True):
-            formula = f"1 / (k + rank in {column.label}), 0 when not in the list"
-            yield ranked_column(table, column, present, partial(_reciprocal, k), formula)
+    def points(self, rank: Floats, place: int) -> Floats:
+        """See RankSum."""
+        k = self.k[place] if isinstance(self.k, tuple) else self.k
+        return 1.0 / (k + rank)
 
     def _bonuses(self, lists: ListColumns) -> tuple[Column, ...]:
-        if self._added is None:
-            return ()
         count = count_lists(lists)
         beyond = np.maximum(count - 1.0, 0.0)
-        values = beyond if self._added.kind == "each" else np.minimum(beyond, 1.0)
-        return (Column("lists after the first", values, "convergence", {"lists": count}),)
+        return tuple(
+            Column(
+                "lists after the first",
+                beyond if bonus.kind == "each" else np.minimum(beyond, 1.0),
+                "convergence",
+                {"lists": count},
+            )
+            for bonus in self._added
+        )
 
     def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
-        if self.bonus is None or self.bonus.kind != "times":
+        if self.bonus is None or self._added:
             return branch
         factor = np.where(count_lists(lists) >= 2, 1.0 + self.bonus.amount, 1.0)
         return replace(branch, factor=factor, factor_formula=f"bonus {self.bonus}")
@@ -137,49 +141,19 @@ class Rrf(Sum):
     def _why(self) -> str:
         return f"reciprocal rank fusion, k = {value_text(self.k)}"
 
-    def _written(self) -> list[str]:
-        return [f"k={value_text(self.k)}", *([f"bonus={self.bonus}"] if self.bonus else [])]
-
-
-def _reciprocal(k: float, rank: Floats) -> Floats:
-    return 1.0 / (k + rank)
-
-
-def _read_k(call: CallReader, default: float | tuple[float, ...]) -> float | tuple[float, ...]:
-    value = call.take("k")
-    if value is None:
-        return default
-    lists = len(call.call.items)
-    if isinstance(value, float) and value >= 0:
-        return value
-    if isinstance(value, tuple) and len(value) == lists > 1 and min(value) >= 0:
-        return value
-    call.bad("k", value, f"must be a number of at least 0, or {lists} of them in brackets, one for each list")
-    return default
-
-
-def _read_bonus(call: CallReader) -> Bonus | None:
-    value = call.take("bonus")
-    if value is None or value == Item(None, Call("none")):
-        return None
-    amount = amount_of(value) if isinstance(value, Item) and value.call.name in BONUSES else None
-    if isinstance(value, Item) and amount is not None and 0 <= amount <= MAX_WEIGHT:
-        return Bonus(value.call.name, amount)
-    call.bad("bonus", value, f"must be none, times(x), once(x) or each(x) with x in 0..{MAX_WEIGHT}")
-    return None
-
 
 @dataclass(frozen=True)
-class Isr(Sum):
-    """``number of lists that contain the entry * sum of weight / rank^2``; ranks start at 1."""
+class Isr(RankSum):
+    """``number of lists that contain the entry * sum of weight / rank^2``."""
 
     keyword: ClassVar[str] = "isr"
     shown_as: ClassVar[str] = "ISR"
-    no_counterpart: ClassVar[str] = "no hybrid query adds 1 / rank^2"
+    beyond: ClassVar[str] = "no hybrid query adds 1 / rank^2"
+    formula: ClassVar[str] = "1 / (rank in {})^2"
 
-    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
-        formula = f"1 / (rank in {column.label})^2, 0 when not in the list"
-        return ranked_column(table, column, present, lambda rank: 1.0 / (rank * rank), formula)
+    def points(self, rank: Floats, place: int) -> Floats:
+        """See RankSum."""
+        return 1.0 / (rank * rank)
 
     def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
         return times(branch, count_lists(lists), "lists that hold it")
@@ -200,6 +174,28 @@ class LogIsr(Isr):
 
 
 @dataclass(frozen=True)
+class Rbc(RankSum):
+    """``sum of weight * (1 - phi) * phi^(rank - 1)``: a reader continues to the next entry with probability phi.
+
+    `phi` is at least 0 and below 1. At 0 only the first entry of each list counts.
+    """
+
+    keyword: ClassVar[str] = "rbc"
+    shown_as: ClassVar[str] = "RBC"
+    beyond: ClassVar[str] = "no hybrid query adds powers of a persistence"
+    formula: ClassVar[str] = "(1 - phi) * phi^(rank in {} - 1)"
+
+    phi: float = opt(0.8, low=0, high=math.nextafter(1, 0), tried=(0.5, 0.7, 0.8, 0.9, 0.95, 0.98))
+
+    def points(self, rank: Floats, place: int) -> Floats:
+        """See RankSum."""
+        return (1 - self.phi) * self.phi ** (rank - 1)
+
+    def _why(self) -> str:
+        return f"rank-biased centroid, phi = {number_text(self.phi)}"
+
+
+@dataclass(frozen=True)
 class Borda(Sum):
     """``sum of weight * points``: with c candidates, the first of a list gets c points, the next c - 1, and so on.
 
@@ -209,48 +205,85 @@ class Borda(Sum):
 
     keyword: ClassVar[str] = "borda"
     shown_as: ClassVar[str] = "Borda"
-    no_counterpart: ClassVar[str] = "a list gives points there to what it holds only"
+    beyond: ClassVar[str] = "a list gives points there to what it holds only"
 
-    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
-        place = ranks(table, column.values, present, column.only_list(table))
+    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools, place: int) -> Column:
+        rank = ranks(table, column.values, present, column.only_list(table))
         candidates, listed = (count_rows(table, some)[table.query].astype(np.float64) for some in (rows, present))
-        points = np.where(present, candidates - place + 1, (candidates - listed + 1) / 2)
+        points = np.where(present, candidates - rank + 1, (candidates - listed + 1) / 2)
         formula = f"c - rank in {column.label} + 1, (c - n + 1) / 2 when not in the list"
-        inputs = {"rank": place, column.label: column.values, "c, candidates": candidates, "n, listed": listed}
+        inputs = {"rank": rank, column.label: column.values, "c, candidates": candidates, "n, listed": listed}
         return Column(column.label, np.where(rows, points, 0.0), formula, inputs, column.inner)
 
     def _why(self) -> str:
         return "Borda count"
 
 
-@dataclass(frozen=True)
-class Rbc(Sum):
-    """``sum of weight * (1 - phi) * phi^(rank - 1)``: a reader continues to the next entry with probability phi.
+SIGMOIDS = ((3, 5.0, 0.7), (6, 7.0, 0.6), (9, 9.0, 0.5), (15, 10.0, 0.5), (np.inf, 12.0, 0.5))
+"""Up to so many terms of a query: the score that becomes 0.5, and how steep the sigmoid is there."""
 
-    `phi` is at least 0 and below 1. At 0 only the first entry of each list counts.
+
+@dataclass(frozen=True)
+class Gated(Sum):
+    """``(w1*first + sum of w*sigmoid(other)) / (sum of the weights of lists that found anything)``.
+
+    Only entries that the first list has at `least` or more are ranked. The sigmoid is
+    ``1 / (1 + exp(-steepness * (x - midpoint)))``, both numbers by the terms of the query (`SIGMOIDS`). A list
+    that lacks the entry adds 0. Recommending does not try it: its numbers suit one scale of BM25.
+    Source: mem0 8d5b786, `mem0/utils/scoring.py`.
     """
 
-    keyword: ClassVar[str] = "rbc"
-    shown_as: ClassVar[str] = "RBC"
-    no_counterpart: ClassVar[str] = "no hybrid query adds powers of a persistence"
-    PHI: ClassVar = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
+    keyword: ClassVar[str] = "gated"
+    shown_as: ClassVar[str] = "gated sum"
+    beyond: ClassVar[str] = "no hybrid query has a sigmoid by the number of a query's terms"
 
-    phi: float = 0.8
+    least: float = opt(0.1, low=-1, tried=(0.0, 0.1, 0.2, 0.3))
 
-    @classmethod
-    def _options(cls, call: CallReader) -> dict[str, object]:
-        return {"phi": call.number("phi", cls.phi, 0.0, below=1.0)}
+    @property
+    def reads(self) -> frozenset[str]:
+        """The number of terms, where a sigmoid follows it."""
+        return frozenset({TERMS.name}) if len(self.terms) > 1 else frozenset()
 
-    def variants(self) -> Iterator[Expr]:
-        """Iterate over the values of phi that tuning tries."""
-        yield from (replace(self, phi=phi) for phi in sorted({*self.PHI, self.phi}))
+    def without(self, missing: Collection[str]) -> Expr | None:
+        """Nothing without the list that is the gate, and the gate alone without what a sigmoid reads."""
+        if self.terms[0].expr.without(missing) is None:
+            return None
+        kept = replace(self, terms=self.terms[:1]) if TERMS.name in missing else self
+        return super(Gated, kept).without(missing)
 
-    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
-        formula = f"(1 - phi) * phi^(rank in {column.label} - 1), 0 when not in the list"
-        return ranked_column(table, column, present, lambda rank: (1 - self.phi) * self.phi ** (rank - 1), formula)
+    def members(self, table: SignalTable, within: Bools) -> Bools:
+        """The rows of the first list that pass the gate."""
+        gate = self.terms[0].expr
+        rows = gate.members(table, within)
+        if rows.any():
+            rows &= gate.compile(table, within).scores() >= self.least
+        return rows
+
+    def compile(self, table: SignalTable, within: Bools) -> Plan:
+        """Compile as any sum, divided by the weights of the lists that found anything for the query."""
+        (branch,) = super().compile(table, within).branches
+        active = np.zeros(len(table.queries))
+        for term in self.terms:
+            listed = term.expr.members(table, np.ones(len(table), dtype=bool))
+            active += np.where(count_rows(table, listed) > 0, term.weight, 0.0)
+        share = np.where(active > 0, 1.0 / np.where(active > 0, active, 1.0), 0.0)
+        return Plan(
+            len(table), (times(branch, share[table.query], "1 / weights of the lists that found anything"),)
+        )
+
+    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools, place: int) -> Column:
+        inputs = {column.label: column.values}
+        if place == 0:
+            return Column(
+                column.label, np.where(present, column.values, 0.0), column.formula, inputs, column.inner
+            )
+        terms = table.column(TERMS.name)
+        index = np.searchsorted([most for most, _, _ in SIGMOIDS], terms)
+        midpoint, steepness = (np.array([row[at] for row in SIGMOIDS])[index] for at in (1, 2))
+        away: Floats = np.where(present, steepness * (column.values - midpoint), 0.0)
+        values = np.where(present, 1.0 / (1.0 + np.exp(-np.clip(away, -700.0, None))), 0.0)
+        inputs |= {"midpoint": midpoint, "steepness": steepness, TERMS.name: terms}
+        return Column(column.label, values, "1 / (1 + exp(-steepness * (x - midpoint)))", inputs, column.inner)
 
     def _why(self) -> str:
-        return f"rank-biased centroid, phi = {number_text(self.phi)}"
-
-    def _written(self) -> list[str]:
-        return [f"phi={number_text(self.phi)}"]
+        return f"gated sum, {self.terms[0].expr} of at least {number_text(self.least)}"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from steelyard.base.arrays import Bools
 from steelyard.base.errors import ConfigError
-from steelyard.fusion.base import Expr, told_once
-from steelyard.fusion.call import CallReader
+from steelyard.fusion.node import Expr, cached_method
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.grammar import Duration
-from steelyard.signals import PRIORS, Derived, Prior
+from steelyard.grammar import Call, Duration
+from steelyard.node import Reader
+from steelyard.signals import PRIORS, SignalValues
 from steelyard.table.facts import NO_FACTS
 from steelyard.table.signal_table import KEPT_ROWS, SignalTable
 
@@ -28,48 +28,40 @@ class Signal(Expr):
     """Factors of the written half-life that tuning tries."""
 
     name: str
-    options: tuple[tuple[str, Duration | str], ...] = ()
+    given: tuple[tuple[str, Duration | str], ...] = ()
+    """The options that are printed: spans always, a word where it is not the default."""
 
     @classmethod
-    def read(cls, call: CallReader) -> Self:
+    def read(cls, call: Call, reader: Reader) -> Self | None:
         """Read a known signal with the options of its prior."""
-        name = call.call.name
-        if call.call.items:
-            call.fault(f"signal {name!r} takes no signals in brackets; remove them")
-        if name not in PRIORS:
-            call.finish()
-            return cls(name)
-        return cls(name, tuple(_read_options(PRIORS[name], call)))
+        known = PRIORS[call.name].options if call.name in PRIORS else {}
+        read = reader.options(call, known)
+        if call.items:
+            reader.faults.append(f"signal {call.name!r} takes no signals in brackets; remove them")
+        return cls(
+            call.name, tuple((n, v) for n, v in read.items() if not known[n].quiet or v != known[n].default)
+        )
+
+    def option(self, name: str) -> Any:  # noqa: ANN401 -- the value of any option
+        """Return an option, or its default when it is not written; None when the signal has no such option."""
+        known = PRIORS[self.name].options if self.name in PRIORS else {}
+        return dict(self.given).get(name, known[name].default if name in known else None)
 
     @property
     def absolute(self) -> bool:
         """Always: a signal is what it is."""
         return True
 
-    def children(self) -> tuple[Expr, ...]:
-        """Return no children: a signal is a leaf."""
-        return ()
-
-    def option(self, name: str) -> Duration | str | None:
-        """Return an option, or its default when it is not written; None when the signal has no such option."""
-        words = PRIORS[self.name].words if self.name in PRIORS else {}
-        defaults: dict[str, Duration | str] = {word: valid[0] for word, valid in words.items()}
-        return (defaults | dict(self.options)).get(name)
-
-    def with_children(self, children: Sequence[Expr]) -> Self:
-        """Return this signal: a leaf has no children."""
-        return self
-
     def variants(self) -> Iterator[Expr]:
         """Iterate over the half-lives that tuning tries, or this signal alone when it has none."""
-        options = dict(self.options)
-        written = options.get("half_life")
+        given = dict(self.given)
+        written = given.get("half_life")
         if not isinstance(written, Duration):
             yield self
             return
         for factor in self.HALF_LIVES:
             span = Duration(written.amount * factor, written.unit)
-            yield replace(self, options=tuple((options | {"half_life": span}).items()))
+            yield replace(self, given=tuple((given | {"half_life": span}).items()))
 
     @property
     def reads(self) -> frozenset[str]:
@@ -95,40 +87,23 @@ class Signal(Expr):
         column = Column(text, derived.values, derived.formula, derived.inputs)
         return Plan(len(table), (Branch(rows, (column,), (1.0,), text),))
 
-    def derived(self, table: SignalTable) -> Derived:
+    def derived(self, table: SignalTable) -> SignalValues:
         """Its values, NaN where a retriever did not return the row; ConfigError where the table lacks them."""
         if self.name not in PRIORS:
-            return Derived(table.column(self.name), self.name)
+            return SignalValues(table.column(self.name), self.name)
         if table.about is NO_FACTS:
             raise ConfigError(
                 f"this table carries no facts, and {self} is computed from them; search again with it"
             )
         kept = table.derived
-        key = (self.name, self.options)
+        key = (self.name, self.given)
         if (derived := kept.get(key)) is None:
-            derived = PRIORS[self.name](table, dict(self.options))
+            derived = PRIORS[self.name](table, dict(self.given))
             if len(table.queries) == 1 or len(table) <= KEPT_ROWS:  # a search asks again for its hits
                 kept[key] = derived
         return derived
 
-    @told_once
+    @cached_method
     def __str__(self) -> str:
-        if not self.options:
-            return self.name
-        return f"{self.name}({', '.join(f'{name}={value}' for name, value in self.options)})"
-
-
-def _read_options(prior: Prior, call: CallReader) -> list[tuple[str, Duration | str]]:
-    """Read the options; spans are always written out, a word only where it is not the default."""
-    values: list[tuple[str, Duration | str]] = []
-    for name, default in prior.spans.items():
-        value = call.take(name)
-        if value is not None and (not isinstance(value, Duration) or value.amount <= 0):
-            call.bad(name, value, "must be a positive span of time such as 365d or 69h")
-            value = None
-        values.append((name, value if isinstance(value, Duration) else default))
-    for name, valid in prior.words.items():
-        if (word := call.word(name, valid[0], valid)) != valid[0]:
-            values.append((name, word))
-    call.finish(*prior.spans, *prior.words)
-    return values
+        written = ", ".join(f"{name}={value}" for name, value in self.given)
+        return f"{self.name}({written})" if written else self.name

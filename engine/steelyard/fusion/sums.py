@@ -1,26 +1,26 @@
-"""The code that families of weighted sums share.
+"""Sums of weighted terms: of their values on one scale, and the combinations of Fox and Shaw (TREC-2, 1993).
 
-`WeightedTerms` has the terms and their weights, `Sum` adds up a column of each. `NormalizedSum` brings each term
-onto one scale by its values, `ranked_column` by its ranks.
+`WeightedTerms` has the terms, `Sum` adds up a column of each, `NormalizedSum` brings each onto one scale by its
+values. In the six combinations only the lists that contain an entry count. Fox and Shaw normalise scores to 0..1
+first, so there `normalize` is minmax by default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
-from steelyard.fusion.available import Available
-from steelyard.fusion.base import Description, Expr, Linear, Term, nested
-from steelyard.fusion.call import CallReader, Family
+from steelyard.fusion.node import Available, Description, Expr, Linear, Term, nested
 from steelyard.fusion.normalize import ABSOLUTE, NORMALIZERS, TRIED, WITH_ENDS, fixed_ends, has_ends
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.walk import leaves
+from steelyard.node import Option, opt
+from steelyard.retrievers import FETCHED
 from steelyard.signals import PRIORS
-from steelyard.table.signal_table import FETCHED, SignalTable, ranks
+from steelyard.table.signal_table import SignalTable
 
 BOUNDED = (FETCHED | PRIORS.keys()) - {"fts", "bm25"}
 """Signals in 0..1. Tuning tries other normalisations only for sums with a signal that may be larger."""
@@ -29,44 +29,20 @@ ListColumns = Sequence[tuple[Column, Bools]]
 
 
 @dataclass(frozen=True)
-class WeightedTerms(Family):
+class WeightedTerms(Expr):
     """Expressions with a weight each."""
 
-    terms: tuple[Term, ...]
-
-    def children(self) -> tuple[Expr, ...]:
-        """Return the expressions of the terms, in the order written."""
-        return tuple(term.expr for term in self.terms)
-
-    def with_children(self, children: Sequence[Expr]) -> Self:
-        """Return the same weights over other expressions."""
-        return replace(self, terms=tuple(map(Term, self._own_weights, children)))
-
-    @property
-    def own_terms(self) -> tuple[Term, ...]:
-        """The terms, where they have weights."""
-        return self.terms if self.weights else ()
-
-    def with_terms(self, terms: Sequence[Term]) -> Self:
-        """Return the same fusion of other terms."""
-        return replace(self, terms=tuple(terms))
+    terms: tuple[Term, ...] = opt(kind="terms", bare=True)
 
     def without(self, missing: Collection[str]) -> Expr | None:
-        """Drop the terms that cannot be computed; the others keep their weights."""
-        terms = terms_without(self.terms, missing)
-        return replace(self, terms=terms) if terms else None
+        """Drop the terms that cannot be computed; the others keep their weights.
 
-    @property
-    def _own_weights(self) -> tuple[float, ...]:
-        return tuple(term.weight for term in self.terms)
-
-    @property
-    def weights(self) -> tuple[float, ...]:
-        """The weight of each term."""
-        return self._own_weights
-
-    def _weighed(self, weights: list[float]) -> Self:
-        return replace(self, terms=tuple(map(Term, weights, self.children())))
+        None when no term is left that finds entries, where there was one.
+        """
+        pairs = [(term.weight, term.expr.without(missing)) for term in self.terms]
+        left = tuple(Term(weight, expr) for weight, expr in pairs if expr is not None)
+        finds = any(term.expr.retrievers() for term in left) or not self.retrievers()
+        return replace(self, terms=left) if left and finds else None
 
     def _columns(self, table: SignalTable, rows: Bools) -> ListColumns:
         """Each term as a raw column."""
@@ -75,46 +51,18 @@ class WeightedTerms(Family):
 
 @dataclass(frozen=True)
 class Sum(WeightedTerms):
-    """Terms that are added up; a family says what column a term becomes, and may multiply the rows by a factor.
-
-    Options of a family are fields of the same names; it reads them in `_options` and prints them in `_written`.
-    """
-
-    no_counterpart: ClassVar[str] = ""
-    """Why other search engines have no such fusion."""
-    unwritten: ClassVar[float | None] = 1.0
-    """The weight of a term without one; None where each has to be written."""
-
-    @classmethod
-    def read(cls, call: CallReader) -> Self:
-        """Read the options and the terms."""
-        options = cls._options(call)
-        call.finish(*options)
-        return cls(call.terms(cls.unwritten), **options)
-
-    @classmethod
-    def _options(cls, call: CallReader) -> dict[str, object]:
-        """The options that are written, by the names of their fields."""
-        return {}
-
-    def describe(self) -> Description:
-        """State that other search engines have no such fusion."""
-        return Description(f"{self.keyword}(...) has no counterpart: {self.no_counterpart}")
+    """Terms that are added up; a family says what column a term becomes, and may multiply the rows by a factor."""
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """Compile to one branch with a column for each term."""
         rows = self.members(table, within)
         lists = self._columns(table, rows)
-        columns = (*self._scale(table, lists, rows), *self._bonuses(lists))
-        branch = Branch(rows, columns, self.weights, self._why())
+        scaled = (self._scaled(table, *pair, rows, place) for place, pair in enumerate(lists))
+        branch = Branch(rows, (*scaled, *self._bonuses(lists)), self.weights, self._why())
         return Plan(len(table), (self._multiplied(branch, lists),))
 
-    def _scale(self, table: SignalTable, lists: ListColumns, rows: Bools) -> Iterator[Column]:
-        """The column that each list adds to the sum over `rows`."""
-        return (self._scaled(table, *pair, rows) for pair in lists)
-
-    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
-        """The column that a list (its values, and the rows that it contains) adds to the sum over `rows`."""
+    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools, place: int) -> Column:
+        """The column that the list at a place (its values, and the rows that it contains) adds over `rows`."""
         raise NotImplementedError
 
     def _bonuses(self, lists: ListColumns) -> tuple[Column, ...]:
@@ -129,40 +77,31 @@ class Sum(WeightedTerms):
         """What the sum is, for `explain`."""
         return self.shown_as
 
-    def _written(self) -> list[str]:
-        """The options as text."""
-        return []
 
-    def __str__(self) -> str:
-        bare = self.unwritten is not None  # then a weight of 1 is left out
-        terms = [str(term.expr) if bare and term.weight == 1 else str(term) for term in self.terms]
-        return f"{self.keyword}({', '.join([*terms, *self._written()])})"
+def normalized(default: str, quiet: bool = False) -> Any:  # noqa: ANN401 -- stands where the field's default does
+    """The option `normalize` under a default."""
+    return opt(default, kind="word", words=tuple(NORMALIZERS), quiet=quiet)
 
 
 @dataclass(frozen=True)
 class NormalizedSum(Sum):
     """A sum whose terms are normalised within each query; see `steelyard.fusion.normalize`."""
 
-    normalize: str = "none"
+    normalize: str = normalized("minmax")
 
-    @classmethod
-    def read(cls, call: CallReader) -> Self:
-        """Read as any sum; each term of a scale with theoretical ends has to have them."""
-        made = super().read(call)
-        for term in made.terms if made.normalize in WITH_ENDS else ():
+    def problems(self) -> Iterator[str]:
+        """Each term of a scale with theoretical ends has to have them."""
+        for term in self.terms if self.normalize in WITH_ENDS else ():
             if not has_ends(term.expr):
-                call.fault(f"{cls.keyword}: normalize={made.normalize} has no scale for {term.expr}; {_ENDED}")
-        return made
+                yield (
+                    f"{self.keyword}: normalize={self.normalize} has no scale for {term.expr}; its formula gives "
+                    "no ends, as those of bm25, vector, cosine, tfidf, the layers and priors of 0..1 do"
+                )
 
-    @classmethod
-    def _options(cls, call: CallReader) -> dict[str, object]:
-        return {"normalize": call.word("normalize", cls.normalize, tuple(NORMALIZERS))}
-
-    def variants(self) -> Iterator[Expr]:
-        """Iterate over all normalisations when terms are on different scales, else its own alone."""
-        tried = TRIED if self.normalize in TRIED else (self.normalize,)
-        raw = len(self.terms) > 1 and any(leaf.name not in BOUNDED for leaf in leaves(self))
-        yield from (replace(self, normalize=name) for name in (tried if raw else (self.normalize,)))
+    def _tried(self, option: Option) -> Collection[Any]:
+        """All normalisations when terms are on different scales, else its own alone."""
+        raw = len(self.terms) > 1 and not self.signals() <= BOUNDED
+        return TRIED if option.name == "normalize" and raw and self.normalize in TRIED else super()._tried(option)
 
     @property
     def absolute(self) -> bool:
@@ -175,38 +114,8 @@ class NormalizedSum(Sum):
         signals = self.signals() if self.normalize in WITH_ENDS else ()
         return super().reads_ends.union(name for name in signals if fixed_ends(name) is None)
 
-    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools) -> Column:
+    def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools, place: int) -> Column:
         return NORMALIZERS[self.normalize](table, column, present)
-
-    def _written(self) -> list[str]:
-        return [f"normalize={self.normalize}"]
-
-
-_ENDED = "its formula gives no ends, as those of bm25, vector, cosine, tfidf, the layers and priors of 0..1 do"
-
-
-def ranked_column(
-    table: SignalTable, column: Column, present: Bools, points: Callable[[Floats], Floats], formula: str
-) -> Column:
-    """Replace the values of a list by points for its ranks.
-
-    Parameters
-    ----------
-    column, present : Column, bool[N]
-        The list: its values, and the rows that it contains.
-    points : callable
-        From ranks (float64, from 1) to points.
-    formula : str
-        The same in words, for `explain`.
-
-    Returns
-    -------
-    Column
-        ``points(rank)`` of each row in the list, 0 for the others.
-    """
-    place = ranks(table, column.values, present, column.only_list(table))
-    values = np.where(present, points(place), 0.0)
-    return Column(column.label, values, formula, {"rank": place, column.label: column.values}, column.inner)
 
 
 def count_lists(lists: ListColumns) -> Floats:
@@ -220,17 +129,6 @@ def times(branch: Branch, factor: Floats, formula: str) -> Branch:
     return replace(branch, factor=factor, factor_formula=formula, multiplied=f"times {formula}")
 
 
-def terms_without(terms: tuple[Term, ...], missing: Collection[str]) -> tuple[Term, ...]:
-    """Keep the terms that can be computed without these signals; none when no term is left that finds entries."""
-    pairs = ((term.weight, term.expr.without(missing)) for term in terms)
-    left = tuple(Term(weight, expr) for weight, expr in pairs if expr is not None)
-    return left if _find(left) or not _find(terms) else ()
-
-
-def _find(terms: tuple[Term, ...]) -> bool:
-    return any(term.expr.retrievers() for term in terms)
-
-
 @dataclass(frozen=True)
 class WeightedSum(NormalizedSum):
     """``sum of weight * normalize(signal)``; a signal that did not return the entry adds 0."""
@@ -240,16 +138,116 @@ class WeightedSum(NormalizedSum):
     common: ClassVar[bool] = True
     unwritten: ClassVar[float | None] = None
 
+    normalize: str = normalized("none", quiet=True)
+
     @classmethod
-    def starts(cls, there: Available) -> dict[str, list[str]]:
+    def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
         """Sums of the lists, and sums with signals that are derived from facts: all of them, then each."""
         facts = [there.sum_with(*there.facts), *map(there.sum_with, there.facts)] if there.facts else []
         graph = [there.sum_with(*more, *there.facts) for more in there.additions[1:] if facts]
         return {cls.shown_as: there.sums, "all signals": list(dict.fromkeys([*facts, *graph]))}
 
-    def describe(self) -> Linear:
+    def describe(self) -> Description:
         """Describe it as the linear sum that it is."""
         return Linear("", self.terms, self.normalize)
 
-    def _written(self) -> list[str]:
-        return [] if self.normalize == "none" else super()._written()
+
+@dataclass(frozen=True)
+class CombSum(NormalizedSum):
+    """``sum of weight * normalize(signal)`` over the lists that contain the entry."""
+
+    keyword: ClassVar[str] = "comb_sum"
+    shown_as: ClassVar[str] = "CombSUM"
+
+    def describe(self) -> Description:
+        """Describe it as the weighted sum that it is."""
+        return Linear("", self.terms, self.normalize)
+
+
+@dataclass(frozen=True)
+class CombMnz(NormalizedSum):
+    """CombSUM times the number of lists that contain the entry."""
+
+    keyword: ClassVar[str] = "comb_mnz"
+    shown_as: ClassVar[str] = "CombMNZ"
+    beyond: ClassVar[str] = "a hybrid query adds the scores of lists up"
+
+    def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
+        return times(branch, count_lists(lists), "lists that hold it")
+
+
+@dataclass(frozen=True)
+class CombAnz(CombMnz):
+    """CombSUM divided by the number of lists that contain the entry."""
+
+    keyword: ClassVar[str] = "comb_anz"
+    shown_as: ClassVar[str] = "CombANZ"
+
+    def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
+        return times(branch, 1.0 / np.maximum(count_lists(lists), 1.0), "1 / lists that hold it")
+
+
+@dataclass(frozen=True)
+class CombMed(NormalizedSum):
+    """The median over the lists that contain the entry; for an even number, the mean of the middle two."""
+
+    keyword: ClassVar[str] = "comb_med"
+    shown_as: ClassVar[str] = "CombMED"
+    beyond: ClassVar[str] = "a hybrid query adds the scores of lists up"
+    weighted: ClassVar[bool] = False
+    combine: ClassVar[str] = "median"
+
+    def problems(self) -> Iterator[str]:
+        """A weight is a fault, because it would not mean what it means in a sum."""
+        yield from super().problems()
+        if any(term.weight != 1 for term in self.terms):
+            yield f"{self.keyword} takes no weights; drop them, or use comb_sum"
+
+    def compile(self, table: SignalTable, within: Bools) -> Plan:
+        """Compile to one branch of one column, which combines the lists that contain each row."""
+        rows = self.members(table, within)
+        parts = tuple(
+            replace(column, values=np.where(present, column.values, np.nan))
+            for column, present in (
+                (self._scaled(table, column, present, rows, 0), present)
+                for column, present in self._columns(table, rows)
+            )
+        )
+        values = np.where(rows, self._combined(np.array([part.values for part in parts])), 0.0)
+        formula = f"{self.combine} over the lists that hold it"
+        column = Column(str(self), values, formula, parts=parts, combine=self.combine)
+        return Plan(len(table), (Branch(rows, (column,), (1.0,), self.shown_as),))
+
+    def _combined(self, values: Floats) -> Floats:
+        """Combine float64[lists, N], NaN where a list does not contain the row, to float64[N]."""
+        ordered = np.sort(values, axis=0)  # NaN comes last
+        held = np.maximum((~np.isnan(values)).sum(axis=0), 1)
+        low, high = (np.take_along_axis(ordered, row[None, :], axis=0)[0] for row in ((held - 1) // 2, held // 2))
+        middle: Floats = np.where(low == high, low, (low + high) / 2)
+        return middle
+
+
+@dataclass(frozen=True)
+class CombMax(CombMed):
+    """The maximum over the lists that contain the entry."""
+
+    keyword: ClassVar[str] = "comb_max"
+    shown_as: ClassVar[str] = "CombMAX"
+    combine: ClassVar[str] = "max"
+
+    def _combined(self, values: Floats) -> Floats:
+        greatest: Floats = np.fmax.reduce(values, axis=0)
+        return greatest
+
+
+@dataclass(frozen=True)
+class CombMin(CombMed):
+    """The minimum over the lists that contain the entry."""
+
+    keyword: ClassVar[str] = "comb_min"
+    shown_as: ClassVar[str] = "CombMIN"
+    combine: ClassVar[str] = "min"
+
+    def _combined(self, values: Floats) -> Floats:
+        least: Floats = np.fmin.reduce(values, axis=0)
+        return least

@@ -17,19 +17,13 @@ from steelyard.fusion import Expr
 from steelyard.live.identity import identity
 from steelyard.live.sources import KeptLists, Sources
 from steelyard.memory.query import Query
+from steelyard.retrievers import DEPENDENT, EMBEDDING, LAYERS, RETRIEVERS, SCORERS
 from steelyard.retrievers.directories import Directories
 from steelyard.signals import PRIORS
 from steelyard.stores.base import Found, Readable
 from steelyard.systems.base import System
 from steelyard.table.join import Ends, Lists, Part, ScoreIds, complete, join, part
-from steelyard.table.signal_table import (
-    DEPENDENT,
-    EMBEDDING,
-    LAYERS,
-    RETRIEVERS,
-    SCORERS,
-    SignalTable,
-)
+from steelyard.table.signal_table import SignalTable
 
 NOTHING = part([Query("")], [{}], {})
 """The rows of a query of which nothing has been asked yet."""
@@ -125,7 +119,7 @@ class Candidates:
     def _left(self, missing: frozenset[str]) -> Expr | None:
         """The strategy that is left without these signals; others stand in for some."""
         instead = {lost: other for lost, other in self._system.searching.instead.items() if lost in missing}
-        config = self._config.standing_in(instead) if instead else self._config
+        config = self._config.with_substitutes(instead) if instead else self._config
         return config.without(missing) if missing else config.effective
 
     def _available(self, missing: frozenset[str]) -> Expr:

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
-from steelyard.retrievers import RETRIEVER_KINDS
+from steelyard.retrievers import EMBEDDING, RETRIEVER_KINDS
 from steelyard.retrievers.reading import as_asked
 from steelyard.systems import find_system
-from steelyard.table.signal_table import EMBEDDING
 
 BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
 """The keys of an identity whose values are stored by retriever."""

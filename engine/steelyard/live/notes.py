@@ -10,7 +10,7 @@ from steelyard.embedders.kinds import adding
 from steelyard.finish import Floor, Mmr
 from steelyard.fusion import Expr
 from steelyard.live.sources import Sources
-from steelyard.table.signal_table import EMBEDDING
+from steelyard.retrievers import EMBEDDING
 
 _WHY = {Floor: "its scale is another one", Mmr: "it has nothing to compare"}
 """Why a stage is left out without vectors."""

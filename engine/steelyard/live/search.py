@@ -33,11 +33,12 @@ from steelyard.memory.query import Query
 from steelyard.memory.text import content
 from steelyard.rerank import CrossEncoder, Document
 from steelyard.results import SearchResult, hits_of
+from steelyard.retrievers import EMBEDDING
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import plain
 from steelyard.systems import find_system
 from steelyard.table.join import Part
-from steelyard.table.signal_table import EMBEDDING, RERANK, SignalTable
+from steelyard.table.signal_table import RERANK, SignalTable
 
 _log = logging.getLogger(__name__)
 _DEGRADED: dict[type[SteelyardError], str] = {

@@ -5,10 +5,12 @@ To add one, write a module with its declaration and name it in the list below.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from steelyard.registry import Registry
 from steelyard.retrievers import bm25, fts, graph, tfidf, tsquery, vector
 from steelyard.retrievers.kinds import (
     Dependent,
-    Parameter,
     Retriever,
     RetrieverConfig,
     RetrieverKind,
@@ -16,9 +18,10 @@ from steelyard.retrievers.kinds import (
     ScorerKind,
 )
 
-RETRIEVER_KINDS: dict[str, RetrieverKind] = {
-    kind.name: kind
-    for kind in (
+RETRIEVER_KINDS: Registry[RetrieverKind] = Registry(
+    "retriever",
+    "name",
+    (
         fts.FTS,
         bm25.BM25,
         vector.VECTOR,
@@ -29,35 +32,42 @@ RETRIEVER_KINDS: dict[str, RetrieverKind] = {
         fts.MEMORY,
         vector.CONSTITUTIONAL,
         graph.GRAPH,
-    )
-}
-
-SCORER_KINDS: dict[str, ScorerKind] = {
-    kind.name: kind
-    for kind in (
+    ),
+)
+SCORER_KINDS: Registry[ScorerKind] = Registry(
+    "scorer",
+    "name",
+    (
         tfidf.TFIDF,
         vector.COSINE_SCORE,
         tsquery.LEXICAL,
         bm25.TERMS,
         vector.INSIDE,
-    )
-}
-
-__all__ = [
-    "RETRIEVER_KINDS",
-    "SCORER_KINDS",
-    "Dependent",
-    "Parameter",
-    "Retriever",
-    "RetrieverConfig",
-    "RetrieverKind",
-    "Scorer",
-    "ScorerKind",
-    "layers_read",
-]
+    ),
+)
 
 
-def layers_read(signals: set[str]) -> set[str]:
+def layers_read(signals: Collection[str]) -> set[str]:
     """Return the layers of vectors that these signals compare queries with."""
     kinds: list[RetrieverKind | ScorerKind] = [*RETRIEVER_KINDS.values(), *SCORER_KINDS.values()]
     return {kind.layer for kind in kinds if kind.name in signals and kind.layer}
+
+
+RETRIEVERS = frozenset(RETRIEVER_KINDS)
+"""Signals that have a value only for the entries they returned."""
+SCORERS = frozenset(SCORER_KINDS)
+"""Signals computed for every candidate, whichever retriever found it."""
+FETCHED = RETRIEVERS | SCORERS
+"""Signals stored in the table as columns; the others are derived from facts."""
+LAYERS = tuple(kind.name for kind in RETRIEVER_KINDS.values() if kind.whole)
+"""Signals with a value for every entry in scope; layered strategies apply their own threshold to them."""
+ASIDE = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.aside is not None)
+"""Signals of entries that are searched separately and merged into the ranking by a finish stage."""
+DEPENDENT = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.after)
+"""Signals whose retrievers start from what others found."""
+FINDERS = RETRIEVERS - ASIDE - DEPENDENT - frozenset(LAYERS)
+"""Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
+EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
+"""Signals that need the query's embedding."""
+
+__all__ = ["Dependent", "Retriever", "RetrieverConfig", "RetrieverKind", "Scorer", "ScorerKind"]

@@ -15,15 +15,16 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
+from steelyard.node import Option
 from steelyard.retrievers.cache import ScopeCache
-from steelyard.retrievers.kinds import Parameter, Parts, RetrieverConfig, RetrieverKind, ScorerKind
+from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind, ScorerKind
 from steelyard.retrievers.reading import Words
 from steelyard.stores.base import Found, Readable
 from steelyard.stores.postings import Counted
 
-K1 = Parameter("k1", 1.2, 0, 1000, "How much further occurrences of a term add; at 0 only the first one counts")
-B = Parameter("b", 0.75, 0, 1, "How much long entries are penalised: from 0, not at all, to 1, in full")
-LENGTH = Parameter(
+K1 = Option("k1", 1.2, 0, 1000, "How much further occurrences of a term add; at 0 only the first one counts")
+B = Option("b", 0.75, 0, 1, "How much long entries are penalised: from 0, not at all, to 1, in full")
+LENGTH = Option(
     "mean_length", 0, 0, 1_000_000, "The length in words that counts as average; at 0 that of the entries searched"
 )
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.memory.query import Query
-from steelyard.retrievers.kinds import Parameter, Parts, RetrieverConfig, RetrieverKind
+from steelyard.node import Option
+from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind
 from steelyard.stores.base import Edge, Found, Readable
 
 STRENGTHS = {
@@ -22,16 +23,16 @@ STRENGTHS = {
 Source: the weights of the code of system-spec-kit."""
 OTHER = 0.5
 """What an edge of any other type passes on."""
-SEEDS = Parameter(
+SEEDS = Option(
     "seeds", 5, 1, 100, "How many of the first places of each list before it the search starts from", (3, 10)
 )
-HOPS = Parameter("hops", 2, 1, 10, "How many relations a path may have", (1, 3))
-DECAY = Parameter(
+HOPS = Option("hops", 2, 1, 10, "How many relations a path may have", (1, 3))
+DECAY = Option(
     "decay", 0.5, 0, 1, "What is left of an activation after each relation, times its strength", (0.3, 0.8)
 )
-LEAST = Parameter("least", 0.01, 0, 1, "The activation below which nothing is found")
-AGAIN = Parameter("again", 1, 0, 1, "1: an entry that the search starts from is found where another leads to it")
-FAN = Parameter("fan", 5, 1, 1000, "How many relations of an entry are followed, the strongest first")
+LEAST = Option("least", 0.01, 0, 1, "The activation below which nothing is found")
+AGAIN = Option("again", 1, 0, 1, "1: an entry that the search starts from is found where another leads to it")
+FAN = Option("fan", 5, 1, 1000, "How many relations of an entry are followed, the strongest first")
 
 
 @dataclass(frozen=True)

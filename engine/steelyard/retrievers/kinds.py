@@ -16,6 +16,7 @@ from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.embedders.embed import Vectors
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
+from steelyard.node import Option
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import COSINE, Found, Readable, Space
 from steelyard.stores.postings import Analysis
@@ -96,30 +97,6 @@ class Parts(Protocol):
 
     def counted(self, query: Query) -> Filters:
         """Return the scope of the entries whose words TF-IDF counts for a query."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A number that configures a retriever; a recording fixes its value."""
-
-    name: str
-    default: float
-    low: float
-    high: float
-    """The legal range, both ends included."""
-    text: str
-    """What it does, for the schema of weights files."""
-    tried: tuple[float, ...] = ()
-    """Other values that tuning tries, each with a recording of its own; none: tuning says that it stays."""
-
-    def checked(self, value: float) -> float:
-        """Return the value; ConfigError when it is outside the legal range."""
-        if not (math.isfinite(value) and self.low <= value <= self.high):
-            raise ConfigError(
-                f"{self.name} is {shown(value)}; it must lie between {self.low:g} and {self.high:g} "
-                f"({self.default:g} by default)"
-            )
-        return value
 
 
 @dataclass(frozen=True)
@@ -209,7 +186,7 @@ class RetrieverKind:
     """The retrievers that it may start from, and is therefore asked after."""
     starts: str = ""
     """The parameter that says how many places of each of their lists it reads."""
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[Option, ...] = ()
     """The numbers that configure it."""
     counts: Callable[[Reading], Analysis | None] = lambda reading: None
     """The words that it counts in a system's entries."""

@@ -15,6 +15,7 @@ from steelyard.base.errors import ConfigError, DimensionMismatchError
 from steelyard.embedders.embed import Vectors
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
+from steelyard.node import Option
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.dots import dots
 from steelyard.retrievers.importance import Importance
@@ -22,7 +23,6 @@ from steelyard.retrievers.kinds import (
     UNKNOWN,
     Bounded,
     Foreseeing,
-    Parameter,
     Parts,
     QueryVector,
     Retriever,
@@ -325,7 +325,7 @@ UNINDEXED = RetrieverKind(
     whole=True,
 )
 INSIDE = ScorerKind(name="inside", build=lambda parts: InsideScorer(parts.store))
-LIFT = Parameter(
+LIFT = Option(
     "lift", 0, 0, 1000, "What an entry's importance adds to its similarity; all vectors are then compared"
 )
 VECTOR = RetrieverKind(name="vector", build=_vector, layer="text", compares=True, bounded=True, parameters=(LIFT,))

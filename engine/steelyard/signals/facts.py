@@ -1,65 +1,68 @@
-"""Signals of one fact each: importance, domain, length, severity, tags, and what is promised of a time."""
+"""Signals of one fact each, such as importance, domain and tags, and of what kind of document an entry is."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
 
-from steelyard.signals.kinds import Derived, Prior
+from steelyard.base.arrays import Floats
+from steelyard.node import Option
+from steelyard.signals.kinds import DerivedSignal, SignalValues
 from steelyard.table.signal_table import SignalTable
 
 UNSTATED = 5.0
 """What MoltNet stores when no importance is given."""
 
 
-@Prior
-def importance(table: SignalTable) -> Derived:
+@DerivedSignal
+def importance(table: SignalTable) -> SignalValues:
     """Score ``importance / 10`` on a 1..10 scale; 0.5 where none is given. Source: MoltNet's document."""
     stated = table.about.numbers["importance"]
     raw = np.where(np.isnan(stated), UNSTATED, stated)[table.entry]
-    return Derived(raw / 10.0, "importance / 10", {"importance": raw})
+    return SignalValues(raw / 10.0, "importance / 10", {"importance": raw})
 
 
-@Prior
-def domain(table: SignalTable) -> Derived:
+@DerivedSignal
+def domain(table: SignalTable) -> SignalValues:
     """Score 1.0 when the query names a domain and the entry has the same, else 0.0. Source: Soleri's document."""
     asked, about = table.asked.labels["domain"], table.about.labels["domain"]
     same = asked.codes[table.query] == about.in_terms_of(asked)[table.entry]
     values = same & ~asked.equal("")[table.query]
-    return Derived(values.astype(np.float64), "1 when the query's domain equals the entry's, else 0")
+    return SignalValues(values.astype(np.float64), "1 when the query's domain equals the entry's, else 0")
 
 
 SHORT, LEAST = 100.0, 0.8
 
 
-@partial(Prior, factor=True, reads="lengths of texts")
-def length(table: SignalTable) -> Derived:
+@partial(DerivedSignal, factor=True, reads="lengths of texts")
+def length(table: SignalTable) -> SignalValues:
     """``0.8 + 0.2 * characters / 100`` for a text of fewer than 100 characters, else 1. Source: REQ-008.
 
     White space around the text does not count.
     """
     characters = np.nan_to_num(table.about.numbers["length"])[table.entry]
     values = LEAST + (1.0 - LEAST) * np.minimum(1.0, characters / SHORT)
-    return Derived(values, "0.8 + 0.2 * characters / 100, at most 1", {"characters": characters})
+    return SignalValues(values, "0.8 + 0.2 * characters / 100, at most 1", {"characters": characters})
 
 
 LEVELS = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}
 OTHER = 0.4
 
 
-@Prior
-def severity(table: SignalTable) -> Derived:
+@DerivedSignal
+def severity(table: SignalTable) -> SignalValues:
     """Score critical 1.0, warning 0.7, suggestion 0.4, and any other label 0.4. Source: Soleri's document."""
     labels = table.about.labels["severity"]
     per_entry = np.full(len(labels.codes), OTHER)
     for label, value in LEVELS.items():
         per_entry[labels.equal(label)] = value
-    return Derived(per_entry[table.entry], "critical 1.0, warning 0.7, suggestion 0.4, else 0.4")
+    return SignalValues(per_entry[table.entry], "critical 1.0, warning 0.7, suggestion 0.4, else 0.4")
 
 
-@Prior
-def tags(table: SignalTable) -> Derived:
+@DerivedSignal
+def tags(table: SignalTable) -> SignalValues:
     """Score the Jaccard similarity of the two tag sets, case-sensitive, in 0..1; 0 when the query has no tags.
 
     Source: Soleri's document.
@@ -71,7 +74,7 @@ def tags(table: SignalTable) -> Derived:
     union = asked_sizes + about_sizes - shared
     values = np.where(asked_sizes > 0, shared / np.maximum(union, 1), 0.0)
     inputs = {"shared tags": shared.astype(np.float64), "tags of both": union.astype(np.float64)}
-    return Derived(values, "shared tags / tags of both", inputs)
+    return SignalValues(values, "shared tags / tags of both", inputs)
 
 
 def _shared(table: SignalTable) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -126,8 +129,8 @@ is our reading. The context types are those of the code.
 """
 
 
-@partial(Prior, intents=frozenset(PROMISED), factor=True, reads="types of entries that an intent prefers")
-def promised(table: SignalTable) -> Derived:
+@partial(DerivedSignal, intents=frozenset(PROMISED), factor=True, reads="types of entries that an intent prefers")
+def promised(table: SignalTable) -> SignalValues:
     """1.5 for an entry of a memory, document or context type that the query's intent prefers, else 1."""
     intents = table.asked.labels["intent"]
     values = np.ones(len(table))
@@ -139,4 +142,59 @@ def promised(table: SignalTable) -> Derived:
                 labels = table.about.labels[name]
                 held |= np.array([word in words for word in labels.words] or [False])[labels.codes]
             values = np.where(asked & held[table.entry], FACTOR, values)
-    return Derived(values, f"{FACTOR:g} for a type that the intent prefers, else 1")
+    return SignalValues(values, f"{FACTOR:g} for a type that the intent prefers, else 1")
+
+
+DOCUMENT_TYPES = {
+    "spec": 1.4,
+    "decision_record": 1.4,
+    "plan": 1.3,
+    "tasks": 1.1,
+    "implementation_summary": 1.1,
+    "checklist": 1.0,
+    "handover": 1.0,
+    "memory": 1.0,
+    "constitutional": 2.0,
+    "readme": 0.8,
+    "scratch": 0.6,
+}
+"""What a document type multiplies by. Source: the code of system-spec-kit (its document names no numbers)."""
+SPEC_LEVELS = {"1": 1.0, "2": 1.1, "3": 1.2, "3+": 1.3}
+"""Ours: the document has the field and no numbers."""
+_TIERS = ("constitutional", "critical", "important", "normal", "temporary", "deprecated")
+TIERS: dict[str, Mapping[str, float]] = {
+    "multiplier": dict(zip(_TIERS, (2.0, 1.5, 1.3, 1.0, 0.6, 0.1), strict=True)),
+    "value": dict(zip(_TIERS, (1.0, 1.0, 0.8, 0.5, 0.3, 0.1), strict=True)),
+    "boost": dict(zip(_TIERS, (3.0, 2.0, 1.5, 1.0, 0.5, 0.0), strict=True)),
+}
+"""Three scales of the six importance tiers: the first is the default. Source: the code of system-spec-kit."""
+
+
+@partial(DerivedSignal, factor=True, reads="document types")
+def document_type(table: SignalTable) -> SignalValues:
+    """The multiplier of the entry's document type, 0.6..2; 1 for any other type or none."""
+    return _looked_up(table, "document_type", DOCUMENT_TYPES, 1.0)
+
+
+@partial(DerivedSignal, factor=True, reads="spec levels")
+def spec_level(table: SignalTable) -> SignalValues:
+    """1 for a specification of level 1, 0.1 more for each level up to 3+; 1 where none is given."""
+    return _looked_up(table, "spec_level", SPEC_LEVELS, 1.0)
+
+
+@partial(
+    DerivedSignal,
+    options={"scale": Option("scale", "multiplier", kind="word", words=tuple(TIERS), quiet=True)},
+    factor=True,
+    reads="importance tiers",
+)
+def importance_tier(table: SignalTable, scale: str) -> SignalValues:
+    """The entry's importance tier on one of three scales; an entry without one is normal."""
+    return _looked_up(table, "importance_tier", TIERS[scale], TIERS[scale]["normal"])
+
+
+def _looked_up(table: SignalTable, name: str, numbers: Mapping[str, float], other: float) -> SignalValues:
+    labels = table.about.labels[name]
+    per_word: Floats = np.array([numbers.get(word, other) for word in labels.words] or [other])
+    words = ", ".join(f"{word} {value:g}" for word, value in numbers.items())
+    return SignalValues(per_word[labels.codes][table.entry], f"{name}: {words}, else {other:g}")

@@ -12,40 +12,33 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.grammar import Duration
+from steelyard.node import Option
 from steelyard.table.signal_table import SignalTable
 
 NO_OPTIONS: Mapping[str, Duration | str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Prior:
-    """A derived signal with its options: spans of time with their defaults, and words, the first the default.
+class DerivedSignal:
+    """A signal that is computed from facts, with its options: a decorator, or `partial` of it with options."""
 
-    It is used as a decorator: `@Prior`, or `@partial(Prior, reads="dates")` where there is something to declare.
-    """
-
-    compute: Callable[..., Derived]
-    spans: dict[str, Duration] = field(default_factory=dict)
-    words: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    compute: Callable[..., SignalValues]
+    options: Mapping[str, Option] = field(default_factory=dict)
+    """Spans of time, which are printed always, and words, where they are not the default."""
     intents: frozenset[str] = frozenset()
     """The intents of a query that change it."""
-    first: dict[str, Duration] = field(default_factory=dict)
-    """The spans that tuning starts from, where they are not the defaults."""
-
     factor: bool = False
     """Whether it is made to multiply a score, which 1 leaves as it is, and not to be added to one."""
-
     unit: bool = True
     """Whether its values lie in 0..1."""
-
     reads: str | None = ""
     """The facts that it is computed from, in words; empty where its name says them, None where it reads none."""
 
-    def written(self) -> list[str]:
+    def tuning_forms(self) -> list[str]:
         """The signal as tuning tries it at first: once with each of its words, as expressions write them."""
-        spans = [f"{option}={span.amount:g}{span.unit}" for option, span in self.first.items()]
-        words = [(f"{option}={word}",) for option, valid in self.words.items() for word in valid[1:]]
-        tried = [[*spans, *word] for word in [(), *words]]
+        first = [f"{name}={o.tried[0]}" for name, o in self.options.items() if o.tried]
+        words = [(f"{name}={word}",) for name, o in self.options.items() for word in list(o.words)[1:]]
+        tried = [[*first, *word] for word in [(), *words]]
         return [f"{self.name}({', '.join(options)})" if options else self.name for options in tried]
 
     @property
@@ -53,13 +46,13 @@ class Prior:
         """What expressions call it: the name of its function."""
         return self.compute.__name__
 
-    def __call__(self, table: SignalTable, options: Mapping[str, Duration | str] = NO_OPTIONS) -> Derived:
+    def __call__(self, table: SignalTable, options: Mapping[str, Duration | str] = NO_OPTIONS) -> SignalValues:
         """Compute the signal with these options and the defaults of the others."""
-        return self.compute(table, **{**self.spans, **{name: v[0] for name, v in self.words.items()}, **options})
+        return self.compute(table, **{name: o.default for name, o in self.options.items()} | dict(options))
 
 
 @dataclass(frozen=True)
-class Derived:
+class SignalValues:
     """Values float64[N], finite on every row, with the formula in words and its inputs (float64[N])."""
 
     values: Floats
@@ -71,16 +64,16 @@ FIRST, LAST = (each.replace(tzinfo=UTC).timestamp() for each in (datetime.min, d
 """The dates that there are, from the year 1 to the year 9999, seconds UTC."""
 
 
-@partial(Prior, unit=False, reads="dates")
-def created(table: SignalTable) -> Derived:
+@partial(DerivedSignal, unit=False, reads="dates")
+def created(table: SignalTable) -> SignalValues:
     """When an entry was created among all dates that there are, in 0..1; an undated one is as new as the query."""
     dates = table.about.numbers["created_at"][table.entry]
     stated = np.where(np.isnan(dates), table.asked.numbers["clock"][table.query], dates)
     values = np.clip((stated - FIRST) / (LAST - FIRST), 0.0, 1.0)
-    return Derived(values, "creation among the years 1 to 9999", {"days from 1970": stated / 86_400})
+    return SignalValues(values, "creation among the years 1 to 9999", {"days from 1970": stated / 86_400})
 
 
-@partial(Prior, reads=None)
-def one(table: SignalTable) -> Derived:
+@partial(DerivedSignal, reads=None)
+def one(table: SignalTable) -> SignalValues:
     """1 for every entry, which shifts a scale: ``0.5*cosine + 0.5*one`` is (1 + cosine) / 2."""
-    return Derived(np.ones(len(table)), "1")
+    return SignalValues(np.ones(len(table)), "1")

@@ -14,33 +14,23 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import LAYER_RECIPES
 from steelyard.grammar import number_text
 from steelyard.memory.template import template_fields
+from steelyard.registry import Registry
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.postings import Analysis
 from steelyard.systems import baselines, cortex_mem, echovault, mem0, moltnet, soleri, spec_kit
 from steelyard.systems.base import System
 
-SYSTEMS: dict[str, System] = {
-    f"{system.name}:{system.profile}": system
-    for system in (
-        baselines.FTS,
-        baselines.BM25,
-        baselines.VECTOR,
-        baselines.PLAIN,
-        echovault.DOCUMENTED,
-        echovault.SHIPPED,
-        moltnet.DOCUMENTED,
-        moltnet.SHIPPED,
-        soleri.DOCUMENTED,
-        soleri.SHIPPED,
-        spec_kit.DOCUMENTED,
-        spec_kit.SHIPPED,
-        spec_kit.JS,
-        cortex_mem.DOCUMENTED,
-        cortex_mem.SHIPPED,
-        mem0.DOCUMENTED,
-    )
-}
+SYSTEMS: Registry[System] = Registry(
+    "system",
+    "key",
+    (
+        *(baselines.FTS, baselines.BM25, baselines.VECTOR, baselines.PLAIN),
+        *(echovault.DOCUMENTED, echovault.SHIPPED, moltnet.DOCUMENTED, moltnet.SHIPPED),
+        *(soleri.DOCUMENTED, soleri.SHIPPED, spec_kit.DOCUMENTED, spec_kit.SHIPPED, spec_kit.JS),
+        *(cortex_mem.DOCUMENTED, cortex_mem.SHIPPED, mem0.DOCUMENTED),
+    ),
+)
 
 _WITH_PARAMETERS = re.compile(r"([^\[\]]+)\[([^\[\]]+)\]")
 
@@ -57,17 +47,7 @@ EMBEDDED = "\n".join(
 One fit serves every recipe: it has counted the words of all of them, and a query has one vector.
 """
 
-__all__ = [
-    "EMBEDDED",
-    "SYSTEMS",
-    "System",
-    "analyses",
-    "find_system",
-    "find_systems",
-    "keyword_indexes",
-    "plain_name",
-    "written_name",
-]
+__all__ = ["SYSTEMS", "System"]
 
 
 def keyword_indexes(systems: Iterable[System]) -> list[KeywordIndex]:
@@ -91,15 +71,18 @@ def analyses(systems: Iterable[System]) -> list[Analysis]:
 
 def find_systems(names: list[str]) -> list[System]:
     """Look systems up by name; ConfigError lists every unknown name at once."""
-    known = {**SYSTEMS, f"{baselines.LISTS.name}:{baselines.LISTS.profile}": baselines.LISTS}
-    valid = {name.removesuffix(":documented"): system for name, system in known.items()} | known
-    short = [name.removesuffix(":documented") for name in SYSTEMS]
-    pairs = [plain_name(name) for name in names]
-    unknown = [name for name, _ in pairs if name not in valid]
-    problems = [f"unknown system {shown(name)}{nearest(name.partition(':')[0], short)}" for name in unknown]
+    found, problems = [], []
+    for name, given in map(plain_name, names):
+        key = name if ":" in name else f"{name}:documented"
+        system = baselines.LISTS if key == baselines.LISTS.key else SYSTEMS.find(key)
+        if system is None:
+            near = nearest(name.partition(":")[0], [known.removesuffix(":documented") for known in SYSTEMS])
+            problems.append(f"unknown system {shown(name)}{near}")
+        else:
+            found.append(system.with_parameters(_numbers(given)) if given else system)
     if problems:
         raise ConfigError("; ".join(problems))
-    return [valid[name].with_parameters(_numbers(given)) if given else valid[name] for name, given in pairs]
+    return found
 
 
 def plain_name(text: str) -> tuple[str, str]:

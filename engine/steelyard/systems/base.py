@@ -2,18 +2,177 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.config.adaptive import AdaptiveRule
-from steelyard.config.search_config import SearchConfig
+from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, nearest, shown
+from steelyard.base.fields import TIME_FIELDS, format_time
+from steelyard.config.search_config import SearchConfig, default_finish
+from steelyard.finish import Stage
 from steelyard.fusion import Expr
+from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.query import is_blank
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import COSINE
 from steelyard.stores.federation import FederationRule
-from steelyard.systems.traits import Contexts, Searching, Showing
+
+if TYPE_CHECKING:
+    from steelyard.results import SearchResult
+
+
+SNIPPET = 120
+"""How many characters of a text a scan shows."""
+
+
+def shown_fields(hit: Hit, form: str) -> dict[str, object]:
+    """The fields of a result as JSON values: ``title what=text`` is the title, and the text under the name what.
+
+    Beside the fields of an entry there are `score`, and `has_details`: whether there are any.
+    """
+    names = (name.partition("=") for name in form.split())
+    return {name: _shown(hit, field or name) for name, _, field in names}
+
+
+def _shown(hit: Hit, field: str) -> Any:  # noqa: ANN401 -- a field of any type
+    if field in ("score", "has_details"):
+        return hit.score if field == "score" else bool(hit.entry.details)
+    value = getattr(hit.entry, field)
+    if field in TIME_FIELDS:
+        return format_time(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def scan_result(hit: Hit) -> dict[str, Any]:
+    """Summarise a result, before whole entries are read by id (Soleri's document).
+
+    The snippet is the first 120 characters of the text; the token estimate is a quarter of the number of
+    characters of title, text, context and why.
+    """
+    entry = hit.entry
+    size = sum(map(len, (entry.title, entry.text, entry.context, entry.why)))
+    shown = shown_fields(hit, "id title score type domain tags")
+    return shown | {"snippet": entry.text[:SNIPPET], "tokenEstimate": math.ceil(size / 4)}
+
+
+def plain_result(hit: Hit) -> dict[str, object]:
+    """Show a result of a system that documents no form of its own."""
+    return shown_fields(hit, "id title text tags project score created_at")
+
+
+SEMANTIC = ("always", "auto", "never")
+"""When a search may use vectors: always, only if the model is loaded (auto), or never."""
+
+
+def known_mode(mode: str | bool) -> str:
+    """Return a mode of `SEMANTIC` unchanged; ConfigError for any other."""
+    if mode not in SEMANTIC:
+        raise ConfigError(f"semantic mode {shown(mode)} is unknown; valid: {', '.join(SEMANTIC)}")
+    return str(mode)
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How a system retrieves, fuses and finishes."""
+
+    strategy: Expr
+    """The fusion of its signals."""
+    retrievers: tuple[str, ...]
+    """The retrievers that it has."""
+    depth: Callable[[int], int]
+    """From the limit to the number of candidates that a retriever returns."""
+    limit: int = 10
+    """The number of results by default."""
+    ask: Callable[[float | None, int], Expr] | None = None
+    """From a threshold of similarity (None: the system's own) and a limit to the strategy, where it depends on
+    them."""
+    direct: Callable[[float | None, int], tuple[Expr, tuple[Stage, ...]]] | None = None
+    """From a threshold and a limit to the strategy and stages of a second search, where a system has one."""
+    finish: Callable[[int], tuple[Stage, ...]] = default_finish
+    """From the limit to the stages after fusion."""
+    keywords_only: Expr | None = None
+    """The strategy when there are no vectors; None for what is left of `strategy`."""
+    field_weights: Mapping[str, float] = field(default_factory=dict)
+    """FTS5's bm25 weights by field."""
+    filters: Mapping[str, str] = field(default_factory=dict)
+    """Where the query's scope acts, by retriever; before_cut for those not named."""
+    parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """The parameters of its retrievers, where they differ from the retrievers' own defaults."""
+    similarity: str = COSINE
+    """How vectors compare: cosine or l2."""
+    survives: tuple[type[SteelyardError], ...] = (EmbedderError,)
+    """The errors of the vector search after which the system answers by keywords alone."""
+    dispensable: frozenset[str] = frozenset()
+    """The retrievers whose failure a search survives, without them."""
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """The retriever that stands in for one that failed."""
+    mode: Callable[[str | bool], str] = known_mode
+    """Reads a caller's semantic mode to one of `SEMANTIC`."""
+
+
+Present = Callable[[Hit], dict[str, object]]
+PresentIn = Callable[[Hit, "SearchResult"], dict[str, object]]
+
+
+@dataclass(frozen=True)
+class ResultForms:
+    """The forms in which a system returns a hit, as JSON values."""
+
+    present: Present
+    """The whole result."""
+    scan: Present = scan_result
+    """The summary for a first look, before whole entries are read by id."""
+    within: PresentIn | None = None
+    """The whole result where it shows more than one hit has: ranks, sources, the query."""
+    scan_within: PresentIn | None = None
+    """The summary where it shows more than one hit has."""
+    rows: Callable[[SearchResult, bool], list[dict[str, object]]] | None = None
+    """The results of a direct search, which may have an entry several times, with the whole texts or without."""
+    content: Callable[[Entry], str] | None = None
+    """The whole text, where results lack it unless they are asked for it."""
+
+    def show(
+        self, hit: Hit, result: SearchResult | None, mode: str = "full", content: bool = False
+    ) -> dict[str, object]:
+        """A hit of a result in one of the two forms, scan or full; without a result what the hit alone has.
+
+        With `content` it has the whole text, where the system leaves that out by default.
+        """
+        if result is not None:
+            result, hit = result.behind(hit)
+        alone, within = (self.scan, self.scan_within) if mode == "scan" else (self.present, self.within)
+        shown = alone(hit) if within is None or result is None else within(hit, result)
+        return shown | {"content": self.content(hit.entry)} if content and self.content else shown
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """How a system assembles a context: relevant entries, filled up with recent ones."""
+
+    semantic: str = "always"
+    """When the search for relevant entries may use vectors."""
+    topup_recent: bool = False
+    """Whether recent entries are added when the search finds fewer than the limit."""
+    no_query: Callable[[str], bool] = is_blank
+    """Whether a text counts as no query, so that the context is the newest entries."""
+
+
+@dataclass(frozen=True)
+class AdaptiveRule:
+    """Which weight of a sum follows feedback, and how far (`steelyard.extensions.adaptive`)."""
+
+    signal: str = "tfidf"
+    """The signal whose weight moves."""
+    span: float = 0.15
+    """The largest change in either direction."""
+    at_least: int = 30
+    """With fewer entries of feedback, nothing changes."""
+    least: float = 0.0
+    """The lower bound of the weight."""
+    held: tuple[str, ...] = ()
+    """Signals whose weights do not change."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +185,9 @@ class System:
     """``documented``, or ``shipped`` for what the system's code does where it differs from its document."""
     reading: Reading
     """What it indexes and embeds, and how it turns queries into expressions."""
-    searching: Searching
+    searching: SearchSettings
     """How it retrieves, fuses and finishes."""
-    showing: Showing
+    showing: ResultForms
     """How it shows results."""
     contexts: Contexts = field(default_factory=Contexts)
     """How it assembles a context."""
@@ -38,6 +197,11 @@ class System:
     """The rule by which its weights adapt to feedback; None when it documents none."""
     environment: Callable[[SearchConfig, Mapping[str, str]], SearchConfig] | None = None
     """How environment variables change its configuration, where its document names some."""
+
+    @property
+    def key(self) -> str:
+        """Its name and profile as ``name:profile``."""
+        return f"{self.name}:{self.profile}"
 
     def config(
         self,
@@ -50,18 +214,9 @@ class System:
     ) -> SearchConfig:
         """Make the search configuration of this system.
 
-        Parameters
-        ----------
-        limit : int, optional
-            Number of results; the system's own by default.
-        model : str
-            The model of the vectors; empty for the model of the embedder.
-        environ : mapping, optional
-            Environment variables; those that the system's document names are resolved into the configuration.
-        threshold : float, optional
-            How similar results must be, in -1..1, for a system that has such a parameter.
-        direct : bool
-            Whether to bypass the usual search, for a system that has such a way.
+        `limit` is the number of results and `model` that of the vectors, both the system's own by default;
+        `environ` the environment variables, of which those that its document names are resolved; `threshold` how
+        similar results must be, in -1..1, and `direct` whether to bypass the usual search, where that can be.
 
         Raises
         ------
@@ -75,17 +230,21 @@ class System:
             raise ConfigError(
                 f"limit {size} must be at least 1; leave it out for {self.name}'s own, {searching.limit}"
             )
+        if direct and searching.direct is None:
+            raise ConfigError(f"{self.name} has no direct search; leave that out, or use cortex_mem")
+        if threshold is not None and searching.ask is None:
+            raise ConfigError(f"{self.name} has no threshold of similarity; leave it out, or use cortex_mem")
+        if threshold is not None and not -1 <= threshold <= 1:
+            raise ConfigError(f"threshold {threshold} is not a similarity; it must lie between -1 and 1")
+        strategy, finish = searching.strategy, searching.finish(size)
+        if searching.ask is not None:
+            strategy = searching.ask(threshold, size)
+        if direct and searching.direct is not None:
+            strategy, finish = searching.direct(threshold, size)
+        retrievers = {name: self._retriever(name, size, model) for name in searching.retrievers}
         config = SearchConfig(
-            self.name,
-            self.profile,
-            size,
-            self._strategy(threshold, size),
-            {name: self._retriever(name, size, model) for name in searching.retrievers},
-            searching.finish(size),
-            keywords_only=searching.keywords_only,
+            self.name, self.profile, size, strategy, retrievers, finish, keywords_only=searching.keywords_only
         )
-        if direct:
-            config = self._direct(config, threshold)
         return config if self.environment is None or environ is None else self.environment(config, environ)
 
     def with_parameters(self, values: Mapping[str, float]) -> System:
@@ -106,20 +265,6 @@ class System:
                 raise ConfigError(f"{self.name} has no parameter {shown(name)}{hint}")
             parameters.setdefault(name.partition(".")[0], {})[known[name].name] = known[name].checked(value)
         return replace(self, searching=replace(searching, parameters=parameters))
-
-    def _direct(self, config: SearchConfig, threshold: float | None) -> SearchConfig:
-        if self.searching.direct is None:
-            raise ConfigError(f"{self.name} has no direct search; leave that out, or use cortex_mem")
-        strategy, stages = self.searching.direct(threshold, config.limit)
-        return replace(config, strategy=strategy, finish=stages)
-
-    def _strategy(self, threshold: float | None, limit: int) -> Expr:
-        searching = self.searching
-        if threshold is not None and searching.ask is None:
-            raise ConfigError(f"{self.name} has no threshold of similarity; leave it out, or use cortex_mem")
-        if threshold is not None and not -1 <= threshold <= 1:
-            raise ConfigError(f"threshold {threshold} is not a similarity; it must lie between -1 and 1")
-        return searching.strategy if searching.ask is None else searching.ask(threshold, limit)
 
     def _retriever(self, name: str, limit: int, model: str) -> RetrieverConfig:
         kind, searching = RETRIEVER_KINDS[name], self.searching

@@ -10,10 +10,8 @@ from steelyard.memory.text import CONTENT
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import System
+from steelyard.systems.base import ResultForms, SearchSettings, System, plain_result
 from steelyard.systems.cortex_mem.uris import directory_of
-from steelyard.systems.forms import plain_result
-from steelyard.systems.traits import Searching, Showing
 
 POOL = 100
 """The least depth of the baselines, and of the lists that custom strategies are fused from."""
@@ -30,13 +28,13 @@ def _baseline(name: str, strategy: str, retrievers: tuple[str, ...]) -> System:
             recipe="{title}\n{text}",
             directory=directory_of,
         ),
-        searching=Searching(
+        searching=SearchSettings(
             strategy=parse_strategy(strategy),
             retrievers=retrievers,
             depth=lambda limit: max(POOL, limit),
             field_weights=dict.fromkeys(CONTENT, 1.0),
         ),
-        showing=Showing(plain_result),
+        showing=ResultForms(plain_result),
     )
 
 

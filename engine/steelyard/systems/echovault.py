@@ -14,9 +14,7 @@ from steelyard.memory.filters import Filters
 from steelyard.memory.text import quote
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import System
-from steelyard.systems.forms import shown_fields
-from steelyard.systems.traits import SEMANTIC, Contexts, Searching, Showing
+from steelyard.systems.base import SEMANTIC, Contexts, ResultForms, SearchSettings, System, shown_fields
 
 FIELDS = ("title", "text", "why", "impact", "tags", "category", "project", "source")
 POINTER = ("id", "title", "category", "tags", "project", "source", "created_at", "has_details")
@@ -101,7 +99,7 @@ DOCUMENTED = System(
         recipe="{title} {text} {why} {impact} {tags}",
         match=prefix_or,
     ),
-    searching=Searching(
+    searching=SearchSettings(
         strategy=parse_strategy(f"tiered(fts, min_results=3, then={_MERGED})"),
         retrievers=("fts", "vector"),
         depth=lambda limit: 2 * limit,
@@ -109,7 +107,7 @@ DOCUMENTED = System(
         field_weights=dict.fromkeys(FIELDS, 1.0),
         filters={"vector": "after_cut"},
     ),
-    showing=Showing(result),
+    showing=ResultForms(result),
     contexts=Contexts(semantic="auto", topup_recent=True),
 )
 
@@ -125,6 +123,6 @@ SHIPPED = replace(
         survives=(EmbedderError, DimensionMismatchError),
         mode=any_mode,
     ),
-    showing=Showing(present=row, scan=tool_result),
+    showing=ResultForms(present=row, scan=tool_result),
     contexts=replace(DOCUMENTED.contexts, no_query=is_empty),
 )

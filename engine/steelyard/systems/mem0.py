@@ -8,8 +8,7 @@ from steelyard.memory.entry import Hit
 from steelyard.memory.text import CONTENT
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import System
-from steelyard.systems.traits import Searching, Showing
+from steelyard.systems.base import ResultForms, SearchSettings, System
 
 AVERAGE = 256
 """The length that the keyword model of mem0's usual store takes as average, whatever the memories (fastembed)."""
@@ -38,7 +37,7 @@ DOCUMENTED = System(
     reading=Reading(
         index=KeywordIndex("content", CONTENT, "porter unicode61"), recipe="{title}\n{text}", valid_only=True
     ),
-    searching=Searching(
+    searching=SearchSettings(
         strategy=parse_strategy("gated(vector, bm25, least=0.1)"),
         retrievers=("vector", "bm25"),
         depth=pool,
@@ -46,5 +45,5 @@ DOCUMENTED = System(
         parameters={"bm25": {"mean_length": AVERAGE}},
         survives=(),
     ),
-    showing=Showing(result),
+    showing=ResultForms(result),
 )

@@ -11,9 +11,7 @@ from steelyard.grammar import number_text
 from steelyard.memory.entry import Entry, Hit
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import TextSearch
-from steelyard.systems.base import System
-from steelyard.systems.forms import shown_fields
-from steelyard.systems.traits import Searching, Showing
+from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
 
 HALF_LIFE = number_text(math.log(0.5) / math.log(0.99))
 """The number of hours at which 0.99^hours is 0.5, about 69."""
@@ -44,13 +42,13 @@ DOCUMENTED = System(
     name="moltnet",
     profile="documented",
     reading=Reading(index=TextSearch(text, ("title", "text", "tags")), recipe="{title}\n{text}\ntag:{tag}"),
-    searching=Searching(
+    searching=SearchSettings(
         strategy=parse_strategy(_STRATEGY.format(hours=HALF_LIFE, since="access")),
         retrievers=("fts", "vector"),
         depth=lambda limit: 2 * limit,
         finish=finish,
     ),
-    showing=Showing(result),
+    showing=ResultForms(result),
 )
 
 SHIPPED = replace(DOCUMENTED, profile="shipped")

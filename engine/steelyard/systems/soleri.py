@@ -8,8 +8,7 @@ import math
 import re
 from dataclasses import replace
 
-from steelyard.config.adaptive import AdaptiveRule
-from steelyard.config.weight_names import WEIGHT_NAMES
+from steelyard.config.search_config import WEIGHT_NAMES
 from steelyard.finish import Cut, Merge, Stage
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry, Hit
@@ -17,9 +16,7 @@ from steelyard.memory.filters import Filters
 from steelyard.retrievers.reading import Reading, Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.federation import FederationRule
-from steelyard.systems.base import System
-from steelyard.systems.forms import SNIPPET, scan_result
-from steelyard.systems.traits import Searching, Showing
+from steelyard.systems.base import SNIPPET, AdaptiveRule, ResultForms, SearchSettings, System, scan_result
 
 FIELD_WEIGHTS = {"id": 5.0, "title": 10.0, "text": 3.0, "context": 1.0, "tags": 2.0}
 SMALL = 50
@@ -101,12 +98,12 @@ def text(entry: Entry) -> str:
 
 def finish(limit: int) -> tuple[Stage, ...]:
     """Add memories at 0.5 and cut; with fewer than 50 keyword results, a cut that drops over half is not made."""
-    return (Merge("memory", MEMORY_SCORE), Cut(limit, all_below=SMALL, counting="fts"))
+    return (Merge("memory", score=MEMORY_SCORE), Cut(limit, all_below=SMALL, counting="fts"))
 
 
 def finish_shipped(limit: int) -> tuple[Stage, ...]:
     """Apply the guard of the cut to all candidates, then add memories, and cut again, like the real program."""
-    return (Cut(limit, all_below=SMALL), Merge("memory", MEMORY_SCORE), Cut(limit))
+    return (Cut(limit, all_below=SMALL), Merge("memory", score=MEMORY_SCORE), Cut(limit))
 
 
 def result(hit: Hit) -> dict[str, object]:
@@ -164,7 +161,7 @@ DOCUMENTED = System(
         corpus=Filters.of({"kind": {"none": ["memory"]}}),
         valid_only=True,
     ),
-    searching=Searching(
+    searching=SearchSettings(
         strategy=parse_strategy(_HYBRID.format(since="")),
         keywords_only=parse_strategy(_KEYWORDS.format(since="")),
         retrievers=("fts", "vector", "memory"),
@@ -172,7 +169,7 @@ DOCUMENTED = System(
         finish=finish,
         field_weights=FIELD_WEIGHTS,
     ),
-    showing=Showing(result),
+    showing=ResultForms(result),
     adaptive=AdaptiveRule(),
 )
 

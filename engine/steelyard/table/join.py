@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,25 +39,9 @@ def join(
 ) -> SignalTable:
     """Build the table of some queries.
 
-    Parameters
-    ----------
-    clocks : sequence of float
-        The clock of each query, seconds UTC.
-    lists : sequence of Lists
-        The lists of each query.
-    scorers : mapping of str to callable
-        By signal, the function that scores the candidates of a query.
-    get : callable or None
-        Fetches the entries whose facts the table contains; None for a table without facts.
-    directories : callable or None
-        Gives the place of each entry's directory among them; None where no layers are read.
-    ends : sequence of Ends
-        Of each query, between which ends the scores of its lists can lie, where that is known.
-
-    Raises
-    ------
-    ConfigError
-        When a retriever or scorer returned a number that is not finite.
+    `clocks` are seconds UTC, `lists` those of each query; `scorers` score its candidates, by signal. `get` fetches
+    the entries whose facts it contains, None for a table without; `directories` gives the place of each entry's
+    directory among them, where layers are read. ConfigError for a score that is not a finite number.
     """
     return complete([part(queries, lists, scorers, ends)], queries, clocks, get, directories)
 
@@ -82,9 +66,7 @@ def part(
     ends: Sequence[Ends] = (),
 ) -> Part:
     """Join the lists of some queries, and score their candidates; see `join`."""
-    codes = _Codes.of([part for by_name in lists for part in by_name.values()])
-    ids = codes.ids
-    coded = [{name: codes.within(part) for name, part in by_name.items()} for by_name in lists]
+    ids, coded = _coded(lists)
     unions = [_union(list(by_name.values()), len(ids)) for by_name in coded]
     offsets = np.cumsum([0, *map(len, unions)], dtype=np.int64)
     columns, positions = _fill(lists, coded, unions, offsets)
@@ -172,61 +154,44 @@ def _fill(
         for name, part in by_name.items():
             whole = len(union) and union[-1] == len(union) - 1  # then a number is its own place
             rows = begin + (codes[name] if whole else np.searchsorted(union, codes[name]))
-            columns[name][rows] = _finite(name, _scores(part))
-            positions[name][rows] = _positions(part)
+            scores = part.scores if isinstance(part, ScoredIds) else [item.score for item in part]
+            columns[name][rows] = _finite(name, scores)
+            places = part.positions if isinstance(part, ScoredIds) else [item.position for item in part]
+            positions[name][rows] = places
     return columns, positions
 
 
-class _Codes:
-    """The ids of some lists, ascending, and the place of each among them; of a shared tuple it is found once.
+def _coded(lists: Sequence[Lists]) -> tuple[tuple[str, ...], list[dict[str, Ints]]]:
+    """The ids of some lists, ascending, and of every list int32[n], the places of its ids among them."""
+    parts = [part for by_name in lists for part in by_name.values()]
+    shared = {id(part.ids): part.ids for part in parts if isinstance(part, ScoredIds)}
+    found = {item.id for part in parts if not isinstance(part, ScoredIds) for item in part}
+    united = _united if shared and not found else _united.__wrapped__
+    ids, *places = united(*shared.values(), *([tuple(found)] if found else []))
+    whole = dict(zip(shared, places, strict=False))
+    code = dict(zip(found, places[-1].tolist(), strict=True)) if found else {}
+    return ids, [
+        {
+            name: whole[id(part.ids)]
+            if isinstance(part, ScoredIds)
+            else np.array([code[item.id] for item in part], dtype=np.int32)
+            for name, part in by_name.items()
+        }
+        for by_name in lists
+    ]
 
-    Of lists as long as the store they are kept for the next search, as long as it gives the same tuples.
+
+@lru_cache(KEPT)
+def _united(*parts: tuple[str, ...]) -> tuple[Any, ...]:
+    """The ids of several tuples, ascending, and of each tuple int32[n], the places of its ids among them.
+
+    Of lists as long as the store it is kept for the next search.
     """
-
-    _known: ClassVar[dict[frozenset[int], tuple[object, _Codes]]] = {}
-
-    def __init__(self, ids: Iterable[str]) -> None:
-        self.ids = tuple(ids)
-        self._whole: dict[int, Ints] = {}
-
-    @classmethod
-    def of(cls, lists: Sequence[Sequence[Found]]) -> _Codes:
-        whole = {id(part.ids): part.ids for part in lists if isinstance(part, ScoredIds)}
-        others = {item.id for part in lists if not isinstance(part, ScoredIds) for item in part}
-        if others or not whole:
-            return cls(sorted(others.union(*whole.values())))
-        key = frozenset(whole)
-        if key not in cls._known:
-            first = max(whole.values(), key=len)
-            same = all(ids is first or ids == first for ids in whole.values())
-            made = cls(first if same else sorted(set().union(*whole.values())))
-            while len(cls._known) >= KEPT:
-                cls._known.pop(next(iter(cls._known), key), None)
-            cls._known[key] = (whole, made)  # what is kept alive with it keeps its number
-            return made
-        return cls._known[key][1]
-
-    @cached_property
-    def code(self) -> dict[str, int]:
-        return {id_: i for i, id_ in enumerate(self.ids)}
-
-    def within(self, part: Sequence[Found]) -> Ints:
-        """int32[n]: the places of the ids of a list, as it lists them."""
-        if not isinstance(part, ScoredIds):
-            return np.array([self.code[item.id] for item in part], dtype=np.int32)
-        if id(part.ids) not in self._whole:
-            same = len(part.ids) == len(self.ids)  # a part of the ids, and as many
-            places = range(len(self.ids)) if same else (self.code[id_] for id_ in part.ids)
-            self._whole[id(part.ids)] = np.fromiter(places, dtype=np.int32, count=len(part.ids))
-        return self._whole[id(part.ids)]
-
-
-def _scores(part: Sequence[Found]) -> Any:  # noqa: ANN401 -- a list or an array of numbers
-    return part.scores if isinstance(part, ScoredIds) else [item.score for item in part]
-
-
-def _positions(part: Sequence[Found]) -> Any:  # noqa: ANN401 -- a list or an array of numbers
-    return part.positions if isinstance(part, ScoredIds) else [item.position for item in part]
+    first = max(parts, key=len, default=())
+    alike = len(parts) > 1 and all(part == first for part in parts)
+    ids = first if alike else tuple(sorted(set().union(*parts)))
+    code = {id_: place for place, id_ in enumerate(ids)}
+    return ids, *(np.array([code[id_] for id_ in part], dtype=np.int32) for part in parts)
 
 
 def _finite(name: str, values: Any) -> Floats:  # noqa: ANN401 -- a list or an array of numbers

@@ -18,35 +18,19 @@ import itertools
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard.base.errors import ConfigError, nearest
-from steelyard.embedders.embed import Vectors
-from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, layers_read
 from steelyard.table.facts import Facts
 
-RETRIEVERS = frozenset(RETRIEVER_KINDS)
-"""Signals that have a value only for the entries they returned."""
-SCORERS = frozenset(SCORER_KINDS)
-"""Signals computed for every candidate, whichever retriever found it."""
-FETCHED = RETRIEVERS | SCORERS
-"""Signals stored in the table as columns; the others are derived from facts."""
+if TYPE_CHECKING:
+    from steelyard.embedders.embed import Vectors
+
 RERANK = "rerank"
 """The column that is filled for the first places of a list alone, and read when the list is finished."""
-LAYERS = tuple(kind.name for kind in RETRIEVER_KINDS.values() if kind.whole)
-"""Signals with a value for every entry in scope; layered strategies apply their own threshold to them."""
-ASIDE = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.aside is not None)
-"""Signals of entries that are searched separately and merged into the ranking by a finish stage."""
-DEPENDENT = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.after)
-"""Signals whose retrievers start from what others found."""
-FINDERS = RETRIEVERS - ASIDE - DEPENDENT - frozenset(LAYERS)
-"""Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
-EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
-"""Signals that need the query's embedding."""
-
 LISTS = "lists"
 """The key of the fingerprint for lists of other engines, each with the hash of its contents."""
 
@@ -57,46 +41,31 @@ tried on a recording ask for the same signals; a larger one would fill the memor
 
 @dataclass(frozen=True)
 class SignalTable:
-    """Signals of query-candidate pairs; the module describes the layout.
-
-    Attributes
-    ----------
-    queries : tuple of str
-        Ids of the Q queries.
-    entries : tuple of str
-        Ids of the E entries, sorted by bytes.
-    offsets : int64[Q+1]
-        Query q has the rows ``offsets[q]:offsets[q+1]``.
-    entry : int32[N]
-        Index into `entries` of each row, ascending within each query.
-    columns : mapping of str to float64[N]
-        Signals by name.
-    positions : mapping of str to int32[N]
-        Positions in each retriever's list, from 1; 0 where the row is absent.
-    about : Facts
-        Facts of the E entries.
-    asked : Facts
-        Facts of the Q queries, among them ``low NAME`` and ``high NAME``: the ends of a retriever's scores.
-    fingerprint : mapping
-        What replay cannot change (models, tokenizers, depths ...), as JSON values.
-    directory : int32[E] or None
-        The entry whose abstract and overview stand for each entry; itself where it has its own or lies in no
-        directory. None where every entry is its own.
-    vectors : float32[E, dim] or None
-        The stored vector of each entry, zeros where it has none; None where no stage compares entries.
-    """
+    """Signals of query-candidate pairs; the module describes the layout."""
 
     queries: tuple[str, ...]
+    """Ids of the Q queries."""
     entries: tuple[str, ...]
+    """Ids of the E entries, sorted by bytes."""
     offsets: Indices
+    """int64[Q+1]: query q has the rows ``offsets[q]:offsets[q+1]``."""
     entry: Ints
+    """int32[N]: index into `entries` of each row, ascending within each query."""
     columns: Mapping[str, Floats]
+    """float64[N]: signals by name."""
     positions: Mapping[str, Ints]
+    """int32[N]: positions in each retriever's list, from 1; 0 where the row is absent."""
     about: Facts
+    """Facts of the E entries."""
     asked: Facts
+    """Facts of the Q queries, among them ``low NAME`` and ``high NAME``: the ends of a retriever's scores."""
     fingerprint: Mapping[str, object] = field(default_factory=dict)
+    """What replay cannot change (models, tokenizers, depths ...), as JSON values."""
     directory: Ints | None = None
+    """int32[E]: the entry whose abstract and overview stand for each entry; itself where it has its own or lies in
+    no directory. None where every entry is its own."""
     vectors: Vectors | None = None
+    """float32[E, dim]: the stored vector of each entry, zeros where it has none; None where none is compared."""
 
     def __len__(self) -> int:
         return len(self.entry)
@@ -126,8 +95,10 @@ class SignalTable:
     @cached_property
     def exists(self) -> Bools:
         """The candidates: rows that fts, bm25, vector or a recorded list returned; bool[N]."""
+        kinds = _kinds()
+        others = kinds.SCORERS | kinds.ASIDE | kinds.DEPENDENT | {*kinds.LAYERS, RERANK}
         rows = np.zeros(len(self), dtype=bool)
-        for name in self.columns.keys() - SCORERS - ASIDE - DEPENDENT - {*LAYERS, RERANK}:
+        for name in self.columns.keys() - others:
             rows |= ~np.isnan(self.columns[name])
         return rows
 
@@ -141,10 +112,11 @@ class SignalTable:
     def column(self, name: str) -> Floats:
         """Return the column of a signal, float64[N]; ConfigError when it was not recorded."""
         if name not in self.columns:
+            fetched = _kinds().FETCHED
             remedy = (
                 "; record it, and name it among the configuration's retrievers"
-                if name in FETCHED
-                else nearest(name, FETCHED | self.columns.keys())
+                if name in fetched
+                else nearest(name, fetched | self.columns.keys())
             )
             held = ", ".join(sorted(self.columns)) or "none"
             raise ConfigError(f"signal {name!r} is not in this table (it holds {held}){remedy}")
@@ -155,16 +127,8 @@ class SignalTable:
 
         Ranks, counts and maxima are taken from the result, never from a deeper list.
 
-        Parameters
-        ----------
-        depths : mapping of str to int or None
-            How many positions of each retriever's list to keep; None keeps all of them. A retriever
-            that is not named is not part of the configuration, so its column is dropped.
-
-        Raises
-        ------
-        ConfigError
-            For a depth below 1 or beyond the recorded depth.
+        `depths` is how many positions of each list to keep, None for all. A retriever that is not named is no part
+        of the configuration, so its column is dropped. ConfigError for a depth below 1 or beyond the recorded one.
         """
         key = ("depths", *sorted(depths.items()))
         masked: SignalTable | None = self.derived.get(key)
@@ -176,7 +140,7 @@ class SignalTable:
 
     def _masked(self, depths: Mapping[str, int | None]) -> SignalTable:
         recorded = self.fingerprint.get("max_depth", {})
-        kept = SCORERS | depths.keys() | {RERANK}
+        kept = _kinds().SCORERS | depths.keys() | {RERANK}
         columns = {name: column for name, column in self.columns.items() if name in kept}
         same = len(columns) == len(self.columns)
         for name, depth in depths.items():
@@ -209,22 +173,18 @@ class SignalTable:
         )
 
 
+def _kinds() -> Any:  # noqa: ANN401 -- a module
+    """What retrievers and scorers there are, when it is first asked: a table alone loads no store."""
+    from steelyard import retrievers
+
+    return retrievers
+
+
 def ranks(table: SignalTable, values: Floats, rows: Bools, name: str = "") -> Floats:
     """Rank rows within each query, from 1, by value descending and ties by ascending id.
 
-    Parameters
-    ----------
-    values : float64[N]
-        Finite on `rows`.
-    rows : bool[N]
-        The rows to rank.
-    name : str
-        The list of another engine that the values are of: ties keep its order. Empty for others.
-
-    Returns
-    -------
-    float64[N]
-        The ranks; NaN outside `rows`.
+    `values` float64[N] are finite on `rows` bool[N]. `name` is the list of another engine that they are of: ties
+    keep its order. Returns float64[N], NaN outside `rows`.
     """
     key = ("ranks", id(values))
     of, among, known = table.derived.get(key, (None, None, None))
@@ -248,19 +208,8 @@ def best_first(offsets: Indices, values: Floats, ties: Ints | None = None) -> In
     Rows are stored by ascending id, so a stable sort leaves ties in id order. Queries are sorted one by one, which
     is faster than sorting all at once because each fits the processor's cache.
 
-    Parameters
-    ----------
-    offsets : int64[Q+1]
-        Query q has the values ``offsets[q]:offsets[q+1]``.
-    values : float64[n]
-        Without NaN.
-    ties : int32[n] or None
-        What equal values ascend by, before their ids.
-
-    Returns
-    -------
-    int64[n]
-        Indices into `values`, best first within each query.
+    Query q has the values (float64[n], without NaN) ``offsets[q]:offsets[q+1]``; equal values ascend by `ties`,
+    int32[n], before their ids. Returns int64[n], indices into `values`, best first within each query.
     """
     order = np.empty(len(values), dtype=np.int64)
     falling = -values

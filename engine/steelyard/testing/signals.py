@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from steelyard.grammar import Duration
-from steelyard.signals import PRIORS, Derived
+from steelyard.signals import PRIORS, SignalValues
 from steelyard.table.signal_table import SignalTable
 from steelyard.testing.tables import random_table, same_bits, select_queries, select_rows
 
@@ -31,7 +31,7 @@ class SignalContract:
         """The bounds of one signal, where a test has several."""
         return self.bounds
 
-    def compute(self, signal: str, table: SignalTable, **options: Duration | str) -> Derived:
+    def compute(self, signal: str, table: SignalTable, **options: Duration | str) -> SignalValues:
         """The signal under its defaults and the given options."""
         return PRIORS[signal](table, options)
 

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from steelyard.base.arrays import Bools, Floats
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard.retrievers import FETCHED, RETRIEVERS
 from steelyard.stores.base import Found
 from steelyard.table.facts import Facts, Labels, TagSets
 from steelyard.table.join import join
-from steelyard.table.signal_table import FETCHED, RETRIEVERS, SignalTable
+from steelyard.table.signal_table import SignalTable
 
 NOW = 1_795_305_600.0
 """2026-11-22T00:00:00Z, the clock of the queries of random tables."""

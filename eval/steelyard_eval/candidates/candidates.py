@@ -13,7 +13,8 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.live.identity import agree, share
 from steelyard.memory.query import Query
-from steelyard.table.signal_table import LAYERS, SignalTable
+from steelyard.retrievers import LAYERS
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.families import StartingPoint
 from steelyard_eval.candidates.grid import Grid, alone, grid, measured
 from steelyard_eval.candidates.kernel import DEEPEST, composite, parts_for

@@ -1,6 +1,6 @@
 """What is tried: every family of strategies over what the data set has, and the systems' own.
 
-Families, retrievers and signals declare what there is to try (`Expr.starts`, `Parameter.tried`, `Prior`); here it
+Families, retrievers and signals declare what there is to try (`Expr.initial_strategies`, `Option.tried`); here it
 is found out which of it tells entries apart on this data, and what is left out is named. Nothing reads a label,
 so the candidates are the same in every fold and on every half.
 """
@@ -20,12 +20,12 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import stages_without
 from steelyard.fusion import FAMILIES, parse_strategy
-from steelyard.fusion.available import Available
+from steelyard.fusion.node import Available
 from steelyard.memory.query import Query
-from steelyard.retrievers import layers_read
+from steelyard.retrievers import DEPENDENT, FINDERS, LAYERS, layers_read
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system
-from steelyard.table.signal_table import DEPENDENT, FINDERS, LAYERS, RERANK, SignalTable
+from steelyard.table.signal_table import RERANK, SignalTable
 from steelyard_eval.candidates.grid import LINE
 from steelyard_eval.candidates.settings import (
     fixed_parameters,
@@ -150,7 +150,7 @@ def starts(source: Source, queries: Sequence[Query], limit: int) -> SearchSpace:
     there, idle, left_out = available(source, queries, setting)
     rows: dict[str, list[SearchConfig]] = {}
     for family in FAMILIES.values():
-        for label, texts in family.starts(there).items():
+        for label, texts in family.initial_strategies(there).items():
             rows[label] = [setting.strategy(text) for text in texts]
     presets = (
         {name: find_system(name).config(limit, source.model, os.environ) for name in PRESETS}
@@ -223,7 +223,7 @@ def _facts(table: SignalTable) -> tuple[dict[str, str], list[str], list[Said]]:
     idle: list[str] = []
     like: list[Said] = []
     for name, prior in PRIORS.items():
-        for text in prior.written():
+        for text in prior.tuning_forms():
             values = parse_strategy(text).compile(table, every).branches[0].columns[0].values
             order = _order(table, values)
             if order.any():

@@ -20,7 +20,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion import Expr
-from steelyard.fusion.base import RECIPROCAL, Linear
+from steelyard.fusion.node import RECIPROCAL, Linear
 from steelyard.table.signal_table import KEPT_ROWS, SignalTable
 from steelyard_eval.candidates.form import Form, forms, movable, on_simplices
 from steelyard_eval.candidates.kernel import DEEPEST, Kernel, composite, parts_for, smoothing

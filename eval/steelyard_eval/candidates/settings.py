@@ -19,7 +19,8 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion import Expr, all_variants, leaves, near_variants
-from steelyard.retrievers import RETRIEVER_KINDS, Parameter
+from steelyard.node import Option
+from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.signals import PRIORS
 from steelyard.systems import written_name
 from steelyard.table.signal_table import SignalTable
@@ -81,7 +82,7 @@ def fixed_parameters(config: SearchConfig, tried: Sequence[SearchConfig]) -> lis
     return [full for name, parameter in _parameters(config) if (full := f"{name}.{parameter.name}") not in seen]
 
 
-def _parameters(config: SearchConfig) -> list[tuple[str, Parameter]]:
+def _parameters(config: SearchConfig) -> list[tuple[str, Option]]:
     read = [name for name in config.retrievers if name in config.effective.signals() and name in RETRIEVER_KINDS]
     return [(name, parameter) for name in read for parameter in RETRIEVER_KINDS[name].parameters]
 

@@ -17,6 +17,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.finish import Floor, without_floors
 from steelyard.finish.rescored import FUSED
+from steelyard.fusion import parse_strategy
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 from steelyard.table.signal_table import SignalTable
@@ -91,7 +92,7 @@ def find_floor(
     row, _ = usable(space, Contender(named.label, named.config(Setting(None, space.model)), named.kind))
     config = row.config
     queries = [query for query in dataset.split(None) if query.id in dataset.qrels or not query.answerable]
-    scale = _scale(on or FUSED)
+    scale = _scale(on or str(FUSED))
     if missing := sorted(set(scale.needs) - set(space.usable(scale.needs))):
         raise ConfigError(
             f"{scale.on} needs {', '.join(missing)}, which {dataset.called} cannot supply; name another sum"
@@ -219,10 +220,10 @@ def _check(promises: Promises) -> None:
 
 
 def _scale(on: str) -> Floor:
-    try:
-        return Floor.of(0.0, on)
-    except ValueError:
+    scale = parse_strategy(on)
+    if not scale.absolute:
         raise ConfigError(
             f"a floor on {shown(on, 200)} would mean nothing, because its scores depend on what else was found; "
             f"name a sum of signals with normalize=theoretical or none, as in {FUSED}"
-        ) from None
+        )
+    return Floor(0.0, on=scale)

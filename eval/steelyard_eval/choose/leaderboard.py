@@ -9,10 +9,10 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
+from steelyard.retrievers import EMBEDDING
 from steelyard.retrievers.reading import Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
-from steelyard.table.signal_table import EMBEDDING
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.restriction import TIMED
 from steelyard_eval.common.progress_bar import bar

@@ -9,8 +9,8 @@ from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import changes
+from steelyard.retrievers import LAYERS
 from steelyard.retrievers.vector import without_layer
-from steelyard.table.signal_table import LAYERS
 from steelyard_eval.candidates.settings import idle_notice
 from steelyard_eval.candidates.weight_curve import FreeWeights
 from steelyard_eval.choose.answer import answer_of

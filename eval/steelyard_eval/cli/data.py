@@ -113,8 +113,8 @@ def _list() -> None:
 def _weights(source: str) -> SearchConfig | None:
     """The configuration in system-spec-kit's own weights file; None for any other source."""
     from steelyard.base.errors import ConfigError
+    from steelyard.base.extensions import extension as extension_of_engine
     from steelyard.config.search_config import is_foreign, read_json
-    from steelyard.systems.spec_kit.foreign import read_foreign
 
     path = Path(source)
     if path.suffix != ".json" or not path.is_file() or path.stat().st_size > LARGEST_WEIGHTS:
@@ -123,7 +123,7 @@ def _weights(source: str) -> SearchConfig | None:
         record = read_json(source)
     except ConfigError:  # a table of another form, which its importer reads
         return None
-    return read_foreign(record) if is_foreign(record) else None
+    return extension_of_engine("spec_kit_file").read_foreign(record) if is_foreign(record) else None
 
 
 @command(Workbench.record, load, leave="lists queries qrels vectors text_for_embedding")

@@ -58,10 +58,10 @@ def _names(kind: str) -> list[str]:
         from steelyard_eval.export import TARGETS
 
         return list(TARGETS)
-    from steelyard.fusion.parse import FAMILIES
+    from steelyard.fusion import FAMILIES
+    from steelyard.retrievers import FETCHED
     from steelyard.signals import PRIORS
     from steelyard.systems import SYSTEMS
-    from steelyard.table.signal_table import FETCHED
 
     systems = sorted(name.removesuffix(":documented") for name in SYSTEMS)
     return [*systems, *sorted([*(f"{name}(" for name in FAMILIES), *FETCHED, *PRIORS])]

@@ -17,10 +17,9 @@ from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.inputs import open_unpacked
 from steelyard.config.search_config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
-from steelyard.retrievers import RetrieverConfig
+from steelyard.retrievers import FETCHED, RetrieverConfig
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system, plain_name
-from steelyard.table.signal_table import FETCHED
 
 PREFIX = "mcp:"
 """Of a tool of an MCP server."""

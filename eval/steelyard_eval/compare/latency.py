@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
-from steelyard.table.signal_table import LAYERS
+from steelyard.retrievers import LAYERS
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Latency
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr, Signal
-from steelyard.fusion.base import nested
+from steelyard.fusion.node import nested
 from steelyard.fusion.sums import BOUNDED, NormalizedSum
-from steelyard.table.signal_table import FETCHED, SignalTable, count_rows, per_query
+from steelyard.retrievers import FETCHED
+from steelyard.table.signal_table import SignalTable, count_rows, per_query
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard import __version__
 from steelyard.base.errors import ConfigError, DataError, nearest, shown, visible
 from steelyard.base.fields import format_time
-from steelyard.fusion.explain import Explanation
+from steelyard.fusion.plan import Explanation
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import Named, Setting

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import visible
-from steelyard.fusion.explain import Explanation
+from steelyard.fusion.plan import Explanation
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Query
 from steelyard.results import SearchResult

@@ -6,7 +6,7 @@ import numpy as np
 
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.table.signal_table import RETRIEVERS
+from steelyard.retrievers import RETRIEVERS
 from steelyard_eval.explain.document import ListPosition, PlaceRecord
 from steelyard_eval.explain.view import ListView, View
 

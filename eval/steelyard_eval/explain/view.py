@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.config.search_config import SearchConfig
-from steelyard.finish import scored_again, silenced
+from steelyard.finish import explain_rescore, floor_that_emptied
 from steelyard.fusion import Plan, Signal, compile_plan, leaves
-from steelyard.fusion.explain import Explanation
+from steelyard.fusion.plan import Explanation
 from steelyard.live.search import Searcher
 from steelyard.memory.query import Query
-from steelyard.retrievers import RETRIEVER_KINDS
+from steelyard.retrievers import LAYERS, RETRIEVER_KINDS, RETRIEVERS
 from steelyard.systems import find_system
-from steelyard.table.signal_table import LAYERS, RETRIEVERS, SignalTable
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
@@ -108,7 +108,7 @@ class View:
         if self.listed:
             return ""
         progress = self.config.effective.progress(self.table)
-        below = silenced(self.table, self.plan.scores(), self.config.finish)
+        below = floor_that_emptied(self.table, self.plan.scores(), self.config.finish)
         return below or ("" if progress is None else progress.emptied()) or "; ".join(self._unheld())
 
     @property
@@ -152,7 +152,7 @@ class View:
         """Explain the score of a listed entry that a finish stage scored again; None for any other."""
         if id_ not in self.listed:
             return None
-        return scored_again(self.table, self.plan.scores(), self.config.finish, self.rows[id_])
+        return explain_rescore(self.table, self.plan.scores(), self.config.finish, self.rows[id_])
 
     def tree(self, id_: str) -> Explanation | None:
         """Explain the score of an entry as a tree; None when it was not ranked."""

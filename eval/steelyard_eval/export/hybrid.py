@@ -15,9 +15,9 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.kinds import DIMENSIONS
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, Term
 from steelyard.grammar import Duration, number_text
+from steelyard.retrievers import LAYERS, RETRIEVERS, SCORERS
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
-from steelyard.table.signal_table import LAYERS, RETRIEVERS, SCORERS
 from steelyard_eval.export.base import Lost
 
 KEYWORDS = ("fts", "bm25")

@@ -6,12 +6,12 @@ import math
 import re
 
 from steelyard.base.errors import ConfigError
+from steelyard.base.extensions import extension
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion import RECIPROCAL, Expr, Fallback, Linear, Signal, Term, changes
 from steelyard.grammar import Duration
 from steelyard.systems import find_system
-from steelyard.systems.spec_kit.foreign import read_foreign, write_foreign
 from steelyard_eval.export.base import Lost, Parts, Target
 from steelyard_eval.export.hybrid import Fusion, date_of, weights_of, whole, with_priors
 
@@ -230,8 +230,9 @@ SOLERI = Target(
 
 def _spec_kit(config: SearchConfig) -> Parts:
     """The file's parts, with a note on every setting that importing it does not bring back."""
+    own_file = extension("spec_kit_file")
     try:
-        record = write_foreign(config)
+        record = own_file.write_foreign(config)
     except ConfigError as error:
         raise Lost(str(error)) from None
     fusion = record["rrfFusion"]
@@ -240,7 +241,7 @@ def _spec_kit(config: SearchConfig) -> Parts:
         "the program reads only smartRanking and maxTriggersPerMemory of this file; rrfFusion and crossEncoder "
         "have to be set in its code",
         *([f"the program takes 0 for not given: {', '.join(zeros)}"] if zeros else []),
-        *_left_out(config, read_foreign(record)),
+        *_left_out(config, own_file.read_foreign(record)),
     ]
     return record, notes
 

@@ -19,8 +19,8 @@ import re
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, leaves
 from steelyard.grammar import number_text
+from steelyard.retrievers import RETRIEVERS
 from steelyard.signals.facts import UNSTATED
-from steelyard.table.signal_table import RETRIEVERS
 from steelyard_eval.export.base import Lost, Parts, Target
 from steelyard_eval.export.hybrid import (
     DATES,

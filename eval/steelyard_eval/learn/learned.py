@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
-from steelyard.config.adaptive import Feedback, adapt
+from steelyard.base.extensions import extension
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
 from steelyard_eval.choose.answer import ChosenAnswer
@@ -103,8 +103,8 @@ def learn(
 def _ruled(case: LogCase) -> tuple[SearchConfig, dict[str, float]]:
     """The current configuration after the rule of Soleri's document, and what it counted.
 
-    One weight follows the rate of accepted results (`config/adaptive.py`). Raises ConfigError where the system has
-    no rule.
+    One weight follows the rate of accepted results (the extension `adaptive`). Raises ConfigError where the
+    system has no rule.
     """
     rule = find_system(case.config.name).adaptive
     if rule is None:
@@ -112,5 +112,6 @@ def _ruled(case: LogCase) -> tuple[SearchConfig, dict[str, float]]:
             f"{case.config.name} documents no rule that adapts weights to feedback; name --current soleri"
         )
     counts = dict(zip(KINDS, np.rint(case.hits.acts.sum(axis=0)).astype(int).tolist(), strict=True))
-    feedback = Feedback(*(counts.get(name, 0) for name in ("accepted", "dismissed", "modified", "failed")))
-    return adapt(case.config, feedback, rule), {**vars(feedback), "rate": feedback.rate}
+    ruled = extension("adaptive")
+    feedback = ruled.Feedback(*(counts.get(name, 0) for name in ("accepted", "dismissed", "modified", "failed")))
+    return ruled.adapt(case.config, feedback, rule), {**vars(feedback), "rate": feedback.rate}

@@ -22,8 +22,9 @@ from steelyard.embedders import resumable
 from steelyard.finish import diversified, reranked, to_rerank
 from steelyard.fusion import fuse
 from steelyard.memory.query import Query
+from steelyard.retrievers import DEPENDENT, FETCHED, FINDERS, LAYERS
 from steelyard.systems import find_system, find_systems
-from steelyard.table.signal_table import DEPENDENT, FETCHED, FINDERS, LAYERS, SignalTable
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.recording.disk import save

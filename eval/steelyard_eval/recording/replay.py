@@ -16,8 +16,9 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Ranking
 from steelyard.live.identity import agree
 from steelyard.live.search import rank_table
+from steelyard.retrievers import DEPENDENT, EMBEDDING
 from steelyard.table.facts import Facts, Labels, TagSets
-from steelyard.table.signal_table import DEPENDENT, EMBEDDING, LISTS, SignalTable
+from steelyard.table.signal_table import LISTS, SignalTable
 from steelyard_eval.datasets import CLASSIFIED, GIVEN, Dataset
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
 from steelyard_eval.measures.runs import Ranked

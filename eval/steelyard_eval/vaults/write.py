@@ -25,7 +25,6 @@ from steelyard.stores.base import Space
 from steelyard.stores.opened import is_address, open_vault
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, SYSTEMS, analyses, keyword_indexes
-from steelyard.systems.cortex_mem.layers import extract, with_layers
 from steelyard_eval.common.progress_bar import bar
 
 if TYPE_CHECKING:
@@ -220,12 +219,13 @@ def layered_entries(entries: Sequence[Entry], layers: str) -> list[Entry]:
     """
     if layers == "none":
         return list(entries)
+    own = extension("cortex_client")
     if layers == "extractive":
-        return with_layers(entries, extract)
+        return list(own.with_layers(entries, own.extract))
     chat = extension("network").chat_of(os.environ)
     if chat is None:
         raise ConfigError("LLM_BASE_URL names no endpoint for --layers llm; set it, or use --layers extractive")
-    return with_layers(entries, extension("cortex_client").ask(chat, cache_folder(os.environ) / "layers"))
+    return list(own.with_layers(entries, own.ask(chat, cache_folder(os.environ) / "layers")))
 
 
 def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[int, int]:

@@ -19,9 +19,9 @@ from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.identity import identity
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.retrievers import RetrieverConfig
+from steelyard.retrievers import RETRIEVERS, RetrieverConfig
 from steelyard.table.facts import entry_facts, query_facts
-from steelyard.table.signal_table import RETRIEVERS, SignalTable
+from steelyard.table.signal_table import SignalTable
 from steelyard.testing import random_table, same_bits, select_queries
 from steelyard_eval.candidates import lanes
 from steelyard_eval.candidates.form import Form, forms

@@ -12,8 +12,8 @@ from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.fusion.ranks import Isr
 from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
-from steelyard.signals import PRIORS, Prior
-from steelyard.signals.kinds import Derived
+from steelyard.signals import PRIORS, DerivedSignal
+from steelyard.signals.kinds import SignalValues
 from steelyard.systems import find_system
 from steelyard_eval.candidates.families import PRESETS, available, starts
 from steelyard_eval.candidates.grid import _corners, shares
@@ -169,9 +169,9 @@ def test_a_new_signal_and_a_new_fusion_are_tried_without_being_named_anywhere_el
         keyword, shown_as, common = "twin", "twin", True
 
     def place(table):
-        return Derived((table.entry * 37 % 101).astype(np.float64), "by number")
+        return SignalValues((table.entry * 37 % 101).astype(np.float64), "by number")
 
-    monkeypatch.setitem(PRIORS, "place", Prior(place))
+    monkeypatch.setitem(PRIORS, "place", DerivedSignal(place))
     monkeypatch.setitem(FAMILIES, "twin", Twin)
     found = {start.label: start for start in starts(Source.live(space), space.dataset.queries, 10)}
 

@@ -12,9 +12,8 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from steelyard.fusion import fuse, parse_strategy
+from steelyard.fusion import FAMILIES, fuse, parse_strategy
 from steelyard.fusion.normalize import NORMALIZERS
-from steelyard.fusion.parse import FAMILIES
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.stores.base import Found

@@ -77,7 +77,7 @@ def test_precompiling_runs_the_loops_of_every_search_for_weights() -> None:
 
 
 def test_every_name_of_the_engine_can_be_asked_for() -> None:
-    for name in steelyard.__all__:
+    for name in steelyard._MODULES:
         assert getattr(steelyard, name) is not None
         assert name in dir(steelyard)
     with pytest.raises(AttributeError, match="no attribute 'Absent'"):

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from steelyard.base.errors import ConfigError
-from steelyard.config.adaptive import AdaptiveRule, Feedback, adapt
+from steelyard.extensions.adaptive import Feedback, adapt
 from steelyard.fusion import parse_strategy
+from steelyard.systems.base import AdaptiveRule
 from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED
 
 PRIORS = ("severity", "recency", "tags", "domain")

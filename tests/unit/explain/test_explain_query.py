@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.fusion import parse_strategy
-from steelyard.fusion.explain import Explanation
+from steelyard.fusion.plan import Explanation
 from steelyard.systems import find_system
+from steelyard.testing.fusions import recomputed
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
@@ -220,7 +221,7 @@ def test_the_entry_asked_for_is_a_tree_or_a_reason(space):
     absent = explain(space, "q05", "rrf(fts, vector)", entry=stranger)
 
     assert (found["where"], found["rank"]) == ("listed", 1)
-    assert tree(found["explanation"]).recomputed() == ranked["score"]
+    assert recomputed(tree(found["explanation"])) == ranked["score"]
     assert absent.record["entry"]["configurations"][0]["explanation"] is None
     assert "project is 'rental-api'," in str(absent)
 

@@ -8,10 +8,10 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
+from steelyard.extensions.spec_kit_file import DEFAULTS, read_foreign, write_foreign
 from steelyard.fusion import parse_strategy
 from steelyard.grammar import parse_call
 from steelyard.systems import find_system
-from steelyard.systems.spec_kit.foreign import DEFAULTS, read_foreign, write_foreign
 from steelyard_eval.cli.main import main
 from steelyard_eval.export import TARGETS
 

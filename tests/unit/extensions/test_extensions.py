@@ -27,6 +27,8 @@ ASKS = {
     "model_judge": ["judge", STARTER, "--model"],
     "serve": ["serve", "memory.db"],
     "usage": ["learn", STARTER, "--from", "ubi:events.jsonl"],
+    "adaptive": ["learn", STARTER, "--rule", "adaptive", "--current", "soleri"],
+    "spec_kit_file": ["export", str(ROOT / "search-weights.json"), "--to", "spec_kit"],
     "cortex_client": ["index", STARTER, "made.db", "--layers", "llm"],
     "models": ["index", STARTER, "made.db", "--embedder", "wordllama"],
     "network": ["index", STARTER, "made.db", "--layers", "llm"],

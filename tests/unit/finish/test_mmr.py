@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
-from steelyard.finish import Mmr, finish, parse_stages, scored_again, stages_without
+from steelyard.finish import Mmr, explain_rescore, finish, parse_stages, stages_without
 from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
@@ -15,6 +15,7 @@ from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.table.join import join
+from steelyard.testing.fusions import recomputed
 from steelyard_eval.export import export
 from steelyard_eval.recording.disk import load, save
 
@@ -85,8 +86,8 @@ def test_every_value_is_explained():
     scores = table.column("fts")
     ranking = finish(table, scores, [Mmr(3, 0.7)])
     for row, score in zip(ranking.row[:3], ranking.score[:3], strict=True):
-        assert scored_again(table, scores, [Mmr(3, 0.7)], row).recomputed() == score
-    assert scored_again(table, scores, [Mmr(3, 0.7)], ranking.row[3]) is None
+        assert recomputed(explain_rescore(table, scores, [Mmr(3, 0.7)], row)) == score
+    assert explain_rescore(table, scores, [Mmr(3, 0.7)], ranking.row[3]) is None
 
 
 def test_it_is_read_as_it_is_printed():
@@ -107,7 +108,7 @@ def test_a_list_has_twenty_stages_at_most():
     "text", ["mmr(0)", "mmr(1001)", "mmr(5, lambda_mult=1.1)", "mmr(5, lambda_mult=high)", "mmr(fts)"]
 )
 def test_what_cannot_be_meant_is_refused(text):
-    with pytest.raises(ConfigError, match="as in mmr"):
+    with pytest.raises(ConfigError, match="number from"):
         parse_stages([text])
 
 
@@ -146,7 +147,7 @@ def test_live_search_and_replay_are_the_same_bits_also_from_disk(memory, tmp_pat
         assert [h.entry.id for h in live.hits] == [recorded.entries[e] for e in recorded.entry[ranking.row]]
         assert [h.score for h in live.hits] == ranking.score.tolist()
     assert live.embedding_calls == 0  # entries are compared with one another, not with the query
-    assert live.explain(live.hits[1].entry.id).recomputed() == live.hits[1].score
+    assert recomputed(live.explain(live.hits[1].entry.id)) == live.hits[1].score
 
 
 def test_a_recording_without_vectors_says_what_to_do(memory):

@@ -10,6 +10,7 @@ from steelyard.fusion import compile_plan, fuse, parse_strategy
 from steelyard.memory.query import Query
 from steelyard.stores.base import Found
 from steelyard.table.join import join
+from steelyard.testing.fusions import recomputed
 
 FORMULA = parse_strategy("gated(vector, bm25, least=0.1)")
 
@@ -85,7 +86,7 @@ def test_weights_of_silent_lists_are_not_in_the_divisor():
 def test_the_explanation_adds_up_and_names_the_sigmoid():
     table = table_of({"a": 0.6}, {"a": 7.0}, 4)
     found = compile_plan(table, FORMULA).explain(0)
-    assert found.recomputed() == fuse(table, FORMULA)[0]
+    assert recomputed(found) == fuse(table, FORMULA)[0]
     for part in ("midpoint", "steepness", "terms", "of at least 0.1"):
         assert part in str(found)
 

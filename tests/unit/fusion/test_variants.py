@@ -3,11 +3,9 @@
 import pytest
 
 from steelyard.feedback.team_draft import Explore
-from steelyard.fusion import changes, parse_strategy
-from steelyard.fusion.boost import Boost
+from steelyard.fusion import changes, near_variants, parse_strategy
 from steelyard.fusion.layered import Layered
-from steelyard.fusion.tiered import Tiered
-from steelyard.fusion.walk import near_variants
+from steelyard.fusion.routing import Boost, Tiered
 from steelyard.systems import find_system
 
 

@@ -9,13 +9,13 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.embedders.embed import RecordedEmbedder
+from steelyard.extensions.cortex_client.layers import ABSTRACT, extract
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.systems.cortex_mem.layers import ABSTRACT, extract
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter

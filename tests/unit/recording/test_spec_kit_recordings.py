@@ -394,7 +394,7 @@ def merged(lists, if_none):
     rows = [table.entries.index(id_) for id_ in lists["fts"]]
     scores = np.array([1.0 / at for at in range(1, len(rows) + 1)])
     ranking = Ranking(np.array([0, len(rows)]), np.array(rows, dtype=np.int64), scores)
-    return ids(table, Merge("memory", 0.0, if_none)(table, ranking).row)
+    return ids(table, Merge("memory", score=0.0, if_none=if_none)(table, ranking).row)
 
 
 def test_at_most_so_many_join_a_list_without_any():

@@ -1,5 +1,7 @@
 """The table: ranks under the one tie rule, masks of depth, reductions within a query."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -184,6 +186,20 @@ class TestJoin:
         assert sets.offsets.tolist() == [0, 2, 2, 4]
         assert sets.codes.tolist() == [0, 1, 1, 2]
         assert codes == {"b": 0, "a": 1, "c": 2}
+
+
+@pytest.mark.parametrize("module", ["steelyard.table", "steelyard.table.signal_table"])
+def test_a_table_loads_no_store_and_no_sqlite(module):
+    found = subprocess.run(
+        [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    loaded = found.stdout.split()
+    assert module in loaded
+    assert [name for name in loaded if name.startswith("steelyard.stores") or name in ("apsw", "sqlite3")] == []
 
 
 class TestHelpers:

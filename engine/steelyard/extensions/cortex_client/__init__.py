@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from steelyard.extensions.cortex_client.client import CortexMem, MemoryHit, SearchOptions
+from steelyard.extensions.cortex_client.layers import extract, with_layers
 from steelyard.extensions.cortex_client.rewriting import Rewriter
 from steelyard.extensions.cortex_client.summaries import ask
 
-__all__ = ["CortexMem", "MemoryHit", "Rewriter", "SearchOptions", "ask"]
+__all__ = ["CortexMem", "MemoryHit", "Rewriter", "SearchOptions", "ask", "extract", "with_layers"]

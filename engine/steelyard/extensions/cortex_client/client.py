@@ -29,9 +29,16 @@ from steelyard.results import SearchResult
 from steelyard.stores.base import Readable
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import content
-from steelyard.systems.cortex_mem.direct import LayerRow, rows, uri_or_id
-from steelyard.systems.cortex_mem.intents import GENERAL
-from steelyard.systems.cortex_mem.snippets import Snippet, beginning, snippet, snippet_shipped
+from steelyard.systems.cortex_mem.intents import (
+    GENERAL,
+    LayerRow,
+    Snippet,
+    beginning,
+    rows,
+    snippet,
+    snippet_shipped,
+    uri_or_id,
+)
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME
 
 WORKERS = 8

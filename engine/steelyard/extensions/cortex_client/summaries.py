@@ -7,8 +7,8 @@ from pathlib import Path
 
 from steelyard.base.files import write_text
 from steelyard.base.inputs import read_text
+from steelyard.extensions.cortex_client.layers import ABSTRACT, OVERVIEW, Summarise, cut
 from steelyard.extensions.network.chat import Chat
-from steelyard.systems.cortex_mem.layers import ABSTRACT, OVERVIEW, Summarise, cut
 
 SOURCE = 24_000
 """Characters of a directory's texts that a language model is shown."""

@@ -13,18 +13,21 @@ from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.text import CONTENT
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import System
-from steelyard.systems.cortex_mem.direct import direct, rows_shown, rows_shown_shipped, uri_or_id
+from steelyard.systems.base import ResultForms, SearchSettings, System
 from steelyard.systems.cortex_mem.intents import (
     GENERAL,
     SHIPPED_THRESHOLDS,
     THRESHOLDS,
     classify_shipped,
+    direct,
     intent_of,
+    rows_shown,
+    rows_shown_shipped,
+    snippet,
+    snippet_shipped,
+    uri_or_id,
 )
-from steelyard.systems.cortex_mem.snippets import snippet, snippet_shipped
 from steelyard.systems.cortex_mem.uris import directory_of, timeline_of
-from steelyard.systems.traits import Searching, Showing
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
@@ -120,7 +123,7 @@ DOCUMENTED = System(
         classify=intent_of,
         intents=tuple(THRESHOLDS),
     ),
-    searching=Searching(
+    searching=SearchSettings(
         strategy=strategy(None, 10),
         retrievers=RETRIEVERS,
         depth=lambda limit: limit,
@@ -128,7 +131,7 @@ DOCUMENTED = System(
         ask=strategy,
         direct=direct,
     ),
-    showing=Showing(scan, scan, quoted, quoted, rows_shown, content),
+    showing=ResultForms(scan, scan, quoted, quoted, rows_shown, content),
 )
 
 SHIPPED = replace(
@@ -147,5 +150,5 @@ SHIPPED = replace(
         filters=dict.fromkeys(RETRIEVERS, "none"),
         ask=strategy_shipped,
     ),
-    showing=Showing(whole, whole, quoted_shipped, quoted_shipped, rows_shown_shipped),
+    showing=ResultForms(whole, whole, quoted_shipped, quoted_shipped, rows_shown_shipped),
 )

@@ -6,6 +6,7 @@ import re
 from pathlib import Path, PurePosixPath
 
 from steelyard.base.errors import ConfigError, DataError, shown
+from steelyard.memory.entry import Entry
 
 SCHEME = "cortex://"
 DIMENSIONS = ("resources", "user", "agent", "session")
@@ -82,3 +83,17 @@ def vault_of(folder: str | Path, tenant: str) -> Path:
     if path.is_symlink() or (path.exists() and path.stat().st_nlink > 1):
         raise ConfigError(f"{shown(str(path))} is a link; a tenant's vault is a file of its own")
     return path
+
+
+def directory(uri: str) -> Entry:
+    """The entry of a directory, without its layers."""
+    return Entry(id=id_of(uri), uri=uri)
+
+
+def id_of(uri: str) -> str:
+    """The id of the entry at a URI, without the white space that no id may hold.
+
+    >>> id_of("cortex://user/my notes.md")
+    'cortex://user/my%20notes.md'
+    """
+    return re.sub(r"\s", lambda match: "".join(f"%{byte:02X}" for byte in match.group().encode()), uri)

@@ -1,23 +1,30 @@
 """system-spec-kit: vector, keywords and relations fused by reciprocal rank; intents, factors and re-ranking on
 top.
 
-`tokens`, `enhance` and `intents` read queries, `forms` shows results, `environment` resolves its
-variables, `foreign` reads and writes its own file of weights. This module puts its three profiles together.
+`tokens`, `enhance` and `intents` read queries; this module shows results, resolves its environment variables, and
+puts its three profiles together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from steelyard.finish import Cut, Merge, Rescore, Stage
-from steelyard.fusion import parse_strategy
+import numpy as np
+
+from steelyard.base.errors import ConfigError, shown
+from steelyard.config.search_config import SearchConfig
+from steelyard.finish import Cut, Merge, Rerank, Rescore, Stage
+from steelyard.fusion import RECIPROCAL, Linear, parse_strategy
+from steelyard.memory.entry import Hit
 from steelyard.memory.filters import Filters
+from steelyard.rerank import RerankConfig
 from steelyard.retrievers.reading import Reading, Words, as_asked
+from steelyard.signals import PRIORS
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import System
+from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
 from steelyard.systems.spec_kit.enhance import enhanced
-from steelyard.systems.spec_kit.environment import resolve
-from steelyard.systems.spec_kit.forms import result, result_within
 from steelyard.systems.spec_kit.intents import (
     INTENTS,
     INTENTS_JS,
@@ -37,7 +44,12 @@ from steelyard.systems.spec_kit.tokens import (
     tokens_js,
     tokens_shipped,
 )
-from steelyard.systems.traits import Searching, Showing
+from steelyard.table.facts import NO_FACTS
+from steelyard.table.signal_table import RERANK
+
+if TYPE_CHECKING:
+    from steelyard.results import SearchResult
+
 
 FIELDS = ("title", "tags", "uri", "text")
 FACTORS = (
@@ -87,7 +99,135 @@ def finish_shipped(limit: int) -> tuple[Stage, ...]:
 
     So there may be 5 results more than the limit.
     """
-    return (Cut(limit), Merge("constitutional", 0.0, if_none=5), Rescore(parse_strategy(RESORT)))
+    return (Cut(limit), Merge("constitutional", score=0.0, if_none=5), Rescore(parse_strategy(RESORT)))
+
+
+SNIPPET = 200
+"""Ours: the document names no length."""
+RANKS = {"vectorRank": "vector", "bm25Rank": "bm25", "ftsRank": "fts", "graphRank": "graph"}
+"""The document's names of the sources' ranks, and ours of FTS5's, which is shown where FTS5 was asked."""
+
+
+def result(hit: Hit) -> dict[str, object]:
+    """What a hit alone has; `result_within` adds what depends on the whole result."""
+    form = (
+        "id title specFolder=project filePath=uri documentType=document_type memoryType=memory_type "
+        "importanceTier=importance_tier triggerPhrases=tags createdAt=created_at score"
+    )
+    return shown_fields(hit, form)
+
+
+def result_within(hit: Hit, whole: SearchResult) -> dict[str, object]:
+    """The documented result: its RRF score where there was one, which sources found it at which ranks, a snippet.
+
+    A re-ranked one has the re-ranker's score, the length penalty and the product of both, by which it stands where
+    it does; its `score` is that before, as of the results behind it.
+    """
+    asked = {name: source for name, source in RANKS.items() if source != "fts" or source in whole.table.columns}
+    places = {name: whole.place(hit, source) for name, source in asked.items()}
+    sources = [name.removesuffix("Rank") for name, place in places.items() if place is not None]
+    shown = result(hit) | places
+    shown |= {
+        "rrfScore": _reciprocal(whole, hit),
+        "sources": sources,
+        "sourceCount": len(sources),
+        "intent": whole.query.intent,
+        "intentConfidence": whole.query.confidence,
+        "snippet": snippet_around(hit.entry.text, whole.query.keywords),
+    }
+    return shown | _reranked(whole, hit)
+
+
+def _reciprocal(whole: SearchResult, hit: Hit) -> float | None:
+    """The score of the fusion by ranks, its bonus included, before any factor and any sorting again."""
+    fusion, scores = whole.fusion
+    about, value = fusion.describe(), float(scores[whole.row(hit)])
+    return value if isinstance(about, Linear) and about.scale == RECIPROCAL and not np.isnan(value) else None
+
+
+def _reranked(whole: SearchResult, hit: Hit) -> dict[str, Any]:
+    row = whole.row(hit)
+    scores = whole.table.columns.get(RERANK)
+    if scores is None or np.isnan(scores[row]):
+        return {}
+    facts = whole.table.about is not NO_FACTS
+    penalty = float(PRIORS["length"](whole.table, {}).values[row]) if facts else 1.0
+    factors = {"crossEncoderScore": float(scores[row]), "lengthPenalty": penalty}
+    last = [stage for stage in whole.finish if stage.RESCORES][-1]
+    fused = {"score": float(whole.fused[row])} if isinstance(last, Rerank) else {}
+    return factors | fused | {"finalScore": factors["crossEncoderScore"] * penalty}
+
+
+def snippet_around(text: str, words: str) -> str:
+    """At most 200 characters of a text, from a little before the first word of the query that it holds.
+
+    >>> snippet_around("We keep sessions as random tokens.", "tokens")
+    'We keep sessions as random tokens.'
+    """
+    lower = text.lower()
+    places = [place for word in words.lower().split() if len(word) > 2 and (place := lower.find(word)) >= 0]
+    begin = max(0, min(places, default=0) - SNIPPET // 4)
+    return text[begin : begin + SNIPPET]
+
+
+TRUE, FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+
+
+def resolve(config: SearchConfig, environ: Mapping[str, str]) -> SearchConfig:
+    """The configuration as the environment asks for it. ConfigError names every variable with a value of another
+    kind.
+    """
+    problems: list[str] = []
+    fuses = _flag(environ, "ENABLE_RRF_FUSION", True, problems)
+    bm25 = _flag(environ, "ENABLE_BM25", True, problems)
+    fuzzy = _flag(environ, "ENABLE_FUZZY_MATCH", True, problems)
+    reranks = _flag(environ, "ENABLE_CROSS_ENCODER", False, problems)
+    usual = RerankConfig()
+    numbers = {
+        "top": _number(environ, "MAX_RERANK_CANDIDATES", 20, 1, problems),
+        "p95_ms": _number(environ, "RERANK_P95_THRESHOLD", usual.p95_ms, 0, problems),
+        "cache_ttl_ms": _number(environ, "RERANK_CACHE_TTL", usual.cache_ttl_ms, 0, problems),
+        "cache_size": _number(environ, "RERANK_CACHE_SIZE", usual.cache_size, 0, problems),
+    }
+    if problems:
+        raise ConfigError("; ".join(problems))
+    provider = environ.get("CROSS_ENCODER_PROVIDER", "").strip().lower() or usual.provider
+    limits = (numbers["p95_ms"], numbers["cache_ttl_ms"], int(numbers["cache_size"]))
+    config = replace(config, rewrite=config.rewrite and fuzzy, rerank=RerankConfig(provider, *limits))
+    if not bm25:
+        config = _without_bm25(config)
+    if not fuses:
+        config = config.with_strategy(parse_strategy("vector"))
+    if reranks:
+        config = replace(config, finish=(Rerank(int(numbers["top"]), penalty="length"), *config.finish))
+    return config
+
+
+def _without_bm25(config: SearchConfig) -> SearchConfig:
+    """FTS5 stands in; what starts from BM25's list starts from FTS5's."""
+    left = {name: settings for name, settings in config.retrievers.items() if name != "bm25"}
+    moved = {
+        name: replace(settings, after=tuple("fts" if other == "bm25" else other for other in settings.after))
+        for name, settings in left.items()
+    }
+    return replace(config.with_substitutes({"bm25": "fts"}), retrievers=moved)
+
+
+def _flag(environ: Mapping[str, str], name: str, default: bool, problems: list[str]) -> bool:
+    value = environ.get(name, "").strip().lower()
+    if value and value not in (*TRUE, *FALSE):
+        problems.append(f"{name} is {shown(value)}; it must be true or false")
+    return value in TRUE if value else default
+
+
+def _number(environ: Mapping[str, str], name: str, default: float, least: int, problems: list[str]) -> float:
+    text = environ.get(name, "").strip()
+    if not text:
+        return default
+    if not text.isascii() or not text.isdigit() or int(text) < least:
+        problems.append(f"{name} is {shown(text)}; it must be a whole number of at least {least}")
+        return default
+    return float(text)
 
 
 DOCUMENTED = System(
@@ -103,7 +243,7 @@ DOCUMENTED = System(
         intents=INTENTS,
         rewrite=enhanced,
     ),
-    searching=Searching(
+    searching=SearchSettings(
         strategy=parse_strategy(f"boost({_FUSED}, {FACTORS})"),
         retrievers=("vector", "bm25", "fts", "graph"),
         depth=lambda limit: max(limit, 20),
@@ -112,7 +252,7 @@ DOCUMENTED = System(
         dispensable=frozenset({"bm25", "fts", "graph"}),
         instead={"bm25": "fts"},
     ),
-    showing=Showing(result, within=result_within),
+    showing=ResultForms(result, within=result_within),
     environment=resolve,
 )
 

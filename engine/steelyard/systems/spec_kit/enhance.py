@@ -11,92 +11,15 @@ import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
-ACRONYMS: dict[str, tuple[str, ...]] = {
-    "RRF": ("Reciprocal Rank Fusion", "rank fusion"),
-    "BM25": ("Best Matching 25", "Okapi BM25", "keyword search"),
-    "FTS": ("Full Text Search", "fulltext"),
-    "FTS5": ("Full Text Search 5", "SQLite FTS5"),
-    "TF-IDF": ("Term Frequency Inverse Document Frequency", "tfidf"),
-    "RAG": ("Retrieval Augmented Generation", "retrieval augmented"),
-    "LLM": ("Large Language Model", "language model"),
-    "NLP": ("Natural Language Processing", "text processing"),
-    "ML": ("Machine Learning", "model training"),
-    "AI": ("Artificial Intelligence", "intelligent system"),
-    "GPT": ("Generative Pre-trained Transformer", "transformer model"),
-    "MCP": ("Model Context Protocol", "context protocol"),
-    "FSRS": ("Free Spaced Repetition Scheduler", "spaced repetition", "memory decay"),
-    "ANCHOR": ("memory anchor", "context anchor", "section marker"),
-    "HOT": ("hot memory", "active memory", "high attention"),
-    "WARM": ("warm memory", "recent memory", "moderate attention"),
-    "COLD": ("cold memory", "old memory", "low attention"),
-    "TTL": ("Time To Live", "expiration time", "cache duration"),
-    "API": ("Application Programming Interface", "web service", "endpoint"),
-    "CLI": ("Command Line Interface", "terminal", "command line"),
-    "SDK": ("Software Development Kit", "dev kit"),
-    "IDE": ("Integrated Development Environment", "code editor"),
-    "VSC": ("Visual Studio Code", "VS Code", "vscode"),
-    "JSON": ("JavaScript Object Notation", "json data"),
-    "YAML": ("YAML Ain't Markup Language", "yaml config"),
-    "SQL": ("Structured Query Language", "database query"),
-    "DB": ("Database", "data storage"),
-    "ORM": ("Object Relational Mapping", "database mapper"),
-    "CSS": ("Cascading Style Sheets", "styles", "stylesheet"),
-    "HTML": ("HyperText Markup Language", "markup", "web page"),
-    "JS": ("JavaScript", "ECMAScript"),
-    "TS": ("TypeScript", "typed javascript"),
-    "DOM": ("Document Object Model", "page elements"),
-    "CDN": ("Content Delivery Network", "asset hosting"),
-    "URL": ("Uniform Resource Locator", "web address", "link"),
-    "HTTP": ("HyperText Transfer Protocol", "web protocol"),
-    "HTTPS": ("HTTP Secure", "secure http"),
-    "REST": ("Representational State Transfer", "rest api"),
-    "CHK": ("checklist item", "verification check"),
-    "REQ": ("requirement", "specification requirement"),
-    "ADR": ("Architecture Decision Record", "decision record"),
-    "P0": ("Priority Zero", "blocker", "critical priority"),
-    "P1": ("Priority One", "high priority", "required"),
-    "P2": ("Priority Two", "medium priority", "optional"),
-    "LOC": ("Lines of Code", "code size"),
-    "KPI": ("Key Performance Indicator", "metric", "success metric"),
-    "E001": ("embedding failed", "embedding error"),
-    "E040": ("search failed", "query too long"),
-    "E050": ("API key invalid", "authentication error"),
-    "DDD": ("Domain Driven Design", "domain design"),
-    "TDD": ("Test Driven Development", "test first"),
-    "SOLID": ("Single responsibility Open-closed Liskov Interface Dependency", "design principles"),
-    "DRY": ("Don't Repeat Yourself", "avoid duplication"),
-    "KISS": ("Keep It Simple Stupid", "simplicity"),
-    "YAGNI": ("You Ain't Gonna Need It", "avoid overengineering"),
-}
+from steelyard.systems.spec_kit.tables import WORDS, table
+
+ACRONYMS = table("acronyms")
 """The 55 acronyms and what each stands for."""
 
-_MISSPELLED: dict[str, str] = {
-    "reciprocal": "reciporcal recripocal",
-    "levenshtein": "levenstein levinstein",
-    "JavaScript": "javascript javscript javasript",
-    "TypeScript": "typescipt typscript",
-    "embedding": "embbeding embedidng embeding",
-    "retrieval": "retreival retieval retireval",
-    "search": "seach serach",
-    "query": "qeury qurey",
-    "database": "databse datbase",
-    "memory": "memeory memroy",
-    "function": "fucntion funciton",
-    "implement": "implemnt implment",
-    "configuration": "configration configuraiton",
-    "initialize": "initalize intiialize",
-    "asynchronous": "asyncronous asynchornous",
-    "promise": "promies promse",
-}
-TYPOS = {wrong: right for right, every in _MISSPELLED.items() for wrong in every.split()}
+TYPOS = {wrong: right for right, every in table("misspelled").items() for wrong in every}
 """The 35 typos and their corrections."""
 
-_STOP_WORDS = frozenset(
-    """the a an and or but in on at to for of with by from as is was are were be been being have has had do does
-    did will would could should may might must shall can need dare ought used it its this that these those what
-    which who whom whose where when why how all each every both few more most other some such no nor not only
-    own same so than too very just also now here there""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
-)
+_STOP_WORDS = frozenset(WORDS["stop_words_of_acronyms"])
 """The 82 words that are not misspelled acronyms."""
 
 _BLANKS = re.compile(r"(?:[^\S\x1c-\x1f\x85]|\ufeff)+")

@@ -10,18 +10,18 @@ seeds/spec-kit.txt, intent classification; the code of 8f561032 and 04a827ec.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from steelyard.systems.spec_kit.keywords import (
+from steelyard.systems.spec_kit.tables import (
     AGAINST_UNDERSTAND,
     FLAT,
     PATTERNS,
     PATTERNS_JS,
     PRIMARY,
     SECONDARY,
-    words,
+    table,
 )
 
 FALLBACK = "understand"
@@ -37,30 +37,14 @@ class Intent:
     scores: Mapping[str, float]
 
 
-_PAGE: dict[str, tuple[str, ...]] = {
-    "add_feature": words("pattern example architecture"),
-    "fix_bug": ("history", "root cause"),
-    "refactor": words("code dependency document"),
-    "security_audit": words("review log"),
-    "understand": words("explore explanation"),
-    "find_spec": words("find show get document retrieve feature"),
-    "find_decision": words("find show get lookup record reason"),
-}
+_PAGE = table("keywords_of_the_page")
 """The words of the document's table of intents, and of their names, that neither program counts; all secondary.
 
 What it calls retrieval and lookup, the TypeScript code's patterns spell out: find, show, get. `feature` is here
 because the document's example takes it for a word of add_feature; `reason` is one of the JavaScript code, for an
 intent that it lacks.
 """
-_FORMS: dict[str, tuple[str, ...]] = {
-    "broken": words("break broke broken"),
-    "build": words("build built"),
-    "chose": words("choose chose chosen"),
-    "decision": words("decision decide"),
-    "requirements": ("requirement",),
-    "tasks": ("task",),
-    "understand": words("understand understood"),
-}
+_FORMS = table("forms_of_keywords")
 """The forms of a keyword that no ending makes of it."""
 _ENDINGS = {"e": "(?:e|es|ed|ing)", "y": "(?:y|ies|ied|ying)"}
 
@@ -83,7 +67,7 @@ def _keywords(name: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
     others = {*FLAT["find_decision"], "reason"} if name == FALLBACK else set()
     second = dict.fromkeys((*SECONDARY.get(name, ()), *_PAGE[name]))
     first = dict.fromkeys((*PRIMARY.get(name, ()), *FLAT[name]))
-    patterns = dict.fromkeys(pattern.pattern for pattern in (*PATTERNS_JS.get(name, ()), *PATTERNS[name]))
+    patterns = dict.fromkeys((*PATTERNS_JS.get(name, ()), *PATTERNS[name]))
     return (
         tuple(_whole(word) for word in first if word not in second and word not in others),
         tuple(_whole(word) for word in second if word not in others),
@@ -93,9 +77,7 @@ def _keywords(name: str) -> tuple[tuple[re.Pattern[str], ...], ...]:
 
 @cache
 def _documented() -> dict[str, tuple[tuple[re.Pattern[str], ...], ...]]:
-    """By intent, the default last: among equals another one goes before it. Made when a query first asks, because
-    compiling so many patterns takes as long as importing numpy.
-    """
+    """By intent, the default last: among equals another one goes before it."""
     return {name: _keywords(name) for name in sorted(FLAT, key=FALLBACK.__eq__)}
 
 
@@ -146,8 +128,8 @@ def classify_shipped(query: str) -> Intent:
         count = _found(flat, text)
         share = (0.3 if count == 1 else count) / len(flat)
         patterns = PATTERNS[name]
-        scores[name] = 0.6 * share + 0.4 * _matching(patterns, text) / len(patterns)
-    if _matching(AGAINST_UNDERSTAND, text):
+        scores[name] = 0.6 * share + 0.4 * _matching(_compiled(patterns), text) / len(patterns)
+    if _matching(_compiled(AGAINST_UNDERSTAND), text):
         scores[FALLBACK] *= 0.3
     name = _best(scores, THRESHOLD_SHIPPED)
     return Intent(name, min(1.0, max(scores.values())), scores)
@@ -164,7 +146,7 @@ def classify_js(query: str) -> Intent:
         secondary = SECONDARY[name]
         most = len(primary) + 0.5 * len(secondary)
         share = min(1.0, (_found(primary, text) + 0.5 * _found(secondary, text)) / max(3.0, 0.3 * most))
-        scores[name] = 0.6 * share + 0.4 * min(1.0, 0.4 * _matching(PATTERNS_JS[name], text))
+        scores[name] = 0.6 * share + 0.4 * min(1.0, 0.4 * _matching(_compiled(PATTERNS_JS[name]), text))
     name = _best(scores, THRESHOLD_JS)
     return Intent(name, max(scores.values()), scores)
 
@@ -188,8 +170,14 @@ def _found(keywords: tuple[str, ...], text: str) -> int:
     return sum(word in text for word in keywords)
 
 
-def _matching(patterns: tuple[re.Pattern[str], ...], text: str) -> int:
+def _matching(patterns: Iterable[re.Pattern[str]], text: str) -> int:
     return sum(pattern.search(text) is not None for pattern in patterns)
+
+
+@cache
+def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    """Made when a query first asks, because compiling so many takes as long as importing numpy."""
+    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
 
 
 def _best(scores: Mapping[str, float], least: float) -> str:

@@ -15,11 +15,9 @@ from functools import lru_cache
 import Stemmer
 
 from steelyard.memory.entry import Entry
+from steelyard.systems.spec_kit.tables import WORDS
 
-STOP_WORDS_SHIPPED = tuple(
-    """the a an and or but in on at to for of with by from is it as was are be has had have been were will would
-    could should may might can this that these those not no do does did so if then than too very""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
-)
+STOP_WORDS_SHIPPED = tuple(WORDS["stop_words_typescript"])
 """The 48 words that the TypeScript code drops."""
 
 STOP_WORDS = frozenset(STOP_WORDS_SHIPPED[:44])
@@ -27,10 +25,7 @@ STOP_WORDS = frozenset(STOP_WORDS_SHIPPED[:44])
 too, very.
 """
 
-STOP_WORDS_JS = frozenset(
-    """a an and are as at be by for from has he in is it its of on or that the to was were will with this but they
-    have had what when where who which why how""".split()  # noqa: SIM905 -- as above
-)
+STOP_WORDS_JS = frozenset(WORDS["stop_words_javascript"])
 """The 38 words that the JavaScript code drops."""
 
 _WORDS = re.compile(r"[^\W_]{2,}")

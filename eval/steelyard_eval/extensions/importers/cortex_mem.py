@@ -13,8 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from steelyard.base.errors import DataError, shown
 from steelyard.base.files import STRICT_JSON
-from steelyard.systems.cortex_mem.layers import id_of
-from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, uri_of
+from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, id_of, uri_of
 from steelyard_eval.extensions.importers.base import Imported, Importer, Record, filled, picked
 from steelyard_eval.extensions.importers.source import ForeignStore
 

@@ -10,7 +10,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
 from steelyard.systems.cortex_mem import content
-from steelyard.systems.cortex_mem.direct import uri_or_id
+from steelyard.systems.cortex_mem.intents import uri_or_id
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME, directory_of
 from steelyard_eval.extensions.serve.caller import Caller
 from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, declared, number_of_results, passing

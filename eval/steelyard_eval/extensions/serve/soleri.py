@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from steelyard.base.errors import ConfigError, shown
-from steelyard.config.weight_names import WEIGHT_NAMES
+from steelyard.config.search_config import WEIGHT_NAMES
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Query
 from steelyard.systems import find_system

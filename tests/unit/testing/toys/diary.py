@@ -10,8 +10,7 @@ from steelyard.memory.entry import Hit
 from steelyard.memory.text import quote, unique_words
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import System
-from steelyard.systems.traits import Searching, Showing
+from steelyard.systems.base import ResultForms, SearchSettings, System
 
 FIELDS = ("title", "text")
 
@@ -34,10 +33,10 @@ DOCUMENTED = System(
     name="diary",
     profile="documented",
     reading=Reading(index=KeywordIndex("diary", FIELDS), recipe="{title}\n{text}", match=words_and),
-    searching=Searching(
+    searching=SearchSettings(
         strategy=parse_strategy("weighted_sum(0.5*fts, 0.5*recency(half_life=30d), normalize=max)"),
         retrievers=("fts",),
         depth=lambda limit: 2 * limit,
     ),
-    showing=Showing(result),
+    showing=ResultForms(result),
 )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.signals.kinds import Derived, Prior
+from steelyard.signals.kinds import DerivedSignal, SignalValues
 from steelyard.table.signal_table import SignalTable
 
 
-@Prior
-def revised(table: SignalTable) -> Derived:
+@DerivedSignal
+def revised(table: SignalTable) -> SignalValues:
     """1 for an entry that was updated after it was created, 0 for the others and where a date is missing."""
     facts = table.about.numbers
     later = facts["updated_at"] > facts["created_at"]  # a comparison with NaN is False
     values = later[table.entry].astype(np.float64)
-    return Derived(values, "1 when updated after creation", {"revised": values})
+    return SignalValues(values, "1 when updated after creation", {"revised": values})

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from steelyard.memory.query import Query
 from steelyard.memory.text import terms
-from steelyard.retrievers.kinds import Parameter, Parts, RetrieverConfig, RetrieverKind
+from steelyard.node import Option
+from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind
 from steelyard.stores.base import Found, Readable
 
-LEAST = Parameter("least", 0.5, 0, 1, "The smallest share of the query's words for which an entry is returned")
+LEAST = Option("least", 0.5, 0, 1, "The smallest share of the query's words for which an entry is returned")
 
 
 @dataclass(frozen=True)

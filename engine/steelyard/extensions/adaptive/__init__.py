@@ -11,34 +11,10 @@ from dataclasses import astuple, dataclass, replace
 from steelyard.base.errors import ConfigError, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, Term
+from steelyard.systems.base import AdaptiveRule
 
 NEAR = 1e-9
 """How far from 1 written weights may sum to."""
-
-
-@dataclass(frozen=True)
-class AdaptiveRule:
-    """Which weight moves, and how far.
-
-    Attributes
-    ----------
-    signal : str
-        The signal whose weight moves.
-    span : float
-        The largest change in either direction.
-    at_least : int
-        With fewer entries of feedback, nothing changes.
-    least : float
-        The lower bound of the weight.
-    held : tuple of str
-        Signals whose weights do not change.
-    """
-
-    signal: str = "tfidf"
-    span: float = 0.15
-    at_least: int = 30
-    least: float = 0.0
-    held: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

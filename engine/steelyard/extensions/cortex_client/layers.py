@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from steelyard.memory.entry import Entry
-from steelyard.systems.cortex_mem.uris import directory_of
+from steelyard.systems.cortex_mem.uris import directory, directory_of
 
 ABSTRACT, OVERVIEW = 400, 4000
 """Characters: about 100 tokens, and about 1000 (500 to 2000 in the real program)."""
@@ -48,20 +48,6 @@ def with_layers(entries: Iterable[Entry], summarise: Summarise) -> list[Entry]:
             made.append(entry)
             files.setdefault(home, []).append(entry)
     return made + [_summarised(directory(uri), members, summarise) for uri, members in files.items()]
-
-
-def directory(uri: str) -> Entry:
-    """The entry of a directory, without its layers."""
-    return Entry(id=id_of(uri), uri=uri)
-
-
-def id_of(uri: str) -> str:
-    """The id of the entry at a URI, without the white space that no id may hold.
-
-    >>> id_of("cortex://user/my notes.md")
-    'cortex://user/my%20notes.md'
-    """
-    return re.sub(r"\s", lambda match: "".join(f"%{byte:02X}" for byte in match.group().encode()), uri)
 
 
 def _summarised(entry: Entry, files: Iterable[Entry], summarise: Summarise) -> Entry:

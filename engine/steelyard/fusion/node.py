@@ -9,39 +9,42 @@ own parameters, its description), so that adding a family changes no other modul
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import itertools
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard.base.arrays import Bools
 from steelyard.base.errors import ConfigError
-from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.plan import Column, Plan
 from steelyard.fusion.progress import Progress, progress_of_all
 from steelyard.grammar import number_text
+from steelyard.node import Node, Option
+from steelyard.retrievers import FINDERS, SCORERS
 from steelyard.signals import PRIORS
-from steelyard.table.signal_table import FINDERS, SCORERS, SignalTable
+from steelyard.table.signal_table import SignalTable
 
 Needs = dict[str, Bools]
 RECIPROCAL = "reciprocal"
 """The scale of RRF: an entry scores ``1 / (k + rank)``, and 0 when it is not in the list."""
-
-
-Told = TypeVar("Told")
+ADDED, TOGETHER = 0.1, 0.5
+"""The weight of whatever is added to a sum whose weights sum to 1, and the most of all that is added."""
+T = TypeVar("T")
 Own = TypeVar("Own", bound="Expr")
 
 
-def told_once(method: Callable[[Own], Told]) -> Callable[[Own], Told]:
+def cached_method(method: Callable[[Own], T]) -> Callable[[Own], T]:
     """What an expression says of itself alone is kept with it: it cannot change, and every search asks."""
     name = f"_told_{method.__name__}"
 
     @wraps(method)
-    def told(self: Own) -> Told:
-        kept: dict[str, Told] = self.__dict__
+    def told(self: Own) -> T:
+        kept: dict[str, T] = self.__dict__
         if name not in kept:
             kept[name] = method(self)
         return kept[name]
@@ -49,13 +52,53 @@ def told_once(method: Callable[[Own], Told]) -> Callable[[Own], Told]:
     return told
 
 
-class Expr(ABC):
-    """A node of a strategy. Subclasses are frozen dataclasses, which define equality and hash."""
+@dataclass(frozen=True)
+class Available:
+    """The signals that tell entries apart in a data set, of which families make what `recommend` starts from."""
 
-    keyword: ClassVar[str] = ""
-    """The name of the family in the grammar."""
+    lists: Mapping[str, float]
+    """The lists that are fused, with their weights in a sum."""
+    further: tuple[str, ...] = ()
+    """Lists that are added to them, such as that of the graph."""
+    tiers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The lists that may answer alone, each with those that answer where it finds too little."""
+    layers: tuple[str, ...] = ()
+    """The layers of vectors."""
+    facts: tuple[str, ...] = ()
+    factors: tuple[str, ...] = ()
+    """Signals that are derived from facts, as expressions write them: to be added, and to multiply a score."""
+    intents: tuple[str, ...] = ()
+    """The intents that enough queries have."""
+
+    @property
+    def additions(self) -> list[tuple[str, ...]]:
+        """Nothing, and each further list."""
+        return [(), *((name,) for name in self.further)]
+
+    @property
+    def fused(self) -> list[str]:
+        """The lists as terms, then with each further one."""
+        return [", ".join((*self.lists, *more)) for more in self.additions] if len(self.lists) > 1 else []
+
+    @property
+    def sums(self) -> list[str]:
+        """The weighted sums of the same."""
+        return [self.sum_with(*more) for more in self.additions] if len(self.lists) > 1 else []
+
+    def sum_with(self, *more: str) -> str:
+        """The weighted sum of the lists, with more signals in it."""
+        terms = [f"{weight:.4g}*{name}" for name, weight in self.lists.items()]
+        terms += [f"{min(ADDED, TOGETHER / len(more)):.4g}*{name}" for name in more]
+        return f"weighted_sum({', '.join(terms)}, normalize=minmax)"
+
+
+class Expr(Node):
+    """A node of a strategy: a frozen dataclass whose options may be expressions, terms and cases."""
+
     shown_as: ClassVar[str] = ""
     """The name of the family in tables and reports."""
+    beyond: ClassVar[str] = ""
+    """Why other search engines have no such fusion."""
     routes: ClassVar[bool] = False
     """Whether each query is answered by one of the children alone."""
     wraps: ClassVar[bool] = False
@@ -64,14 +107,31 @@ class Expr(ABC):
     """Whether that child is chosen by the query alone, rather than by what was found."""
     common: ClassVar[bool] = False
     """Whether most systems fuse in this way, so that tuning lays out more settings and weights for it."""
+    weighted: ClassVar[bool] = True
+    """Whether its terms have weights."""
 
-    @abstractmethod
+    @classmethod
+    def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
+        """The strategies of this family that recommending starts from, by the name of a row of its table.
+
+        The first of a row is tried in all its shapes, the others as they are. By default a common family fuses the
+        lists, and then the lists with each further one; the others gained nothing on public collections
+        (docs/tuning.md), so they are strategies to write, and none to search.
+        """
+        return {cls.shown_as: [f"{cls.keyword}({lists})" for lists in there.fused]} if cls.common else {}
+
+    @cached_method
     def children(self) -> tuple[Expr, ...]:
-        """The expressions directly below."""
+        """The expressions directly below, in the order written."""
+        below: list[Expr] = []
+        _swapped([getattr(self, name) for name in self.options()], below.append)
+        return tuple(below)
 
-    @abstractmethod
-    def with_children(self, children: Sequence[Expr]) -> Expr:
+    def with_children(self, children: Sequence[Expr]) -> Self:
         """Return the same expression over other children, given in the order of `self.children()`."""
+        left = iter(children)
+        mine = {name: _swapped(getattr(self, name), lambda _: next(left)) for name in self.options()}
+        return replace(self, **mine) if children else self  # type: ignore[type-var]  # a dataclass
 
     @abstractmethod
     def compile(self, table: SignalTable, within: Bools) -> Plan:
@@ -84,11 +144,18 @@ class Expr(ABC):
     @property
     def own_terms(self) -> tuple[Term, ...]:
         """The weighted terms directly in it, whether or not tuning moves their weights."""
-        return ()
+        terms = (getattr(self, name) for name, option in self.options().items() if option.kind == "terms")
+        return next(terms, ()) if self.weighted else ()
 
-    def with_terms(self, terms: Sequence[Term]) -> Expr:
+    def with_terms(self, terms: Sequence[Term]) -> Self:
         """Return the same expression over other terms, as many as `own_terms`."""
-        return self
+        named = (name for name, option in self.options().items() if option.kind == "terms")
+        return replace(self, **{name: tuple(terms) for name in named})  # type: ignore[type-var]  # a dataclass
+
+    @property
+    def _weighing(self) -> tuple[Expr, ...]:
+        """The children whose weights are its own."""
+        return self.children() if self.routes else self.children()[:1] if self.wraps else ()
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -97,16 +164,18 @@ class Expr(ABC):
         These are the weights of the outermost sums: one set for each tier and intent, since each ranks its own
         queries. The weights of a nested fusion are fixed, as part of a column of the sum around it.
         """
-        return tuple(weight for child in self.children() for weight in child.weights) if self.routes else ()
+        if self.routes or self.wraps:
+            return tuple(weight for child in self._weighing for weight in child.weights)
+        return tuple(term.weight for term in self.own_terms)
 
     @property
     def weight_names(self) -> tuple[str, ...]:
         """What each of `weights` multiplies, as expressions write it."""
         if self.routes or self.wraps:
-            return tuple(name for child in self.children() for name in child.weight_names)[: len(self.weights)]
-        return tuple(map(str, self.children()))[: len(self.weights)]
+            return tuple(name for child in self._weighing for name in child.weight_names)
+        return tuple(str(term.expr) for term in self.own_terms)
 
-    def with_weights(self, weights: ArrayLike) -> Expr:
+    def with_weights(self, weights: ArrayLike) -> Self:
         """Return the same expression with other `weights`, float64[len(self.weights)].
 
         Raises ConfigError when the number of weights differs.
@@ -114,14 +183,14 @@ class Expr(ABC):
         values = np.asarray(weights, dtype=np.float64).tolist()
         if len(values) != len(self.weights):
             raise ConfigError(f"{len(values)} weights for {self}, which has {len(self.weights)}; give one each")
-        return self._weighed(values) if values else self
+        return self._weighed(iter(values)) if values else self
 
-    def _weighed(self, weights: list[float]) -> Expr:
-        """The expression with these weights, whose number has been checked."""
-        left = iter(weights)
-        return self.with_children(
-            [child.with_weights([next(left) for _ in child.weights]) for child in self.children()]
-        )
+    def _weighed(self, weights: Iterator[float]) -> Self:
+        """The expression with the next of these weights, whose number has been checked."""
+        if self.routes or self.wraps:
+            changed = [child.with_weights([next(weights) for _ in child.weights]) for child in self._weighing]
+            return self.with_children([*changed, *self.children()[len(changed) :]])
+        return self.with_terms([Term(next(weights), term.expr) for term in self.own_terms])
 
     @property
     def absolute(self) -> bool:
@@ -131,15 +200,23 @@ class Expr(ABC):
 
     def variants(self) -> Iterator[Expr]:
         """Iterate over this expression under each value of its own parameters that tuning tries."""
-        yield self
+        values = [self._tried(option) for option in self.options().values()]
+        for chosen in itertools.product(*values):
+            yield replace(self, **dict(zip(self.options(), chosen, strict=True)))  # type: ignore[type-var]  # a dataclass
+
+    def _tried(self, option: Option) -> Collection[Any]:
+        """The values of an option that tuning tries, with its own."""
+        own = getattr(self, option.name)
+        return sorted({*option.tried, own}) if option.tried else (own,)
 
     def describe(self) -> Description:
         """Describe the expression for exporters, which do not know its family."""
-        return Description(f"{self} is not one fusion of lists")
+        named = f"{self.keyword}(...) has no counterpart: {self.beyond}"
+        return Description(named if self.beyond else f"{self} is not one fusion of lists")
 
-    def answering(self, table: SignalTable) -> Expr:
+    def active_branch(self, table: SignalTable) -> Expr:
         """The fusion that answers the only query of a table, without the factors around it."""
-        return self
+        return self.children()[0].active_branch(table) if self.wraps else self
 
     def progress(self, table: SignalTable) -> Progress | None:
         """How far the layered searches in it went; None where there are none."""
@@ -157,24 +234,26 @@ class Expr(ABC):
         """Names of the signals that it reads itself, of every query, beside those of its children."""
         return frozenset()
 
-    @told_once
+    @cached_method
     def signals(self) -> frozenset[str]:
         """Names of all signals that it mentions."""
         return self.reads.union(*(child.signals() for child in self.children()))
 
-    @told_once
+    @cached_method
     def retrievers(self) -> frozenset[str]:
         """Names of the signals in it that find entries: retrievers, and recorded lists of other engines."""
         return frozenset(name for name in self.signals() if name not in SCORERS and name not in PRIORS)
 
     @property
-    @told_once
+    @cached_method
     def reads_ends(self) -> frozenset[str]:
         """Names of the retrievers in it whose scores are scaled by the ends of their formulas."""
         return frozenset().union(*(child.reads_ends for child in self.children()))
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """The rows of `within` (bool[N]) that this expression ranks, bool[N]; the module has the rule."""
+        if self.wraps:
+            return self.children()[0].members(table, within)
         finders = self._finders()
         if not finders:
             return within
@@ -185,30 +264,20 @@ class Expr(ABC):
 
     def everywhere(self, table: SignalTable) -> Bools:
         """The rows it may rank as a whole strategy, bool[N]: all of them, or the candidates for scorers alone."""
+        if self.wraps:
+            return self.children()[0].everywhere(table)
         return np.ones(len(table), dtype=bool) if self.retrievers() else table.exists
 
-    @told_once
+    @cached_method
     def _finders(self) -> list[Expr]:
         """The children that find entries; the others only score what these found."""
         return [child for child in self.children() if child.retrievers()]
 
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
-        """List the signals to fetch and for which queries, given what the table already contains.
+        """List the signals to fetch, each with the queries (bool[Q]) that need it, given what the table contains.
 
-        Signals are fetched on demand: search fetches what is listed, joins it to the table and calls
-        this again until nothing new is listed.
-
-        Parameters
-        ----------
-        table : SignalTable
-            What has been fetched so far.
-        retrievers : collection of str
-            The retrievers of the system; an expression of scorers alone needs all of them.
-
-        Returns
-        -------
-        dict of str to bool[Q]
-            For each signal, the queries that need it.
+        Signals are fetched on demand: search fetches what is listed, joins it to the table and calls this again
+        until nothing new is listed. `retrievers` are those of the system, all of which scorers alone need.
         """
         names = self._read_everywhere()
         if not self.retrievers():
@@ -218,11 +287,10 @@ class Expr(ABC):
             needed = join_needs(needed, child.needs(table, retrievers))
         return needed
 
-    @told_once
+    @cached_method
     def _read_everywhere(self) -> frozenset[str]:
         """The signals that it reads of every query, without those of the children that find entries."""
-        finders = self._finders()
-        others = [child.signals() for child in self.children() if child not in finders]
+        others = [child.signals() for child in self.children() if not child.retrievers()]
         return self.reads.union(*others).difference(PRIORS)
 
 
@@ -267,6 +335,17 @@ class Fallback(Description):
     min_results: int
 
 
+def _swapped(value: Any, swap: Callable[[Expr], Any]) -> Any:  # noqa: ANN401 -- the value of any option
+    """The value of an option with its expressions swapped; others stay."""
+    if isinstance(value, Expr):
+        return swap(value)
+    if isinstance(value, Term):
+        return Term(value.weight, swap(value.expr))
+    if isinstance(value, tuple | list):
+        return tuple(_swapped(part, swap) for part in value)
+    return value
+
+
 def join_needs(first: Needs, second: Mapping[str, Bools]) -> Needs:
     """Unite two results of `Expr.needs`."""
     joined = {**first, **second}
@@ -284,12 +363,6 @@ def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools
     present = np.zeros(len(table), dtype=bool)
     for branch in plan.branches:
         present |= branch.ranked
-    if len(plan.branches) == 1 and is_bare(plan.branches[0]):
-        return plan.branches[0].columns[0], present
+    if len(plan.branches) == 1 and (alone := plan.branches[0].alone) is not None:
+        return alone, present
     return Column(str(expr), plan.scores(), str(expr), inner=plan), present
-
-
-def is_bare(branch: Branch) -> bool:
-    """Whether a branch is one signal of weight 1 and nothing else."""
-    alone = len(branch.columns) == 1 and branch.weights == (1.0,) and branch.factor is None
-    return alone and branch.floor is None and not branch.columns[0].parts

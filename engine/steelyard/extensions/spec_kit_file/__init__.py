@@ -18,7 +18,7 @@ from steelyard.finish import reranked
 from steelyard.fusion import parse_strategy
 from steelyard.grammar import Call, Item, amount_of, number_text, parse_call
 from steelyard.rerank import RerankConfig
-from steelyard.signals.types import DOCUMENT_TYPES
+from steelyard.signals.facts import DOCUMENT_TYPES
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit import FACTORS
 
