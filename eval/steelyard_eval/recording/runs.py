@@ -8,7 +8,7 @@ result, and whatever keeps it from being written is no error.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -208,7 +208,7 @@ def _transaction(db: apsw.Connection) -> Iterator[None]:
     db.execute("COMMIT")
 
 
-def _read(dataset: Dataset, asked: list[tuple[str, tuple[str, ...]]]) -> list[list[tuple[Any, ...]]]:
+def _read(dataset: Dataset, asked: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[tuple[Any, ...]]]:
     """The rows of each statement; nothing where nothing was kept, DataError where that cannot be read."""
     if (path := _file(dataset)) is None:
         return []
