@@ -18,8 +18,6 @@ from steelyard.embedders.kinds import KINDS, LIGHT, indexing_kind, kind_of
 from steelyard.systems import find_system, written_name
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.corpus_and_queries import QUERIES
-from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.folder import qrels_file
 from steelyard_eval.datasets.manifest import holds_hash
 from steelyard_eval.result.structs import Fact, Step
 
@@ -125,13 +123,6 @@ def deciding(dataset: Dataset, job: str = "recommend") -> Step:
     """Decide by labels that are new; by `learn` they decide together with a log."""
     file = next((str(path) for path in (WEIGHTS, beside(WEIGHTS)) if path.is_file()), None)
     return Step("decide", {"replaced": file}, words_of(job, dataset, options={}))
-
-
-def labelled_as(copy: Path, dataset: Dataset) -> list[Step]:
-    """Give a data set the labels of a kept copy again."""
-    file = dataset.path / qrels_file(FolderReader(dataset.path))
-    copied = Step("take_labels_back", {}, ["cp", word(copy), word(file)])
-    return [copied, accepting(dataset)] if holds_hash(dataset.path, file.name) else [copied]
 
 
 def accepting(dataset: Dataset) -> Step:
