@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import DataError, MachineError, shown
 from steelyard.base.inputs import largest
@@ -100,7 +100,7 @@ def array_of(text: str | None) -> list[str | None]:
 class LiveDatabase:
     """The tables of one moment: `columns` by table, and the rows of a table as texts."""
 
-    def __init__(self, connection: psycopg.Connection[object], path: Sequence[str]) -> None:
+    def __init__(self, connection: psycopg.Connection[tuple[Any, ...]], path: Sequence[str]) -> None:
         self._connection = connection
         self._left = largest()
         self._schemas: dict[str, str] = {}

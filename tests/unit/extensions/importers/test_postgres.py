@@ -1,6 +1,4 @@
-"""Stores in a running PostgreSQL: STEELYARD_POSTGRES is the address of a server where databases can be made.
-
-    PGPASSWORD=... STEELYARD_POSTGRES=postgresql://me@127.0.0.1/postgres pytest tests/unit/extensions/importers
+"""Stores in a running PostgreSQL: the server of the tests, or that of STEELYARD_POSTGRES.
 
 MoltNet's needs the extension vector there, and psql here, which loads the dump that the program's own schema made.
 """
@@ -23,11 +21,7 @@ from steelyard.stores.opened import is_address
 from steelyard_eval.extensions.importers import import_store, load_store, refresh
 from steelyard_eval.extensions.importers.postgres import LiveDatabase, connected
 
-SERVER = os.environ.get("STEELYARD_POSTGRES", "")
 HERE = find_spec("psycopg") is not None
-live = pytest.mark.skipif(
-    not (SERVER and HERE), reason="STEELYARD_POSTGRES names no server, or psycopg is missing"
-)
 STORE = """
     CREATE TABLE store (prefix text NOT NULL, key text NOT NULL, value jsonb NOT NULL, created_at timestamptz,
         updated_at timestamptz, expires_at timestamptz, ttl_minutes int, PRIMARY KEY (prefix, key));
@@ -42,15 +36,15 @@ ITEMS = [
 
 
 @pytest.fixture
-def database(monkeypatch, tmp_path):
+def database(monkeypatch, tmp_path, postgres_server):
     """A fresh database, its address, and a connection that may write."""
     import psycopg
 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     name = f"steelyard_test_{os.getpid()}"
-    place, mark, options = SERVER.partition("?")
+    place, mark, options = postgres_server.partition("?")
     address = f"{place.rpartition('/')[0]}/{name}{mark}{options}"
-    with psycopg.connect(SERVER, autocommit=True) as admin:
+    with psycopg.connect(postgres_server, autocommit=True) as admin:
         admin.execute(f"DROP DATABASE IF EXISTS {name}")
         admin.execute(f"CREATE DATABASE {name}")
         try:
@@ -69,7 +63,6 @@ def fill(connection, vectors=2):
             connection.execute("INSERT INTO store_vectors VALUES (%s, %s, '$', '[0.5,-0.25,1]')", (prefix, key))
 
 
-@live
 def test_every_item_of_langgraph_is_what_was_put(database, tmp_path):
     address, connection = database
     fill(connection)
@@ -87,7 +80,6 @@ def test_every_item_of_langgraph_is_what_was_put(database, tmp_path):
     assert refresh(tmp_path / "mine").counts == {"entries": 2}
 
 
-@live
 def test_vectors_come_with_them(database, tmp_path):
     address, connection = database
     fill(connection, vectors=3)
@@ -96,7 +88,6 @@ def test_vectors_come_with_them(database, tmp_path):
     assert np.load(tmp_path / "mine" / "corpus.langgraph.f16.npy").tolist() == [[0.5, -0.25, 1]] * 3
 
 
-@live
 def test_nothing_can_be_written_and_views_are_not_read(database):
     import psycopg
 
@@ -141,7 +132,6 @@ CHILD = """
 """
 
 
-@live
 @pytest.mark.parametrize("attack", [CAST, POLICY, OPERATOR, CHILD], ids=["cast", "policy", "operator", "child"])
 def test_what_a_database_holds_is_never_run_or_followed(database, attack):
     """A type's cast, the policy of a table, an operator before PostgreSQL's own, a table on another server."""
@@ -160,7 +150,6 @@ def test_what_a_database_holds_is_never_run_or_followed(database, attack):
         assert attack is not POLICY or "row-level security" in str(error)
 
 
-@live
 def test_what_is_read_is_one_moment(database):
     address, connection = database
     fill(connection)
@@ -169,7 +158,6 @@ def test_what_is_read_is_one_moment(database):
         assert len(db.rows("store", ("prefix", "key"))) == len(ITEMS)
 
 
-@live
 @pytest.mark.skipif(shutil.which("psql") is None, reason="there is no psql")
 def test_moltnet_is_read_as_its_dump_is(database, store_root):
     address, connection = database
@@ -188,7 +176,6 @@ def test_moltnet_is_read_as_its_dump_is(database, store_root):
         assert replace(entry, relations=()) == replace(by_id[entry.id], relations=())
 
 
-@live
 def test_a_database_that_cannot_be_reached_is_one_message(monkeypatch):
     monkeypatch.setenv("PGPASSWORD", "never-to-be-seen")
     with pytest.raises(MachineError, match="cannot be read") as caught:
