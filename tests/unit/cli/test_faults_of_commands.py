@@ -50,7 +50,7 @@ def vault(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("text", ["-incident", "-5", "-q5", "-kx", "-h", "--why this", "why", "-"])
+@pytest.mark.parametrize("text", ["-incident", "-5", "-q5", "-kx", "-hot", "--why this", "why", "-"])
 def test_what_begins_like_an_option_and_is_none_is_a_text(vault, text):
     found = run("search", vault, text, "--json", "--system", "bm25")
     assert "hits" in json.loads(found.stdout)
