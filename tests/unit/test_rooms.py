@@ -116,8 +116,12 @@ def test_the_picture_has_every_room_once(package):
 
 
 def test_imports_stand_at_the_top():
-    """A few stay inside functions, each for a reason: an extra, a compiled loop, what is seldom needed."""
-    found = [one for package in PACKAGES for one in inside(ROOT / package)]
+    """A few stay inside functions, each for a reason: an extra, a compiled loop, what is seldom needed.
+
+    Commands, and the methods that they call, import their job when it is asked for, so that help loads none.
+    """
+    every = [one for package in PACKAGES for one in inside(ROOT / package)]
+    found = [one for one in every if room(one.partition(":")[0]) not in ("cli", "workbench")]
     assert len(found) <= MOST_INSIDE, found
 
 

@@ -25,6 +25,8 @@ from steelyard_eval.measures.metrics import Judgments
 MARK = 2.0
 """Plans are compiled with the weights 2, 3, 4 ... to identify the columns of a strategy; 1 is a bare column."""
 
+LANES = 128  # configurations that a compiled loop evaluates at once
+
 
 @dataclass(frozen=True)
 class Form:

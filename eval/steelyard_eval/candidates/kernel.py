@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
-from steelyard_eval.candidates.form import Form, pairs_of
+from steelyard_eval.candidates.form import LANES, Form, pairs_of
 from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, HITS, PRECISIONS, Measure
 
 Singles = NDArray[np.float32]
@@ -27,7 +27,6 @@ Singles = NDArray[np.float32]
 SMALL = 10_000_000  # work of fewer scores than this uses one thread
 TINY = 2_000_000
 """Comparisons of two rows below which numpy makes them: to load what compiles loops takes longer than a search."""
-LANES = 128  # configurations that a compiled loop evaluates at once
 STEP = 4  # columns are padded with zeros, which do not change a sum, to a multiple of this
 METRIC = Measure("nDCG", 10)
 PARTS: Mapping[Measure, float] = {

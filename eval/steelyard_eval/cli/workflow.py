@@ -35,7 +35,7 @@ RULE = (
 
 
 @dataclass(frozen=True)
-class Source:
+class InstallSource:
     """Where the package comes from: what pip is given without the extra, and the hash of a file here."""
 
     text: str
@@ -49,25 +49,25 @@ class Source:
         return [*check, f'pip install "./{self.text}{extra}"']
 
 
-def named(text: str) -> Source:
+def named(text: str) -> InstallSource:
     """Read what `--install` names; ConfigError for what is no origin that another machine has."""
     if _COMMIT.fullmatch(text) or _FILE.fullmatch(text):
         if urlsplit(text.removeprefix("git+")).netloc.count("@"):
             raise ConfigError("--install: the address holds a user or a key; leave it out")
-        return Source(text)
+        return InstallSource(text)
     path = Path(text)
     inside = not path.is_absolute() and path.resolve().is_relative_to(Path.cwd().resolve())
     if not (_PATH.fullmatch(text) and inside and path.exists()):
         raise ConfigError(f"--install {shown(text, PATH_WIDTH)} names no fixed origin; {RULE}")
     if path.is_dir():
-        return Source(path.as_posix())
+        return InstallSource(path.as_posix())
     if not text.endswith((".whl", ".tar.gz", ".zip")):
         raise ConfigError(f"--install {shown(text, PATH_WIDTH)} is no package; {RULE}")
     with open_regular(path) as stream:
-        return Source(path.as_posix(), sha256(stream.read()).hexdigest())
+        return InstallSource(path.as_posix(), sha256(stream.read()).hexdigest())
 
 
-def recorded() -> Source | None:
+def recorded() -> InstallSource | None:
     """What is installed here, by its origin; None where no other machine could install the same from there."""
     try:
         origin: Any = json.loads(metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "null")
@@ -87,12 +87,14 @@ def recorded() -> Source | None:
     return None
 
 
-def _fixed(text: str) -> Source | None:
+def _fixed(text: str) -> InstallSource | None:
     known = _COMMIT.fullmatch(text) or _FILE.fullmatch(text)
-    return Source(text) if known and "@" not in urlsplit(text.removeprefix("git+")).netloc else None
+    return InstallSource(text) if known and "@" not in urlsplit(text.removeprefix("git+")).netloc else None
 
 
-def workflow_text(dataset: Path, baseline: Path, source: Source, embedder: str = "auto", asked: str = "") -> str:
+def workflow_text(
+    dataset: Path, baseline: Path, source: InstallSource, embedder: str = "auto", asked: str = ""
+) -> str:
     """The workflow that gates every pull request; `source` is what it installs, `asked` an endpoint, or empty."""
     text = resources.files("steelyard_eval.cli").joinpath(TEMPLATE).read_text(encoding="utf-8")
     words = [*([asked] if asked else []), *(["--embedder", embedder] if embedder == "api" else [])]

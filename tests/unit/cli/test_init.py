@@ -17,11 +17,11 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard.systems import find_system
 from steelyard_eval.cli.init_from_data import find_dataset, start
 from steelyard_eval.cli.main import main
-from steelyard_eval.cli.workflow import Source, named, recorded, workflow_text
+from steelyard_eval.cli.workflow import InstallSource, named, recorded, workflow_text
 from steelyard_eval.datasets.labels import JudgedPool
 
 STARTER = Path(__file__).parents[3] / "qrels" / "starter"
-ORIGIN = Source("git+https://git.example.org/tools/steelyard.git@" + "1f" * 20)
+ORIGIN = InstallSource("git+https://git.example.org/tools/steelyard.git@" + "1f" * 20)
 
 
 class TestStart:
