@@ -25,7 +25,7 @@ from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.vaults.arguments import parse_priorities
+from steelyard_eval.vaults.arguments import Settings
 
 CORPUS = '{"id": "m1", "text": "token"}\n'
 
@@ -179,8 +179,8 @@ class TestStrictness:
 
     @pytest.mark.parametrize("text", ["\u0661", "1_0", "nan", "inf", "1e999", ""])
     def test_a_priority_is_a_finite_number_in_ascii(self, text):
-        with pytest.raises(ConfigError, match="is not TIER=NUMBER"):
-            parse_priorities([f"team={text}"], ["team"])
+        with pytest.raises(ConfigError, match="is a weight, a number"):
+            Settings.of({"priority.team": text})
 
 
 class TestTheDoorOfAVault:

@@ -25,7 +25,6 @@ from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.choose import recommend as choosing
-from steelyard_eval.cli import demonstration as demo_module
 from steelyard_eval.cli.main import main
 from steelyard_eval.recording.disk import load as load_recording
 
@@ -154,9 +153,8 @@ def bench(tmp_path_factory):
     root = tmp_path_factory.mktemp("bench")
     commands.small(root / "data")
     patch = pytest.MonkeyPatch()
-    patch.setattr(demo_module, "workshop", lambda: root / "data")
+    patch.setattr("steelyard_eval.datasets.starter.workshop", lambda: root / "data")
     # Disks fill while files are written: what is computed before that is computed once.
-    patch.setattr(demo_module, "recommend", once(demo_module.recommend))
     for name, value in (("WORTH_STORING", 0), ("CHANGES", 0), ("CHANGES_SHARE", 0.1)):
         patch.setattr(f"steelyard.stores.sqlite.words.{name}", value)
     patch.setattr(choosing, "recommend", once(choosing.recommend))

@@ -77,7 +77,6 @@ def test_from_labels_to_a_file_that_searches_and_compare_counts_what_is_silent(f
     out.write_text(json.dumps(weights))
     moved = compare(folder, [str(out), "bm25"], embedder="lsa", timed=False)
     assert [said.facts["changed"] for said in moved.result.notices if said.key == "other_scale"] == [True]
-    moved.plot(what="floors")
     assert "What is shown where nothing fits" in moved.report(tmp_path / "report")[0].read_text()
     assert result.provenance.data.judged == 50
 
