@@ -62,10 +62,10 @@ class FewLabelCandidates:
     # variance between queries
     known: Floats
     variance: Floats
-    default: int  # int, where the default is
+    default: int  # where the default is
     labels: tuple[str, ...] = ()
-    known_current: float = 0.0  # float, the same difference of what is used today; 0 where nothing is known of it
-    favoured: bool = False  # bool, whether public collections favour the default over what is used today
+    known_current: float = 0.0  # the same difference of what is used today; 0 where nothing is known of it
+    favoured: bool = False  # whether public collections favour the default over what is used today
 
     @classmethod
     def of(

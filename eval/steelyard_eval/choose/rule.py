@@ -102,16 +102,16 @@ FROM_A_LOG = Gates(composite=0.03, no_prior_divisor=2.0)
 class Ruling:
     """What to do with the current configuration."""
 
-    verdict: Literal["ship", "try", "keep"]  # ship, try or keep
+    verdict: Literal["ship", "try", "keep"]
     candidate: int | None  # the row that is shipped, or worth trying; None under keep
-    # gain: The expected gain on unseen queries, its 95% interval and the odds that it is a loss
-    # (`expected_gain`), from the gain of the whole procedure out of fold. 0 under keep
+    # The expected gain on unseen queries, its 95% interval and the odds that it is a loss (`expected_gain`), from
+    # the gain of the whole procedure out of fold; 0 under keep
     gain: Gain
     bound: float  # no candidate beats the current configuration by more, with 95% confidence
     # labelled queries that would be needed beyond these: under try to prove the candidate if its gain is what it
     # seems, under keep to halve the bound. None under ship
     more: int | None
-    blocker: Blocker | None = None  # blocker or None: Under try, why no figures could make it ship
+    blocker: Blocker | None = None  # under try, why no figures could make it ship
 
 
 def decide(

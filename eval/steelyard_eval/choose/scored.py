@@ -45,9 +45,9 @@ class Scored:
     prior_metric: PriorGains
     prior_composite: PriorGains
     units: Indices  # int64[n]: numbers what varies together; all different where queries are independent
-    # secondMeasurement or None: Clicks on these and on other queries: the matrices are those that it has moved
+    # clicks on these and on other queries; the matrices are those that it has moved
     second: SecondMeasurement | None = None
-    # share, share_composite: How much of it was used, in each matrix
+    # how much of it was used, in each matrix
     share: float = 0.0
     share_composite: float = 0.0
 

@@ -86,8 +86,8 @@ FEW_ACTS = 100  # with fewer the exponent is hardly more than what it is pulled 
 class PositionBias:
     """How places are examined."""
 
-    estimate: float  # float, before it is brought to 0..`STEEPEST`
-    error: float  # float, its standard error
+    estimate: float  # before it is brought to 0..`STEEPEST`
+    error: float  # its standard error
     source: str  # given, harvested or joint
 
     @property
