@@ -459,7 +459,7 @@ def command(*words):
 def bench(root):
     """The data set and the results of a comparison; every command has run once, so that all is imported."""
     small(root / "data")
-    results = ("--systems", "fts,bm25", "--metrics", "nDCG@10", "--out", root / "results.json")
+    results = ("fts,bm25", "--metrics", "nDCG@10", "--out", root / "results.json")
     command("compare", root / "data", *results)
     (root / "warm").mkdir()
     command("index", root / "data", root / "warm" / "vault")

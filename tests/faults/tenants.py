@@ -194,7 +194,7 @@ def by_command(number):
             if others:
                 raise AssertionError(f"{tenant} was shown {others}")
             run(*words, "--tenant", one(rng, ("../acme", "..", "a/b", "", "A")), code=2)
-            said = run(one(rng, ("list", "context")), str(folder), "--json", "--tenant", tenant)
+            said = run("vault", one(rng, ("list", "context")), str(folder), "--json", "--tenant", tenant)
             if f"mark<{tenant}>" not in said or said.count("mark<") != said.count(f"mark<{tenant}>"):
                 raise AssertionError(f"{tenant} was shown {said}")
     return {"checks": 12, "checks by command line": 12}

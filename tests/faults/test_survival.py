@@ -189,7 +189,7 @@ COMMANDS = {
     "tune": ("tune", "DATA", "rrf(fts, bm25, k=60)", "--out", "OUT/w.json"),
     "compare": (
         *("compare", "DATA", "fts,bm25", "--metrics", "nDCG@10"),
-        *("--runs", "OUT/runs", "--out", "OUT/results.json"),
+        *("--write-runs", "OUT/runs", "--out", "OUT/results.json"),
     ),
     "report": ("report", "ROOT/results.json", "--out", "OUT/report"),
     "demo": ("demo", "--out", "OUT/demo"),

@@ -48,7 +48,7 @@ def tiny(tmp_path, monkeypatch):
         (["compare", "tiny", "0.3*bm25+0.7*vector"], "'weighted_sum(0.3*bm25, 0.7*vector, "),
         (["compare", "tiny", "bm25 + vector"], "'weighted_sum(1*bm25, 1*vector, "),
         (["report", "tiny"], "`steelyard compare tiny --out results.json`"),
-        (["explain", "tiny", "my words"], "only 'q1', 'q2', ...; words of your own"),
+        (["explain", "tiny", "my words"], "valid: q1, q2"),
         (["compare", "tiny", "hybrid(bm25, vector)"], "unknown signal or fusion 'hybrid'; valid: "),
         (["compare", "tiny", "rrf(bm25, vector"], "a bracket is not closed; write ')' at its end"),
         (["compare", "nosuch"], "Name the folder that holds dataset.json, such as tiny"),

@@ -51,7 +51,7 @@ def test_alone_it_names_the_command_that_compares_with_what_is_used(dataset):
         found = compare(dataclasses.replace(dataset, system=system), ("fts",), embedder="none", timed=False)
         (step,) = found.result.answer.steps
         assert (step.key, step.facts) == ("compare_today", {"today": used})
-        assert step.command[-3:] == ["fts", "--baseline", used]
+        assert step.command[-3:] == ["fts", "--current", used]
 
     said = CliRunner().invoke(main, ["compare", str(starter()), "fts", "--embedder", "none", "--json"]).stdout
     assert json.loads(said)["provenance"]["baseline"] == "echovault"

@@ -88,7 +88,7 @@ def test_shows_and_acts_are_counted_by_query_entry_and_place(tmp_path):
 
 def test_clients_beyond_those_that_are_told_apart_count_as_one(tmp_path, monkeypatch):
     """Two are told apart; 38 that come later count as one client, which may always have 20 searches."""
-    monkeypatch.setattr(clients, "MOST", 2)
+    monkeypatch.setattr(clients, "MOST_CLIENTS", 2)
     names = ["ann", "bob", *(f"c{at}" for at in range(38))]
     found = log(tmp_path, [impression(client_id=name, actions=[act("a")]) for name in names])
     assert sorted(found.clients.searches.values()) == [1, 1, 38]
