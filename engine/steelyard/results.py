@@ -36,7 +36,7 @@ class SearchResult:
     embedding_calls : int
         0 or 1, or up to one for each model of a federation.
     degraded : bool
-        Whether the embedder failed, so that keywords answered alone.
+        Whether the embedder, a retriever or the re-ranker failed, so that the others answered without it.
     notes : tuple of str
         What else was searched by keywords alone, and why.
     finish, query : tuple of Stage, Query

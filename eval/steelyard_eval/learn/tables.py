@@ -28,7 +28,7 @@ def tables(decision: LogDecision, lists: Ints | None, biases: Sequence[FeedbackB
         rates = classes.relevant.sum(axis=1).tolist(), classes.other.sum(axis=1).tolist()
         yield Table(
             "places",
-            ["place", "relevant", "other"],
+            ["place", "relevant", "irrelevant"],
             [[i, *of] for i, of in enumerate(zip(*rates, strict=True), 1)],
         )
     follows: list[list[Cell]] = [[bias.label, Estimate(bias.delta, *bias.ends)] for bias in biases]

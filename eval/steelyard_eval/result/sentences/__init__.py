@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from steelyard_eval.result.sentences import compare, gate, headings, learn, recommend, shared
+from steelyard_eval.result.sentences import compare, gate, headings, learn, recommend, report, shared
 from steelyard_eval.result.sentences.forms import FORMS
 from steelyard_eval.result.structs import Fact, Said
 
@@ -29,7 +29,17 @@ def _joined(*tables: Mapping[str, str]) -> dict[str, str]:
 
 
 SENTENCES = _joined(shared.SENTENCES, compare.SENTENCES, recommend.SENTENCES, gate.SENTENCES, learn.SENTENCES)
-HEADINGS = headings.HEADINGS
+HEADINGS = _joined(
+    report.REPORT,
+    report.FIGURES,
+    headings.LATEX,
+    headings.TITLES,
+    headings.COLUMNS,
+    headings.LEGENDS,
+    headings.ABOUT,
+    gate.HEADINGS,
+    learn.HEADINGS,
+)
 
 
 def say(said: Said) -> str:

@@ -5,7 +5,7 @@ Of a table KEY its title is ``title_KEY``; what explains a table or a column sta
 
 from __future__ import annotations
 
-from steelyard_eval.result.sentences import gate, learn, report
+from steelyard_eval.result.sentences import gate, learn
 
 CHOSEN, TODAY, BASELINE, TUNED = "chosen", "today", "baseline", "tuned here"
 """How tables mark rows: of what was chosen, of what is used today or others are tested against, of what was tuned."""
@@ -51,7 +51,6 @@ TITLES = {
     "title_stale": "What was replaced or has expired",
     "title_runner_up": "The next best",
     "title_layers": "Layered searches",
-    "title_layer_times": "Milliseconds of each layer",
     "title_verification": "Check by ir_measures",
 }
 
@@ -61,7 +60,6 @@ COLUMNS = {
     "gain": "against <<{baseline}>> [95%]",
     "p50_ms": "p50 ms",
     "p95_ms": "p95 ms",
-    "p99_ms": "p99 ms",
     "embedded": "queries embedded",
     "megabytes": "index MB",
     "unbeaten": "unbeaten",
@@ -154,17 +152,4 @@ LATEX = {
     "latex_test": "two-sided paired randomisation test, $p < 0.05$ after Holm's correction.",
     "latex_chosen": "{chosen}: chosen<<; out of fold its gain is {gain} {metric} {around}>>.",
     "latex_tuned": "{tuned}: tuned on these queries, so its mean is optimistic.",
-}
-
-
-HEADINGS: dict[str, str] = {
-    **report.REPORT,
-    **report.FIGURES,
-    **LATEX,
-    **TITLES,
-    **COLUMNS,
-    **LEGENDS,
-    **ABOUT,
-    **gate.HEADINGS,
-    **learn.HEADINGS,
 }

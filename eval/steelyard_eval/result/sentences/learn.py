@@ -82,7 +82,7 @@ HEADINGS: dict[str, str] = {
     "lift": "lift (all: {lift:tenths})",
     "place": "place",
     "relevant": "relevant entries",
-    "other": "other entries",
+    "irrelevant": "other entries",
     "follows": "acts follow",
     "by_label": "the label",
     "log_odds": "log odds, highest to lowest [95%]",

@@ -76,8 +76,7 @@ METHOD = {
     "Detectable, needed": "the smallest difference found with 80% power at two-sided {alpha:percent}, and about how "
     "many queries would find the observed difference with that power.",
     "Latency and calls": "median and 95th percentile per query on the machine that ran the comparison, and queries "
-    "sent to the embedding model. They differ from run to run, so report.json leaves them out; they are in "
-    "timing.json.",
+    "sent to the embedding model. Times differ from run to run, so report.json leaves them out.",
 }
 """How it was measured, by the terms of a report; a term without a fact that it names is left out."""
 

@@ -68,7 +68,7 @@ class Section:
     folded: bool = False
 
 
-OPEN = frozenset({"contenders", "agreement", "findings", "gated", "lost", "interleaved", "views", "acts"})
+OPEN = frozenset({"contenders", "agreement", "findings", "gated", "lost", "turns", "gains", "acts"})
 """Tables that are not folded."""
 FIRST = frozenset({"notices", "decision", "findings", "gated", "lost"})
 """Sections that come before every other: what was found, and what was decided."""
