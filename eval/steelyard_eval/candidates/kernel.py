@@ -142,7 +142,7 @@ class Kernel:
         for m, (kind, cutoff) in enumerate(zip(self.kinds.tolist(), self.cutoffs.tolist(), strict=True)):
             worth = gains if kind == GAIN else place / rank if kind in (PRECISIONS, FIRST) else np.ones(rank.shape)
             within = (rank <= cutoff) & (place == 1) if kind == FIRST else rank <= cutoff
-            value = np.cumsum(np.where(within, worth, 0.0), axis=1)[some, -1]  # from the first rank on
+            value = _added(np.where(within, worth, 0.0))[some]
             divisor = self.divisors[m, some, None]
             if kind in (ANY, ALL):
                 value = value >= (1.0 if kind == ANY else divisor)
@@ -175,6 +175,14 @@ class Kernel:
         grade[form.relevant_places] = form.grade
         order = rank.argsort(axis=1)
         return np.take_along_axis(rank, order, 1), np.take_along_axis(grade[..., None], order, 1)
+
+
+def _added(worth: Floats) -> Floats:
+    """float64[Q, W]: the sum of float64[Q, R, W] over the places, from the first on, as the compiled loops add."""
+    total = worth[:, 0].copy()
+    for place in range(1, worth.shape[1]):
+        total += worth[:, place]
+    return total
 
 
 def _filled(columns: Floats) -> Singles:
