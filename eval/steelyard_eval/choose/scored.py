@@ -198,6 +198,14 @@ class SecondMeasurement:
             return None
         return cls(every[:, rows], at, found.mean, found.error**2, found.units)
 
+    @classmethod
+    def among(cls, every: Matrix, asked: Sequence[Query], labelled: Sequence[Query]) -> SecondMeasurement | None:
+        """From all of it on the queries `asked`, some of which are among the `labelled`."""
+        number = {query.id: i for i, query in enumerate(labelled)}
+        rows = np.flatnonzero([query.id in number for query in asked])
+        at = np.array([number[asked[row].id] for row in rows.tolist()], dtype=np.int64)
+        return cls.of(every, at, rows, unit_numbers(asked))
+
     def only(self, kept: Bools) -> SecondMeasurement:
         """Of the candidates where bool[C] is true."""
         return replace(self, labelled=self.labelled[kept], mean=self.mean[kept], variance=self.variance[kept])
@@ -275,16 +283,14 @@ class ModelLabels:
         if not self.agreement["counts"] or source.dataset.sampled == "duel":
             return None
         asked = [query for query in source.dataset.queries if self._judged(query)]
-        number = {query.id: i for i, query in enumerate(labelled)}
-        rows = np.flatnonzero([query.id in number for query in asked])
-        if len(rows) < FEWEST:
+        ids = {query.id for query in labelled}
+        if sum(query.id in ids for query in asked) < FEWEST:
             return None
         recordings = record_all(source, asked, laid.starts, self.qrels)
         layout = replace(laid, recordings=recordings)
         values = laid.grid.again(layout.served, metric)
         base = layout.values(used, [metric])[metric].astype(np.float32)
-        places = np.array([number[asked[row].id] for row in rows.tolist()], dtype=np.int64)
-        return SecondMeasurement.of(values - base, places, rows, unit_numbers(asked))
+        return SecondMeasurement.among(values - base, asked, labelled)
 
     def _judged(self, query: Query) -> bool:
         return query.answerable and query.split != LOGGED and len(self.qrels.get(query.id, ())) >= WHOLE
