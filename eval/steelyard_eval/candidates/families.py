@@ -27,17 +27,12 @@ from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.table.signal_table import RERANK, SignalTable
 from steelyard_eval.candidates.grid import LINE
-from steelyard_eval.candidates.settings import (
-    fixed_parameters,
-    not_tried,
-    of_retrievers,
-    recorded_alike,
-    settings,
-)
+from steelyard_eval.candidates.settings import of_retrievers, recorded_alike, settings
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import GIVEN
+from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Said
 
 SETTINGS = 30
@@ -117,10 +112,9 @@ class StartingPoint:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The starts; signals that tell no entries apart; notices of what else is not tried, with the reasons."""
+    """The starts, and what is not tried, with the reasons."""
 
     starts: tuple[StartingPoint, ...] = ()
-    idle: tuple[str, ...] = ()
     left_out: tuple[Said, ...] = ()
 
     def __iter__(self) -> Iterator[StartingPoint]:
@@ -137,17 +131,10 @@ class SearchSpace:
         return replace(self, starts=(*self.starts, added))
 
 
-def one_start(row: Contender, source: Source, queries: int, weights_only: bool) -> SearchSpace:
-    """One strategy and its settings alone."""
-    start = StartingPoint.alone(row, source, queries, weights_only)
-    fixed = [] if weights_only else fixed_parameters(row.config, start.settings)
-    return SearchSpace((start,), (), tuple(not_tried([], fixed)))
-
-
 def starts(source: Source, queries: Sequence[Query], limit: int) -> SearchSpace:
     """A start for each family and system, as far as there is what it needs."""
     setting = Setting(limit, source.model, source.lists)
-    there, idle, left_out = available(source, queries, setting)
+    there, left_out = available(source, queries, setting)
     rows: dict[str, list[SearchConfig]] = {}
     for family in FAMILIES.values():
         for label, texts in family.initial_strategies(there).items():
@@ -167,16 +154,12 @@ def starts(source: Source, queries: Sequence[Query], limit: int) -> SearchSpace:
             tried.append(StartingPoint.around(whole[0], source, [row.config for row in whole[1:]], len(queries)))
         elif configs:
             left_out.append(Said("lacks_parts", {"label": label}))
-    fixed = sorted({name for start in tried for name in fixed_parameters(start.config, start.settings)})
-    return SearchSpace(tuple(tried), tuple(idle), tuple(not_tried(left_out, fixed)))
+    told = [Said("not_tried", {"what": [say(one) for one in left_out]})] if left_out else []
+    return SearchSpace(tuple(tried), tuple(told))
 
 
-def available(
-    source: Source, queries: Sequence[Query], setting: Setting
-) -> tuple[Available, list[str], list[Said]]:
-    """What there is to fuse, seen on a sample of the queries; signals that tell no entries apart; and what else
-    is not tried, with why.
-    """
+def available(source: Source, queries: Sequence[Query], setting: Setting) -> tuple[Available, list[Said]]:
+    """What there is to fuse, seen on a sample of the queries, and what is not tried, with why."""
     if source.lists is None:
         lists = {source.words: SHARES[0], VECTOR: SHARES[1]}
         others = sorted((FINDERS | DEPENDENT) - WORDS - {VECTOR})
@@ -189,14 +172,14 @@ def available(
     there = Available(lists, tiers=tiers, layers=layers, intents=_intents(source, queries))
     table = _sample(source, queries, setting, [*lists, *others])
     if table is None:
-        return there, [], []
+        return there, []
     further = tuple(name for name in others if np.isfinite(table.columns.get(name, np.array([]))).any())
-    known, idle, like = _facts(table)
+    known, like = _facts(table)
     facts, factors = (
         tuple(text for name, text in known.items() if PRIORS[name].factor == kind) for kind in (0, 1)
     )
     left_out = [Said("finds_nothing", {"label": name}) for name in others if name not in further]
-    return replace(there, further=further, facts=facts, factors=factors), idle, left_out + like
+    return replace(there, further=further, facts=facts, factors=factors), left_out + like
 
 
 def _sample(
@@ -213,14 +196,13 @@ def _sample(
         return None
 
 
-def _facts(table: SignalTable) -> tuple[dict[str, str], list[str], list[Said]]:
-    """The derived signals that tell candidates apart, by name as they are written; those that do not; and those
-    that order candidates as another does.
+def _facts(table: SignalTable) -> tuple[dict[str, str], list[Said]]:
+    """The derived signals that tell candidates apart, by name as they are written, and those that order candidates
+    as another does.
     """
     every = np.ones(len(table), dtype=bool)
     orders: dict[str, Floats] = {}
     texts: dict[str, str] = {}
-    idle: list[str] = []
     like: list[Said] = []
     for name, prior in PRIORS.items():
         for text in prior.tuning_forms():
@@ -229,14 +211,13 @@ def _facts(table: SignalTable) -> tuple[dict[str, str], list[str], list[Said]]:
             if order.any():
                 break
         else:
-            idle += [] if prior.reads is None else [name]
             continue
         near = next((other for other, known in orders.items() if order @ known > NEAR), None)
         if near is None:
             orders[name], texts[name] = order, text
         else:
             like.append(Said("orders_alike", {"label": name, "other": near}))
-    return texts, idle, like
+    return texts, like
 
 
 def _order(table: SignalTable, values: Floats) -> Floats:

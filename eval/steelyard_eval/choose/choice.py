@@ -14,6 +14,7 @@ from steelyard.fusion.signal import Signal
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, Current
 from steelyard_eval.candidates.families import SearchSpace
+from steelyard_eval.candidates.kernel import DEEPEST
 from steelyard_eval.candidates.settings import round_weights
 from steelyard_eval.candidates.source import Only, Source
 from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
@@ -232,8 +233,9 @@ class Choice:
     def _side(self, label: str, config: SearchConfig | None) -> ContenderScores:
         """What a configuration, or the lists that are used today, show of the labels."""
         if config is not None:
-            known = self.candidates.recorded(config)
-            return ContenderScores.replayed(label, config, known.table, known.judgments, self.metric)
+            run = self.candidates.replayed(config.with_limit(max(config.limit, DEEPEST)))
+            judgments = self.candidates.recorded(config).judgments
+            return ContenderScores.of(label, config, (run.ranking.offsets, run.entry), judgments, self.metric)
         ranked = self.current.lists.ranked
         judgments = Judgments.of(self.source.dataset.qrels, ranked.queries, ranked.entries)
         return ContenderScores.of(label, None, (ranked.offsets, ranked.entry), judgments, self.metric)

@@ -14,8 +14,7 @@ from steelyard import __version__
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.candidates.candidates import build_candidates, of_config, of_lists, record_all, recording_for
-from steelyard_eval.candidates.families import one_start, starts
-from steelyard_eval.candidates.settings import constant_signals
+from steelyard_eval.candidates.families import SearchSpace, StartingPoint, starts
 from steelyard_eval.candidates.source import Source, read_current, read_only
 from steelyard_eval.choose.answer import ChosenAnswer, advised, for_target
 from steelyard_eval.choose.choice import Choice
@@ -23,7 +22,7 @@ from steelyard_eval.choose.few_labels import advise, lacked
 from steelyard_eval.choose.leaderboard import leaderboard
 from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.restriction import Restriction
-from steelyard_eval.choose.result import free_weights, out_of_sight, result_of
+from steelyard_eval.choose.result import free_weights, result_of
 from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY
 from steelyard_eval.choose.scored import FEWEST, ModelLabels
 from steelyard_eval.compare.contenders import Contender, Given
@@ -121,15 +120,13 @@ def recommend(
         if one is None:
             tried = starts(source, queries, size).with_current(source, used.label, config)
         else:
-            tried = one_start(one.row, source, len(queries), weights_only)
+            start = StartingPoint.alone(one.row, source, len(queries), weights_only)
+            tried = SearchSpace((start,), one.notices)
         found = build_candidates(
             source, queries, tried.starts, measures[0], beside=[config] if one and config else []
         )
     finally:
         _LAYERS.removeFilter(_nothing)
-    if one:
-        idle = constant_signals(found.recorded(one.row.config).table, one.row.config.strategy)
-        tried = replace(tried, idle=tuple(idle), left_out=(*one.notices, *tried.left_out))
     second = None
     if model_labels is not None:
         second = model_labels.measured(source, queries, found, config, measures[0])
@@ -143,8 +140,7 @@ def recommend(
     ).restricted(restriction)
     places = leaderboard(choice)
     result, values = result_of(choice, places, timed)
-    aside = tuple(out_of_sight(choice, places))
-    return Recommendation(result, values, *weights_of(choice, now), not found.complete, aside)
+    return Recommendation(result, values, *weights_of(choice, now), not found.complete)
 
 
 def _nothing(record: logging.LogRecord) -> bool:

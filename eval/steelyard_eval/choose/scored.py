@@ -288,7 +288,7 @@ class ModelLabels:
             return None
         recordings = record_all(source, asked, laid.starts, self.qrels)
         layout = replace(laid, recordings=recordings)
-        values = laid.grid.again(layout.served, metric)
+        values = layout.again(metric)
         base = layout.values(used, [metric])[metric].astype(np.float32)
         return SecondMeasurement.among(values - base, asked, labelled)
 

@@ -22,15 +22,14 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import (
     CandidateSet,
-    LabelledRecording,
-    LabelScorer,
     build_candidates_on,
     of_config,
     record_all,
     recording_for,
 )
 from steelyard_eval.candidates.families import starts
-from steelyard_eval.candidates.grid import Block, Grid, Singles
+from steelyard_eval.candidates.grid import Block, Grid, LabelledRecording, LabelScorer
+from steelyard_eval.candidates.kernel import Singles
 from steelyard_eval.candidates.settings import without_guarded_cut
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.choice import Choice

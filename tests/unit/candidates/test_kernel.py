@@ -25,7 +25,7 @@ from steelyard.table.signal_table import SignalTable
 from steelyard.testing import random_table, same_bits, select_queries
 from steelyard_eval.candidates import lanes
 from steelyard_eval.candidates.form import Form, forms
-from steelyard_eval.candidates.grid import grid
+from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer
 from steelyard_eval.candidates.kernel import Kernel
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.measures.runs import run_lines
@@ -147,7 +147,10 @@ def test_a_grid_of_whole_lists_is_that_of_lists_cut_below_the_metric():
     [metric] = parse_measures(["nDCG@10"])
     text = "weighted_sum(0.3*fts, 0.7*vector, normalize=max)"
 
-    whole, cut = (grid(table, [configured(text, limit)], judgments, metric, columns=71) for limit in (None, 10))
+    whole, cut = (
+        LabelScorer(metric).grid(LabelledRecording(table, judgments), [configured(text, limit)], 71)
+        for limit in (None, 10)
+    )
 
     assert whole.metric.shape[0] > 30
     np.testing.assert_array_equal(whole.metric, cut.metric)

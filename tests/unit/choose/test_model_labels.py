@@ -139,7 +139,7 @@ def test_a_candidate_on_other_labels_is_what_replay_says_of_it(whole):
     laid = build_candidates(source, first, starts(source, first, 10).starts[:4], NDCG)
     other = {id_: {entry: 3 - grade for entry, grade in own.items()} for id_, own in whole.qrels.items()}
     moved = replace(laid, recordings=record_all(source, others, laid.starts, other))
-    values = laid.grid.again(moved.served, NDCG)
+    values = moved.again(NDCG)
 
     assert values.shape == (len(laid.grid), 20)
     for candidate in np.random.default_rng(0).integers(0, len(laid.grid), 12).tolist():
@@ -160,10 +160,11 @@ def test_a_branch_that_other_queries_alone_reach_keeps_its_weights(whole):
     qrels = {query.id: {entry.id: 1 for entry in whole.entries[::3]} for query in (many, few)}
     laid = build_candidates(source, (many,), [start], NDCG, qrels)
     moved = replace(laid, recordings=record_all(source, (many, few), [start], qrels))
-    values = laid.grid.again(moved.served, NDCG)
+    values = moved.again(NDCG)
 
     block = laid.grid.blocks[0]
-    table, judgments = moved.served(block.config)
+    known = moved.recorded(block.config)
+    table, judgments = known.table, known.judgments
     own = replay(table, block.config).metrics(judgments, [NDCG])[NDCG]
     assert values.shape == (len(laid.grid), 2)
     assert values[0] == pytest.approx(own, abs=1e-6)
