@@ -103,14 +103,6 @@ def shapes(strategy: Expr, most: int = MOST) -> list[Expr]:
     return list(dict.fromkeys([strategy, *(together if len(together) <= most else near_variants(strategy))]))
 
 
-def refuse_fixed(strategy: Expr) -> None:
-    """ConfigError when there is nothing to tune, neither a weight nor a parameter of the strategy."""
-    if len(shapes(strategy)) == 1 and len(strategy.weights) < 2:
-        raise ConfigError(
-            f"{strategy} has nothing to tune; name a strategy with weights, such as rrf(fts, vector)"
-        )
-
-
 DIGITS = 6
 
 

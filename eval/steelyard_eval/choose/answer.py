@@ -34,7 +34,7 @@ from steelyard_eval.recording.steps import (
 )
 from steelyard_eval.result import structs
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Answer, Blocker, Fact, Said, Step
+from steelyard_eval.result.structs import Answer, Fact, Said, Step
 from steelyard_eval.views.answered import Answered
 
 MIN_P_LOSS_PERHAPS = 0.3  # odds of a loss from which on a gain is no longer called likely
@@ -46,15 +46,28 @@ def answer_of(choice: Choice, empty: bool = False) -> Answer:
     dataset, model = choice.source.dataset, choice.source.model
     written = choice.picked or choice.instead
     formula = "" if written is None else named(written)
+    verdict: str = choice.advice.verdict
     if choice.public:
-        return _restricted(advised(choice.advice, dataset, formula, model), choice, choice.advice.verdict)
-    decision, label, fewest = choice.decision, choice.current.label, choice.prior.min_queries_to_report
-    said = said_of(decision, label, str(choice.metric), choice.labelled, fewest)
-    last = _settling(dataset, decision.verdict, decision.blocker, decision.more)
-    if empty and decision.verdict == "keep":
-        said, last = Said("keep_nothing_found", {"current": label}), [Step("check_language")]
-    steps = to_do(decision.verdict, last, dataset, model)
-    return _restricted(Answer(said.key, said.facts, [], steps, formula), choice, decision.verdict)
+        answer = advised(choice.advice, dataset, formula, model)
+    else:
+        decision, label, fewest = choice.decision, choice.current.label, choice.prior.min_queries_to_report
+        verdict, blocker = decision.verdict, decision.blocker
+        said = said_of(decision, label, str(choice.metric), choice.labelled, fewest)
+        if empty and verdict == "keep":
+            said, last = Said("keep_nothing_found", {"current": label}), [Step("check_language")]
+        elif blocker is None:
+            last = labelling(dataset, decision.more, "settle" if verdict == "try" else "halve")
+        elif blocker.remedy in DRAWN:
+            last = [drawing(dataset, blocker.remedy, **blocker.facts)]
+        else:
+            last = [Step(blocker.remedy, blocker.facts)]
+        answer = Answer(said.key, said.facts, [], to_do(verdict, last, dataset, model), formula)
+    if (cost := choice.restriction_cost) is None:
+        return answer
+    kept_out = verdict == "keep" and choice.not_allowed is not None  # what is used cannot be written
+    above = [Said("best_allowed")] if kept_out and answer.formula else []
+    steps = for_target(answer.steps, choice.restriction.target, verdict, kept_out)
+    return structs.replace(answer, because=[*answer.because, *above, cost], steps=steps)
 
 
 def said_of(decision: Ruling, current: str, metric: str, asked: int = 0, fewest: int = 0) -> Said:
@@ -76,15 +89,6 @@ def said_of(decision: Ruling, current: str, metric: str, asked: int = 0, fewest:
     return Said("try_aside" if worse > 0.5 else likely, {**facts, "worse": worse})
 
 
-def _settling(dataset: Dataset, verdict: str, blocker: Blocker | None, more: int | None) -> Sequence[Step]:
-    """What would settle the rest."""
-    if blocker is None:
-        return labelling(dataset, more, "settle" if verdict == "try" else "halve")
-    if blocker.remedy in DRAWN:
-        return [drawing(dataset, blocker.remedy, **blocker.facts)]
-    return [Step(blocker.remedy, blocker.facts)]
-
-
 def advised(advice: Advice, dataset: Dataset, formula: str, model: str) -> Answer:
     """What to do without proof; `formula` is what is worth trying, `model` of the vectors."""
     if advice.pairs:
@@ -95,16 +99,6 @@ def advised(advice: Advice, dataset: Dataset, formula: str, model: str) -> Answe
         last = [judging(dataset, "judge_pairs" if dataset.queries else "write_and_judge", pairs=dataset.pairs)]
     steps = to_do(advice.verdict, last, dataset, model)
     return Answer(advice.said.key, advice.said.facts, [], steps, formula)
-
-
-def _restricted(answer: Answer, choice: Choice, verdict: str) -> Answer:
-    """An answer with the cost of a restriction, and the command that writes what was chosen for the target."""
-    if (cost := choice.restriction_cost) is None:
-        return answer
-    kept_out = verdict == "keep" and choice.not_allowed is not None  # what is used cannot be written
-    above = [Said("best_allowed")] if kept_out and answer.formula else []
-    steps = for_target(answer.steps, choice.restriction.target, verdict, kept_out)
-    return structs.replace(answer, because=[*answer.because, *above, cost], steps=steps)
 
 
 def for_target(steps: Sequence[Step], target: str, verdict: str, kept_out: bool = False) -> list[Step]:
@@ -120,15 +114,9 @@ def for_target(steps: Sequence[Step], target: str, verdict: str, kept_out: bool 
 class ChosenAnswer(Answered):
     """An answer on which weights to use.
 
-    Attributes
-    ----------
-    config : SearchConfig or None
-        What to run, as the weights file holds it: what was chosen under ship, else the current configuration;
-        None where that is known by its lists alone.
-    attempt : SearchConfig or None
-        What is worth trying under try.
-    interrupted : bool
-        Whether Ctrl-C left something out.
+    `config` is what to run, as the weights file holds it: what was chosen under ship, else the current
+    configuration, None where that is known by its lists alone. `attempt` is what is worth trying under try;
+    `interrupted` says whether Ctrl-C left something out.
     """
 
     config: SearchConfig | None = None

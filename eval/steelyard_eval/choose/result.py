@@ -100,8 +100,8 @@ def decision_of(choice: Choice, picked: Place | None = None) -> Decision:
         gain=made.gain.shown(-1.0),
         worse=made.gain.worse,
         bound=made.bound,
-        stated=choice.stated,
-        more=choice.labels_needed,
+        stated=made.verdict == "ship" and choice.labelled >= choice.prior.min_queries_to_report,
+        more=choice.advice.labels_needed if choice.public else made.more,
         blocker=made.blocker,
         public=choice.public,
     )
@@ -213,7 +213,7 @@ def _notices(choice: Choice, values: Values, tests: Mapping[str, Paired]) -> Ite
     )  # fmt: skip
     yield from choice.candidates.skipped
     yield from _layer_notices(choice)
-    yield from choice.tried.left_out
+    yield from choice.only.notices if choice.only else ()
 
 
 def _layer_notices(choice: Choice) -> Iterator[Said]:

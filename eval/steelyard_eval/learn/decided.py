@@ -197,7 +197,7 @@ def decide_from_log(case: LogCase, labels: bool) -> LogDecision:
     labelled = queries if asked >= MIN_QUERIES_WITH_LOG else ()
     sampled = _sampled(case, labelled)
     clicked = [case.queries[number] for number in sampled.tolist()]
-    tried = starts(source, labelled or clicked, PLACES).with_current(source, case.label, case.config).starts
+    tried = starts(source, labelled or clicked, PLACES, case.label, case.config)
     labels_read = dataset.qrels if labelled else {}
     whole = record_all(source, tuple(dict.fromkeys((*labelled, *clicked))), tried, labels_read)
     recordings = tuple(recording.only(clicked, labels_read) for recording in whole) if labelled else whole

@@ -40,9 +40,9 @@ def case(space):
     source, measures = Source.live(space), parse_measures(["nDCG@10", *METRICS])
     queries = [query for query in space.dataset.queries if query.id in space.dataset.qrels]
     used = read_current("echovault", 10, source)
-    tried = starts(source, queries, 10).with_current(source, used.label, used.config)
-    laid = build_candidates(source, queries, tried.starts, measures[0])
-    return Choice(source, queries, measures, laid, of_config(used, laid, measures), 10, tried=tried)
+    tried = starts(source, queries, 10, used.label, used.config)
+    laid = build_candidates(source, queries, tried, measures[0])
+    return Choice(source, queries, measures, laid, of_config(used, laid, measures), 10)
 
 
 @pytest.mark.parametrize("target", TARGETS)

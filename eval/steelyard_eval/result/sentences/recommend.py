@@ -109,10 +109,6 @@ NOTICES = {
     "<<your {queries} labelled queries are worth about {worth:whole} with them>>"
     "<<?unrelated:they are unrelated to your labels of these queries, and were not used>>.",
     "not_tuned": "{label} was not tuned: {why}",
-    "not_tried": "not tried: {what:semicolons}",
-    "lacks_parts": "{label} (not everything that it reads is there)",
-    "finds_nothing": "{label} (it finds nothing here)",
-    "orders_alike": "{label} (it orders candidates nearly as {other} does)",
     "drawn_decide": "{drawn} queries that were drawn at random decide; {left:undrawn} no part in it",
     "tuned_rows": "Tuned rows were chosen on these very queries, so they are optimistically biased<<; the "
     "{expected:signed} above, measured on queries that had no part in the choice, is what to expect>>.",
