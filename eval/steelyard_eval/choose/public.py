@@ -82,11 +82,11 @@ class PublicTable:
     """The table."""
 
     about: Mapping[str, Any]  # provenance: the command, and the collections with their days, hashes and licences
-    rows: Mapping[str, str]  # name of a configuration (`priors.config_key`) -> label
+    rows: Mapping[str, str]  # name of a configuration (`candidates.settings.config_key`) -> label
     means: Mapping[str, Mapping[str, Floats]]  # class of embedders -> label -> float64[S]
     # class of embedders -> label -> float64[S], of the difference to the default between queries
     variances: Mapping[str, Mapping[str, Floats]]
-    relevance: Mapping[str, Floats]  # class of embedders -> coefficients of `relevance.features`
+    relevance: Mapping[str, Floats]  # class of embedders -> coefficients of `features`
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> PublicTable:

@@ -296,7 +296,7 @@ def test_any_contender_can_be_the_current_one(space, tmp_path):
 
 
 def test_what_is_broken_off_ships_nothing(space, monkeypatch):
-    made = layout.grid
+    made = layout.LabelScorer.grid
     calls = []
 
     def breaking(*arguments):
@@ -305,7 +305,7 @@ def test_what_is_broken_off_ships_nothing(space, monkeypatch):
             raise KeyboardInterrupt
         return made(*arguments)
 
-    monkeypatch.setattr(layout, "grid", breaking)
+    monkeypatch.setattr(layout.LabelScorer, "grid", breaking)
     found = recommend(space.dataset, timed=False, workspace=space)
 
     assert found.interrupted
@@ -318,7 +318,7 @@ import os, signal, sys
 from steelyard_eval.cli.main import main
 from steelyard_eval.candidates import candidates as layout
 
-made, calls = layout.grid, []
+made, calls = layout.LabelScorer.grid, []
 
 
 def breaking(*arguments):
@@ -328,7 +328,7 @@ def breaking(*arguments):
     return made(*arguments)
 
 
-layout.grid = breaking
+layout.LabelScorer.grid = breaking
 sys.argv = ["steelyard", "recommend", *sys.argv[1:]]
 main()
 """
