@@ -13,8 +13,10 @@ import numpy as np
 from evidence_matrices import METRIC
 from evidence_rows import LOSS, Differences, priors_of
 
-from steelyard_eval.candidates.candidates import LabelledRecording, build_candidates
+from steelyard_eval.candidates.candidates import build_candidates
 from steelyard_eval.candidates.families import starts
+from steelyard_eval.candidates.grid import LabelledRecording
+from steelyard_eval.candidates.kernel import DEEPEST
 from steelyard_eval.candidates.settings import config_key
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.blockers import ContenderScores, find_blocker
@@ -24,6 +26,7 @@ from steelyard_eval.choose.scored import Scored
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.measures.metrics import Judgments
+from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import judged
 
 MOST, LABELLED, PLACES = 400, 30, 10
@@ -77,7 +80,9 @@ class Labelling:
         key = config_key(config)
         if key not in self.sides:
             known = self.layout.recorded(config)
-            self.sides[key] = ContenderScores.replayed(label, config, known.table, known.judgments, METRIC)
+            run = replay(known.table, config.with_limit(max(config.limit, DEEPEST)))
+            lists = run.ranking.offsets, run.entry
+            self.sides[key] = ContenderScores.of(label, config, lists, known.judgments, METRIC)
         whole = self.sides[key]
         parts = {name: getattr(whole, name)[at] for name in ("values", "bare", "judged", "found", "relevant")}
         return replace(whole, **parts)

@@ -18,6 +18,7 @@ from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.record import record
+from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, recorded
 
 GROUPS = {
@@ -33,6 +34,18 @@ UNANSWERABLE = ("locomo", "locomo-sessions")
 FOREIGN = 150
 """Questions about something else."""
 SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Shown(Lists):
+    """Lists with the words of each hit, int64[R]."""
+
+    words: np.ndarray
+
+    def words_shown(self, floor):
+        """The share of the words of all lists that are left; 0 where nothing is shown at all."""
+        total = float(self.words.sum())
+        return float(self.words[self.score >= floor].sum()) / total if total else 0.0
 
 
 @dataclass(frozen=True)
@@ -62,10 +75,15 @@ class Case:
         scale = Floor.of(0.0)
         config = reading(read(SHOWN).config(Setting(10, space.model)), scale)
         table = record(space, asked, [config])
-        return {
-            kind: floor_lists(data, [q for q in asked if q.id.startswith(f"{kind} ")], table, config, scale)
-            for kind in kinds
-        }
+        words, run = {entry.id: len(entry.text.split()) for entry in data.entries}, replay(table, config)
+        sizes = np.array([words[table.entries[entry]] for entry in run.entry.tolist()], dtype=np.int64)
+        number, found = {id_: at for at, id_ in enumerate(table.queries)}, {}
+        for kind in kinds:
+            part = [q for q in asked if q.id.startswith(f"{kind} ")]
+            spans = [sizes[slice(*run.ranking.offsets[number[q.id] : number[q.id] + 2])] for q in part]
+            own = floor_lists(data, part, table, config, scale)
+            found[kind] = Shown(**vars(own), words=np.concatenate([np.zeros(0, np.int64), *spans]))
+        return found
 
     def _space(self, data):
         space = Workspace.open(data, "lsa" if self.embedder == "lsa" else "none")
@@ -107,11 +125,7 @@ def drawn(lists, chosen):
     places = [np.arange(*lists.offsets[q : q + 2]) for q in chosen]
     rows = np.concatenate([np.zeros(0, np.int64), *places])
     return Lists(
-        np.cumsum([0, *map(len, places)]),
-        lists.score[rows],
-        lists.relevant[rows],
-        lists.words[rows],
-        np.arange(len(chosen)),
+        np.cumsum([0, *map(len, places)]), lists.score[rows], lists.relevant[rows], np.arange(len(chosen))
     )
 
 

@@ -17,9 +17,9 @@ from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard.live.identity import share
 from steelyard.systems import find_system, written_name
-from steelyard_eval.candidates.candidates import LabelledRecording, LabelScorer, candidates_around
+from steelyard_eval.candidates.candidates import candidates_around
 from steelyard_eval.candidates.families import PRESETS, starts
-from steelyard_eval.candidates.grid import grid, measured
+from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer, measured
 from steelyard_eval.candidates.settings import config_key, settings
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.compare.contenders import Contender, usable
@@ -162,8 +162,8 @@ class Collection:
         if not path.exists():
             config = self.config(*CASES[case])
             table, judgments = self.recorded(config)
-            made = grid(table, settings(config), judgments, METRIC, EVERY)
-            current = {case: (config_key(config), *measured(table, config, judgments, METRIC))}
+            made = LabelScorer(METRIC).grid(LabelledRecording(table, judgments), settings(config), EVERY)
+            current = {case: (config_key(config), *measured(LabelledRecording(table, judgments), config, METRIC))}
             Matrices(keys_of(made), np.zeros(len(made)), (case,), made.metric, made.composite, current).save(path)
         return Matrices.load(path)
 
@@ -196,7 +196,7 @@ class Collection:
         for name, config in configs.items():
             own = usable(self.space, Contender(name, config, "system"))[0].config
             table, judgments = self.recorded(own)
-            found[name] = (config_key(own), *measured(table, own, judgments, METRIC))
+            found[name] = (config_key(own), *measured(LabelledRecording(table, judgments), own, METRIC))
         return found
 
     @property

@@ -23,7 +23,7 @@ from feedback_readers import CHOOSE, FOLLOWERS, HONEST, READERS, ROBOT, Seen
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.candidates.grid import grid
+from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer
 from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, OVER_FUSION, decide
 from steelyard_eval.choose.scored import PriorGains, Scored, SecondMeasurement
 from steelyard_eval.datasets import load
@@ -102,7 +102,7 @@ def _made(name):
     configs = [plain.with_strategy(parse_strategy(text)) for text in SETTINGS]
     table = record(Workspace.open(dataset), queries, configs)
     judgments = Judgments.of(dataset.qrels, table.queries, table.entries)
-    made = grid(table, configs, judgments, METRIC)
+    made = LabelScorer(METRIC).grid(LabelledRecording(table, judgments), configs)
     pairs = LoggedPairs.of(table, ("bm25", "vector"), unit_numbers(queries))
     own = rows_of(pairs, table)
     grade = np.maximum(judgments.grades(pairs.query, pairs.entry), 0)

@@ -35,7 +35,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,6 @@ from steelyard_eval.extensions.usage.gather import gather
 from steelyard_eval.extensions.usage.kinds import KINDS
 from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 from steelyard_eval.gate.baseline import SEAL
-from steelyard_eval.learn.policies import interleaving_results
 from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.recording import disk as recordings
@@ -373,9 +372,9 @@ def log(data: bytes) -> str:
     path = world().folder / kind
     path.write_bytes(gzip.compress(body, mtime=0) if data[:1] >= b"\x80" and kind.endswith(".gz") else body)
     outcome = []
-    for read in (_read_log, interleaving_results, _convert(from_ubi)):
+    for read in (_read_log, _convert(from_ubi)):
         try:
-            json.dumps([_plain(one) for one in found] if (found := read(str(path))) else [], allow_nan=False)
+            read(str(path))
             outcome.append("read")
         except SteelyardError as error:
             outcome.append(refusal(error)[:12])
@@ -386,7 +385,7 @@ def _read_log(path: str) -> None:
     known = DatasetIndex(
         {e.id: at for at, e in enumerate(ENTRIES)}, {"q0": 0}, {"token": 0}, {"q0": "token"}, True
     )
-    shown = read_log(path, known, 1.8e9).tally.shown
+    shown = read_log(path, known, 1.8e9).hits.shown
     if not np.isfinite(shown).all():
         raise Fault(f"counts {shown}")
 
@@ -422,10 +421,6 @@ def used(data: bytes) -> str:
     found.write()
     _read_log(str(log))
     return f"{kind} {found.record['searches']}"
-
-
-def _plain(one: Any) -> Any:
-    return one.to_json() if hasattr(one, "to_json") else asdict(one)
 
 
 def baseline(data: bytes) -> str:

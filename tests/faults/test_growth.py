@@ -37,7 +37,6 @@ from steelyard_eval.extensions.usage.follow import followed
 from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Searched, ShownHit, Spoken, Wrote
 from steelyard_eval.extensions.usage.ubi_lines import from_ubi
 from steelyard_eval.gate.baseline import SEAL, load_baseline
-from steelyard_eval.learn.policies import interleaving_results
 from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.measures.runs import read_run
 from steelyard_eval.notebook.label.judgments import read_judgments
@@ -320,11 +319,8 @@ LOGS = {
 
 
 @pytest.mark.parametrize("what", LOGS)
-@pytest.mark.parametrize(
-    "read", [lambda path: read_log(path, KNOWN, 2e9), lambda path: interleaving_results(str(path))]
-)
-def test_a_log(tmp_path, what, read):
-    grows(file_of(tmp_path, LOGS[what]), read)
+def test_a_log(tmp_path, what):
+    grows(file_of(tmp_path, LOGS[what]), lambda path: read_log(path, KNOWN, 2e9))
 
 
 def test_an_act_looks_for_its_impression_in_linear_time(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -14,41 +14,22 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.live.identity import agree, share
 from steelyard.memory.query import Query
 from steelyard.retrievers import LAYERS
-from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.families import StartingPoint
-from steelyard_eval.candidates.grid import Grid, alone, grid, measured
-from steelyard_eval.candidates.kernel import DEEPEST, composite, parts_for
+from steelyard_eval.candidates.form import forms
+from steelyard_eval.candidates.grid import Block, Grid, LabelledRecording, LabelScorer, Qrels, measured
+from steelyard_eval.candidates.kernel import DEEPEST, Kernel, Singles, composite, parts_for
 from steelyard_eval.candidates.settings import config_key, simplify_config
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.measures.metrics import Judgments, Measure
+from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.record import needed
-from steelyard_eval.recording.replay import Replay, only, replay
+from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.recording.shown_lists import ShownLists
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Said
-
-Qrels = Mapping[str, Mapping[str, int]]
-
-
-@dataclass(frozen=True)
-class LabelledRecording:
-    """A recording with the judgments of its queries."""
-
-    table: SignalTable
-    judgments: Judgments
-
-    @classmethod
-    def of(cls, qrels: Qrels, table: SignalTable) -> LabelledRecording:
-        """The recording with what labels say of it."""
-        return cls(table, Judgments.of(qrels, table.queries, table.entries))
-
-    def only(self, queries: Sequence[Query], qrels: Qrels) -> LabelledRecording:
-        """The part of some of its queries."""
-        return LabelledRecording.of(qrels, only(self.table, [query.id for query in queries]))
 
 
 class CandidateScorer(Protocol):
@@ -59,21 +40,6 @@ class CandidateScorer(Protocol):
 
     def alone(self, known: LabelledRecording, config: SearchConfig) -> Grid:
         """One configuration as it is."""
-
-
-@dataclass(frozen=True)
-class LabelScorer:
-    """A metric of the labels."""
-
-    metric: Measure
-
-    def grid(self, known: LabelledRecording, settings: Sequence[SearchConfig], columns: int) -> Grid:
-        """See `CandidateScorer`."""
-        return grid(known.table, settings, known.judgments, self.metric, columns)
-
-    def alone(self, known: LabelledRecording, config: SearchConfig) -> Grid:
-        """See `CandidateScorer`."""
-        return alone(known.table, config, known.judgments, self.metric)
 
 
 @dataclass(frozen=True)
@@ -106,11 +72,6 @@ class CandidateSet:
         """The recording that a configuration is replayed on; ConfigError when it retrieves in another way."""
         return recording_for(self.recordings, config)
 
-    def served(self, config: SearchConfig) -> tuple[SignalTable, Judgments]:
-        """That recording, and what labels say of it."""
-        known = self.recorded(config)
-        return known.table, known.judgments
-
     def replayed(self, config: SearchConfig) -> Replay:
         """The configuration's lists, in float64."""
         return replay(self.recorded(config).table, config)
@@ -121,8 +82,20 @@ class CandidateSet:
 
     def measured(self, config: SearchConfig, metric: Measure) -> tuple[Floats, Floats]:
         """float64[Q] each: the metric and the composite, by replay."""
-        known = self.recorded(config)
-        return measured(known.table, config, known.judgments, metric)
+        return measured(self.recorded(config), config, metric)
+
+    def again(self, metric: Measure) -> Singles:
+        """float32[C, Q]: the metric of every candidate, on recordings of other queries or by other labels."""
+        return np.concatenate([_again(block, self.recorded(block.config), metric) for block in self.grid.blocks])
+
+
+def _again(block: Block, known: LabelledRecording, metric: Measure) -> Singles:
+    try:
+        (form,) = forms(known.table, block.config, [block.config.effective], known.judgments)
+        values = Kernel.of(form, [metric]).values(block.placed(form))[metric]
+    except ConfigError:  # its weights cannot be searched, so it stands alone
+        values = replay(known.table, block.config).metrics(known.judgments, [metric])[metric][None]
+    return values.astype(np.float32)
 
 
 def build_candidates(

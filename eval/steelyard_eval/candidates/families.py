@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,18 +27,11 @@ from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.table.signal_table import RERANK, SignalTable
 from steelyard_eval.candidates.grid import LINE
-from steelyard_eval.candidates.settings import (
-    fixed_parameters,
-    not_tried,
-    of_retrievers,
-    recorded_alike,
-    settings,
-)
+from steelyard_eval.candidates.settings import of_retrievers, recorded_alike, settings
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import GIVEN
-from steelyard_eval.result.structs import Said
 
 SETTINGS = 30
 """Of a system, and of the two families that are common: beyond it one parameter is varied at a time, and depth
@@ -115,68 +108,40 @@ class StartingPoint:
         return recorded_alike(self.settings)
 
 
-@dataclass(frozen=True)
-class SearchSpace:
-    """The starts; signals that tell no entries apart; notices of what else is not tried, with the reasons."""
+def starts(
+    source: Source, queries: Sequence[Query], limit: int, label: str = "", current: SearchConfig | None = None
+) -> tuple[StartingPoint, ...]:
+    """A start for each family and system, as far as there is what it needs, and one around what is used today.
 
-    starts: tuple[StartingPoint, ...] = ()
-    idle: tuple[str, ...] = ()
-    left_out: tuple[Said, ...] = ()
-
-    def __iter__(self) -> Iterator[StartingPoint]:
-        return iter(self.starts)
-
-    def with_current(self, source: Source, label: str, config: SearchConfig | None) -> SearchSpace:
-        """The same, and a start around the current configuration where there is one and it is none of them."""
-        if config is None:
-            return self
-        current = replace(config, strategy=config.effective, by_intent={})
-        if any(start.config == current for start in self.starts):
-            return self
-        added = StartingPoint.around(Contender(label, current, "system"), source, (), len(source.dataset.queries))
-        return replace(self, starts=(*self.starts, added))
-
-
-def one_start(row: Contender, source: Source, queries: int, weights_only: bool) -> SearchSpace:
-    """One strategy and its settings alone."""
-    start = StartingPoint.alone(row, source, queries, weights_only)
-    fixed = [] if weights_only else fixed_parameters(row.config, start.settings)
-    return SearchSpace((start,), (), tuple(not_tried([], fixed)))
-
-
-def starts(source: Source, queries: Sequence[Query], limit: int) -> SearchSpace:
-    """A start for each family and system, as far as there is what it needs."""
-    setting = Setting(limit, source.model, source.lists)
-    there, idle, left_out = available(source, queries, setting)
-    rows: dict[str, list[SearchConfig]] = {}
-    for family in FAMILIES.values():
-        for label, texts in family.initial_strategies(there).items():
-            rows[label] = [setting.strategy(text) for text in texts]
-    presets = (
-        {name: find_system(name).config(limit, source.model, os.environ) for name in PRESETS}
-        if source.lists is None
-        else {name: setting.strategy(name) for name in source.lists}
-    )
-    tried: list[StartingPoint] = []
-    for label, kind, configs in [
-        *((label, "family", configs) for label, configs in rows.items()),
-        *((label, "system", [config]) for label, config in presets.items()),
-    ]:
-        whole = [row for config in configs if (row := _whole(source, Contender(label, config, kind))) is not None]
-        if whole:
-            tried.append(StartingPoint.around(whole[0], source, [row.config for row in whole[1:]], len(queries)))
-        elif configs:
-            left_out.append(Said("lacks_parts", {"label": label}))
-    fixed = sorted({name for start in tried for name in fixed_parameters(start.config, start.settings)})
-    return SearchSpace(tuple(tried), tuple(idle), tuple(not_tried(left_out, fixed)))
-
-
-def available(
-    source: Source, queries: Sequence[Query], setting: Setting
-) -> tuple[Available, list[str], list[Said]]:
-    """What there is to fuse, seen on a sample of the queries; signals that tell no entries apart; and what else
-    is not tried, with why.
+    That is the `current` configuration, of a `label`, where there is one and it is none of the others.
     """
+    setting = Setting(limit, source.model, source.lists)
+    there = available(source, queries, setting)
+    rows: list[tuple[str, str, list[SearchConfig]]] = [
+        (name, "family", [setting.strategy(text) for text in texts])
+        for family in FAMILIES.values()
+        for name, texts in family.initial_strategies(there).items()
+    ]
+    if source.lists is None:
+        presets = {name: find_system(name).config(limit, source.model, os.environ) for name in PRESETS}
+    else:
+        presets = {name: setting.strategy(name) for name in source.lists}
+    rows += [(name, "system", [config]) for name, config in presets.items()]
+    tried: list[StartingPoint] = []
+    for name, kind, configs in rows:
+        made = (_whole(source, Contender(name, config, kind)) for config in configs)
+        if whole := [row for row in made if row is not None]:
+            tried.append(StartingPoint.around(whole[0], source, [row.config for row in whole[1:]], len(queries)))
+    if current is not None:
+        own = replace(current, strategy=current.effective, by_intent={})
+        if all(start.config != own for start in tried):
+            row = Contender(label, own, "system")
+            tried.append(StartingPoint.around(row, source, (), len(source.dataset.queries)))
+    return tuple(tried)
+
+
+def available(source: Source, queries: Sequence[Query], setting: Setting) -> Available:
+    """What there is to fuse, seen on a sample of the queries."""
     if source.lists is None:
         lists = {source.words: SHARES[0], VECTOR: SHARES[1]}
         others = sorted((FINDERS | DEPENDENT) - WORDS - {VECTOR})
@@ -186,57 +151,38 @@ def available(
         lists = {name: 1 / len(source.lists) for name in source.lists}
         others, layers = [], ()
         tiers = dict.fromkeys(source.lists, source.lists) if len(source.lists) > 1 else {}
-    there = Available(lists, tiers=tiers, layers=layers, intents=_intents(source, queries))
-    table = _sample(source, queries, setting, [*lists, *others])
-    if table is None:
-        return there, [], []
+    counts = Counter(query.intent for query in queries if query.intent and source.intents == GIVEN)
+    intents = tuple(sorted(intent for intent, count in counts.items() if count >= LEAST_PER_INTENT))
+    there = Available(lists, tiers=tiers, layers=layers, intents=intents)
+    some = queries[:: -(-len(queries) // SAMPLE)]
+    row = Contender("sample", setting.strategy(f"rrf({', '.join([*lists, *others])})"), "strategy")
+    try:
+        table = source.record(some, [source.usable(row)[0].config if source.space else row.config])
+    except ConfigError:
+        return there
     further = tuple(name for name in others if np.isfinite(table.columns.get(name, np.array([]))).any())
-    known, idle, like = _facts(table)
+    known = _facts(table)
     facts, factors = (
         tuple(text for name, text in known.items() if PRIORS[name].factor == kind) for kind in (0, 1)
     )
-    left_out = [Said("finds_nothing", {"label": name}) for name in others if name not in further]
-    return replace(there, further=further, facts=facts, factors=factors), idle, left_out + like
+    return replace(there, further=further, facts=facts, factors=factors)
 
 
-def _sample(
-    source: Source, queries: Sequence[Query], setting: Setting, lists: Sequence[str]
-) -> SignalTable | None:
-    """The lists of some queries, taken evenly; None where they cannot be had."""
-    some = queries[:: -(-len(queries) // SAMPLE)]
-    row = Contender("sample", setting.strategy(f"rrf({', '.join(lists)})"), "strategy")
-    if source.space is None:
-        return source.record(some, [row.config])
-    try:
-        return source.record(some, [source.usable(row)[0].config])
-    except ConfigError:
-        return None
-
-
-def _facts(table: SignalTable) -> tuple[dict[str, str], list[str], list[Said]]:
-    """The derived signals that tell candidates apart, by name as they are written; those that do not; and those
-    that order candidates as another does.
+def _facts(table: SignalTable) -> dict[str, str]:
+    """The derived signals that tell candidates apart, by name as they are written, but for those that order them
+    as another does.
     """
     every = np.ones(len(table), dtype=bool)
     orders: dict[str, Floats] = {}
     texts: dict[str, str] = {}
-    idle: list[str] = []
-    like: list[Said] = []
     for name, prior in PRIORS.items():
         for text in prior.tuning_forms():
-            values = parse_strategy(text).compile(table, every).branches[0].columns[0].values
-            order = _order(table, values)
+            order = _order(table, parse_strategy(text).compile(table, every).branches[0].columns[0].values)
             if order.any():
+                if all(order @ known <= NEAR for known in orders.values()):
+                    orders[name], texts[name] = order, text
                 break
-        else:
-            idle += [] if prior.reads is None else [name]
-            continue
-        near = next((other for other, known in orders.items() if order @ known > NEAR), None)
-        if near is None:
-            orders[name], texts[name] = order, text
-        else:
-            like.append(Said("orders_alike", {"label": name, "other": near}))
-    return texts, idle, like
+    return texts
 
 
 def _order(table: SignalTable, values: Floats) -> Floats:
@@ -255,12 +201,6 @@ def _ranks(values: Floats) -> Floats:
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     middle: Floats = (np.cumsum(counts) - (counts - 1) / 2)[places]
     return middle
-
-
-def _intents(source: Source, queries: Sequence[Query]) -> tuple[str, ...]:
-    """The intents that enough queries are asked with: nothing classifies them here."""
-    counts = Counter(query.intent for query in queries if query.intent and source.intents == GIVEN)
-    return tuple(sorted(intent for intent, count in counts.items() if count >= LEAST_PER_INTENT))
 
 
 def _whole(source: Source, row: Contender) -> Contender | None:

@@ -32,25 +32,18 @@ LANES = 128  # configurations that a compiled loop evaluates at once
 class Form:
     """The rows that a strategy ranks, as columns to be weighted, with the grades to measure a ranking by."""
 
-    # int64[Q+1]: the rows of query q are ``offsets[q]:offsets[q+1]``; only rows that the strategy ranks
-    offsets: Indices
-    # float64[S, N]: the plan's derived columns, each times its row factor; 0 on the rows of other branches
-    columns: Floats
-    labels: tuple[str, ...]  # S labels
-    # int64[S]: the name of each column, and the branch of the plan that it belongs to: tiers are tuned
-    # independently
-    branch: Indices
+    offsets: Indices  # int64[Q+1]: query q has the ranked rows ``offsets[q]:offsets[q+1]``
+    columns: Floats  # float64[S, N]: derived columns times their row factors; 0 on rows of other branches
+    labels: tuple[str, ...]  # S names of the columns
+    branch: Indices  # int64[S]: the branch of the plan of each: tiers are tuned independently
     weights: Floats  # float64[S]: the weights of the strategy as written
-    relevant: Indices  # int64[R], ascending
-    # int64[Q+1]: the relevant rows of query q are ``relevant[relevant_offsets[q]:relevant_offsets[q+1]]``
-    relevant_offsets: Indices
-    grade: Floats  # float64[R]: rows of grade 1 or more, and their grades
-    # judgments: The judgments of the Q queries, including the ideals and the relevant entries that were not
-    # returned
-    judgments: Judgments
+    relevant: Indices  # int64[R], ascending: rows of grade 1 or more
+    relevant_offsets: Indices  # int64[Q+1]: those of query q are ``relevant_offsets[q]:relevant_offsets[q+1]``
+    grade: Floats  # float64[R]: their grades
+    judgments: Judgments  # of the Q queries, with the ideals and the relevant entries that were not returned
     limit: int | None = None  # where the finished list is cut: ranks beyond it count 0
     # int64[S]: the index of each column's weight in the `weights` of the strategy; -1 for the weight 1 of a bare
-    # column, which is never searched. Empty for a form made from a plan alone
+    # column, which is never searched
     slot: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     # int64[N]: the row of the table that each row is; -1 for those that `over` added
     row: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -63,37 +56,6 @@ class Form:
         when the configuration finishes with more than cuts.
         """
         return next(forms(table, config, [strategy], judgments))
-
-    @classmethod
-    def of_plan(cls, table: SignalTable, plan: Plan, judgments: Judgments, limit: int | None = None) -> Form:
-        """Make the form of a plan over the table that it was compiled for."""
-        row = np.flatnonzero(_ranked(plan))
-        if (ties := plan.ties(table)) is not None:
-            row = row[np.lexsort((ties[row], table.query[row]))]
-        query = table.query[row].astype(np.int64)
-        grade = judgments.grades(query, table.entry[row])
-        relevant = np.flatnonzero(grade >= 1)
-        ends = np.arange(len(table.queries) + 1)
-        parts = [_columns(branch, row) for branch in plan.branches]
-        sizes = [len(branch.columns) for branch in plan.branches]
-        form = cls(
-            offsets=np.searchsorted(query, ends).astype(np.int64),
-            columns=np.concatenate([np.zeros((0, len(row))), *parts]),
-            labels=tuple(column.label for branch in plan.branches for column in branch.columns),
-            branch=np.repeat(np.arange(len(sizes)), sizes).astype(np.int64),
-            weights=np.array([weight for branch in plan.branches for weight in branch.weights], dtype=np.float64),
-            relevant=relevant.astype(np.int64),
-            relevant_offsets=np.searchsorted(query[relevant], ends).astype(np.int64),
-            grade=grade[relevant].astype(np.float64),
-            judgments=judgments,
-            limit=limit,
-            row=row.astype(np.int64),
-        )
-        for number, branch in enumerate(plan.branches):
-            if branch.floor is not None and branch.rows.any():
-                asked, first = np.unique(table.query[branch.rows], return_index=True)
-                form = form.over(branch.floor[branch.rows][first], asked.astype(np.int64), number)
-        return form
 
     def over(self, floor: Floats, asked: Indices, branch: int) -> Form:
         """The form where rows below a score earn nothing for the queries `asked`, under any weights.
@@ -142,10 +104,8 @@ class Form:
     @cached_property
     def relevant_places(self) -> tuple[Indices, Indices]:
         """int64[R] each: the query of each relevant row, and its number among those of its query."""
-        counts = np.diff(self.relevant_offsets)
-        return np.repeat(np.arange(self.queries), counts), np.arange(len(self.relevant)) - np.repeat(
-            self.relevant_offsets[:-1], counts
-        )
+        query = np.repeat(np.arange(self.queries), np.diff(self.relevant_offsets))
+        return query, np.arange(len(self.relevant)) - self.relevant_offsets[query]
 
     @property
     def total_relevant(self) -> Indices:
@@ -191,12 +151,37 @@ def forms(
 
 def formed(masked: SignalTable, strategy: Expr, stages: Sequence[Stage], judgments: Judgments) -> Form:
     """The form of a strategy on a table that is cut to its depths already."""
-    weights = np.array(strategy.weights, dtype=np.float64)
-    numbered = compile_plan(masked, strategy.with_weights(np.arange(len(weights)) + MARK))
-    plan, limit = finished(masked, numbered, stages)
-    form = Form.of_plan(masked, plan, judgments, limit)
+    own = np.array(strategy.weights, dtype=np.float64)
+    plan = compile_plan(masked, strategy.with_weights(np.arange(len(own)) + MARK))
+    plan, limit = finished(masked, plan, stages)
+    row = np.flatnonzero(_ranked(plan))
+    if (ties := plan.ties(masked)) is not None:
+        row = row[np.lexsort((ties[row], masked.query[row]))]
+    query = masked.query[row].astype(np.int64)
+    grade = judgments.grades(query, masked.entry[row])
+    relevant = np.flatnonzero(grade >= 1)
+    ends = np.arange(len(masked.queries) + 1)
+    parts = [_columns(branch, row) for branch in plan.branches]
+    sizes = [len(branch.columns) for branch in plan.branches]
+    form = Form(
+        offsets=np.searchsorted(query, ends).astype(np.int64),
+        columns=np.concatenate([np.zeros((0, len(row))), *parts]),
+        labels=tuple(column.label for branch in plan.branches for column in branch.columns),
+        branch=np.repeat(np.arange(len(sizes)), sizes).astype(np.int64),
+        weights=np.array([weight for branch in plan.branches for weight in branch.weights], dtype=np.float64),
+        relevant=relevant.astype(np.int64),
+        relevant_offsets=np.searchsorted(query[relevant], ends).astype(np.int64),
+        grade=grade[relevant].astype(np.float64),
+        judgments=judgments,
+        limit=limit,
+        row=row.astype(np.int64),
+    )
+    for number, branch in enumerate(plan.branches):
+        if branch.floor is not None and branch.rows.any():
+            asked, first = np.unique(masked.query[branch.rows], return_index=True)
+            form = form.over(branch.floor[branch.rows][first], asked.astype(np.int64), number)
     form = replace(form, slot=np.where(form.weights == 1.0, -1, form.weights - MARK).astype(np.int64))
-    return replace(form, weights=form.spread(weights[None, :])[0])
+    return replace(form, weights=form.spread(own[None, :])[0])
 
 
 def finished(table: SignalTable, plan: Plan, stages: Sequence[Stage]) -> tuple[Plan, int | None]:

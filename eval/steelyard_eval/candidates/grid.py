@@ -6,32 +6,29 @@ Values are those of the float32 kernel, which is for choosing; what is reported 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion import Expr
 from steelyard.fusion.node import RECIPROCAL, Linear
+from steelyard.memory.query import Query
 from steelyard.table.signal_table import KEPT_ROWS, SignalTable
 from steelyard_eval.candidates.form import Form, forms, movable, on_simplices
-from steelyard_eval.candidates.kernel import DEEPEST, Kernel, composite, parts_for, smoothing
+from steelyard_eval.candidates.kernel import DEEPEST, Kernel, Singles, composite, parts_for, smoothing
 from steelyard_eval.candidates.settings import config_key, setting_key, with_shares
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.measures.metrics import Judgments, Measure
-from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.replay import only, replay
 
-Singles = NDArray[np.float32]
-RecordingFor = Callable[[SearchConfig], tuple[SignalTable, Judgments]]
-
+Qrels = Mapping[str, Mapping[str, int]]
 ENDS = (0.001, 0.002, 0.003, 0.004, 0.006, 0.008, 0.010, 0.012, 0.015, 0.018)
 """Shares near 0, and near 1, where a small weight already decides ties."""
 LINE: Floats = np.unique(np.round([*ENDS, *(1 - np.array(ENDS)), *np.arange(51) / 50], 6))
@@ -119,13 +116,6 @@ class Grid:
         """int64[blocks + 1]: where the candidates of each block begin."""
         return np.concatenate(([0], np.cumsum([len(block.weights) for block in self.blocks]))).astype(np.int64)
 
-    def again(self, recorded: RecordingFor, metric: Measure) -> Singles:
-        """float32[C, Q']: the metric of every candidate on other queries, or by other labels.
-
-        `recorded` says which recording serves a configuration, and what labels say of it.
-        """
-        return np.concatenate([_again(block, *recorded(block.config), metric) for block in self.blocks])
-
     def config(self, candidate: int) -> SearchConfig:
         """The configuration of a candidate; the weights of a sum sum to 1 where nothing depends on their scale."""
         block = int(np.searchsorted(self.starts, candidate, side="right")) - 1
@@ -149,15 +139,6 @@ class Grid:
         return names
 
 
-def _again(block: Block, table: SignalTable, judgments: Judgments, metric: Measure) -> Singles:
-    try:
-        (form,) = forms(table, block.config, [block.config.effective], judgments)
-        values = Kernel.of(form, [metric]).values(block.placed(form))[metric]
-    except ConfigError:  # its weights cannot be searched, so it stands alone
-        values = replay(table, block.config).metrics(judgments, [metric])[metric][None]
-    return values.astype(np.float32)
-
-
 def _to_one(config: SearchConfig) -> SearchConfig:
     strategy = config.strategy
     total = sum(strategy.weights)
@@ -170,42 +151,57 @@ def _to_one(config: SearchConfig) -> SearchConfig:
     )
 
 
-def grid(
-    table: SignalTable,
-    settings: Sequence[SearchConfig],
-    judgments: Judgments,
-    metric: Measure,
-    columns: int = COLUMNS,
-) -> Grid:
-    """Every setting under its own weights and many others, over all queries of the recording.
+@dataclass(frozen=True)
+class LabelledRecording:
+    """A recording with the judgments of its queries."""
 
-    Raises ConfigError for a metric or a finish stage that the kernel cannot search (see `kernel.Form`).
-    """
-    kept = table.derived.setdefault("grids", [])
-    labels = (judgments.key, judgments.grade, judgments.relevant, judgments.ideal)
-    asked = (tuple(settings), metric, columns, [part.tobytes() for part in labels])
-    if known := next((cached for key, cached in kept if key == asked), None):
-        return cast(Grid, known)
-    each = columns // len(settings)
-    made = _forms(table, settings, judgments)
-    shown = bar("laying out weights")(settings)
-    result = Grid.joined([_of(config, next(made), metric, each) for config in shown])
-    if len(table) <= KEPT_ROWS:  # for the next command on this recording
-        kept.append((asked, result))
-    return result
+    table: SignalTable
+    judgments: Judgments
+
+    @classmethod
+    def of(cls, qrels: Qrels, table: SignalTable) -> LabelledRecording:
+        """The recording with what labels say of it."""
+        return cls(table, Judgments.of(qrels, table.queries, table.entries))
+
+    def only(self, queries: Sequence[Query], qrels: Qrels) -> LabelledRecording:
+        """The part of some of its queries."""
+        return LabelledRecording.of(qrels, only(self.table, [query.id for query in queries]))
 
 
-def alone(table: SignalTable, config: SearchConfig, judgments: Judgments, metric: Measure) -> Grid:
-    """One configuration as it is, by replay: for one whose weights cannot be searched."""
-    values, steady = measured(table, config, judgments, metric)
-    return Grid((Block.alone(config),), values[None, :].astype(np.float32), steady[None, :].astype(np.float32))
+@dataclass(frozen=True)
+class LabelScorer:
+    """Measures candidates by a metric of the labels."""
+
+    metric: Measure
+
+    def grid(self, known: LabelledRecording, settings: Sequence[SearchConfig], columns: int = COLUMNS) -> Grid:
+        """Every setting under its own weights and many others, over all queries of the recording.
+
+        Raises ConfigError for a metric or a finish stage that the kernel cannot search (see `kernel.Form`).
+        """
+        table, judgments = known.table, known.judgments
+        kept = table.derived.setdefault("grids", [])
+        labels = (judgments.key, judgments.grade, judgments.relevant, judgments.ideal)
+        asked = (tuple(settings), self.metric, columns, [part.tobytes() for part in labels])
+        if found := next((cached for key, cached in kept if key == asked), None):
+            return cast(Grid, found)
+        made = _forms(table, settings, judgments)
+        shown = bar("laying out weights")(settings)
+        each = columns // len(settings)
+        result = Grid.joined([_of(config, next(made), self.metric, each) for config in shown])
+        if len(table) <= KEPT_ROWS:  # for the next command on this recording
+            kept.append((asked, result))
+        return result
+
+    def alone(self, known: LabelledRecording, config: SearchConfig) -> Grid:
+        """One configuration as it is, by replay: for one whose weights cannot be searched."""
+        values, steady = measured(known, config, self.metric)
+        return Grid((Block.alone(config),), values[None, :].astype(np.float32), steady[None, :].astype(np.float32))
 
 
-def measured(
-    table: SignalTable, config: SearchConfig, judgments: Judgments, metric: Measure
-) -> tuple[Floats, Floats]:
+def measured(known: LabelledRecording, config: SearchConfig, metric: Measure) -> tuple[Floats, Floats]:
     """float64[Q] each: the metric of one configuration at its own limit, and its composite, both by replay."""
-    parts = parts_for(metric)
+    parts, table, judgments = parts_for(metric), known.table, known.judgments
     deep = replay(table, config.with_limit(max(config.limit, DEEPEST))).metrics(judgments, parts)
     return replay(table, config).metrics(judgments, [metric])[metric], composite(deep, parts)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -24,8 +25,6 @@ from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.signals import PRIORS
 from steelyard.systems import written_name
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Said
 
 MOST = 500
 DEPTHS = (1.0, 0.5, 2.0)  # times the depth of every retriever; never less than the limit
@@ -59,7 +58,8 @@ def of_retrievers(config: SearchConfig, queries: int) -> list[SearchConfig]:
             settings = config.retrievers[name]
             changed = replace(settings, parameters={**settings.parameters, parameter.name: value})
             other = replace(config, retrievers={**config.retrievers, name: changed})
-            if _startable(other, name):
+            with suppress(ConfigError):  # the lists that it starts from may be less deep than it reads them
+                other.before(name)
                 tried.append(other)
     return tried if len(tried) * queries <= RECORDED else []
 
@@ -70,30 +70,9 @@ def recorded_alike(settings: Sequence[SearchConfig]) -> list[list[SearchConfig]]
     return [list(part) for _, part in alike]
 
 
-def fixed_parameters(config: SearchConfig, tried: Sequence[SearchConfig]) -> list[str]:
-    """The parameters of its retrievers that no other setting has another value of, as ``graph.hops``."""
-    seen = {
-        f"{name}.{parameter}"
-        for other in tried
-        for name, kept in other.retrievers.items()
-        for parameter, value in kept.parameters.items()
-        if config.retrievers[name].parameters.get(parameter) != value
-    }
-    return [full for name, parameter in _parameters(config) if (full := f"{name}.{parameter.name}") not in seen]
-
-
 def _parameters(config: SearchConfig) -> list[tuple[str, Option]]:
     read = [name for name in config.retrievers if name in config.effective.signals() and name in RETRIEVER_KINDS]
     return [(name, parameter) for name in read for parameter in RETRIEVER_KINDS[name].parameters]
-
-
-def _startable(config: SearchConfig, name: str) -> bool:
-    """Whether the lists that a retriever starts from are as deep as it reads them."""
-    try:
-        config.before(name)
-    except ConfigError:
-        return False
-    return True
 
 
 def depths(config: SearchConfig) -> list[SearchConfig]:
@@ -103,17 +82,16 @@ def depths(config: SearchConfig) -> list[SearchConfig]:
 
 
 def _deepened(config: SearchConfig, factor: float) -> SearchConfig:
-    """The configuration with every depth times a factor, rounded up; depths that are not limited stay so."""
+    """The configuration with every depth times a factor, rounded up; depths that are not limited stay so.
+
+    A list shorter than what is shown would be no choice anybody makes.
+    """
     retrievers = {
-        name: kept if kept.depth is None else replace(kept, depth=_depth(kept.depth, factor, config.limit))
+        name: replace(kept, depth=max(math.ceil(kept.depth * factor), min(kept.depth, config.limit)))
         for name, kept in config.retrievers.items()
+        if kept.depth is not None
     }
-    return replace(config, retrievers=retrievers)
-
-
-def _depth(depth: int, factor: float, limit: int) -> int:
-    """A depth times a factor; a list shorter than what is shown would be no choice anybody makes."""
-    return max(math.ceil(depth * factor), min(depth, limit))
+    return replace(config, retrievers={**config.retrievers, **retrievers})
 
 
 def shapes(strategy: Expr, most: int = MOST) -> list[Expr]:
@@ -123,20 +101,6 @@ def shapes(strategy: Expr, most: int = MOST) -> list[Expr]:
     """
     together = list(itertools.islice(all_variants(strategy), most + 1))
     return list(dict.fromkeys([strategy, *(together if len(together) <= most else near_variants(strategy))]))
-
-
-def refuse_fixed(strategy: Expr) -> None:
-    """ConfigError when there is nothing to tune, neither a weight nor a parameter of the strategy."""
-    if len(shapes(strategy)) == 1 and len(strategy.weights) < 2:
-        raise ConfigError(
-            f"{strategy} has nothing to tune; name a strategy with weights, such as rrf(fts, vector)"
-        )
-
-
-def not_tried(left_out: Sequence[Said], fixed: Sequence[str]) -> list[Said]:
-    """The notices of what was not tried, each with its reason, and of parameters kept as they are."""
-    told: list[Said] = [Said("not_tried", {"what": [say(one) for one in left_out]})] if left_out else []
-    return [*told, *([Said("fixed", {"settings": list(fixed)})] if fixed else [])]
 
 
 DIGITS = 6
@@ -169,20 +133,13 @@ WRITTEN_DIGITS = range(2, 17)
 MAX_METRIC_CHANGE = 0.0005  # how much shorter writing may move the mean of a metric
 
 
-def is_idle(table: SignalTable, values: Floats) -> bool:
-    """Whether a signal, float64[N], is the same for all candidates of every query."""
-    begins = table.offsets[:-1][np.diff(table.offsets) > 0]
-    if not len(begins):
-        return True
-    return bool((np.maximum.reduceat(values, begins) == np.minimum.reduceat(values, begins)).all())
-
-
 def constant_signals(table: SignalTable, strategy: Expr) -> list[str]:
     """The derived signals in a strategy that are the same for all candidates of every query, by name."""
-    every = np.ones(len(table), dtype=bool)
+    every, begins = np.ones(len(table), dtype=bool), table.offsets[:-1][np.diff(table.offsets) > 0]
     priors = [leaf for leaf in leaves(strategy) if leaf.name in PRIORS and PRIORS[leaf.name].reads is not None]
     columns = [(leaf.name, leaf.compile(table, every).branches[0].columns[0].values) for leaf in priors]
-    busy = {name for name, values in columns if not is_idle(table, values)}
+    ends = np.maximum.reduceat, np.minimum.reduceat
+    busy = {name for name, of in columns if len(begins) and np.not_equal(*(end(of, begins) for end in ends)).any()}
     return sorted({name for name, _ in columns} - busy)
 
 
@@ -210,13 +167,6 @@ def without_guarded_cut(config: SearchConfig) -> SearchConfig:
     """The configuration whose lists are never longer than the limit: without Soleri's guard of small vaults."""
     bare = [Cut(stage.limit) if isinstance(stage, Cut) else stage for stage in config.finish]
     return replace(config, finish=tuple(bare))
-
-
-def idle_notice(names: Iterable[str], chosen: SearchConfig | None) -> list[Said]:
-    """The notice on signals that are not in what was chosen, each with what it reads; none without any."""
-    left_out = [name for name in names if chosen is None or name not in chosen.effective.signals()]
-    told = [f"{name} ({reads})" if (reads := PRIORS[name].reads) else name for name in left_out]
-    return [Said("idle", {"signals": told})] if told else []
 
 
 def round_weights(config: SearchConfig, means: Callable[[SearchConfig], Floats]) -> SearchConfig:

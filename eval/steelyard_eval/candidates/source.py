@@ -11,7 +11,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.live.identity import agree
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.candidates.settings import refuse_fixed
+from steelyard_eval.candidates.settings import shapes
 from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.compare.contenders import Contender, Given, read, read_config, usable
 from steelyard_eval.compare.list_contenders import ListContender
@@ -128,8 +128,12 @@ def read_only(given: Given, limit: int, source: Source, weights_only: bool) -> O
     """One strategy that is tuned alone; ConfigError for one that has lists alone, or nothing to tune."""
     named = read_config(given, source.lists or ())
     row, notices = _supplied(named, limit, source)
-    refuse_fixed(row.config.effective)
-    config = replace(row.config, strategy=row.config.effective, by_intent={})
+    strategy = row.config.effective
+    if len(shapes(strategy)) == 1 and len(strategy.weights) < 2:
+        raise ConfigError(
+            f"{strategy} has nothing to tune; name a strategy with weights, such as rrf(fts, vector)"
+        )
+    config = replace(row.config, strategy=strategy, by_intent={})
     return Only(replace(row, config=config), named.word, weights_only, tuple(notices))
 
 

@@ -13,6 +13,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.curve import Curve, Objective, sweep
 from steelyard_eval.candidates.form import Form, forms, movable, on_simplices
+from steelyard_eval.candidates.grid import totals
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.result.structs import Cell, Fact, Table
 
@@ -39,9 +40,7 @@ class FreeWeights:
         """Of one configuration over a recording."""
         (form,) = forms(table, config, [config.strategy], judgments)
         branches = movable(form)
-        total = np.ones(len(form.weights))
-        for branch in branches:
-            total[branch] = form.weights[branch].sum() or 1.0
+        total = totals(form, branches)
         form = replace(form, columns=form.columns * total[:, None], weights=form.weights / total)
         return cls(form, measure, branches, total, on_simplices(form.weights, form, branches))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,7 +34,7 @@ from steelyard_eval.recording.steps import (
 )
 from steelyard_eval.result import structs
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Answer, Blocker, Fact, Said, Step
+from steelyard_eval.result.structs import Answer, Fact, Said, Step
 from steelyard_eval.views.answered import Answered
 
 MIN_P_LOSS_PERHAPS = 0.3  # odds of a loss from which on a gain is no longer called likely
@@ -47,27 +46,35 @@ def answer_of(choice: Choice, empty: bool = False) -> Answer:
     dataset, model = choice.source.dataset, choice.source.model
     written = choice.picked or choice.instead
     formula = "" if written is None else named(written)
+    verdict: str = choice.advice.verdict
     if choice.public:
-        return _restricted(advised(choice.advice, dataset, formula, model), choice, choice.advice.verdict)
-    decision, label, fewest = choice.decision, choice.current.label, choice.prior.min_queries_to_report
-    said = said_of(decision, label, str(choice.metric), choice.labelled, fewest)
-    last = _settling(dataset, decision.verdict, decision.blocker, decision.more)
-    if empty and decision.verdict == "keep":
-        said, last = Said("keep_nothing_found", {"current": label}), [Step("check_language")]
-    steps = to_do(decision.verdict, last, dataset, model)
-    return _restricted(Answer(said.key, said.facts, [], steps, formula), choice, decision.verdict)
-
-
-def is_stated(decision: Ruling, asked: int, fewest: int) -> bool:
-    """Whether the gain is printed: of what ships, from so many different labelled queries on."""
-    return decision.verdict == "ship" and asked >= fewest
+        answer = advised(choice.advice, dataset, formula, model)
+    else:
+        decision, label, fewest = choice.decision, choice.current.label, choice.prior.min_queries_to_report
+        verdict, blocker = decision.verdict, decision.blocker
+        said = said_of(decision, label, str(choice.metric), choice.labelled, fewest)
+        if empty and verdict == "keep":
+            said, last = Said("keep_nothing_found", {"current": label}), [Step("check_language")]
+        elif blocker is None:
+            last = labelling(dataset, decision.more, "settle" if verdict == "try" else "halve")
+        elif blocker.remedy in DRAWN:
+            last = [drawing(dataset, blocker.remedy, **blocker.facts)]
+        else:
+            last = [Step(blocker.remedy, blocker.facts)]
+        answer = Answer(said.key, said.facts, [], to_do(verdict, last, dataset, model), formula)
+    if (cost := choice.restriction_cost) is None:
+        return answer
+    kept_out = verdict == "keep" and choice.not_allowed is not None  # what is used cannot be written
+    above = [Said("best_allowed")] if kept_out and answer.formula else []
+    steps = for_target(answer.steps, choice.restriction.target, verdict, kept_out)
+    return structs.replace(answer, because=[*answer.because, *above, cost], steps=steps)
 
 
 def said_of(decision: Ruling, current: str, metric: str, asked: int = 0, fewest: int = 0) -> Said:
     """What is said of a decision; the gain is left open where `asked` different queries are less than `fewest`."""
     gain, facts = decision.gain, {"current": current, "metric": metric}
     worse = 0.5 if gain.worse is None else gain.worse
-    if is_stated(decision, asked, fewest):
+    if decision.verdict == "ship" and asked >= fewest:
         vague = gain.worse is not None and not tells(gain.low, gain.high)
         shown: dict[str, Fact] = {"gain": gain.shown(-1.0), "vague": vague, "worse": None if vague else gain.worse}
         return Said("ship", {**facts, **shown})
@@ -82,15 +89,6 @@ def said_of(decision: Ruling, current: str, metric: str, asked: int = 0, fewest:
     return Said("try_aside" if worse > 0.5 else likely, {**facts, "worse": worse})
 
 
-def _settling(dataset: Dataset, verdict: str, blocker: Blocker | None, more: int | None) -> Sequence[Step]:
-    """What would settle the rest."""
-    if blocker is None:
-        return labelling(dataset, more, "settle" if verdict == "try" else "halve")
-    if blocker.remedy in DRAWN:
-        return [drawing(dataset, blocker.remedy, **blocker.facts)]
-    return [Step(blocker.remedy, blocker.facts)]
-
-
 def advised(advice: Advice, dataset: Dataset, formula: str, model: str) -> Answer:
     """What to do without proof; `formula` is what is worth trying, `model` of the vectors."""
     if advice.pairs:
@@ -101,16 +99,6 @@ def advised(advice: Advice, dataset: Dataset, formula: str, model: str) -> Answe
         last = [judging(dataset, "judge_pairs" if dataset.queries else "write_and_judge", pairs=dataset.pairs)]
     steps = to_do(advice.verdict, last, dataset, model)
     return Answer(advice.said.key, advice.said.facts, [], steps, formula)
-
-
-def _restricted(answer: Answer, choice: Choice, verdict: str) -> Answer:
-    """An answer with the cost of a restriction, and the command that writes what was chosen for the target."""
-    if (cost := choice.restriction_cost) is None:
-        return answer
-    kept_out = verdict == "keep" and choice.not_allowed is not None  # what is used cannot be written
-    above = [Said("best_allowed")] if kept_out and answer.formula else []
-    steps = for_target(answer.steps, choice.restriction.target, verdict, kept_out)
-    return structs.replace(answer, because=[*answer.because, *above, cost], steps=steps)
 
 
 def for_target(steps: Sequence[Step], target: str, verdict: str, kept_out: bool = False) -> list[Step]:
@@ -126,23 +114,14 @@ def for_target(steps: Sequence[Step], target: str, verdict: str, kept_out: bool 
 class ChosenAnswer(Answered):
     """An answer on which weights to use.
 
-    Attributes
-    ----------
-    config : SearchConfig or None
-        What to run, as the weights file holds it: what was chosen under ship, else the current configuration;
-        None where that is known by its lists alone.
-    attempt : SearchConfig or None
-        What is worth trying under try.
-    interrupted : bool
-        Whether Ctrl-C left something out.
-    aside : tuple of Said
-        Notices that a terminal leaves out: settings that were not tuned, signals that nothing in sight reads.
+    `config` is what to run, as the weights file holds it: what was chosen under ship, else the current
+    configuration, None where that is known by its lists alone. `attempt` is what is worth trying under try;
+    `interrupted` says whether Ctrl-C left something out.
     """
 
     config: SearchConfig | None = None
     attempt: SearchConfig | None = None
     interrupted: bool = False
-    aside: tuple[Said, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -163,45 +142,50 @@ class ChosenAnswer(Answered):
         `dataset` is the one whose kept runs have what earlier runs wrote there.
         """
         target, files = Path(path), _files(path, self.config, self.attempt)
-        same = {one for one, config in files.items() if config and contains_config(one, config.to_json())}
         before = write_weights(files, dataset)
         content = "file_chosen" if self.verdict == "ship" else "file_today"
         other = "file_attempt" if self.verdict == "try" else "file_allowed"
-        lines = [
-            say(Said(other if one == beside(target) else content, {"file": str(one), "same": one in same}))
-            for one, config in files.items()
-            if config is not None
-        ]
+        keys = {one: other if one == beside(target) else content for one, config in files.items() if config}
         if target not in files and target.is_file():
-            lines.append(say(Said("file_unchanged", {"file": str(target)})))
+            keys[target] = "file_unchanged"
+        lines = [say(Said(key, {"file": str(one)})) for one, key in keys.items()]
+        words = {str(of(WEIGHTS)): str(of(target)) for of in (Path, beside, today)}
         again = [*self.result.provenance.command, *([] if target == WEIGHTS else ["--out", str(target)])]
-        steps = installed_first(
-            _about(self.result.answer.steps, target), again if again[:1] == ["steelyard"] else ()
-        )
+        steps = [
+            structs.replace(step, command=[words.get(word, word) for word in step.command])
+            for step in self.result.answer.steps
+        ]
+        steps = installed_first(steps, again if again[:1] == ["steelyard"] else ())
         answer = structs.replace(self.result.answer, steps=steps)
         return replace(self, result=structs.replace(self.result, answer=answer)), lines + before
-
-
-def _about(steps: Sequence[Step], target: Path) -> list[Step]:
-    """The steps with these files in the place of the usual ones."""
-    words = {str(of(WEIGHTS)): str(of(target)) for of in (Path, beside, today)}
-    return [structs.replace(step, command=[words.get(word, word) for word in step.command]) for step in steps]
-
-
-def _files(path: str | Path, config: SearchConfig | None, attempt: SearchConfig | None) -> Files:
-    """What each file is to hold; None for one that is to be removed."""
-    target = Path(path)
-    pair = {today(target): None if attempt is None else config, beside(target): attempt}
-    return pair | ({target: config} if attempt is None and config is not None else {})
 
 
 Files = Mapping[Path, SearchConfig | None]  # what each file is to hold; None for one that is to be removed
 _log = logging.getLogger(__name__)
 
 
+def _files(path: str | Path, config: SearchConfig | None, attempt: SearchConfig | None) -> Files:
+    """What each file is to hold."""
+    target = Path(path)
+    pair = {today(target): None if attempt is None else config, beside(target): attempt}
+    return pair | ({target: config} if attempt is None and config is not None else {})
+
+
 def write_weights(files: Files, dataset: Dataset | None = None) -> list[str]:
-    """Write these files, and remove those that are None; a line on each that was replaced."""
-    lines = backup_and_describe(files, dataset)
+    """Write these files, and remove those that are None; a line on each that was replaced, and how to undo that.
+
+    Each is copied first, but for one whose search one of the new files has: nothing of it is lost.
+    """
+    new = [_search(config.to_json()) for config in files.values() if config is not None]
+    lines = []
+    for file, config in files.items():
+        record = _record(file) if file.is_file() else None
+        if file.is_file() and _search(record) not in new:
+            copy, name = spare(file), chosen_on(record)
+            write_text(copy, read_bytes(file))
+            facts: dict[str, Fact] = {"file": str(file), "done": "removed" if config is None else "replaced"}
+            facts["data"] = shown(name) if dataset and name not in ("", dataset.name) else None
+            lines.append(say(Said("file_kept", {**facts, "undo": ["cp", word(copy), word(file)]})))
     for file, config in files.items():
         if config is not None:
             config.save(file)
@@ -216,36 +200,6 @@ def write_and_log(files: Files) -> list[Path]:
     for line in write_weights(files):
         _log.warning(line)
     return [file for file, config in files.items() if config is not None]
-
-
-def backup_and_describe(files: Files, dataset: Dataset | None = None) -> list[str]:
-    """Copy each of these files that is replaced, or removed where it is None, and say how to undo that.
-
-    A file whose search one of the new files has is passed over: nothing of it is lost.
-    """
-    new = [_search(config.to_json()) for config in files.values() if config is not None]
-    lines = []
-    for file in filter(Path.is_file, files):
-        record, done = _record(file), "removed" if files[file] is None else "replaced"
-        if _search(record) not in new:
-            copy = spare(file)
-            write_text(copy, read_bytes(file))
-            undo, of = ["cp", word(copy), word(file)], _of_another(dataset, record)
-            lines.append(say(Said("file_kept", {"file": str(file), "done": done, "data": of, "undo": undo})))
-        elif files[file] is None:
-            lines.append(say(Said("file_earlier", {"file": str(file), "done": done})))
-    return lines
-
-
-def contains_config(file: Path, record: object) -> bool:
-    """Whether a file has this search."""
-    return os.path.isfile(file) and _search(_record(file)) == _search(record)  # noqa: PTH113 -- fails for no name
-
-
-def _of_another(dataset: Dataset | None, record: object) -> str | None:
-    """Whose file it was, where its provenance names another data set."""
-    name = chosen_on(record)
-    return shown(name) if dataset and name not in ("", dataset.name) else None
 
 
 def _record(file: Path) -> object:

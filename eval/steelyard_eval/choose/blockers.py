@@ -8,7 +8,7 @@ often that finds them: docs/tuning.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -20,12 +20,9 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard.table.signal_table import SignalTable
-from steelyard_eval.candidates.kernel import DEEPEST
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.labels import FAIR, SAMPLED, JudgedPool
 from steelyard_eval.measures.metrics import Judgments, Measure, condensed, evaluate
-from steelyard_eval.recording.replay import replay
 from steelyard_eval.result.structs import Blocker, Fact
 
 MIN_SD_RATIO = 0.75
@@ -64,14 +61,6 @@ class ContenderScores:
     negatives: bool  # whether any entry was judged and is not relevant
 
     @classmethod
-    def replayed(
-        cls, label: str, config: SearchConfig, table: SignalTable, judgments: Judgments, metric: Measure
-    ) -> ContenderScores:
-        """Of a configuration over a recording of the labelled queries."""
-        run = replay(table, config.with_limit(max(config.limit, DEEPEST)))
-        return cls.of(label, config, (run.ranking.offsets, run.entry), judgments, metric)
-
-    @classmethod
     def of(
         cls,
         label: str,
@@ -103,15 +92,45 @@ def find_blocker(
     `finders`: contenders whose lists may have been all that was judged; `doubt`: the probability that differences
     between the two sides, float64[Q], are no gain.
     """
-    pools = (
-        pool_misses_current(pool, metric, current.label, current.config, chosen.label) for pool in dataset.pools
-    )
-    return some_chosen(dataset) or (
-        (None if dataset.sampled else _nothing(metric, current) or _flat(current, chosen))
-        or next(filter(None, pools), None)
-        or _unjudged(dataset, metric, current, chosen, doubt)
-        or (None if dataset.pool else _one_list(metric, current, [chosen, *finders]))
-    )
+    return next(_blockers(dataset, metric, current, chosen, finders, doubt), None)
+
+
+def _blockers(
+    dataset: Dataset,
+    metric: Measure,
+    current: ContenderScores,
+    chosen: ContenderScores,
+    finders: Iterable[ContenderScores],
+    doubt: Callable[[Floats], float],
+) -> Iterator[Blocker]:
+    cutoff = metric.cutoff or CUTOFF
+    both: dict[str, Fact] = {"cutoff": cutoff, "current": current.label, "other": chosen.label}
+    if how := some_chosen(dataset):
+        yield how
+    if not dataset.sampled:
+        if len(current.found) and not current.found.any():  # it may not be able to read these texts
+            facts: dict[str, Fact] = {"current": current.label, "cutoff": cutoff, "queries": len(current.found)}
+            yield Blocker("nothing_found", facts, "check_language")
+        # Scores that hardly spread are those of queries that were chosen for being low.
+        std, other = float(current.values.std()), float(chosen.values.std())
+        if std < MIN_SD_RATIO * other:
+            yield Blocker("flat", {"current": current.label, "spread": std, "wider": other}, "say_how_drawn")
+    for pool in dataset.pools:
+        if pool is not None and not pool.complete:
+            covered = current.label in pool.contenders or _finds(current.label, current.config) <= _pooled(pool)
+            if not covered or pool.depth < cutoff:
+                yield Blocker("pool_misses", {"pool": str(pool), **both}, "judge_both")
+    most = MAX_P_NO_GAIN_KNOWN_POOL if dataset.pool else MAX_P_NO_GAIN_UNKNOWN_POOL
+    # Whether the gain is gone where entries that were not judged are taken out.
+    if current.negatives and not dataset.complete and doubt(chosen.bare - current.bare) > most:
+        shares = {"judged": float(current.judged.mean()), "others": float(chosen.judged.mean())}
+        yield Blocker("unjudged_gain", {**both, **shares}, "judge_both")
+    some, count = current.relevant > 0, int(current.relevant.sum())
+    if not dataset.pool and count >= MIN_RELEVANT_ENTRIES and (current.found[some] < 1).any():
+        for finder in (chosen, *finders):
+            if (finder.found[some] == 1).all():
+                facts = {"count": count, "finder": finder.label, **both, "other": finder.label}
+                yield Blocker("one_list", facts, "say_the_pool")
 
 
 def some_chosen(dataset: Dataset) -> Blocker | None:
@@ -127,77 +146,6 @@ def chosen_queries(sampled: str) -> Blocker | None:
     if not sampled or sampled in FAIR:
         return None
     return Blocker("chosen_queries", {"how": SAMPLED[sampled]}, "draw")
-
-
-def _nothing(metric: Measure, current: ContenderScores) -> Blocker | None:
-    """That the current one finds nothing relevant at all: it may not be able to read these texts."""
-    if not len(current.found) or current.found.any():
-        return None
-    facts: dict[str, Fact] = {
-        "current": current.label,
-        "cutoff": metric.cutoff or CUTOFF,
-        "queries": len(current.found),
-    }
-    return Blocker("nothing_found", facts, "check_language")
-
-
-def _flat(current: ContenderScores, chosen: ContenderScores) -> Blocker | None:
-    """That the current one's scores hardly spread, as those of queries that were chosen for being low."""
-    std, other = float(current.values.std()), float(chosen.values.std())
-    if std >= MIN_SD_RATIO * other:
-        return None
-    return Blocker("flat", {"current": current.label, "spread": std, "wider": other}, "say_how_drawn")
-
-
-def pool_misses_current(
-    pool: JudgedPool | None, metric: Measure, current: str, config: SearchConfig | None, chosen: str
-) -> Blocker | None:
-    """That the declared pool has not what the current one finds; `config` is None where that has lists only."""
-    if pool is None or pool.complete:
-        return None
-    covered = current in pool.contenders or _finds(current, config) <= _pooled(pool)
-    if covered and pool.depth >= (metric.cutoff or CUTOFF):
-        return None
-    return Blocker("pool_misses", {"pool": str(pool), **_both(metric, current, chosen)}, "judge_both")
-
-
-def _unjudged(
-    dataset: Dataset,
-    metric: Measure,
-    current: ContenderScores,
-    chosen: ContenderScores,
-    doubt: Callable[[Floats], float],
-) -> Blocker | None:
-    """That the gain is gone where entries that were not judged are taken out."""
-    if not current.negatives or dataset.complete:
-        return None
-    most = MAX_P_NO_GAIN_KNOWN_POOL if dataset.pool else MAX_P_NO_GAIN_UNKNOWN_POOL
-    if doubt(chosen.bare - current.bare) <= most:
-        return None
-    shares = {"judged": float(current.judged.mean()), "others": float(chosen.judged.mean())}
-    return Blocker("unjudged_gain", {**_both(metric, current.label, chosen.label), **shares}, "judge_both")
-
-
-def _one_list(metric: Measure, current: ContenderScores, finders: Iterable[ContenderScores]) -> Blocker | None:
-    """That every relevant entry is among the first places of one list, and not of the current one's."""
-    some = current.relevant > 0
-    count = int(current.relevant.sum())
-    if count < MIN_RELEVANT_ENTRIES or (current.found[some] == 1).all():
-        return None
-    for finder in finders:
-        if (finder.found[some] == 1).all():
-            facts: dict[str, Fact] = {
-                "count": count,
-                "finder": finder.label,
-                **_both(metric, current.label, finder.label),
-            }
-            return Blocker("one_list", facts, "say_the_pool")
-    return None
-
-
-def _both(metric: Measure, current: str, other: str) -> dict[str, Fact]:
-    """Whose first places are to be judged."""
-    return {"cutoff": metric.cutoff or CUTOFF, "current": current, "other": other}
 
 
 def _finds(label: str, config: SearchConfig | None) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +13,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.fusion.signal import Signal
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, Current
-from steelyard_eval.candidates.families import SearchSpace
+from steelyard_eval.candidates.kernel import DEEPEST
 from steelyard_eval.candidates.settings import round_weights
 from steelyard_eval.candidates.source import Only, Source
 from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
@@ -55,7 +55,7 @@ class Choice:
     """One choice: candidates on labelled queries against what is used today.
 
     `only` is the one strategy that is tuned; without it all are tried. `free` is the same choice without the
-    restriction, where there is one, `tried` what was searched, `model` whose labels are the second measurement.
+    restriction, where there is one, `model` whose labels are the second measurement.
     """
 
     source: Source
@@ -70,7 +70,6 @@ class Choice:
     only: Only | None = None
     restriction: Restriction = NONE
     free: Choice | None = None
-    tried: SearchSpace = field(default_factory=SearchSpace)
     model: ModelLabels | None = None
 
     def restricted(self, restriction: Restriction) -> Choice:
@@ -139,16 +138,6 @@ class Choice:
         """Whether the decision rests on public collections, because the labels prove nothing."""
         return self._decided[1]
 
-    @property
-    def stated(self) -> bool:
-        """Whether the gain is printed: of what ships, from so many labelled queries on."""
-        return self.decision.verdict == "ship" and self.labelled >= self.prior.min_queries_to_report
-
-    @property
-    def labels_needed(self) -> int | None:
-        """How many more queries to label; None where it is pairs, or not known."""
-        return self.advice.labels_needed if self.public else self.decision.more
-
     @cached_property
     def _decided(self) -> tuple[Ruling, bool]:
         """The decision, and whether it rests on public collections."""
@@ -201,39 +190,37 @@ class Choice:
 
     @cached_property
     def _known(self) -> Advice:
-        dataset, config = self.source.dataset, self.current.config
+        dataset, used = self.source.dataset, self.current
         pairs = sum(map(len, dataset.qrels.values())) if dataset.sampled == "duel" else 0
-        facts, model = lacked(config, dataset), self.source.model
-        label, asked = self.current.label, self.labelled
-        return advise(label, config, self.limit, model, dataset.sha256, asked, pairs, facts)
+        facts = lacked(used.config, dataset)
+        place = self.limit, self.source.model, dataset.sha256
+        return advise(used.label, used.config, *place, self.labelled, pairs, facts)
 
     def _blocker(self, candidate: int) -> Blocker | None:
         """Why a candidate cannot ship, whatever the figures say."""
         if not self.candidates.complete:
             return INTERRUPTED
         config = self.candidates.grid.config(candidate)
+        # All starts may have been all that was judged; of one strategy its retrievers alone.
+        finders = [(start.label, start.config) for start in self.candidates.starts]
+        if self.only:
+            own = self.only.row.config
+            finders = [(name, own.with_strategy(Signal(name))) for name in sorted(own.strategy.retrievers())]
         return find_blocker(
             self.source.dataset,
             self.metric,
             self._side(self.current.label, self.current.config),
             self._side(named(config), config),
-            (self._side(label, finder) for label, finder in self._finders),
+            (self._side(label, finder) for label, finder in finders),
             lambda differences: self.scored.p_no_gain(candidate, differences),
         )
-
-    @property
-    def _finders(self) -> list[tuple[str, SearchConfig]]:
-        """Whose lists may have been all that was judged: all starts; of one strategy its retrievers alone."""
-        if self.only is None:
-            return [(start.label, start.config) for start in self.candidates.starts]
-        config = self.only.row.config
-        return [(name, config.with_strategy(Signal(name))) for name in sorted(config.strategy.retrievers())]
 
     def _side(self, label: str, config: SearchConfig | None) -> ContenderScores:
         """What a configuration, or the lists that are used today, show of the labels."""
         if config is not None:
-            known = self.candidates.recorded(config)
-            return ContenderScores.replayed(label, config, known.table, known.judgments, self.metric)
+            run = self.candidates.replayed(config.with_limit(max(config.limit, DEEPEST)))
+            judgments = self.candidates.recorded(config).judgments
+            return ContenderScores.of(label, config, (run.ranking.offsets, run.entry), judgments, self.metric)
         ranked = self.current.lists.ranked
         judgments = Judgments.of(self.source.dataset.qrels, ranked.queries, ranked.entries)
         return ContenderScores.of(label, None, (ranked.offsets, ranked.entry), judgments, self.metric)

@@ -24,33 +24,14 @@ from steelyard_eval.measures.logistic import newton
 
 TOP = 3.0  # the grade that counts as relevant without a doubt, where none is higher
 Lists = Mapping[str, Sequence[Sequence[str]]]  # label -> ids, best first, of every query
-
-
-@dataclass(frozen=True)
-class DuelPairs:
-    """All pairs of a query and an entry among the first places of C lists, in the order of queries, then of ids.
-
-    `query` int64[P] and `entries` are the pairs, `worth` float64[C, P] is as in `PairSelection`.
-    """
-
-    labels: tuple[str, ...]
-    query: Indices
-    entries: tuple[str, ...]
-    worth: Floats
-
-    @classmethod
-    def of(cls, lists: Lists) -> DuelPairs:
-        """From lists of the same queries."""
-        worths: dict[tuple[int, str], Floats] = {}
-        for row, ranked in enumerate(lists.values()):
-            for query, ids in enumerate(ranked):
-                for place, id_ in enumerate(ids[:PLACES]):
-                    worth = worths.setdefault((query, id_), np.zeros(len(lists)))
-                    worth[row] = 1.0 / np.log2(place + 2)
-        pairs = sorted(worths, key=lambda pair: (pair[0], pair[1].encode()))
-        table = np.array([worths[pair] for pair in pairs]).reshape(len(pairs), len(lists)).T
-        numbers = np.array([query for query, _ in pairs], dtype=np.int64)
-        return cls(tuple(lists), numbers, tuple(id_ for _, id_ in pairs), table)
+PLACES = 10
+DUELLING = 6  # contenders that the next pair is to tell apart
+STIFF = 1.0  # standard deviation of the model's coefficients around those of public collections
+MIN_PAIRS = PAIRS  # judged pairs below which the default stands
+SURE = 0.008  # the verdict stands where what is not judged moves no lead by more, in nDCG@10 (one standard error)
+SLOWER = 1.2  # forecasts fall short by so much, because judged pairs move the leaders: measured, docs/start.md
+WORTH = 100.0  # judged pairs that the means of public collections count as
+_DISCOUNT = 1.0 / np.log2(np.arange(2, PLACES + 2))
 
 
 def build_pair_selection(
@@ -71,43 +52,38 @@ def build_pair_selection(
     return PairSelection(worth, numbers.astype(np.int64), features(places, worth), table.relevance[kind], known)
 
 
-def graded(grades: Indices, query: Indices, queries: Sequence[Query], dataset: Dataset) -> Indices:
-    """int64[P]: the grades of pairs, -1 for none, and 0 for what the data set's labels leave out and mean.
+def gains_of(grades: Indices, query: Indices, queries: Sequence[Query], dataset: Dataset) -> Floats:
+    """float64[P]: grades of pairs as shares of the highest; NaN for -1, where there is none.
 
-    They do where dataset.json says that they are complete, and where they have no grade of 0, for then only what
-    is relevant was written down. Taken as unknown, the rest would look as relevant as what was. Labels of a duel
-    are of single pairs, whatever else is said: what they leave out is unknown. `query` is int64[P].
+    What the data set's labels leave out counts as 0 where dataset.json says that they are complete, and where they
+    have no grade of 0, for then only what is relevant was written down: taken as unknown, the rest would look as
+    relevant as what was. Labels of a duel are of single pairs, whatever else is said. `query` is int64[P].
     """
     qrels = dataset.qrels
     whole = dataset.complete or not any(grade == 0 for labels in qrels.values() for grade in labels.values())
     whole = whole and dataset.sampled != "duel"
     labelled = np.array([whole and asked.id in qrels for asked in queries], dtype=bool)
-    return np.where((grades < 0) & labelled[query], 0, grades)
-
-
-def gains_of(grades: Indices) -> Floats:
-    """float64[P]: grades as shares of the highest, NaN for -1."""
-    top = max(TOP, float(grades.max(initial=0)))
-    return np.where(grades >= 0, grades / top, np.nan)
+    known = np.where((grades < 0) & labelled[query], 0, grades)
+    return np.where(known >= 0, known / max(TOP, float(known.max(initial=0))), np.nan)
 
 
 def pairwise_estimate(lists: Lists, queries: Sequence[Query], dataset: Dataset, model: str) -> PairSelectionState:
-    """Where contenders stand by the labels of a data set that were chosen one by one, over these queries."""
-    pairs = DuelPairs.of(lists)
-    known = [dataset.qrels.get(query.id, {}) for query in queries]
-    grades = [known[q].get(entry, -1) for q, entry in zip(pairs.query.tolist(), pairs.entries, strict=True)]
-    made = build_pair_selection(pairs.labels, pairs.worth, pairs.query, model, dataset.sha256)
-    return made.standing(gains_of(graded(np.array(grades), pairs.query, queries, dataset)))
+    """Where contenders stand by the labels of a data set that were chosen one by one, over these queries.
 
-
-PLACES = 10
-DUELLING = 6  # contenders that the next pair is to tell apart
-STIFF = 1.0  # standard deviation of the model's coefficients around those of public collections
-MIN_PAIRS = PAIRS  # judged pairs below which the default stands
-SURE = 0.008  # the verdict stands where what is not judged moves no lead by more, in nDCG@10 (one standard error)
-SLOWER = 1.2  # forecasts fall short by so much, because judged pairs move the leaders: measured, docs/start.md
-WORTH = 100.0  # judged pairs that the means of public collections count as
-_DISCOUNT = 1.0 / np.log2(np.arange(2, PLACES + 2))
+    All pairs of a query and an entry among the first places of the lists count, in the order of queries, then ids.
+    """
+    worths: dict[tuple[int, str], Floats] = {}
+    for row, ranked in enumerate(lists.values()):
+        for number, ids in enumerate(ranked):
+            for place, id_ in enumerate(ids[:PLACES]):
+                worths.setdefault((number, id_), np.zeros(len(lists)))[row] = 1.0 / np.log2(place + 2)
+    pairs = sorted(worths, key=lambda pair: (pair[0], pair[1].encode()))
+    worth = np.array([worths[pair] for pair in pairs]).reshape(len(pairs), len(lists)).T
+    query = np.array([number for number, _ in pairs], dtype=np.int64)
+    known = [dataset.qrels.get(asked.id, {}) for asked in queries]
+    grades = np.array([known[number].get(entry, -1) for number, entry in pairs], dtype=np.int64)
+    made = build_pair_selection(tuple(lists), worth, query, model, dataset.sha256)
+    return made.standing(gains_of(grades, query, queries, dataset))
 
 
 @dataclass(frozen=True)
@@ -208,12 +184,8 @@ class PairSelectionState:
     @property
     def stands(self) -> bool:
         """Whether the verdict stands: enough was judged, and the rest can hardly move it."""
-        return bool(self.judged.sum() >= MIN_PAIRS and self.error <= SURE) or self._whole
-
-    @property
-    def _whole(self) -> bool:
-        """Whether there are pairs and all are judged."""
-        return bool(len(self.judged)) and bool(self.judged.all())
+        whole = bool(len(self.judged)) and bool(self.judged.all())
+        return bool(self.judged.sum() >= MIN_PAIRS and self.error <= SURE) or whole
 
     @property
     def more(self) -> int:

@@ -58,10 +58,8 @@ class FewLabelCandidates:
     """The contenders among the candidates that few labels choose from."""
 
     rows: Indices  # int64[K], where they are, and their `labels`
-    # known, variance: float64[K], of their difference to the default on public collections: mean over these, and
-    # variance between queries
-    known: Floats
-    variance: Floats
+    known: Floats  # float64[K], of their difference to the default on public collections: the mean over these
+    variance: Floats  # float64[K], and the variance between queries
     default: int  # where the default is
     labels: tuple[str, ...] = ()
     known_current: float = 0.0  # the same difference of what is used today; 0 where nothing is known of it
@@ -92,15 +90,10 @@ class FewLabelCandidates:
         kind, others = class_of(model) if class_of(model) in table.variances else MINILM, table.others(sha256)
         known = [(table.means[kind][label] - table.means[kind][DEFAULT])[others].mean() for label in labels]
         variance = [table.variances[kind][label][others].mean() for label in labels]
-        return cls(
-            np.array([candidates[label] for label in labels], dtype=np.int64),
-            np.array(known),
-            np.array(variance),
-            candidates[DEFAULT],
-            tuple(labels),
-            0.0 if shown is None else -float(shown.gains.mean()),
-            favoured,
-        )
+        rows = np.array([candidates[label] for label in labels], dtype=np.int64)
+        known_current = 0.0 if shown is None else -float(shown.gains.mean())
+        default = candidates[DEFAULT]
+        return cls(rows, np.array(known), np.array(variance), default, tuple(labels), known_current, favoured)
 
     @property
     def stands(self) -> int | None:
@@ -171,7 +164,10 @@ def decide_with_public_prior(
         return keep_decision(scored), public
     if top == decision.candidate:
         return decision, public
-    gains = scored.metric[top].astype(np.float64) if public else _gains_of_leader(scored, few, seed)
+    gains = scored.metric[top].astype(np.float64)
+    if not public:  # that on every query of whoever leads without its fold
+        choices = cross_validated_choices(scored, seed, lambda kept: few.leader(scored.on(kept)))
+        gains = gains_of_choices(choices, lambda row: scored.metric[row].astype(np.float64), len(gains))
     gain = expected_gain(gains, scored.units, prior)
     return try_decision(scored, gates, top, decision, gain), public
 
@@ -186,13 +182,6 @@ def decide_from_pairs(decision: Ruling, scored: Scored, gates: Gates, row: int |
     gain = expected_gain(scored.metric[row].astype(np.float64), scored.units, prior)
     attempt = try_decision(scored, gates, row, decision, gain)
     return replace(attempt, blocker=attempt.blocker or chosen_queries("duel"))
-
-
-def _gains_of_leader(scored: Scored, few: FewLabelCandidates, seed: int) -> Floats:
-    """float64[n]: the gain on every query of whoever leads without its fold."""
-    choices = cross_validated_choices(scored, seed, lambda kept: few.leader(scored.on(kept)))
-    matrix = scored.metric
-    return gains_of_choices(choices, lambda row: matrix[row].astype(np.float64), matrix.shape[1])
 
 
 LACKED = {
@@ -244,19 +233,14 @@ def advise(
     pairs: int = 0,
     facts: Sequence[str] = (),
 ) -> Advice:
-    """What to do with a current configuration of which the labels prove nothing.
+    """What to do with a current configuration (None for lists alone) of which the labels prove nothing.
 
-    `label`, `config`: what is used today; None where it is known by its lists alone; `limit`: length of the
-    lists; `model`: the model of the vectors; empty without any; `sha256`: of the data set, which says nothing
-    about itself if it is one of the public collections; `labelled`: how many different questions have labels,
-    fewer than `FEWEST`; `pairs`: how many pairs were judged, where they were chosen by duel; `facts`: by what it
-    ranks here and could not rank there (`lacked`), so that its figures there are of something else.
+    `model` is that of the vectors, empty without any, `sha256` that of the data set, which says nothing about
+    itself; `labelled` different questions have labels, or `pairs` were judged that a duel chose. `facts` are by
+    what it ranks here and could not rank there (`lacked`), so that its figures there are of something else.
     """
     known: dict[str, Fact] = {"current": label, "unmeasured": not labelled}
-    known |= {
-        "pairs": pairs if labelled and pairs else None,
-        "labelled": labelled if labelled and not pairs else None,
-    }
+    known |= {"pairs": (labelled and pairs) or None, "labelled": None if pairs else labelled or None}
     advice = partial(Advice, labelled=labelled, pairs=pairs)
     if not model:
         return advice("keep", Said("public_no_vectors", known))

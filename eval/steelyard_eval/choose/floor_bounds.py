@@ -17,7 +17,7 @@ from typing import TypedDict
 import numpy as np
 from scipy.special import bdtr, stdtrit
 
-from steelyard.base.arrays import Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.grammar import number_text
 from steelyard_eval.measures.judgments import lost_shares
@@ -37,8 +37,7 @@ class Lists:
 
     offsets: Indices  # int64[Q+1]: query q shows the places ``offsets[q]:offsets[q+1]``
     score: Floats  # float64[R]: on the floor's scale
-    relevant: np.ndarray[tuple[int], np.dtype[np.bool_]]  # bool[R]
-    words: Indices  # int64[R]: how many words each hit shows
+    relevant: Bools  # bool[R]
     unit: Indices  # int64[Q]: queries that vary together have the same number
 
     @property
@@ -64,101 +63,15 @@ class Lists:
         rows = np.flatnonzero(self.relevant)
         return lost_shares(self.query[rows], self.score[rows, None] < floors)
 
-    def words_shown(self, floor: float) -> float:
-        """The share of the words of all lists that are left; 0 where nothing is shown at all."""
-        total = float(self.words.sum())
-        return float(self.words[self.score >= floor].sum()) / total if total else 0.0
-
 
 @dataclass(frozen=True)
 class Bound:
     """A floor and what is promised of it."""
 
-    floor: float  # float -inf where everything is shown: no floor keeps the promise, or none is needed for it
-    kept: bool  # whether the promise is kept at this floor
-    measured: float  # the mean loss, or the share of false answers, on the labels themselves
-    bound: float  # what it does not exceed, `SURE`
-    # queries, units: How many labelled queries it rests on, and how many of them vary independently
-    queries: int
-    units: int
-
-
-def floor_for_lost(lists: Lists, share: float, sure: float = SURE, fewest: int = FEWEST) -> Bound:
-    """The highest floor that loses at most this share of the relevant entries in a list, in the mean.
-
-    Student's one-sided bound on the mean loss over queries, one loss added as in conformal risk control; units
-    vary as one (sums of squares over units). Raises ConfigError where too few lists hold a relevant entry.
-    """
-    queries = lists.found()
-    unit = np.unique(lists.unit[queries], return_inverse=True)[1]
-    units = int(unit.max(initial=-1)) + 1
-    if len(queries) < fewest or units < 2:
-        raise ConfigError(
-            f"a floor needs {fewest} labelled queries whose list shows a relevant entry, and {len(queries)} do"
-            f"{'' if units >= 2 or len(queries) < fewest else ', all of one group'}; judge more queries"
-        )
-    floors = np.unique(np.quantile(lists.score, np.linspace(0, 1, STEPS)))
-    lost = lists.lost(floors)
-    reach = stdtrit(units - 1, sure) * spread(lost.T, unit).error
-    bound = (lost.sum(axis=0) + 1) / (len(queries) + 1) + reach
-    passed = np.flatnonzero(np.minimum.accumulate(bound <= share))
-    if not len(passed):
-        return Bound(-math.inf, False, 0.0, float(bound[0]), len(queries), units)
-    last = passed[-1]
-    return Bound(float(floors[last]), True, float(lost[:, last].mean()), float(bound[last]), len(queries), units)
-
-
-def floor_for_false(lists: Lists, share: float, sure: float = SURE) -> Bound:
-    """The lowest floor that answers at most this share of the questions without an answer, whose lists these are.
-
-    Questions that vary together count as one, which is answered where any of them is. The floor lies just above an
-    order statistic of their best scores, exact for any distribution (Learn then Test, Clopper and Pearson). Raises
-    ConfigError where so few questions prove nothing, with the number that would.
-    """
-    unit = np.unique(lists.unit, return_inverse=True)[1]
-    best = _highest(lists.best, unit, int(unit.max(initial=-1)) + 1)
-    count, allowed = len(best), errors_allowed(len(best), share, sure)
-    if allowed < 0:
-        needed = math.ceil(math.log(1 - sure) / math.log(1 - share))
-        apart = " that ask different things" if count < len(unit) else ""
-        raise ConfigError(
-            f"a floor for false={share:.0%} needs {needed} queries that nothing answers "
-            f'("answerable": false), and there are {count}{apart}; mark {needed - count} more '
-            "with steelyard judge"
-        )
-    falling = np.sort(best)[::-1]
-    over = float(falling[allowed])
-    floor = float(np.nextafter(over, np.inf)) if math.isfinite(over) else over
-    measured = int((best > over).sum())
-    bound = exact_interval(measured, count, 2 * sure - 1)[1]
-    return Bound(floor, True, measured / count, bound, len(lists.unit), count)
-
-
-def floor_for_all(bounds: Mapping[str, Bound]) -> float | None:
-    """The highest floor that keeps the promises ``lost`` and ``false``, either or both; None where none does.
-
-    What is lost grows with the floor and false answers fall, so the floor for those has to be the lower one.
-    Of the floors that do, it is one with five digits, where there is one. -inf: no floor is needed.
-    """
-    least = bounds["false"].floor if "false" in bounds else -math.inf
-    most = bounds["lost"].floor if "lost" in bounds else math.inf
-    if least > most or not all(bound.kept for bound in bounds.values()):
-        return None
-    target, towards = (most, math.floor) if math.isfinite(most) else (least, math.ceil)
-    short = towards(target * DIGITS) / DIGITS if math.isfinite(target) else target
-    return short if least <= short <= most else target
-
-
-def _highest(values: Floats, group: Indices, groups: int) -> Floats:
-    """float64[groups]: the largest value of each group; -inf for an empty one."""
-    best = np.full(groups, -np.inf)
-    np.maximum.at(best, group, values)
-    return best
-
-
-def errors_allowed(count: int, share: float, sure: float) -> int:
-    """The most errors among so many cases that still prove a rate of at most `share`; -1 if not even none does."""
-    return int((bdtr(np.arange(count + 1), count, share) <= 1 - sure).sum()) - 1
+    floor: float | None  # -inf where none is needed for it, None where none keeps the promise
+    bound: float  # what the mean loss, or the share of false answers, does not exceed, `SURE`
+    queries: int  # how many labelled queries it rests on
+    units: int  # how many of them vary independently
 
 
 class ClaimRecord(TypedDict):
@@ -173,9 +86,85 @@ class ClaimRecord(TypedDict):
     floor: float | None
 
 
+def floor_for_lost(lists: Lists, share: float) -> Bound:
+    """The highest floor that loses at most this share of the relevant entries in a list, in the mean.
+
+    Student's one-sided bound on the mean loss over queries, one loss added as in conformal risk control; units
+    vary as one (sums of squares over units). Raises ConfigError where too few lists hold a relevant entry.
+    """
+    queries = lists.found()
+    unit = np.unique(lists.unit[queries], return_inverse=True)[1]
+    units = int(unit.max(initial=-1)) + 1
+    if len(queries) < FEWEST or units < 2:
+        raise ConfigError(
+            f"a floor needs {FEWEST} labelled queries whose list shows a relevant entry, and {len(queries)} do"
+            f"{'' if units >= 2 or len(queries) < FEWEST else ', all of one group'}; judge more queries"
+        )
+    floors = np.unique(np.quantile(lists.score, np.linspace(0, 1, STEPS)))
+    lost = lists.lost(floors)
+    reach = stdtrit(units - 1, SURE) * spread(lost.T, unit).error
+    bound = (lost.sum(axis=0) + 1) / (len(queries) + 1) + reach
+    passed = np.flatnonzero(np.minimum.accumulate(bound <= share))
+    last = passed[-1] if len(passed) else 0
+    return Bound(float(floors[last]) if len(passed) else None, float(bound[last]), len(queries), units)
+
+
+def floor_for_false(lists: Lists, share: float) -> Bound:
+    """The lowest floor that answers at most this share of the questions without an answer, whose lists these are.
+
+    Questions that vary together count as one, which is answered where any of them is. The floor lies just above an
+    order statistic of their best scores, exact for any distribution (Learn then Test, Clopper and Pearson). Raises
+    ConfigError where so few questions prove nothing, with the number that would.
+    """
+    unit = np.unique(lists.unit, return_inverse=True)[1]
+    best = _highest(lists.best, unit, int(unit.max(initial=-1)) + 1)
+    count, allowed = len(best), errors_allowed(len(best), share)
+    if allowed < 0:
+        needed = math.ceil(math.log(1 - SURE) / math.log(1 - share))
+        apart = " that ask different things" if count < len(unit) else ""
+        raise ConfigError(
+            f"a floor for false={share:.0%} needs {needed} queries that nothing answers "
+            f'("answerable": false), and there are {count}{apart}; mark {needed - count} more '
+            "with steelyard judge"
+        )
+    falling = np.sort(best)[::-1]
+    over = float(falling[allowed])
+    floor = float(np.nextafter(over, np.inf)) if math.isfinite(over) else over
+    bound = exact_interval(int((best > over).sum()), count, 2 * SURE - 1)[1]
+    return Bound(floor, bound, len(lists.unit), count)
+
+
+def floor_for_all(bounds: Mapping[str, Bound]) -> float | None:
+    """The highest floor that keeps the promises ``lost`` and ``false``, either or both; None where none does.
+
+    What is lost grows with the floor and false answers fall, so the floor for those has to be the lower one.
+    Of the floors that do, it is one with five digits, where there is one. -inf: no floor is needed.
+    """
+    least = bounds["false"].floor if "false" in bounds else -math.inf
+    most = bounds["lost"].floor if "lost" in bounds else math.inf
+    if least is None or most is None or least > most:
+        return None
+    target, towards = (most, math.floor) if math.isfinite(most) else (least, math.ceil)
+    short = towards(target * DIGITS) / DIGITS if math.isfinite(target) else target
+    return short if least <= short <= most else target
+
+
+def _highest(values: Floats, group: Indices, groups: int) -> Floats:
+    """float64[groups]: the largest value of each group; -inf for an empty one."""
+    best = np.full(groups, -np.inf)
+    np.maximum.at(best, group, values)
+    return best
+
+
+def errors_allowed(count: int, share: float) -> int:
+    """The most errors among so many cases that still prove a rate of at most `share`; -1 if not even none does."""
+    return int((bdtr(np.arange(count + 1), count, share) <= 1 - SURE).sum()) - 1
+
+
 def claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | None) -> ClaimRecord:
     """One promise in numbers; what was measured is that of the floor that was chosen in the end."""
-    used = bound.floor if floor is None else floor
+    own = -math.inf if bound.floor is None else bound.floor
+    used = own if floor is None else floor
     measured = lists.lost(np.array([used])).mean() if name == "lost" else lists.answered(used) / len(lists.unit)
     return {
         "name": name,
@@ -184,11 +173,11 @@ def claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | No
         "bound": bound.bound,
         "queries": bound.queries,
         "units": bound.units,
-        "floor": bound.floor if math.isfinite(bound.floor) else None,
+        "floor": own if math.isfinite(own) else None,
     }
 
 
-def said_of_floor(floor: float | None, claims: Sequence[ClaimRecord], strange: Lists) -> Said:
+def said_of_floor(floor: float | None, claims: Sequence[ClaimRecord]) -> Said:
     """What the floor promises, or why there is none."""
     if floor is None and len(claims) > 1:
         lost, false = (record["floor"] for record in claims)
@@ -202,7 +191,4 @@ def said_of_floor(floor: float | None, claims: Sequence[ClaimRecord], strange: L
         return Said("floor_not_needed", facts)
     for record in claims:
         facts |= {record["name"]: record["share"], f"{record['name']}_queries": record["queries"]}
-    facts |= {"floor": number_text(floor), "both": len(claims) > 1, "usually": not len(strange.unit)}
-    if len(strange.unit):
-        facts |= {"strange": len(strange.unit), "left": strange.words_shown(floor)}
-    return Said("floor_kept", facts)
+    return Said("floor_kept", {**facts, "floor": number_text(floor), "both": len(claims) > 1})

@@ -17,7 +17,6 @@ from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.restriction import TIMED
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.latency import latencies
-from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.steps import settings
 from steelyard_eval.recording.workspace import Workspace
@@ -89,32 +88,33 @@ def costs_of(choice: Choice, places: Sequence[Place], timed: bool) -> list[Cost]
     embedded = [None if choice.source.lists is not None else place.embedded for place in places]
     if space is None:
         return [Cost(count) for count in embedded]
-    words, times = words_of_entries(space.dataset), _times(choice, places, space) if timed else {}
+    words = sum(len(set(Words().of(entry))) for entry in space.dataset.entries)  # each counted once an entry
+    times = _times(choice, places, space) if timed else {}
     made = [
         Cost(count, _keywords(space, place.config, words), _vectors(space, place.config), times.get(place.label))
         if place.config
         else Cost(count)
         for count, place in zip(embedded, places, strict=True)
     ]
-    points = {
-        at: (-float(place.values[choice.metric].mean()), *_amounts(cost))
-        for at, (place, cost) in enumerate(zip(places, made, strict=True))
-        if place.config is not None
-    }
-    unbeaten = {at for at, own in points.items() if not any(_dominates(one, own) for one in points.values())}
-    return [replace(cost, unbeaten=at in unbeaten) for at, cost in enumerate(made)]
+    points = [
+        (-float(place.values[choice.metric].mean()), *_amounts(cost)) if place.config else None
+        for place, cost in zip(places, made, strict=True)
+    ]
+    known = [point for point in points if point is not None]
+    beaten = [own is None or any(_dominates(one, own) for one in known) for own in points]
+    return [replace(cost, unbeaten=not lost) for cost, lost in zip(made, beaten, strict=True)]
 
 
 def _times(choice: Choice, places: Sequence[Place], space: Workspace) -> dict[str, Latency]:
     """Milliseconds of live searches, by label."""
     warm: set[tuple[str, frozenset[str]]] = set()  # the lists that a row before has fetched
     took: dict[str, Latency] = {}
-    for place in bar("timing live search")([place for place in places if place.config is not None]):
-        if place.config is not None:
-            lists = (place.config.name, frozenset(place.config.effective.retrievers()))
-            summary = latencies(space, place.config, choice.queries, TIMED, lists in warm).summary()
-            took |= {place.label: summary} if summary else {}
-            warm.add(lists)
+    known = [(place.label, place.config) for place in places if place.config is not None]
+    for label, config in bar("timing live search")(known):
+        lists = config.name, frozenset(config.effective.retrievers())
+        if summary := latencies(space, config, choice.queries, TIMED, lists in warm).summary():
+            took[label] = summary
+        warm.add(lists)
     return took
 
 
@@ -132,11 +132,6 @@ def _keywords(space: Workspace, config: SearchConfig, words: int) -> int:
         return len(held) * POSTING * words
     stored = space.store.index_bytes(index) if "fts" in read else 0
     return stored + len(held - {"fts"}) * POSTING * words
-
-
-def words_of_entries(dataset: Dataset) -> int:
-    """How many words the entries have, each counted once an entry."""
-    return sum(len(set(Words().of(entry))) for entry in dataset.entries)
 
 
 def _vectors(space: Workspace, config: SearchConfig) -> int:

@@ -82,24 +82,23 @@ class PublicTable:
     """The table."""
 
     about: Mapping[str, Any]  # provenance: the command, and the collections with their days, hashes and licences
-    rows: Mapping[str, str]  # name of a configuration (`priors.config_key`) -> label
+    rows: Mapping[str, str]  # name of a configuration (`candidates.settings.config_key`) -> label
     means: Mapping[str, Mapping[str, Floats]]  # class of embedders -> label -> float64[S]
     # class of embedders -> label -> float64[S], of the difference to the default between queries
     variances: Mapping[str, Mapping[str, Floats]]
-    relevance: Mapping[str, Floats]  # class of embedders -> coefficients of `relevance.features`
+    relevance: Mapping[str, Floats]  # class of embedders -> coefficients of `features`
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> PublicTable:
         """From the document of the file."""
+
+        def arrays(rows: Mapping[str, Any]) -> dict[str, Floats]:
+            return {label: np.array(row, dtype=np.float64) for label, row in rows.items()}
+
         means, variances = (
-            {
-                model: {label: np.array(row, dtype=np.float64) for label, row in rows.items()}
-                for model, rows in record[side].items()
-            }
-            for side in ("means", "variances")
+            {model: arrays(rows) for model, rows in record[side].items()} for side in ("means", "variances")
         )
-        relevance = {model: np.array(row, dtype=np.float64) for model, row in record["relevance"].items()}
-        return cls(record["about"], record["rows"], means, variances, relevance)
+        return cls(record["about"], record["rows"], means, variances, arrays(record["relevance"]))
 
     def against(self, config: SearchConfig, model: str, sha256: str = "") -> PublicGains | None:
         """What the default gained over a configuration; None where nothing like it was run.
@@ -123,10 +122,7 @@ class PublicTable:
         share = share_of_vector(config, scaled={"minmax"})
         if share is None or not 0.05 <= share < 0.95:
             return "", False
-        return (
-            f"weighted_sum({1 - round(share, 1):.1f}*bm25, {round(share, 1):.1f}*vector, normalize=minmax)",
-            True,
-        )
+        return SUMS[round(share * 10) - 1], True
 
 
 def class_of(model: str) -> str:
@@ -205,24 +201,15 @@ PRIORS_FILE = "priors.npz"
 class PriorTable:
     """A table of S collections."""
 
-    # provenance: collections with their hashes and licences, embedding model, metric, tool
-    about: Mapping[str, Any]
-    at: Mapping[str, int]  # mapping of configuration names to rows
-    currents: Mapping[str, int]  # mapping of names to rows of the variances
-    # metric, composite: float64[C], means over the collections, NaN where nothing is known
-    metric: Floats
+    about: Mapping[str, Any]  # provenance: collections with hashes and licences, embedding model, metric, tool
+    at: Mapping[str, int]  # names of configurations -> rows
+    currents: Mapping[str, int]  # names of current ones -> rows of the variances
+    metric: Floats  # float64[C], means over the collections, NaN where nothing is known
     composite: Floats
-    # variances_metric, variances_composite: float64[K, C], of the difference between queries
-    variances_metric: Floats
+    variances_metric: Floats  # float64[K, C], of the difference between queries
     variances_composite: Floats
-    # current_metric, current_composite: float64[K]
-    current_metric: Floats
+    current_metric: Floats  # float64[K]
     current_composite: Floats
-
-    @property
-    def collections(self) -> int:
-        """S, how many collections it was made from."""
-        return len(self.about["collections"])
 
     def fits(self, model: str, metric: str, sha256: str) -> bool:
         """Whether it may be used: for these vectors, this metric, and a data set that is not in it."""
@@ -231,12 +218,12 @@ class PriorTable:
 
     def priors(self, keys: Sequence[str], current: str) -> tuple[PriorGains, PriorGains]:
         """What is known of configurations by name, of the metric and the composite, against a current one."""
-        k = self.currents[current]
+        k, count = self.currents[current], len(self.about["collections"])
         row = np.array([self.at.get(key, -1) for key in keys], dtype=np.int64)
-        worth = np.where(row >= 0, PRIOR_QUERIES * self.collections / (self.collections + 1), 0.0)
+        known = row >= 0
+        worth = np.where(known, PRIOR_QUERIES * count / (count + 1), 0.0)
 
         def of(means: Floats, variances: Floats, base: float) -> PriorGains:
-            known = row >= 0
             return PriorGains(np.where(known, means[row] - base, 0.0), np.where(known, variances[row], 0.0), worth)
 
         return (

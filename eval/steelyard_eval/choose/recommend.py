@@ -14,8 +14,7 @@ from steelyard import __version__
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.candidates.candidates import build_candidates, of_config, of_lists, record_all, recording_for
-from steelyard_eval.candidates.families import one_start, starts
-from steelyard_eval.candidates.settings import constant_signals
+from steelyard_eval.candidates.families import StartingPoint, starts
 from steelyard_eval.candidates.source import Source, read_current, read_only
 from steelyard_eval.choose.answer import ChosenAnswer, advised, for_target
 from steelyard_eval.choose.choice import Choice
@@ -23,7 +22,7 @@ from steelyard_eval.choose.few_labels import advise, lacked
 from steelyard_eval.choose.leaderboard import leaderboard
 from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.restriction import Restriction
-from steelyard_eval.choose.result import free_weights, out_of_sight, result_of
+from steelyard_eval.choose.result import free_weights, result_of
 from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY
 from steelyard_eval.choose.scored import FEWEST, ModelLabels
 from steelyard_eval.compare.contenders import Contender, Given
@@ -85,9 +84,7 @@ def recommend(
 
     The parameters are those of `Workbench.recommend`, of `Workspace.open`, and `now`, which gives the date of the
     weights file. With a `recording` nothing is searched, and what it does not hold is not tried; for one of lists
-    `current` has to be named. What `model_labels` holds (`extensions.model_judge`) makes labels of
-    20 queries and more worth more where it agrees with them, and decides nothing by itself. What `target`,
-    `latency` and `embedding_calls` cost is in the document, under "restriction".
+    `current` has to be named.
 
     Every labelled query serves for choosing and, left out in its turn, for proof; nothing is held out. Ctrl-C
     decides on what was tried so far, of which nothing ships. Without judgments the answer is what public
@@ -119,17 +116,12 @@ def recommend(
     _LAYERS.addFilter(_nothing)
     try:
         if one is None:
-            tried = starts(source, queries, size).with_current(source, used.label, config)
+            tried = starts(source, queries, size, used.label, config)
         else:
-            tried = one_start(one.row, source, len(queries), weights_only)
-        found = build_candidates(
-            source, queries, tried.starts, measures[0], beside=[config] if one and config else []
-        )
+            tried = (StartingPoint.alone(one.row, source, len(queries), weights_only),)
+        found = build_candidates(source, queries, tried, measures[0], beside=[config] if one and config else [])
     finally:
         _LAYERS.removeFilter(_nothing)
-    if one:
-        idle = constant_signals(found.recorded(one.row.config).table, one.row.config.strategy)
-        tried = replace(tried, idle=tuple(idle), left_out=(*one.notices, *tried.left_out))
     second = None
     if model_labels is not None:
         second = model_labels.measured(source, queries, found, config, measures[0])
@@ -139,12 +131,11 @@ def recommend(
     else:
         today = of_lists(used, dataset, queries, size, measures)
     choice = Choice(
-        source, queries, measures, found, today, size, seed, second, gates, one, tried=tried, model=model_labels
+        source, queries, measures, found, today, size, seed, second, gates, one, model=model_labels
     ).restricted(restriction)
     places = leaderboard(choice)
     result, values = result_of(choice, places, timed)
-    aside = tuple(out_of_sight(choice, places))
-    return Recommendation(result, values, *weights_of(choice, now), not found.complete, aside)
+    return Recommendation(result, values, *weights_of(choice, now), not found.complete)
 
 
 def _nothing(record: logging.LogRecord) -> bool:
@@ -171,19 +162,17 @@ def _unlabelled(
     """What public collections showed, and how far presets and one strategy of each family agree."""
     dataset, tables = source.dataset, []
     advice = advise(label, config, limit, source.model, dataset.sha256, facts=lacked(config, dataset))
-    if restriction:
-        restriction.unlabelled(advice.attempt)
+    restriction.unlabelled(advice.attempt)
     if dataset.queries:
         queries = dataset.split("all")
-        tried = starts(source, queries, limit).with_current(source, label, config).starts
+        tried = starts(source, queries, limit, label, config)
         recordings = record_all(source, queries, tried)
         served = ((start, recording_for(recordings, start.config).table) for start in tried)
         lists = {start.label: replay(table, start.config).ranked.lists() for start, table in served}
         tables = [agreement(lists)[0]]
     answer = advised(advice, dataset, named(advice.attempt) if advice.attempt else "", source.model)
     if advice.attempt:
-        steps = for_target(answer.steps, restriction.target, advice.verdict)
-        answer = changed(answer, steps=steps)
+        answer = changed(answer, steps=for_target(answer.steps, restriction.target, advice.verdict))
     about = facts_of(dataset, len(dataset.queries) - dataset.set_apart, 0)
     tool = f"steelyard {__version__}"
     result = Result(

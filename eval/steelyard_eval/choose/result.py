@@ -9,9 +9,7 @@ from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import changes
-from steelyard.retrievers import LAYERS
 from steelyard.retrievers.vector import without_layer
-from steelyard_eval.candidates.settings import idle_notice
 from steelyard_eval.candidates.weight_curve import FreeWeights
 from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.choice import Choice
@@ -30,6 +28,7 @@ from steelyard_eval.measures.paired import difference_interval, mean_interval, p
 from steelyard_eval.recording.shown_lists import ShownLists, facts_of, lists_of, ordered, rows_by_query
 from steelyard_eval.recording.steps import words_of
 from steelyard_eval.result.structs import (
+    Cell,
     Decision,
     Fact,
     Paired,
@@ -41,7 +40,6 @@ from steelyard_eval.result.structs import (
     replace,
 )
 
-FIRST = 3  # rows of the leaderboard that are looked at in any case
 Values = Mapping[str, Mapping[str, Floats]]  # label -> metric -> float64[Q]
 
 
@@ -61,12 +59,10 @@ def result_of(choice: Choice, places: Sequence[Place], timed: bool = False) -> t
         dataset, choice.queries, primary, [(label, partial(_listed, choice, places, label)) for label in best]
     )
     decision = decision_of(choice, picked)
-    against = (
-        picked.label if picked and picked.label != today else next((one for one in best if one != today), None)
-    )
-    sides = [] if against is None else categories(
-        choice.queries, (today, against), primary[today], primary[against]
-    )  # fmt: skip
+    against = next((one for one in [picked.label if picked else today, *best] if one != today), None)
+    sides = []
+    if against is not None:
+        sides = categories(choice.queries, (today, against), primary[today], primary[against])
     answer = answer_of(choice, empty=not any(own.any() for own in primary.values()))
     answer = replace(answer, because=[*answer.because, *_beside(choice, rows, decision)])
     result = Result(
@@ -76,7 +72,7 @@ def result_of(choice: Choice, places: Sequence[Place], timed: bool = False) -> t
         rows=rows,
         decision=decision,
         notices=list(_notices(choice, values, tests)),
-        tables=[*_runner_up(choice, places, picked), *curve_of(choice), *sides],
+        tables=[*_runner_up(choice, places, picked), *_curve(choice), *sides],
         queries=by_query,
         entries=entries,
     )
@@ -104,8 +100,8 @@ def decision_of(choice: Choice, picked: Place | None = None) -> Decision:
         gain=made.gain.shown(-1.0),
         worse=made.gain.worse,
         bound=made.bound,
-        stated=choice.stated,
-        more=choice.labels_needed,
+        stated=made.verdict == "ship" and choice.labelled >= choice.prior.min_queries_to_report,
+        more=choice.advice.labels_needed if choice.public else made.more,
         blocker=made.blocker,
         public=choice.public,
     )
@@ -118,8 +114,10 @@ def _beside(choice: Choice, rows: Sequence[Row], decision: Decision) -> Iterator
     at = next((at for at, row in enumerate(rows, 1) if row.label == decision.chosen), 1)
     if at > 1 and decision.verdict != "keep":
         yield Said(f"place_{decision.verdict}", {"row": at})
-    if lost := dropped(choice):
-        yield Said("dropped", {"terms": lost})
+    config = choice.current.config
+    if choice.only and config and choice.picked:  # what one strategy that was tuned lost
+        lost = [str(one) for one in changes(config.effective, choice.picked.strategy) if one.dropped]
+        yield from [Said("dropped", {"terms": lost})] if lost else []
     if not choice.candidates.complete:
         yield Said("decided_interrupted")
 
@@ -174,19 +172,14 @@ def _runner_up(choice: Choice, places: Sequence[Place], picked: Place | None) ->
     """The best row that is neither the one decided on nor the current one, and what parts it from the former."""
     today = next(place for place in places if place.label == choice.current.label)
     first = picked or today
-    others = [place for place in places if place is not first and place is not today]
-    if not others:
+    other = next((place for place in places if place is not first and place is not today), None)
+    if other is None:
         return []
-    lead = first.values[choice.metric] - others[0].values[choice.metric]
+    lead = first.values[choice.metric] - other.values[choice.metric]
     found = difference_interval(lead, choice.scored.units.tolist()).shown(-1.0)
     parted = found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
-    return [
-        Table(
-            "runner_up",
-            ["contender", "ahead", "told_apart"],
-            [[others[0].label, found, "yes" if parted else "no"]],
-        )
-    ]
+    row: list[Cell] = [other.label, found, "yes" if parted else "no"]
+    return [Table("runner_up", ["contender", "ahead", "told_apart"], [row])]
 
 
 def free_weights(choice: Choice, config: SearchConfig) -> FreeWeights:
@@ -195,21 +188,13 @@ def free_weights(choice: Choice, config: SearchConfig) -> FreeWeights:
     return FreeWeights.of(known.table, config, known.judgments, choice.metric)
 
 
-def curve_of(choice: Choice) -> list[Table]:
+def _curve(choice: Choice) -> list[Table]:
     """The curve of the first weight of what was decided on."""
     if choice.picked is None:
         return []
     config = choice.current.config
     today = free_weights(choice, config) if choice.only and config else None
     return free_weights(choice, choice.picked).table(today)
-
-
-def dropped(choice: Choice) -> list[str]:
-    """What one strategy that was tuned lost."""
-    config = choice.current.config
-    if not (choice.only and config and choice.picked):
-        return []
-    return [str(one) for one in changes(config.effective, choice.picked.strategy) if one.dropped]
 
 
 def _notices(choice: Choice, values: Values, tests: Mapping[str, Paired]) -> Iterator[Said]:
@@ -227,26 +212,16 @@ def _notices(choice: Choice, values: Values, tests: Mapping[str, Paired]) -> Ite
         choice.source.model, proven,
     )  # fmt: skip
     yield from choice.candidates.skipped
-    yield from idle_notice(choice.tried.idle, choice.picked)
-    yield from layer_notices(choice)
-    yield from choice.tried.left_out
+    yield from _layer_notices(choice)
+    yield from choice.only.notices if choice.only else ()
 
 
-def out_of_sight(choice: Choice, places: Sequence[Place]) -> list[Said]:
-    """Notices on what neither the choice nor what is used nor the first rows read: they concern nobody."""
-    configs = [choice.picked, choice.current.config, *(place.config for place in places[:FIRST])]
-    seen = {signal for config in configs if config for signal in config.strategy.signals()}
-    idle = [] if seen & {*choice.tried.idle} else idle_notice(choice.tried.idle, choice.picked)
-    layers = [] if seen & {*LAYERS} else layer_notices(choice)
-    return [*idle, *layers, *(said for said in choice.tried.left_out if said.key == "fixed")]
-
-
-def layer_notices(choice: Choice) -> list[Said]:
-    """That the text stands in for a layer without vectors that candidates read."""
-    read = {signal for start in choice.tried.starts for signal in start.config.strategy.signals()}
+def _layer_notices(choice: Choice) -> Iterator[Said]:
+    """That the text stands in for a layer without vectors, where what is used or was chosen reads it."""
     space = choice.source.space
-    missing = [layer for layer in space.stood_in if layer in read] if space else []
-    return [Said("told", {"text": without_layer(layer)}) for layer in missing]
+    for layer in space.stood_in if space else ():
+        if any(config and layer in config.strategy.signals() for config in (choice.picked, choice.current.config)):
+            yield Said("told", {"text": without_layer(layer)})
 
 
 def _scales(choice: Choice) -> Iterator[Said]:

@@ -35,6 +35,13 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.spread import BLOCK, LEAST, Matrix, Spread, spread
 
+PRIOR_QUERIES = 10.0
+"""Queries that the table of other collections counts as at most, for the mean and for the variance."""
+FEWEST = 20  # labelled queries from which on labels choose better than the default; five do not (docs/start.md)
+FEWEST_BOTH = 5  # labelled queries that it measured, below which it is not used
+ROUNDING = 1e-9  # A sum of squares of less is rounding
+WHOLE = 10  # judged pairs from which on a query counts as judged: the first ten that one search shows
+
 
 @dataclass(frozen=True)
 class Scored:
@@ -45,10 +52,8 @@ class Scored:
     prior_metric: PriorGains
     prior_composite: PriorGains
     units: Indices  # int64[n]: numbers what varies together; all different where queries are independent
-    # clicks on these and on other queries; the matrices are those that it has moved
-    second: SecondMeasurement | None = None
-    # how much of it was used, in each matrix
-    share: float = 0.0
+    second: SecondMeasurement | None = None  # the matrices are those that it has moved
+    share: float = 0.0  # how much of it was used, in each matrix
     share_composite: float = 0.0
 
     @classmethod
@@ -102,10 +107,6 @@ class Scored:
         """The probability that a candidate gains nothing, by other differences of the metric, float64[n]."""
         prior = PriorGains(*(values[[candidate]] for values in vars(self.prior_metric).values()))
         return float(posterior(spread(differences[None, :], self.units), prior).p_loss()[0])
-
-
-PRIOR_QUERIES = 10.0
-"""Queries that the table of other collections counts as at most, for the mean and for the variance."""
 
 
 @dataclass(frozen=True)
@@ -169,18 +170,14 @@ def posterior(sample: Spread, prior: PriorGains, extra: Floats | float = 0.0) ->
     return Posterior(mean, deviation, degrees)
 
 
-FEWEST = 20  # labelled queries from which on labels choose better than the default; five do not (docs/start.md)
-
-
 @dataclass(frozen=True)
 class SecondMeasurement:
     """Of the differences of C candidates to the current configuration, on n labelled queries and on others."""
 
-    labelled: Matrix  # float[C, k]: Those of the labelled queries that it measured
+    labelled: Matrix  # float[C, k]: those of the labelled queries that it measured
     at: Indices  # int64[k]: which of the n labelled queries these are
-    # mean, variance: float64[C]: Of the others: their mean, and the squared standard error of it
-    mean: Floats
-    variance: Floats
+    mean: Floats  # float64[C]: of the others
+    variance: Floats  # float64[C]: the squared standard error of it
     others: int  # how many there are
 
     @classmethod
@@ -198,6 +195,14 @@ class SecondMeasurement:
             return None
         return cls(every[:, rows], at, found.mean, found.error**2, found.units)
 
+    @classmethod
+    def among(cls, every: Matrix, asked: Sequence[Query], labelled: Sequence[Query]) -> SecondMeasurement | None:
+        """From all of it on the queries `asked`, some of which are among the `labelled`."""
+        number = {query.id: i for i, query in enumerate(labelled)}
+        rows = np.flatnonzero([query.id in number for query in asked])
+        at = np.array([number[asked[row].id] for row in rows.tolist()], dtype=np.int64)
+        return cls.of(every, at, rows, unit_numbers(asked))
+
     def only(self, kept: Bools) -> SecondMeasurement:
         """Of the candidates where bool[C] is true."""
         return replace(self, labelled=self.labelled[kept], mean=self.mean[kept], variance=self.variance[kept])
@@ -213,11 +218,9 @@ class SecondMeasurement:
             rows = slice(begin, begin + BLOCK)
             a, b = (side[rows].astype(np.float64) for side in (labels[:, self.at], self.labelled))
             a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
-            both, first, second = (
-                both + float((a * b).sum()),
-                first + float((a * a).sum()),
-                second + float((b * b).sum()),
-            )
+            both += float((a * b).sum())
+            first += float((a * a).sum())
+            second += float((b * b).sum())
         if both <= 0 or first < ROUNDING or second < ROUNDING:
             return 0.0
         n = len(self.at)
@@ -238,21 +241,13 @@ class SecondMeasurement:
         return moved
 
 
-FEWEST_BOTH = 5  # labelled queries that it measured, below which it is not used
-ROUNDING = 1e-9  # A sum of squares of less is rounding
-
-
-WHOLE = 10  # judged pairs from which on a query counts as judged: the first ten that one search shows
-
-
 @dataclass(frozen=True)
 class ModelLabels:
     """What a model has judged, and whether it may count."""
 
     path: str  # the file, as it was named
     qrels: Mapping[str, Mapping[str, int]]  # query -> entry -> grade
-    # how far it agrees with the person, as a JSON document; `counts` says whether it may count
-    agreement: Mapping[str, object]
+    agreement: Mapping[str, object]  # how far it agrees with the person; `counts` says whether it may count
     sentence: str  # the same in words
 
     def measured(
@@ -274,17 +269,15 @@ class ModelLabels:
             )
         if not self.agreement["counts"] or source.dataset.sampled == "duel":
             return None
-        asked = [query for query in source.dataset.queries if self._judged(query)]
-        number = {query.id: i for i, query in enumerate(labelled)}
-        rows = np.flatnonzero([query.id in number for query in asked])
-        if len(rows) < FEWEST:
+        asked = [
+            query
+            for query in source.dataset.queries
+            if query.answerable and query.split != LOGGED and len(self.qrels.get(query.id, ())) >= WHOLE
+        ]
+        if len({query.id for query in labelled} & {query.id for query in asked}) < FEWEST:
             return None
         recordings = record_all(source, asked, laid.starts, self.qrels)
         layout = replace(laid, recordings=recordings)
-        values = laid.grid.again(layout.served, metric)
+        values = layout.again(metric)
         base = layout.values(used, [metric])[metric].astype(np.float32)
-        places = np.array([number[asked[row].id] for row in rows.tolist()], dtype=np.int64)
-        return SecondMeasurement.of(values - base, places, rows, unit_numbers(asked))
-
-    def _judged(self, query: Query) -> bool:
-        return query.answerable and query.split != LOGGED and len(self.qrels.get(query.id, ())) >= WHOLE
+        return SecondMeasurement.among(values - base, asked, labelled)

@@ -44,7 +44,7 @@ def _choose(
     answer = bench.recommend(only=only, target=for_, **options)
     answer, floors = floored(answer, bench.dataset, floor, bench.embedder)
     answer, files = answer.saved(out, bench.dataset)
-    for text in (*(say(said) for said in answer.result.notices if said not in answer.aside), *floors):
+    for text in (*map(say, answer.result.notices), *floors):
         note(text)
     files += [str(path) for path in (answer.report(report) if report else [])]
     put(answer.record, "\n".join([terminal.render(answer.result, notes=False), "", *files]))

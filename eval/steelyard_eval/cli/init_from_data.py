@@ -207,7 +207,7 @@ def _check_within(given: Given, baseline: Path) -> None:
     """ConfigError for a file that no workflow could open, since a baseline names those of its folder alone."""
     naming = Naming.of_baseline(baseline)
     for asked in read_contenders(given):
-        if asked.kind in FILES.values() and not naming.holds(asked.written):
+        if asked.one.kind in FILES.values() and not naming.holds(asked.written):
             place = shown(str(naming.folder.resolve()), PATH_WIDTH)
             raise ConfigError(
                 f"{shown(asked.written, PATH_WIDTH)} lies outside {place}, and a gate opens files in there alone; "

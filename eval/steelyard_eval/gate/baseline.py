@@ -22,7 +22,7 @@ from steelyard.base.errors import PATH_WIDTH, DataError, shown, visible
 from steelyard.base.files import STRICT_JSON, canonical
 from steelyard.base.inputs import read_text
 from steelyard_eval.datasets.states import hashed
-from steelyard_eval.gate.values import Values
+from steelyard_eval.gate.rule import Values
 
 SCHEMA_VERSION = 1
 SEAL = "seal"
@@ -44,7 +44,7 @@ class BaselineList(_Part, frozen=True):
     """What is kept of one list: values, the anchor's where they differ, hashes, the first ten ids with scores.
 
     `ties` are the runs of its list and of the one down to place 100, and `settled_hash` is made with them (see
-    `ties.py`); older baselines have neither.
+    `hashes.py`); older baselines have neither.
     """
 
     id: str
@@ -162,7 +162,11 @@ def load_baseline(path: Path, again: str) -> Baseline | None:
     `again` is the command that writes it again.
     """
     place = shown(str(path), PATH_WIDTH)
-    remedy = f"restore it from version control, or write it again: {again}"
+
+    def refused(why: str) -> DataError:
+        remedy = f"restore it from version control, or write it again: {again}"
+        return DataError(f"the baseline {place} {why}; {remedy}")
+
     try:
         text = read_text(path)
     except FileNotFoundError:
@@ -173,25 +177,19 @@ def load_baseline(path: Path, again: str) -> Baseline | None:
         record = STRICT_JSON.decode(text)
         canonical(record).encode()  # fails for half a surrogate pair
     except (ValueError, RecursionError) as error:
-        raise DataError(f"the baseline {place} is cut short or is not JSON ({error}); {remedy}") from None
-    if isinstance(record, dict) and SEAL not in record:
-        raise DataError(
-            f"{place} is no baseline of steelyard gate, which is sealed; name the file that init wrote"
-        )
-    version = record.pop("schema_version", None) if isinstance(record, dict) else "none"
+        raise refused(f"is cut short or is not JSON ({error})") from None
+    if not isinstance(record, dict) or SEAL not in record:
+        raise refused("has no seal, which each baseline of steelyard gate has")
+    sealed, version = record.pop(SEAL), record.get("schema_version")
     if version != SCHEMA_VERSION:
-        raise DataError(
-            f"{place} is no baseline of schema {SCHEMA_VERSION} (schema_version: {shown(version)}); {remedy}"
-        )
-    if record.pop(SEAL) != hashed({**record, "schema_version": version}):
-        raise DataError(
-            f"the baseline {place} was edited by hand or is incomplete: its seal does not fit; {remedy}"
-        )
+        raise refused(f"is none of schema {SCHEMA_VERSION} (schema_version: {shown(version)})")
+    if sealed != hashed(record):
+        raise refused("was edited by hand or is incomplete: its seal does not fit")
+    del record["schema_version"]
     try:
         return msgspec.convert(record, Baseline)
     except msgspec.ValidationError as error:
-        told = visible(str(error))[:LONGEST]
-        raise DataError(f"the baseline {place} does not follow its schema: {told}; {remedy}") from None
+        raise refused(f"does not follow its schema: {visible(str(error))[:LONGEST]}") from None
 
 
 def tool() -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from dataclasses import replace as with_fields
 from functools import cached_property
 from typing import Literal
 
@@ -19,9 +18,12 @@ from steelyard_eval.gate.lists import ContenderLists
 from steelyard_eval.gate.rule import (
     ALPHA,
     BOUND,
+    SHALLOW,
     SMALL,
     Findings,
     Power,
+    Values,
+    composite,
     judge,
     kept_promise,
     power_of,
@@ -29,10 +31,10 @@ from steelyard_eval.gate.rule import (
     sign_test_increase,
 )
 from steelyard_eval.gate.setup import Gate
-from steelyard_eval.gate.values import SHALLOW, Values, composite
 from steelyard_eval.measures.paired import TIE, difference_interval
 from steelyard_eval.measures.runs import Scored
 from steelyard_eval.measures.spread import Gain, benjamini_hochberg
+from steelyard_eval.measures.stale import Succession
 from steelyard_eval.result.structs import Fact, Finding
 
 WORST = 10
@@ -44,15 +46,15 @@ QUALITY_FINDINGS = ("gate_identity", "gate_differs", "gate_unchanged", "gate_bas
 """Findings that say by themselves whether quality held."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Slice:
-    """A category or an intent: bool[Q] its queries, and the rule on them; `p` is None of too few."""
+    """A category or an intent: how many queries it has, and the rule on them; `p` is None of too few units."""
 
     field: str
     value: str
-    inside: Bools
+    queries: int
     found: Findings
-    p: float | None = None
+    p: float | None
 
     @property
     def worse(self) -> bool:
@@ -71,43 +73,40 @@ class BaselineComparison:
     @cached_property
     def identical(self) -> bool:
         """Whether configuration and sources are the baseline's, so that nothing may differ."""
-        made = self.gate.configuration(self.now.config)
-        return bool(made) and (made, sources_hash()) == (
-            self.baseline.configuration,
-            self.gate.needed().hashes.sources,
-        )
+        made, kept = self.gate.configuration(self.now.config), self.baseline.configuration
+        return bool(made) and (made, sources_hash()) == (kept, self.gate.needed().hashes.sources)
 
     @cached_property
     def lists_changed(self) -> Bools:
         """bool[Q]: whose list, down to place 100, differs; on another platform by more than ties."""
-        return np.array([self._differs(listed, far, kept) for listed, far, kept in self._rows])
-
-    def _differs(self, listed: Sequence[Scored], far: Sequence[Scored], kept: BaselineList) -> bool:
-        if list_hash(listed, far) == kept.list_hash:
-            return False
-        return not self.gate.elsewhere or settled_hash((listed, far), kept.ties) != kept.settled_hash
+        return np.array(
+            [
+                list_hash(*lists) != kept.list_hash
+                and not (self.gate.elsewhere and settled_hash(lists, kept.ties) == kept.settled_hash)
+                for lists, kept in self._rows
+            ]
+        )
 
     @cached_property
     def scores_changed(self) -> Bools:
         """bool[Q]: whose scores differ in any bit; on another platform the first ten by more than rounding."""
         if self.gate.elsewhere:
-            return np.array([_far_apart(listed[:SHALLOW], kept.first) for listed, _, kept in self._rows])
-        return np.array([scores_hash(listed, far) != kept.scores_hash for listed, far, kept in self._rows])
+            return np.array([_far_apart(listed[:SHALLOW], kept.first) for (listed, _), kept in self._rows])
+        return np.array([scores_hash(*lists) != kept.scores_hash for lists, kept in self._rows])
 
     @cached_property
     def top10_changed(self) -> Bools:
         """bool[Q]: whose first ten places differ."""
-        ids = np.array(
-            [first != kept.ids for first, kept in zip(self.now.first, self.baseline.lists, strict=True)]
-        )
-        return ids & self.lists_changed
+        pairs = zip(self.now.first, self.baseline.lists, strict=True)
+        return np.array([first != kept.ids for first, kept in pairs]) & self.lists_changed
 
     @property
-    def _rows(self) -> list[tuple[Sequence[Scored], Sequence[Scored], BaselineList]]:
-        return list(zip(self.now.lists, self.now.deep, self.baseline.lists, strict=True))
+    def _rows(self) -> list[tuple[tuple[Sequence[Scored], Sequence[Scored]], BaselineList]]:
+        both = zip(self.now.lists, self.now.deep, strict=True)
+        return list(zip(both, self.baseline.lists, strict=True))
 
     @property
-    def deep(self) -> bool:
+    def _deep(self) -> bool:
         """Whether both sides have lists of more than ten places."""
         return self.baseline.deep and self.now.values.deep
 
@@ -130,18 +129,15 @@ class BaselineComparison:
     @property
     def power(self) -> Power:
         """How far the gate can be trusted on this contender."""
-        return power_of(self.against_baseline, self.gate.budget, self.deep)
+        return power_of(self.against_baseline, self.gate.budget, self._deep)
 
     @cached_property
     def newly_broken(self) -> list[tuple[str, str, int]]:
         """Promises that no list of the baseline broke, with the queries that do now, and by how many entries."""
         never_kept = {name for kept in self.baseline.lists for name in kept.broken}
-        return [
-            (name, query.id, count)
-            for query, broken in zip(self.gate.queries, self.now.broken, strict=True)
-            for name, count in broken.items()
-            if name not in never_kept
-        ]
+        pairs = zip(self.gate.queries, self.now.broken, strict=True)
+        broken = [(name, query.id, count) for query, counts in pairs for name, count in counts.items()]
+        return [row for row in broken if row[0] not in never_kept]
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -191,18 +187,15 @@ class BaselineComparison:
             yield kept_promise(promise, [*lost.values()], self.gate.unit[lost_by])
 
     def _staleness(self) -> Iterator[Finding]:
-        facts, queries = self.gate.succession, self.gate.queries
-        if facts is None or not self.lists_changed.any():
-            return
-        now, before = (
-            [
-                query.id
-                for query, ids in zip(queries, lists, strict=True)
-                if facts.stale(ids, self.gate.dataset.clock(query))
-            ]
-            for lists in (self.now.first, [kept.ids for kept in self.baseline.lists])
-        )
-        yield sign_test_increase("gate_stale", now, before, len(queries), self.gate.budget)
+        """Lists that show what has been replaced, where anything can be."""
+        facts, queries = Succession.of(self.gate.dataset.entries), self.gate.queries
+        if facts and self.lists_changed.any():
+            clock = self.gate.dataset.clock
+            now, before = (
+                [query.id for query, ids in zip(queries, lists, strict=True) if facts.stale(ids, clock(query))]
+                for lists in (self.now.first, [kept.ids for kept in self.baseline.lists])
+            )
+            yield sign_test_increase("gate_stale", now, before, len(queries), self.gate.budget)
 
     def _identity(self) -> Finding:
         lists, scores = int(self.lists_changed.sum()), int(self.scores_changed.sum())
@@ -259,10 +252,14 @@ class BaselineComparison:
             for name in ("category", "intent")
             for value in sorted({getattr(query, name) for query in self.gate.queries} - {None, ""})
         ]
-        rows = [Slice(*part, self._judged(self.baseline.values, part[-1])) for part in parts]
-        tested = [row for row in rows if row.found.free + 1 >= LEAST]
-        corrected = iter(benjamini_hochberg([row.found.p_worse for row in tested]).tolist() if tested else ())
-        return [with_fields(row, p=next(corrected)) if row in tested else row for row in rows]
+        found = [self._judged(self.baseline.values, inside) for *_, inside in parts]
+        ps = np.array([one.p_worse if one.free + 1 >= LEAST else np.nan for one in found])
+        tested = np.isfinite(ps)
+        ps[tested] = benjamini_hochberg(ps[tested])
+        return [
+            Slice(name, value, int(inside.sum()), one, float(p) if np.isfinite(p) else None)
+            for (name, value, inside), one, p in zip(parts, found, ps, strict=True)
+        ]
 
     def worst(self) -> list[int]:
         """The numbers of the queries that lost most nDCG@10."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace as with_fields
 from functools import partial
 from pathlib import Path
@@ -20,9 +20,8 @@ from steelyard_eval.gate.comparison import BaselineComparison
 from steelyard_eval.gate.hashes import list_hash, platform_name, runs, scores_hash, settled_hash, sources_hash
 from steelyard_eval.gate.lists import ContenderLists, ContenderRef, read_again, read_contenders, run
 from steelyard_eval.gate.result import gated, mismatched
-from steelyard_eval.gate.rule import SMALL
+from steelyard_eval.gate.rule import SHALLOW, SMALL
 from steelyard_eval.gate.setup import DIALECT, Gate
-from steelyard_eval.gate.values import SHALLOW
 from steelyard_eval.recording.provenance import day
 from steelyard_eval.recording.steps import settings
 from steelyard_eval.result.sentences import say
@@ -41,8 +40,8 @@ def check(gate: Gate, contenders: GivenMany | None = None) -> Gating:
     gate.needed()
     if gate.differing:
         return Gating(mismatched(gate))
-    refs = _named_by(gate) if contenders is None else read_contenders(contenders)
-    gate = _aligned(_in_place(gate, refs))
+    gate, refs = _in_place(gate, contenders)
+    gate = _aligned(gate)
     kept = [_kept(gate.needed(), ref) for ref in refs]
     rows = [BaselineComparison(gate, own, before) for own, before in zip(run(gate, refs), kept, strict=True)]
     return Gating(gated(gate, rows))
@@ -61,16 +60,17 @@ def update(
         raise ConfigError('an update needs a reason for those who review it: --because "..."')
     if contenders is None and gate.baseline is None:
         raise ConfigError(f"there is no baseline at {gate.path} to update; name the contenders to begin one")
-    refs = _named_by(gate) if contenders is None else read_contenders(contenders)
-    gate = _in_place(gate, refs)
+    gate, refs = _in_place(gate, contenders)
     differing = gate.differing
     comparable = None if differing or gate.baseline is None else _aligned(gate)
     now = run(gate, refs)
-    rows = _compared(comparable, now) if comparable else {}
+    rows: dict[str, BaselineComparison] = {}
+    if comparable:
+        known = ((own, comparable.needed().find(own.label)) for own in now)
+        rows = {own.label: BaselineComparison(comparable, own, before) for own, before in known if before}
     gating = Gating(gated(comparable, [*rows.values()])) if comparable and rows else None
     if not accept_worse:
-        _refuse_worse(gate, now, [*rows.values()])
-        _refuse_both(gate, now, differing)
+        _refuse_adverse(gate, now, [*rows.values()], differing)
     kept = tuple(_kept_anew(gate, own, rows.get(own.label)) for own in now)
     text = _written(gate, kept, because.strip()).text()
     copy = None if gate.baseline is None else spare(gate.path)
@@ -78,21 +78,23 @@ def update(
     return gating, copy
 
 
-def _named_by(gate: Gate) -> list[ContenderRef]:
-    """The contenders of the baseline; ConfigError for one that no file may name."""
-    instead = f"name what is used now: {gate.replacing('CONTENDER')}"
-    naming = with_fields(Naming.of_baseline(gate.path), instead=instead)
-    kept = gate.needed().contenders
-    return together(*(partial(read_again, naming, gate.dataset, row.label, row.kind, row.written) for row in kept))
+def _in_place(gate: Gate, contenders: GivenMany | None) -> tuple[Gate, list[ContenderRef]]:
+    """The contenders, those of the baseline where none are named; ConfigError for one that no file may name.
 
-
-def _in_place(gate: Gate, refs: Sequence[ContenderRef]) -> Gate:
-    """The gate of these contenders: a single one takes the place of a single one, whatever their names."""
+    A single one takes the place of a single one of the baseline, whatever their names.
+    """
     old = gate.baseline
+    if contenders is None:
+        instead = f"name what is used now: {gate.replacing('CONTENDER')}"
+        naming = with_fields(Naming.of_baseline(gate.path), instead=instead)
+        kept = gate.needed().contenders
+        again = (partial(read_again, naming, gate.dataset, row.label, row.kind, row.written) for row in kept)
+        return gate, together(*again)
+    refs = read_contenders(contenders)
     if old is None or len(refs) != 1 or len(old.contenders) != 1:
-        return gate
+        return gate, refs
     renamed = replace(old, contenders=(replace(old.contenders[0], label=refs[0].label),))
-    return with_fields(gate, baseline=renamed)
+    return with_fields(gate, baseline=renamed), refs
 
 
 def _aligned(gate: Gate) -> Gate:
@@ -122,17 +124,19 @@ def _kept(baseline: Baseline, ref: ContenderRef) -> BaselineContender:
     )
 
 
-def _compared(gate: Gate, now: Sequence[ContenderLists]) -> dict[str, BaselineComparison]:
-    """Those that the baseline knows beside it, by label."""
-    known = ((own, gate.needed().find(own.label)) for own in now)
-    return {own.label: BaselineComparison(gate, own, kept) for own, kept in known if kept}
+def _refuse_adverse(
+    gate: Gate, now: Sequence[ContenderLists], rows: Sequence[BaselineComparison], differing: Collection[str]
+) -> None:
+    """ConfigError for an adverse update: it fails, loses more than .01 nDCG@10, or drops a contender.
 
-
-def _refuse_worse(gate: Gate, now: Sequence[ContenderLists], rows: Sequence[BaselineComparison]) -> None:
-    """ConfigError for an adverse update: it fails, loses more than .01 nDCG@10, or drops a contender."""
-    labels = {own.label for own in now}
-    gone = [kept.label for kept in gate.baseline.contenders if kept.label not in labels] if gate.baseline else []
-    reasons = [f"{', '.join(map(visible, gone))} would no longer be gated"] if gone else []
+    So is one where a contender changed together with the data, for nobody could tell what it cost. The hash of a
+    configuration depends on the corpus, so it says nothing where that changed.
+    """
+    if gate.baseline is None:
+        return
+    by_label = {own.label: own for own in now}
+    gone = [visible(kept.label) for kept in gate.baseline.contenders if kept.label not in by_label]
+    reasons = [f"{', '.join(gone)} would no longer be gated"] if gone else []
     reasons += [
         f"{row.now.label}: {say(row.findings[0])}"
         for row in rows
@@ -143,26 +147,14 @@ def _refuse_worse(gate: Gate, now: Sequence[ContenderLists], rows: Sequence[Base
             f"{'; '.join(reasons)}: the update would hide that, so nothing was written. "
             "Add --accept-worse if that is meant"
         )
-
-
-def _refuse_both(gate: Gate, now: Sequence[ContenderLists], differing: dict[str, tuple[str, str]]) -> None:
-    """ConfigError where a contender changed together with the data, so that nobody can tell what it cost.
-
-    The hash of a configuration depends on the corpus, so it says nothing where that changed.
-    """
-    if gate.baseline is None or not differing:
-        return
-    known = ((own, gate.baseline.find(own.label)) for own in now)
+    pairs = [(by_label[kept.label], kept) for kept in gate.baseline.contenders if kept.label in by_label]
     changed = [
-        shown(own.label)
-        for own, kept in known
-        if kept
-        and (
-            own.strategy != kept.strategy
-            or ("corpus" not in differing and gate.configuration(own.config) != kept.configuration)
-        )
+        shown(kept.label)
+        for own, kept in pairs
+        if own.strategy != kept.strategy
+        or ("corpus" not in differing and gate.configuration(own.config) != kept.configuration)
     ]
-    if changed:
+    if differing and changed:
         raise ConfigError(
             f"{', '.join(differing)} changed and so did {', '.join(changed)}, so a decline could not be told; "
             "nothing was written. Update once with what was searched before and once with what is now, or add "
@@ -172,19 +164,11 @@ def _refuse_both(gate: Gate, now: Sequence[ContenderLists], differing: dict[str,
 
 def _kept_anew(gate: Gate, now: ContenderLists, before: BaselineComparison | None) -> BaselineContender:
     """What is kept. The anchor stays, unless the contender is significantly better, or accepted as worse."""
-    kept = _contender(gate, now)
-    if before is None or before.against_anchor.better or before.against_anchor.fails:
-        return kept
-    return kept.anchored(before.baseline)
-
-
-def _contender(gate: Gate, now: ContenderLists) -> BaselineContender:
-    """What is kept of a contender that is its own anchor."""
     config, deep, date = now.config, now.values.deep, day(gate.now)
     rows = zip(gate.queries, now.values.matrix.T.tolist(), now.lists, now.deep, now.broken, strict=True)
-    return BaselineContender(
+    kept = BaselineContender(
         label=now.label,
-        kind=now.ref.kind,
+        kind=now.ref.one.kind,
         written=now.ref.written,
         strategy=now.strategy,
         limit=config.limit if config else None,
@@ -200,7 +184,7 @@ def _contender(gate: Gate, now: ContenderLists) -> BaselineContender:
                 list_hash=list_hash(listed, far),
                 scores_hash=scores_hash(listed, far),
                 first=tuple((id_, float(f"{score:.{DIGITS}g}")) for id_, score in listed[:SHALLOW]),
-                broken=dict(broken),
+                broken=broken,
                 ties=(ties := (runs(listed), runs(far))),
                 settled_hash=settled_hash((listed, far), ties),
             )
@@ -209,6 +193,9 @@ def _contender(gate: Gate, now: ContenderLists) -> BaselineContender:
         answered=now.answered,
         settings=settings(config).get("settings", "") if config else "",
     )
+    if before is None or before.against_anchor.better or before.against_anchor.fails:
+        return kept
+    return kept.anchored(before.baseline)
 
 
 def _written(gate: Gate, kept: tuple[BaselineContender, ...], because: str) -> Baseline:

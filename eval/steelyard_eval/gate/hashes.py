@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.states import hashed
@@ -33,6 +32,10 @@ STARTER = "starter"
 """The data set inside the wheel, which is hashed as a data set."""
 NUMERIC = ("apsw", "numpy", "scipy", "scikit-learn", "sqlite-vec", "PyStemmer")
 """Packages that compute scores: another version of them is other code. SQLite comes with apsw."""
+
+TOLERANCE = 1e-6
+"""How far a score may differ on another platform than the baseline's, relative to those above 1."""
+Run = tuple[int, int]
 
 
 def data_hashes(dataset: Dataset, queries: Sequence[Query], unanswerable: Sequence[Query] = ()) -> dict[str, str]:
@@ -50,14 +53,6 @@ def data_hashes(dataset: Dataset, queries: Sequence[Query], unanswerable: Sequen
 def _asked(query: Query) -> list[Any]:
     facts = (query.id, query.text, repr(query.filters), query.asked_at, query.intent, query.category, query.group)
     return [*facts, list(query.tags), query.domain]
-
-
-def configuration_hash(config: SearchConfig | None, dataset: Dataset, model: str) -> str:
-    """The hash of a configuration and of the vectors it searches; empty for lists, whose making is unknown."""
-    if config is None:
-        return ""
-    held = {name: value for name, value in config.to_json().items() if name != "provenance"}
-    return hashed([held, model, dataset.recipe, dataset.vectors_sha256 if model in dataset.query_vectors else ""])
 
 
 @cache
@@ -95,11 +90,6 @@ def scores_hash(*lists: Sequence[Scored]) -> str:
     """The hash of the scores of lists, by their bits."""
     values = [score for ranking in lists for _, score in ranking]
     return sha256(struct.pack(f"<{len(values)}d", *values)).hexdigest()[:LENGTH]
-
-
-TOLERANCE = 1e-6
-"""How far a score may differ on another platform than the baseline's, relative to those above 1."""
-Run = tuple[int, int]
 
 
 def near(a: float, b: float, times: int = 1) -> bool:

@@ -1,33 +1,49 @@
-"""Runs contenders: their lists as users see them, the same down to place 100, and the scores."""
+"""Runs contenders: their lists as users see them, the same down to place 100, their scores, values and promises.
+
+Promises are scope, validity and exclusion. Systems document different ones (bm25 returns what has expired, soleri
+as shipped filters no vectors), and lists of other engines none. So a promise counts where no list of the baseline
+broke it; breaking it then fails.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from json import JSONDecodeError
 from pathlib import Path
 
+import numpy as np
+
+from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, SteelyardError, shown, together
 from steelyard.config.search_config import SearchConfig, read_json
 from steelyard.finish import without_floors
 from steelyard.live.identity import share
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import valid_at
+from steelyard.memory.query import Query
+from steelyard.memory.text import content
 from steelyard_eval.common.configurations import LIMIT, Named, Setting, parted
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, distinct, labelled, read, usable
 from steelyard_eval.compare.list_contenders import ListContender, of_run
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.named import Naming
-from steelyard_eval.gate.rule import losses
+from steelyard_eval.gate.rule import NDCG10, NDCG100, SHALLOW, Values, losses
 from steelyard_eval.gate.setup import Gate
-from steelyard_eval.gate.values import DEEPEST, SHALLOW, Values, broken, measure
+from steelyard_eval.measures.metrics import Judgments, evaluate
 from steelyard_eval.measures.runs import Ranked, Scored
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay
 from steelyard_eval.recording.steps import spelled
 from steelyard_eval.result.structs import Said
 
+DEEPEST = 100  # how far lists are looked at
+PERSISTENCE = 0.9
 Lists = list[list[Scored]]
+_EXCLUDED = re.compile(r"(?:^|\s)-(\w+)")
 
 
 @dataclass(frozen=True)
@@ -41,11 +57,6 @@ class ContenderRef:
     def label(self) -> str:
         """Its name."""
         return self.one.label
-
-    @property
-    def kind(self) -> str:
-        """system, strategy, weights, run, endpoint, function or frame."""
-        return self.one.kind
 
 
 def read_contenders(many: GivenMany) -> list[ContenderRef]:
@@ -92,35 +103,17 @@ def _is_weights(file: str) -> bool:
 
 @dataclass(frozen=True)
 class ContenderLists:
-    """What a contender answered.
-
-    Attributes
-    ----------
-    ref : ContenderRef
-    config : SearchConfig or None
-        None for what is known by its lists alone.
-    lists : list of list of (id, score)
-        As users see them, a list a query.
-    deep : list of list of (id, score)
-        The same down to place 100.
-    values : Values
-        float64[3, Q].
-    broken : tuple of mapping
-        For every query the promises that its list breaks; see `invariants`.
-    answered : tuple of str
-        The queries that nothing answers and that show something all the same.
-    lost : mapping or None
-        query -> the share of the relevant entries that its floor drops; None of what has no floor.
-    """
+    """What a contender answered."""
 
     ref: ContenderRef
-    config: SearchConfig | None
-    lists: Lists
-    deep: Lists
+    config: SearchConfig | None  # None for what is known by its lists alone
+    lists: Lists  # as users see them, a list a query
+    deep: Lists  # the same down to place 100
     values: Values
-    broken: tuple[Mapping[str, int], ...]
-    notices: tuple[Said, ...]
-    answered: tuple[str, ...]
+    broken: list[dict[str, int]]  # for every query how many entries break each promise; kept ones are left out
+    notices: Sequence[Said]
+    answered: tuple[str, ...]  # the queries that nothing answers and that show something all the same
+    # query -> the share of the relevant entries that its floor drops; None of what has no floor
     lost: Mapping[str, float] | None = None
 
     @property
@@ -156,9 +149,9 @@ def _replayed(gate: Gate, named: Sequence[tuple[ContenderRef, Named]]) -> Iterat
     built = [usable(space, Contender(one.label, one.config(setting), one.kind)) for _, one in named]
     for group in share([row.config for row, _ in built]):
         configs = [built[i][0].config for i in group]
-        deeper = [with_depth_100(config) for config in configs]
-        both = itertools.chain.from_iterable(zip(configs, deeper, strict=True))
-        table = record(space, gate.queries, [*both])
+        # The same search shown down to place 100: depths stay, so its first places are those that users see.
+        deeper = [config.with_limit(max(config.limit, DEEPEST)) for config in configs]
+        table = record(space, gate.queries, [*itertools.chain(*zip(configs, deeper, strict=True))])
         silent = record(space, gate.unanswerable, configs) if gate.unanswerable else None
         for i, config, deep in zip(group, configs, deeper, strict=True):
             near, far = replay(table, config), replay(table, deep)
@@ -170,9 +163,9 @@ def _replayed(gate: Gate, named: Sequence[tuple[ContenderRef, Named]]) -> Iterat
                 lists=lists,
                 deep=scored(far),
                 values=measure(near.ranked, far.ranked, qrels),
-                broken=tuple(broken(gate.dataset, gate.queries, lists)),
-                notices=tuple(built[i][1]),
-                answered=_answered(scored(replay(silent, config)), silent.queries) if silent else (),
+                broken=broken(gate, lists),
+                notices=built[i][1],
+                answered=_answered(gate, scored(replay(silent, config)) if silent else []),
                 lost=losses(replay(table, bare).ranked, near.ranked, qrels) if floored else None,
             )
 
@@ -190,20 +183,15 @@ def _listed(gate: Gate, ref: ContenderRef, one: ListContender) -> ContenderLists
         lists=lists,
         deep=deep,
         values=measure(near, far, gate.dataset.qrels),
-        broken=tuple(broken(gate.dataset, gate.queries, lists)),
-        notices=tuple(found.notices),
-        answered=_answered(none, [query.id for query in gate.unanswerable]),
+        broken=broken(gate, lists),
+        notices=found.notices,
+        answered=_answered(gate, none),
     )
 
 
-def _answered(lists: Lists, queries: Iterable[str]) -> tuple[str, ...]:
-    """The queries for which anything is shown."""
-    return tuple(query for query, ranking in zip(queries, lists, strict=False) if ranking)
-
-
-def with_depth_100(config: SearchConfig) -> SearchConfig:
-    """The same search, shown down to place 100; depths stay, so its first places are those that users see."""
-    return config.with_limit(max(config.limit, DEEPEST))
+def _answered(gate: Gate, lists: Lists) -> tuple[str, ...]:
+    """The queries that nothing answers for which anything is shown."""
+    return tuple(query.id for query, ranking in zip(gate.unanswerable, lists, strict=False) if ranking)
 
 
 def scored(run: Replay) -> Lists:
@@ -211,3 +199,45 @@ def scored(run: Replay) -> Lists:
     ids = [run.table.entries[entry] for entry in run.entry.tolist()]
     pairs = list(zip(ids, run.ranking.score.tolist(), strict=True))
     return [pairs[begin:end] for begin, end in itertools.pairwise(run.ranking.offsets.tolist())]
+
+
+def measure(lists: Ranked, deep: Ranked, qrels: Mapping[str, Mapping[str, int]]) -> Values:
+    """Measure lists: nDCG@10 of those that users see, the other two of the same lists down to place 100."""
+    judgments = Judgments.of(qrels, deep.queries, deep.entries)
+    ndcg = lists.metrics(qrels, [NDCG10])[NDCG10]
+    far = evaluate(deep.offsets, deep.entry, judgments, [NDCG100])[NDCG100]
+    longest = int(np.diff(deep.offsets).max(initial=0))
+    return Values(np.array([ndcg, far, geometric_gain(deep, judgments)]), longest > SHALLOW)
+
+
+def geometric_gain(lists: Ranked, judgments: Judgments) -> Floats:
+    """float64[Q]: (1/R) times the sum of .9^(rank - 1) over the relevant entries of a list; 0 without any.
+
+    Rank-biased precision (Moffat and Zobel, TOIS 2008) without its factor 1 - p, over the R relevant entries.
+    """
+    size = np.diff(lists.offsets)
+    query = np.repeat(np.arange(size.size), size)
+    place = np.arange(query.size) - np.repeat(lists.offsets[:-1], size)
+    relevant = judgments.grades(query, lists.entry) >= 1
+    gains = np.where(relevant & (place < DEEPEST), PERSISTENCE**place, 0.0)
+    return np.bincount(query, gains, size.size) / np.maximum(judgments.relevant, 1)
+
+
+def broken(gate: Gate, lists: Lists) -> list[dict[str, int]]:
+    """For every query how many entries of its list break each promise; kept promises are left out."""
+    entries, found = {entry.id: entry for entry in gate.dataset.entries}, []
+    for query, ranking in zip(gate.queries, lists, strict=True):
+        listed = [entries[id_] for id_, _ in ranking if id_ in entries]
+        counts = {name: sum(map(test, listed)) for name, test in _tests(query, gate.dataset.clock(query))}
+        found.append({name: count for name, count in counts.items() if count})
+    return found
+
+
+def _tests(query: Query, clock: float) -> Iterator[tuple[str, Callable[[Entry], bool]]]:
+    valid = valid_at(clock)
+    yield "validity", lambda entry: bool(valid.failed(entry))
+    if query.filters:
+        yield "scope", lambda entry: bool(query.filters.failed(entry))
+    words = {word.lower() for word in _EXCLUDED.findall(query.text)}
+    if words:
+        yield "exclusion", lambda entry: not words.isdisjoint(re.findall(r"\w+", content(entry).lower()))

@@ -7,22 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import asdict
 
-from steelyard_eval.common.configurations import LIMIT
+from steelyard_eval.common.configurations import LIMIT, Named, written_as
 from steelyard_eval.compare.lists import ties
+from steelyard_eval.datasets.named import Naming
 from steelyard_eval.datasets.states import NAMED, moved
 from steelyard_eval.gate.baseline import tool
 from steelyard_eval.gate.comparison import ORDER, BaselineComparison
 from steelyard_eval.gate.hashes import platform_name
+from steelyard_eval.gate.rule import NAMES, Values
 from steelyard_eval.gate.setup import Gate
-from steelyard_eval.gate.steps import to_do
-from steelyard_eval.gate.values import NAMES, Values
 from steelyard_eval.recording.provenance import tuned_here
 from steelyard_eval.recording.replay import intents_of
-from steelyard_eval.recording.steps import settings
+from steelyard_eval.recording.shown_lists import facts_of
+from steelyard_eval.recording.steps import labelling, settings, words_of
 from steelyard_eval.result.structs import (
     Answer,
     Cell,
-    DataFacts,
     Estimate,
     Fact,
     Finding,
@@ -39,6 +39,13 @@ from steelyard_eval.result.structs import (
 SHOWN = 3
 """Queries that lost most, a contender."""
 UNCHANGED = ("gate_unchanged", "gate_identity")
+RULE = [
+    *("contender", "side", "verdict", "reason", "change", "worse", "composite"),
+    *("p_worse", "p_better", "p_ndcg", "upper", "limit"),
+]
+CHECK = ["contender", "check", "units", "lists_changed", "scores_changed", "detection_rate", "false_alarms"]
+COUNTED = {"gate_false_answers": "questions", "gate_stale": "queries"}
+"""What more of would settle a finding that counts queries, and says nothing of labels."""
 _ELSE = {"corpus": "clock", "queries": "beside"}
 """What changed where entries, or texts and filters of queries, are the same."""
 
@@ -49,7 +56,8 @@ def gated(gate: Gate, compared: Sequence[BaselineComparison]) -> Result:
     deciding = [one for one in compared if one.verdict == verdict]
     changed = [one for one in deciding if one.findings[0].key not in UNCHANGED]
     first, *rest = (changed if verdict == "pass" else deciding) or deciding
-    labels = {one.now.label: _before(one, compared) for one in compared}
+    names = {one.now.label for one in compared}
+    labels = {name: f"{name} before" if f"{name} before" not in names else f"{name} before it" for name in names}
     facts: dict[str, Fact] = {"choice": first.now.label, "verdict": verdict}
     if verdict == "pass" and not changed:
         facts |= {"alone": first.now.label} if len(compared) == 1 else {"many": len(compared)}
@@ -57,7 +65,7 @@ def gated(gate: Gate, compared: Sequence[BaselineComparison]) -> Result:
         facts |= {**first.headline, "more": len(rest) or None}
     return Result(
         kind="gate",
-        answer=Answer(verdict, facts, steps=[*to_do(gate, verdict, compared)]),
+        answer=Answer(verdict, facts, steps=[*_steps(gate, verdict, compared)]),
         provenance=_provenance(gate, labels[first.now.label]),
         rows=[row for one in compared for row in _rows(one, labels[one.now.label])],
         findings=sorted((of for one in compared for of in one.findings), key=lambda of: ORDER.index(of.verdict)),
@@ -92,22 +100,11 @@ def mismatched(gate: Gate) -> Result:
     )
 
 
-def _before(one: BaselineComparison, compared: Sequence[BaselineComparison]) -> str:
-    """The label of a contender as the baseline has it."""
-    label = f"{one.now.label} before"
-    while any(other.now.label == label for other in compared):
-        label += " it"
-    return label
-
-
 def _provenance(gate: Gate, baseline: str) -> Provenance:
     old, dataset = gate.needed(), gate.dataset
-    judged = len(gate.queries)
-    path = None if dataset.in_memory else str(dataset.path)
-    about = DataFacts(dataset.name, path, sha256=dataset.sha256, entries=len(dataset.entries), judged=judged)
     return Provenance(
         tool=tool(),
-        data=about,
+        data=facts_of(dataset, len(gate.queries) + len(gate.unanswerable), len(gate.queries)),
         command=gate.command,
         metrics=[*NAMES],
         baseline=baseline,
@@ -124,7 +121,7 @@ def _rows(one: BaselineComparison, before: str) -> Iterator[Row]:
     now, kept, config = one.now, one.baseline, one.now.config
     yield Row(
         label=now.label,
-        kind=now.ref.kind,
+        kind=now.ref.one.kind,
         strategy=now.strategy,
         means=_means(now.values),
         system=config.system if config else None,
@@ -147,26 +144,8 @@ def _notices(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Sai
         yield from one.now.notices
         if config := one.now.config:
             yield from tuned_here(one.now.label, config, gate.dataset, gate.queries)
-        if _is_open(one):
-            yield from _rewritten(one)
     if gate.elsewhere:
         yield Said("gate_platform", {"here": platform_name(), "there": gate.needed().platform})
-
-
-def _is_open(one: BaselineComparison) -> bool:
-    """Whether something of it is not fine."""
-    return one.verdict != "pass" or any(row.worse for row in one.slices)
-
-
-def _rewritten(one: BaselineComparison) -> Iterator[Said]:
-    """The formula of the baseline and today's, each with its settings where both are known, if they differ."""
-    kept, config = one.baseline, one.now.config
-    known = kept.settings is not None
-    before = kept.strategy, (kept.settings or None) if known else None
-    now = one.now.strategy, (settings(config).get("settings") if config else None) if known else None
-    if kept.strategy and one.now.strategy and before != now:
-        names = "before", "before_with", "now", "now_with"
-        yield Said("gate_rewritten", {"label": one.now.label, **dict(zip(names, (*before, *now), strict=True))})
 
 
 def _tables(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Table]:
@@ -188,43 +167,31 @@ def _tables(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Tabl
         for one, change in zip(compared, changes, strict=True)
     ]
     yield Table("gated", ["contender", "verdict", "change", "top10_changed"], moved_rows, trust)
-    yield from _table("lost", ["contender", "query", "text", "before", "now"], map(_lost, compared))
-    yield from _table(
-        "gate_slices",
-        ["contender", "slice", "value", "queries", "fall", "p_by_slice", "fell"],
-        map(_slices, compared),
-    )
-    yield from _table("gate_rule", RULE, map(_rulings, compared))
-    yield from _table("gate_broken", ["contender", "promise", "query", "entries"], map(_broken, compared))
-    yield from _table("gate_check", CHECK, map(_checked, compared))
+    made = {
+        "lost": (["contender", "query", "text", "before", "now"], _lost),
+        "gate_slices": (["contender", "slice", "value", "queries", "fall", "p_by_slice", "fell"], _slices),
+        "gate_rule": (RULE, _rulings),
+        "gate_broken": (["contender", "promise", "query", "entries"], _broken),
+        "gate_check": (CHECK, _checked),
+    }
+    for key, (columns, rows_of) in made.items():
+        if rows := [[one.now.label, *row] for one in compared for row in rows_of(one)]:
+            yield Table(key, columns, rows)
     yield _baseline(gate)
-
-
-def _table(key: str, columns: list[str], rows: Iterator[Iterator[list[Cell]]]) -> Iterator[Table]:
-    if made := [row for part in rows for row in part]:
-        yield Table(key, columns, made)
 
 
 def _lost(one: BaselineComparison) -> Iterator[list[Cell]]:
     """The queries that lost most, where something is not fine."""
-    if not _is_open(one):
-        return
     before, now = one.baseline.values.ndcg, one.now.values.ndcg
-    for at in one.worst()[:SHOWN]:
-        query = one.gate.queries[at]
-        yield [one.now.label, query.id, query.text, float(before[at]), float(now[at])]
+    if one.verdict != "pass" or any(row.worse for row in one.slices):
+        for at in one.worst()[:SHOWN]:
+            query = one.gate.queries[at]
+            yield [query.id, query.text, float(before[at]), float(now[at])]
 
 
 def _slices(one: BaselineComparison) -> Iterator[list[Cell]]:
     for row in one.slices:
-        size = int(row.inside.sum())
-        yield [one.now.label, row.field, row.value, size, row.found.ndcg, row.p, "worse" if row.worse else None]
-
-
-RULE = [
-    *("contender", "side", "verdict", "reason", "change", "worse", "composite"),
-    *("p_worse", "p_better", "p_ndcg", "upper", "limit"),
-]
+        yield [row.field, row.value, row.queries, row.found.ndcg, row.p, "worse" if row.worse else None]
 
 
 def _rulings(one: BaselineComparison) -> Iterator[list[Cell]]:
@@ -232,25 +199,20 @@ def _rulings(one: BaselineComparison) -> Iterator[list[Cell]]:
     kept = one.baseline
     sides = ("baseline", one.against_baseline, kept.values), ("anchor", one.against_anchor, kept.anchor)
     for name, found, before in sides:
-        gain, bounds = one.gain(before), (found.upper, found.limit)
-        ps = found.p_worse, found.p_better, found.p_ndcg
-        ends = (bound if math.isfinite(bound) else None for bound in bounds)
-        decided: list[Cell] = [one.now.label, name, found.verdict, found.reason, gain.shown(-1.0), gain.worse]
-        yield [*decided, found.composite, *ps, *ends]
+        gain = one.gain(before)
+        ends = (bound if math.isfinite(bound) else None for bound in (found.upper, found.limit))
+        decided: list[Cell] = [name, found.verdict, found.reason, gain.shown(-1.0), gain.worse, found.composite]
+        yield [*decided, found.p_worse, found.p_better, found.p_ndcg, *ends]
 
 
 def _broken(one: BaselineComparison) -> Iterator[list[Cell]]:
-    for promise, query, entries in one.newly_broken:
-        yield [one.now.label, promise, query, entries]
-
-
-CHECK = ["contender", "check", "units", "lists_changed", "scores_changed", "detection_rate", "false_alarms"]
+    return ([*row] for row in one.newly_broken)
 
 
 def _checked(one: BaselineComparison) -> Iterator[list[Cell]]:
     counts = len(set(one.gate.unit.tolist())), int(one.lists_changed.sum()), int(one.scores_changed.sum())
     rates = one.power.detection_rate, one.power.false_alarms
-    yield [one.now.label, "identity" if one.identical else "quality", *counts, *rates]
+    yield ["identity" if one.identical else "quality", *counts, *rates]
 
 
 def _baseline(gate: Gate) -> Table:
@@ -294,3 +256,42 @@ def _what_changed(gate: Gate, name: str) -> dict[str, Fact]:
     if before and now and before != now:
         return {"moved": moved(before, now, named=NAMED)}
     return {_ELSE[name]: True} if before and now and name in _ELSE else {}
+
+
+def _steps(gate: Gate, verdict: str, compared: Sequence[BaselineComparison]) -> Iterator[Step]:
+    """What to do now: look at what lost most, label more, accept it, or write a baseline on this platform."""
+    if verdict == "fail":
+        lost = ((one, at) for one in compared if one.verdict == verdict for at in one.worst()[:1])
+        steps = (_explaining(one, at) for one, at in lost)
+        yield from [step for step in steps if step][:1]
+    elif verdict == "mismatch":
+        yield Step("gate_platform_baseline", {}, gate.rebaseline)
+    elif verdict == "inconclusive":
+        yield from _settling(gate, compared)
+
+
+def _settling(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Step]:
+    """What would settle what is inconclusive: labels, where quality is; else how to accept it, and what to add."""
+    pairs = [(finding, one) for one in compared for finding in one.findings]
+    open_ = {finding.key: one for finding, one in pairs if finding.verdict == "inconclusive"}
+    if not open_.keys() <= COUNTED.keys():
+        yield from labelling(gate.dataset, None)
+        return
+    same = all(one.now.ref.written == one.baseline.written for one in open_.values())
+    yield Step("gate_accept", {"other": not same}, gate.rebaseline if same else [])
+    yield Step("gate_only_more", {**{COUNTED[key]: True for key in open_}, "both": len(open_) > 1})
+
+
+def _explaining(one: BaselineComparison, at: int) -> Step | None:
+    """Explain a query of what is gated; lists alone, and what no command names, have no command."""
+    gate, contender, written = one.gate, one.now.ref.one, one.now.ref.written
+    if not isinstance(contender, Named):
+        return None
+    named = contender.word
+    if named is None and written:  # a weights file that the baseline names
+        named = written_as(contender.label, Naming.of_baseline(gate.path).of_kind(contender.kind, written))
+    if not named:
+        return None
+    query = gate.queries[at].id
+    command = words_of("explain", gate.dataset, query, named, options={})
+    return Step("gate_see_why", {"query": query}, command) if command else None

@@ -37,6 +37,7 @@ from scipy.special import bdtrc, nctdtr, ndtri, stdtr, stdtrit
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.measures.judgments import lost_shares
+from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.paired import TIE
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.measures.spread import LEAST, spread
@@ -52,38 +53,51 @@ SMALL = 0.01
 BUDGET = 0.04
 """The drop of nDCG@10 that is accepted unproven; it parts pass from inconclusive and nothing else."""
 BOUND = 0.90
+SHALLOW = 10  # places of a list that users see
+NDCG10, NDCG100 = Measure("nDCG", SHALLOW), Measure("nDCG", 100)
+NAMES = (str(NDCG10), str(NDCG100), "gain@100")  # the three values, in the order of `Values.matrix`
 UNSEEN = 0.35
 """A difference that one more query, outside the sample, may show; the bound is measured with it."""
 
 
 @dataclass(frozen=True)
+class Values:
+    """float64[3, Q]: nDCG@10, nDCG@100 and the geometric gain; `deep` when a list has more than 10 places."""
+
+    matrix: Floats
+    deep: bool
+
+    @property
+    def ndcg(self) -> Floats:
+        """float64[Q]: nDCG@10."""
+        ndcg: Floats = self.matrix[0]
+        return ndcg
+
+
+def composite(matrix: Floats, deep: bool) -> Floats:
+    """float64[..., Q]: the mean of the three values (or differences) in float64[..., 3, Q]; nDCG@10 if shallow."""
+    mean: Floats = matrix.mean(axis=-2) if deep else matrix[..., 0, :]
+    return mean
+
+
+@dataclass(frozen=True)
 class Findings:
-    """What the rule finds.
+    """What the rule finds; bounds and errors are infinite for a single unit."""
 
-    Attributes
-    ----------
-    ndcg, composite : mean differences over queries of nDCG@10 and of A.
-    errors : the standard errors of both; inf for a single unit.
-    free : degrees of freedom, the units less one.
-    p_worse, p_better : one-sided p values of the t test on A; `p_ndcg` that of nDCG@10 being worse.
-    upper : one-sided 90% bound of the drop of nDCG@10; inf for a single unit.
-    limit : the drop of A from which on its test has p < .05; inf for a single unit.
-    fails : whether the change is blocked.
-    within, better : whether the bound lies within the budget, and A is significantly better.
-    """
-
+    # ndcg, composite: mean differences over queries of nDCG@10 and of A, and their standard errors
     ndcg: float
     composite: float
     errors: tuple[float, float]
-    free: int
+    free: int  # degrees of freedom, the units less one
+    # one-sided p values of the t test on A, and of nDCG@10 being worse
     p_worse: float
     p_better: float
     p_ndcg: float
-    upper: float
-    limit: float
-    fails: bool
-    within: bool
-    better: bool
+    upper: float  # one-sided 90% bound of the drop of nDCG@10
+    limit: float  # the drop of A from which on its test has p < .05
+    fails: bool  # whether the change is blocked
+    within: bool  # whether the bound lies within the budget
+    better: bool  # whether A is significantly better
 
     @property
     def passes(self) -> bool:

@@ -20,11 +20,10 @@ from steelyard_eval.compare.lists import ties
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.named import Naming
-from steelyard_eval.datasets.states import State, states
+from steelyard_eval.datasets.states import State, hashed, states
 from steelyard_eval.gate.baseline import Baseline, load_baseline
-from steelyard_eval.gate.hashes import configuration_hash, data_hashes, platform_name
+from steelyard_eval.gate.hashes import data_hashes, platform_name
 from steelyard_eval.gate.rule import BUDGET
-from steelyard_eval.measures.stale import Succession
 from steelyard_eval.recording.steps import word
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.result.sentences import dialect
@@ -41,34 +40,18 @@ MOST = 5_000
 
 @dataclass(frozen=True)
 class Gate:
-    """A data set with its baseline, and how it is searched; made by `Gate.of`.
-
-    Attributes
-    ----------
-    baseline : Baseline or None
-        None where there is no file at `path`.
-    opened : callable
-        Opens the data set with an embedder, by its name.
-    embedder : str or None
-        The baseline's own where it is None.
-    budget : float
-        The drop of nDCG@10 that is accepted unproven.
-    block_slices : bool
-        Whether a category or intent that is significantly worse fails the gate.
-    now : callable
-        The time, for the dates of updates.
-    """
+    """A data set with its baseline, and how it is searched; made by `Gate.of`."""
 
     dataset: Dataset
     path: Path
-    baseline: Baseline | None
-    opened: Callable[[str], Workspace]
-    embedder: str | None
+    baseline: Baseline | None  # None where there is no file at `path`
+    opened: Callable[[str], Workspace]  # opens the data set with an embedder, by its name
+    embedder: str | None  # the baseline's own where it is None
     split: str | None
     limit: int | None
-    budget: float = BUDGET
-    block_slices: bool = False
-    now: Callable[[], float] = time.time
+    budget: float = BUDGET  # the drop of nDCG@10 that is accepted unproven
+    block_slices: bool = False  # whether a category or intent that is significantly worse fails the gate
+    now: Callable[[], float] = time.time  # for the dates of updates
 
     @classmethod
     def of(
@@ -149,11 +132,6 @@ class Gate:
         )
 
     @cached_property
-    def succession(self) -> Succession | None:
-        """What took the place of what; None where nothing can be stale."""
-        return Succession.of(self.dataset.entries) or None
-
-    @property
     def hashes(self) -> dict[str, str]:
         """The hashes of what both measurements have to share."""
         return data_hashes(self.dataset, self.queries, self.unanswerable)
@@ -174,8 +152,14 @@ class Gate:
         return {PARTS[name]: state for name, state in states(part, MOST).items() if state}
 
     def configuration(self, config: SearchConfig | None) -> str:
-        """The hash of a configuration, and of what it searches with."""
-        return configuration_hash(config, self.dataset, self.space.model if config else "")
+        """The hash of a configuration and of the vectors it searches; empty for lists, whose making is unknown."""
+        if config is None:
+            return ""
+        model, dataset = self.space.model, self.dataset
+        held = {name: value for name, value in config.to_json().items() if name != "provenance"}
+        return hashed(
+            [held, model, dataset.recipe, dataset.vectors_sha256 if model in dataset.query_vectors else ""]
+        )
 
     @cached_property
     def elsewhere(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.base.arrays import Indices
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.config.search_config import SearchConfig, policy_of
 from steelyard.embedders.embed import RecordedEmbedder
@@ -25,11 +25,11 @@ from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.logs import HeldLog
-from steelyard_eval.learn.counts import PositionCounts
+from steelyard_eval.learn.counts import Hits, PositionCounts
 from steelyard_eval.learn.gains import FeedbackGains
-from steelyard_eval.learn.policies import InterleavingResult, MatchedImpressions, interleaving_results
 from steelyard_eval.learn.reader import DatasetIndex, Log, read_log
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs
+from steelyard_eval.learn.turns import InterleavingResult
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
 
@@ -47,22 +47,19 @@ class LogCase:
     config: SearchConfig
     queries: tuple[Query, ...]  # those that were logged
     table: SignalTable  # their recording
-    hits: MatchedImpressions  # the counts, matched
+    hits: Hits  # the counts, by its numbers
     learned: FeedbackGains  # what they say of every pair
     apart: PositionCounts | None  # the cells without the largest client; None where that had all acts
-    # other rankings that were interleaved, by whose entries were acted upon; most searches first
-    duels: Sequence[InterleavingResult]
     configurations: Mapping[str, SearchConfig]  # those of logged policies, by name
     file: str = ""  # the log, where it is a file other than the data set's own
 
     def interleaved(self, preferred: bool) -> list[tuple[InterleavingResult, SearchConfig]]:
         """Rankings that interleaving decided about, and that are not today's; those of most searches first."""
-        configurations = self.configurations
-        known = [(duel, configurations[duel.other]) for duel in self.duels if duel.other in configurations]
+        known = [(turn, self.configurations.get(turn.other)) for turn in self.log.turns]
         return [
-            (duel, config)
-            for duel, config in known
-            if duel.preferred is preferred and config.effective != self.config.effective
+            (turn, config)
+            for turn, config in known
+            if config is not None and turn.preferred is preferred and config.effective != self.config.effective
         ]
 
     @property
@@ -72,7 +69,7 @@ class LogCase:
 
     @property
     def cells(self) -> PositionCounts:
-        """The counts."""
+        """The counts by rows of the pairs."""
         return self.learned.cells
 
 
@@ -93,23 +90,22 @@ def prepare(
     space = (workspace or Workspace.open(dataset, embedder)).about(partial(by_drawn, fewest=MIN_QUERIES_WITH_LOG))
     numbered = sorted((entry.id for entry in dataset.entries), key=lambda name: name.encode())
     log = read_log(path, _known(space, numbered), max(now, dataset.as_of))
+    faults = "; ".join(f"{count} {rule} (line {lines[0]})" for count, rule, lines in log.census.ordered[:3])
+    fault, aside = f"the feedback log {str(path)!r} has no", f": {faults}" if faults else "; it is empty"
     if not log.census.impressions:
-        raise DataError(f"the feedback log {str(path)!r} has no impression that can be used{_faults(log)}")
-    configurations = _configurations(log)
-    label, used = _current(space, current, log, configurations)
-    config = replace(used, strategy=used.effective, by_intent={})
-    asked = _asked(dataset, log, np.unique(log.columns[2]))
+        raise DataError(f"{fault} impression that can be used{aside}")
+    asked = _asked(dataset, log)
     if not asked:
-        raise DataError(f"the feedback log {str(path)!r} has no query that can be searched{_faults(log)}")
-    queries, query_of = [query for _, query in asked], np.full(log.axes[2], -1, dtype=np.int64)
-    query_of[[number for number, _ in asked]] = np.arange(len(asked))
+        raise DataError(f"{fault} query that can be searched{aside}")
+    configurations = _configurations(log)
+    label, config = _current(space, current, log, configurations)
+    queries, query_of = tuple(asked.values()), np.full(len(dataset.queries) + len(log.added), -1, dtype=np.int64)
+    query_of[[*asked]] = np.arange(len(asked))
     table = _recorded(space, queries, config, configurations.values())
     number_of = {name: number for number, name in enumerate(table.entries)}
-    entry_of = np.array([*(number_of.get(name, -1) for name in numbered), -1], dtype=np.int64)
-    hits = MatchedImpressions.of(log, query_of, entry_of)
-    shown = hits.query[hits.known], hits.entry[hits.known]
+    hits = log.hits.matched(query_of, np.array([*(number_of.get(name, -1) for name in numbered), -1]))
     signals = dict.fromkeys((*(str(leaf) for leaf in leaves(config.effective)), *SIGNALS))
-    pairs = LoggedPairs.of(table, list(signals), unit_numbers(queries), shown)
+    pairs = LoggedPairs.of(table, list(signals), unit_numbers(queries), hits.known)
     cells = hits.cells(pairs)
     if not len(cells.row):
         raise DataError(
@@ -123,12 +119,11 @@ def prepare(
         log=log,
         label=label,
         config=config,
-        queries=tuple(queries),
+        queries=queries,
         table=table,
         hits=hits,
         learned=FeedbackGains.of(pairs, cells, log.given, clients),
         apart=rest if hits.largest.any() and rest.positive.any() else None,
-        duels=interleaving_results(path) if hits.mixed.any() else [],
         configurations=configurations,
         file="" if isinstance(path, HeldLog) or Path(path) == dataset.feedback else str(path),
     )
@@ -149,24 +144,16 @@ def _recorded(
 
 def _known(space: Workspace, entries: Sequence[str]) -> DatasetIndex:
     """What lines are matched against; other texts can be learned from where they can be embedded."""
-    queries = space.dataset.queries
-    texts: dict[str, list[int]] = {}
-    for number, query in enumerate(queries):
-        texts.setdefault(query.text, []).append(number)
+    numbered = list(enumerate(space.dataset.queries))
+    texts = Counter(query.text for _, query in numbered)
     return DatasetIndex(
         entries={name: number for number, name in enumerate(entries)},
-        by_id={query.id: number for number, query in enumerate(queries)},
-        by_text={text: numbers[0] for text, numbers in texts.items() if len(numbers) == 1},
-        texts={query.id: query.text for query in queries},
-        scoped={(query.text, query.filters): number for number, query in enumerate(queries)},
+        by_id={query.id: number for number, query in numbered},
+        by_text={query.text: number for number, query in numbered if texts[query.text] == 1},
+        texts={query.id: query.text for _, query in numbered},
+        scoped={(query.text, query.filters): number for number, query in numbered},
         extensible=not isinstance(space.embedder, RecordedEmbedder),
     )
-
-
-def _faults(log: Log) -> str:
-    """What was set aside, in words."""
-    faults = "; ".join(f"{count} {rule} (line {lines[0]})" for count, rule, lines in log.census.ordered[:3])
-    return f": {faults}" if faults else "; it is empty"
 
 
 def _configurations(log: Log) -> dict[str, SearchConfig]:
@@ -186,25 +173,26 @@ def _current(
     space: Workspace, given: Given | None, log: Log, configurations: Mapping[str, SearchConfig]
 ) -> tuple[str, SearchConfig]:
     """What is used today: what was given, else the policy that searched most, else the data set's system."""
-    often = sorted(configurations, key=lambda name: -log.searches.get(name, 0))
-    if given is None and often and log.searches.get(often[0]):
-        given = configurations[often[0]]
+    often = max(configurations, key=lambda name: log.searches.get(name, 0), default="")
+    if given is None and log.searches.get(often):
+        given = configurations[often]
     used = configured(space.dataset.today if given is None else given, PLACES, Source.live(space))
     label = str(used.config.effective) if isinstance(given, SearchConfig) else used.label
-    return label, used.config
+    return label, replace(used.config, strategy=used.config.effective, by_intent={})
 
 
-def _asked(dataset: Dataset, log: Log, numbers: Indices) -> list[tuple[int, Query]]:
-    """The queries that were logged, with their numbers in the log; those that cannot be searched are left out."""
-    asked = []
-    for number in numbers.tolist():
-        if number < len(dataset.queries):
-            asked.append((number, dataset.queries[number]))
+def _asked(dataset: Dataset, log: Log) -> dict[int, Query]:
+    """The queries that were logged, by their numbers in the log; those that cannot be searched are left out."""
+    asked = {}
+    for number in np.unique(log.hits.query).tolist():
+        at = number - len(dataset.queries)
+        if at < 0:
+            asked[number] = dataset.queries[number]
             continue
-        text, filters = log.added[number - len(dataset.queries)]
+        text, filters = log.added[at]
         try:
             clean_query(text)
         except ConfigError:
             continue
-        asked.append((number, Query(text, id=f"logged-{number - len(dataset.queries)}", filters=filters)))
+        asked[number] = Query(text, id=f"logged-{at}", filters=filters)
     return asked

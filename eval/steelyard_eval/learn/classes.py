@@ -31,11 +31,9 @@ UPPER = 5  # places over which the lift is averaged
 class Classes:
     """What the log says of every row."""
 
-    # float64[N]: the posterior probability of being relevant; for rows never shown, that of their signals
-    relevance: Floats
+    relevance: Floats  # float64[N]: the posterior probability of being relevant; `prior` for rows never shown
     prior: Floats  # float64[N]: the probability by the signals alone
-    # relevant, other: float64[PLACES, A]: The rates of acts on relevant entries (a) and on others (b), by place
-    # and kind
+    # float64[PLACES, A]: the rates of acts on relevant entries (a) and on others (b), by place and kind
     relevant: Floats
     other: Floats
 
@@ -81,13 +79,6 @@ def fit(pairs: LoggedPairs, cells: PositionCounts, exponent: float, rounds: int 
     return Classes(posterior, prior, _whole(a, kinds), _whole(b, kinds))
 
 
-def shown_rows(pairs: LoggedPairs, cells: PositionCounts) -> Bools:
-    """bool[N]: which rows were ever shown."""
-    seen = np.zeros(pairs.rows, dtype=bool)
-    seen[cells.row] = True
-    return seen
-
-
 def _whole(rates: Floats, kinds: Indices) -> Floats:
     """Rates of some kinds as those of all; 0 for kinds that do not occur."""
     whole = np.zeros((PLACES, len(KINDS)))
@@ -120,7 +111,7 @@ def _evidence(a: Floats, b: Floats, place: Indices, shown: Floats, acts: Floats)
     """The logarithm of each cell's likelihood ratio, relevant over not; float64[M]."""
     with np.errstate(divide="ignore", invalid="ignore"):  # rates are 0 in both classes or in neither
         kinds = np.where(a > 0, np.log(a / b), 0.0)
-    silent = np.log((1 - _total(a)) / (1 - _total(b)))
+    silent = np.log((1 - a.sum(axis=1)) / (1 - b.sum(axis=1)))
     ratio = (acts * kinds[place]).sum(axis=1) + (shown - acts.sum(axis=1)) * silent[place]
     return np.asarray(ratio, dtype=np.float64)
 
@@ -144,10 +135,6 @@ def _bounded(rates: Floats, low: float, high: float) -> Floats:
     """Rates whose sum over the kinds stays between two bounds; a kind that never occurs keeps 0."""
     total = np.maximum(rates.sum(axis=1, keepdims=True), 1e-12)
     return np.asarray(rates * np.clip(total, low, high) / total, dtype=np.float64)
-
-
-def _total(rates: Floats) -> Floats:
-    return np.asarray(rates.sum(axis=1), dtype=np.float64)
 
 
 def _slopes(design: Floats, relevance: Floats, slopes: Floats) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,6 +12,15 @@ from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.feedback.log import ACTIONS
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 
+KINDS = ACTIONS
+CODE = {kind: at for at, kind in enumerate(KINDS)}
+NEGATIVE_KINDS = frozenset({"dismissed", "failed", "thumbs_down", "none_useful"})
+"""Acts that speak against an entry; all others speak for it."""
+POSITIVE = np.array([kind not in NEGATIVE_KINDS for kind in KINDS])  # bool[A]: which kinds speak for an entry
+EVERYTHING_SHOWN = "none_useful"  # the act on a whole list: nothing in it was of use
+WORTH = np.array([1.0 if kind != EVERYTHING_SHOWN else 0.1 for kind in KINDS])
+"""float64[A]: what one act counts as. That on a whole list is one act, shared by its ten places."""
+
 
 @dataclass(frozen=True)
 class PositionCounts:
@@ -21,19 +29,18 @@ class PositionCounts:
     row: Indices  # int64[M], ascending
     place: Indices  # int64[M], from 0
     shown: Floats  # float64[M]: how often the entry was shown there
-    # float64[M, A]: how often it was acted upon there, by the kinds of `acts.KINDS`; the sum is at most `shown`
-    acts: Floats
+    acts: Floats  # float64[M, A]: how often it was acted upon there, by `KINDS`; the sum is at most `shown`
     query: Indices  # int64[M]: the query of each cell
 
     @classmethod
     def of(cls, pairs: LoggedPairs, row: Indices, place: Indices, shown: Floats, acts: Floats) -> PositionCounts:
         """Count equal (row, place) pairs together; rows of -1 are left out."""
         keep = row >= 0
-        known, inverse = np.unique(row[keep] * PLACES + place[keep], return_inverse=True)
-        counted = sums(inverse, shown[keep], len(known))
-        by_kind = column_sums(inverse, acts[keep], len(known))
-        rows = known // PLACES
-        return cls(rows, known % PLACES, counted, _at_most(by_kind, counted), pairs.query[rows])
+        cell, counted, by_kind = grouped(row[keep] * PLACES + place[keep], shown[keep], acts[keep])
+        # Repeated acts may exceed the number of shows.
+        share = np.minimum(1.0, counted / np.maximum(by_kind.sum(axis=1), 1e-12))
+        rows = cell // PLACES
+        return cls(rows, cell % PLACES, counted, by_kind * share[:, None], pairs.query[rows])
 
     def __len__(self) -> int:
         return len(self.row)
@@ -63,10 +70,44 @@ class PositionCounts:
         return {kind: int(total) for kind, total in zip(KINDS, totals, strict=True) if total > 0}
 
 
-def _at_most(acts: Floats, shown: Floats) -> Floats:
-    """Acts brought down to the number of shows, where repeated ones exceed it."""
-    total = acts.sum(axis=1)
-    return np.asarray(acts * np.minimum(1.0, shown / np.maximum(total, 1e-12))[:, None], dtype=np.float64)
+@dataclass(frozen=True)
+class Hits:
+    """The counts of a log, M of them: numbers of query and entry, -1 for one that is in no recording."""
+
+    query: Indices  # int64[M]
+    fold: Indices  # int64[M]: of the client
+    largest: Bools  # bool[M]: whether they are of the largest client
+    entry: Indices  # int64[M]
+    place: Indices  # int64[M], from 0
+    shown: Floats  # float64[M]
+    acts: Floats  # float64[M, A]
+
+    def matched(self, query_of: Indices, entry_of: Indices) -> Hits:
+        """The same by the numbers of a recording, int64 each; the last of `entry_of` is of unknown entries."""
+        return replace(self, query=query_of[self.query], entry=entry_of[self.entry])
+
+    @property
+    def known(self) -> tuple[Indices, Indices]:
+        """int64[K] each: query and entry where both are known."""
+        known = (self.query >= 0) & (self.entry >= 0)
+        return self.query[known], self.entry[known]
+
+    @property
+    def listless(self) -> bool:
+        """Whether every list is one entry that was acted upon: a tally, such as Soleri keeps, and no lists."""
+        acted = self.acts.sum(axis=1) >= self.shown - 1e-9
+        return bool(len(acted)) and bool(acted.all()) and not self.place.any()
+
+    def cells(self, pairs: LoggedPairs, part: Bools | slice = slice(None)) -> PositionCounts:
+        """The counts, or a part of them, by rows of the pairs."""
+        row = pairs.find(self.query[part], self.entry[part])
+        return PositionCounts.of(pairs, row, self.place[part], self.shown[part], self.acts[part])
+
+
+def grouped(key: Indices, shown: Floats, acts: Floats) -> tuple[Indices, Floats, Floats]:
+    """Counts of equal keys together, by ascending key: int64[M], float64[M] and float64[M, A]."""
+    known, inverse = np.unique(key, return_inverse=True)
+    return known, sums(inverse, shown, len(known)), column_sums(inverse, acts, len(known))
 
 
 def sums(numbers: NDArray[np.integer], weights: Floats, size: int = 0) -> Floats:
@@ -80,74 +121,3 @@ def column_sums(numbers: NDArray[np.integer], columns: Floats, size: int) -> Flo
     for column in np.flatnonzero(columns.any(axis=0)).tolist():
         summed[:, column] = sums(numbers, columns[:, column], size)
     return summed
-
-
-@dataclass(frozen=True)
-class Tally:
-    """Counts by key, ascending."""
-
-    key: Indices  # int64[M]
-    shown: Floats  # float64[M]
-    acts: Floats  # float64[M, A]
-
-    @classmethod
-    def empty(cls) -> Tally:
-        """No counts."""
-        none = np.zeros(0)
-        return cls(none.astype(np.int64), none, np.zeros((0, len(KINDS))))
-
-    @classmethod
-    def of(cls, key: Indices, kind: NDArray[np.integer], weight: Floats) -> Tally:
-        """Count hits: kind is -1 where nothing was done; `weight` float64[K] is what each counts as."""
-        known, inverse = np.unique(key, return_inverse=True)
-        acts = np.zeros((len(known), len(KINDS)))
-        done = kind >= 0
-        np.add.at(acts, (inverse[done], kind[done]), WORTH[kind[done]] * weight[done])
-        return cls(known, sums(inverse, weight, len(known)), acts)
-
-    @classmethod
-    def sum(cls, parts: Iterable[Tally]) -> Tally:
-        """Several tallies as one."""
-        filled = [part for part in parts if len(part.key)]
-        if len(filled) < 2:
-            return filled[0] if filled else cls.empty()
-        known, inverse = np.unique(np.concatenate([part.key for part in filled]), return_inverse=True)
-        shown = sums(inverse, np.concatenate([part.shown for part in filled]), len(known))
-        return cls(known, shown, column_sums(inverse, np.concatenate([part.acts for part in filled]), len(known)))
-
-
-class SeenFilter:
-    """Remembers hashes in bounded memory: a Bloom filter of 64 MB, filled in only as far as it is used.
-
-    After ten million hashes it takes a new one for a known one in fewer than 1 of 1,000 cases; such an impression
-    is then counted as a repetition, and lost.
-    """
-
-    BITS = 29
-    FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
-
-    def __init__(self) -> None:
-        self._bits = np.zeros(1 << (self.BITS - 3), dtype=np.uint8)
-
-    def first(self, hashes: NDArray[np.uint64]) -> Bools:
-        """bool[n]: which hashes are new, here and among all that were asked before; then they are known."""
-        new = np.zeros(len(hashes), dtype=bool)
-        new[np.unique(hashes, return_index=True)[1]] = True
-        places = [(hashes * np.uint64(factor)) >> np.uint64(64 - self.BITS) for factor in self.FACTORS]
-        known = np.ones(len(hashes), dtype=bool)
-        for place in places:
-            known &= (self._bits[place >> np.uint64(3)] >> (place & np.uint64(7)).astype(np.uint8)) & 1 == 1
-        for place in places:
-            bit = np.left_shift(np.uint8(1), (place & np.uint64(7)).astype(np.uint8))
-            np.bitwise_or.at(self._bits, place >> np.uint64(3), bit)
-        return np.asarray(new & ~known, dtype=np.bool_)
-
-
-KINDS = ACTIONS
-NEGATIVE_KINDS = frozenset({"dismissed", "failed", "thumbs_down", "none_useful"})
-"""Acts that speak against an entry; all others speak for it."""
-POSITIVE = np.array([kind not in NEGATIVE_KINDS for kind in KINDS])  # bool[A]: which kinds speak for an entry
-EVERYTHING_SHOWN = "none_useful"  # the act on a whole list: nothing in it was of use
-WORTH = np.array([1.0 if kind != EVERYTHING_SHOWN else 0.1 for kind in KINDS])
-"""float64[A]: what one act counts as. That on a whole list is one act, shared by its ten places."""
-CODE = {kind: at for at, kind in enumerate(KINDS)}

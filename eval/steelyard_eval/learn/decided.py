@@ -9,7 +9,8 @@ worth.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
@@ -21,15 +22,14 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import (
     CandidateSet,
-    LabelledRecording,
-    LabelScorer,
     build_candidates_on,
     of_config,
     record_all,
     recording_for,
 )
 from steelyard_eval.candidates.families import starts
-from steelyard_eval.candidates.grid import Block, Grid, Singles
+from steelyard_eval.candidates.grid import Block, Grid, LabelledRecording, LabelScorer
+from steelyard_eval.candidates.kernel import Singles
 from steelyard_eval.candidates.settings import without_guarded_cut
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.choice import Choice
@@ -58,14 +58,6 @@ class FeedbackScorer:
     learned: FeedbackGains  # what the acts say
     base: Floats  # float64[Q], what today's lists are worth
 
-    @classmethod
-    def over(
-        cls, learned: FeedbackGains, recordings: Sequence[LabelledRecording], today: SearchConfig
-    ) -> FeedbackScorer:
-        """The scale on which `today` is 0 on every query."""
-        table = recording_for(recordings, today).table
-        return cls(learned, learned.values(top10_rows(table, today, rows_of(learned.pairs, table))))
-
     def grid(self, known: LabelledRecording, settings: Sequence[SearchConfig], columns: int) -> Grid:
         """So many candidates around each of some settings; ConfigError where weights cannot be searched."""
         row_of, grids = rows_of(self.learned.pairs, known.table), []
@@ -82,22 +74,12 @@ class FeedbackScorer:
         top = top10_rows(known.table, config, rows_of(self.learned.pairs, known.table))
         return self._measured(Block.alone(config), top[None])
 
-    def gains(self, recordings: Sequence[LabelledRecording], blocks: Sequence[Block]) -> Singles:
-        """float32[C, Q]: what candidates gain that were laid out on other queries."""
-        served = [(recording_for(recordings, block.config).table, block) for block in blocks]
-        gains = []
-        for _, alike in groupby(served, key=lambda pair: id(pair[0])):
-            tables, group = zip(*alike, strict=True)
-            gains += [
-                self._gain(top) for top in first_rows(tables[0], group, rows_of(self.learned.pairs, tables[0]))
-            ]
-        return np.concatenate(gains)
-
     def _measured(self, block: Block, top: Ints) -> Grid:
-        gain = self._gain(top)
+        gain = self.gain(top)
         return Grid((block,), gain, gain)
 
-    def _gain(self, top: Ints) -> Singles:
+    def gain(self, top: Ints) -> Singles:
+        """float32[W, Q]: what lists of rows, int[W, Q, PLACES], gain over today's."""
         return (self.learned.values(top) - self.base).astype(np.float32)
 
 
@@ -110,25 +92,26 @@ class LogDecision:
     sampled: Indices  # int64[S], the logged queries on which candidates were valued
     layout: CandidateSet  # the candidates
     recordings: tuple[LabelledRecording, ...]  # those of the sampled queries
-    # float32[C, S], what the acts say that each candidate gains
-    gains: np.ndarray[tuple[int, int], np.dtype[np.float32]]
+    gains: Singles  # float32[C, S], what the acts say that each candidate gains
     recommended: Choice | None  # the decision on the labels; None without
     few: int = 0  # how many different questions have labels, where these are too few to decide; else 0
 
     @cached_property
-    def logged(self) -> tuple[Query, ...]:
+    def logged(self) -> list[Query]:
         """The labelled queries whose lists are in the log."""
-        ids = {self.case.queries[number].id for number in self.sampled.tolist()}
-        return tuple(query for query in self.labelled if query.id in ids)
+        ids = {query.id for query in self._sampled}
+        return [query for query in self.labelled if query.id in ids]
 
     @cached_property
     def others(self) -> int:
         """How many logged queries, counted by what varies as one, ask nothing that a logged labelled one asks."""
-        known = {query.id for query in self.logged}
-        queries = [self.case.queries[number] for number in self.sampled.tolist()]
-        groups = unit_numbers(queries).tolist()
-        taken = {group for query, group in zip(queries, groups, strict=True) if query.id in known}
+        known, groups = {query.id for query in self.logged}, unit_numbers(self._sampled).tolist()
+        taken = {group for query, group in zip(self._sampled, groups, strict=True) if query.id in known}
         return len({*groups} - taken)
+
+    @property
+    def _sampled(self) -> list[Query]:
+        return [self.case.queries[number] for number in self.sampled.tolist()]
 
     @cached_property
     def learned(self) -> FeedbackGains:
@@ -137,9 +120,9 @@ class LogDecision:
 
     def config(self, candidate: int) -> SearchConfig:
         """The configuration of a candidate, as it is written where labels decided on it."""
-        case = self.recommended
-        if case is not None and case.picked is not None and candidate == case.decision.candidate:
-            return case.picked
+        made = self.recommended
+        if made is not None and made.picked is not None and candidate == made.decision.candidate:
+            return made.picked
         return without_guarded_cut(self.layout.grid.config(candidate))
 
     def lists(self, config: SearchConfig) -> Ints:
@@ -179,12 +162,9 @@ class LogDecision:
         """Whether a candidate shows nearly the lists of a ranking that lost to today's when both took turns."""
         ours = self.lists(self.config(candidate))[self.sampled]
         for _, config in self.case.interleaved(preferred=False):
-            try:
-                theirs = self.lists(config)[self.sampled]
-            except ConfigError:  # it ranks by what is not recorded here
-                continue
-            if (ours == theirs).mean() >= AGREES:
-                return True
+            with suppress(ConfigError):  # it ranks by what is not recorded here
+                if (ours == self.lists(config)[self.sampled]).mean() >= AGREES:
+                    return True
         return False
 
     @cached_property
@@ -207,46 +187,38 @@ class LogDecision:
         """How much of what the acts say was used, beside the labels."""
         return 0.0 if self.recommended is None else self.recommended.scored.share
 
-    @property
-    def worth(self) -> float:
-        """How many labelled queries the labels and the acts together are worth, by the variance of what leads."""
-        if self.recommended is None or self.share == 0:
-            return float(len(self.labelled))
-        return self.recommended.effective_n(self.about or 0)
-
 
 def decide_from_log(case: LogCase, labels: bool) -> LogDecision:
     """Lay all candidates out over the labelled and the logged queries, and decide."""
     source = Source.live(case.space)
     dataset = source.dataset
     queries = judged(dataset, dataset.queries) if labels else ()
-    labelled = queries if questions(queries) >= MIN_QUERIES_WITH_LOG else ()
+    asked = questions(queries)
+    labelled = queries if asked >= MIN_QUERIES_WITH_LOG else ()
     sampled = _sampled(case, labelled)
     clicked = [case.queries[number] for number in sampled.tolist()]
-    tried = starts(source, labelled or clicked, PLACES).with_current(source, case.label, case.config)
+    tried = starts(source, labelled or clicked, PLACES, case.label, case.config)
     labels_read = dataset.qrels if labelled else {}
-    whole = record_all(source, tuple(dict.fromkeys((*labelled, *clicked))), tried.starts, labels_read)
+    whole = record_all(source, tuple(dict.fromkeys((*labelled, *clicked))), tried, labels_read)
     recordings = tuple(recording.only(clicked, labels_read) for recording in whole) if labelled else whole
-    acts = FeedbackScorer.over(case.learned, recordings, case.config)
-    if labelled:
-        measured = tuple(recording.only(labelled, labels_read) for recording in whole)
-        laid = build_candidates_on(measured, tried.starts, LabelScorer(OBJECTIVE))
-        gains = acts.gains(recordings, laid.grid.blocks)
-    else:
-        laid = build_candidates_on(recordings, tried.starts, acts)
-        gains = laid.grid.metric
-    decision = LogDecision(case, labelled, sampled, laid, recordings, gains, None)
+    table = recording_for(recordings, case.config).table
+    today = top10_rows(table, case.config, rows_of(case.pairs, table))
+    acts = FeedbackScorer(case.learned, case.learned.values(today))
     if not labelled:
-        return replace(decision, few=questions(queries))
+        laid = build_candidates_on(recordings, tried, acts)
+        return LogDecision(case, (), sampled, laid, recordings, laid.grid.metric, None, asked)
+    measured = tuple(recording.only(labelled, labels_read) for recording in whole)
+    laid = build_candidates_on(measured, tried, LabelScorer(OBJECTIVE))
+    gains = _gains_of(acts, recordings, laid.grid.blocks)
     measures = parse_measures([str(OBJECTIVE), *METRICS])
     used = of_config(Contender(case.label, case.config, "system"), laid, measures)
-    second = None if case.hits.listless else _second(decision)
+    second = None if case.hits.listless else SecondMeasurement.among(gains, clicked, labelled)
     gates = ALL_FAMILIES if second is None else FROM_A_LOG
     recommended = Choice(source, labelled, measures, laid, used, PLACES, 0, second, gates)
-    return LogDecision(case, labelled, sampled, laid, recordings, decision.gains, recommended)
+    return LogDecision(case, labelled, sampled, laid, recordings, gains, recommended)
 
 
-def _sampled(case: LogCase, labelled: tuple[Query, ...]) -> Indices:
+def _sampled(case: LogCase, labelled: Sequence[Query]) -> Indices:
     """int64[S]: the logged queries that are labelled, and others drawn at random."""
     ids = {query.id for query in labelled}
     known = np.array([query.id in ids for query in case.queries])
@@ -255,12 +227,12 @@ def _sampled(case: LogCase, labelled: tuple[Query, ...]) -> Indices:
     return np.sort(np.concatenate([np.flatnonzero(acted & known), others])).astype(np.int64)
 
 
-def _second(decision: LogDecision) -> SecondMeasurement | None:
-    """The acts as a second measurement of what the labels measure."""
-    case = decision.case
-    number = {query.id: i for i, query in enumerate(decision.labelled)}
-    names = [case.queries[query].id for query in decision.sampled.tolist()]
-    rows = np.flatnonzero([name in number for name in names])
-    column = np.array([number[names[row]] for row in rows.tolist()], dtype=np.int64)
-    groups = unit_numbers([*(case.queries[query] for query in decision.sampled.tolist())])
-    return SecondMeasurement.of(decision.gains, column, rows, groups)
+def _gains_of(acts: FeedbackScorer, recordings: Sequence[LabelledRecording], blocks: Sequence[Block]) -> Singles:
+    """float32[C, Q]: what candidates gain on the logged queries that were laid out on labelled ones."""
+    served = [(recording_for(recordings, block.config).table, block) for block in blocks]
+    gains = []
+    for _, alike in groupby(served, key=lambda pair: id(pair[0])):
+        tables, group = zip(*alike, strict=True)
+        row_of = rows_of(acts.learned.pairs, tables[0])
+        gains += [acts.gain(top) for top in first_rows(tables[0], group, row_of)]
+    return np.concatenate(gains)

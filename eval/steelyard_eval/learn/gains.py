@@ -9,13 +9,13 @@ error* is that of a mean over queries. The *refit error* is the jackknife over f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
-from steelyard_eval.learn.classes import Classes, fit, shown_rows
+from steelyard_eval.learn.classes import Classes, fit
 from steelyard_eval.learn.counts import PositionCounts
 from steelyard_eval.learn.position_bias import PositionBias, examine
 from steelyard_eval.learn.top10 import LoggedPairs
@@ -35,11 +35,9 @@ ASKED = 20  # candidates that are looked at closely, those of largest gain
 class GainsByImputation:
     """One candidate's gain over the current configuration, on the scale of nDCG@10."""
 
-    # gain, error: float64[V]: By view: the mean over queries and its standard error
-    gain: Floats
-    error: Floats
-    # float64[V]: the refit error; 0 in the first view, which imputes most and is only asked for its query error
-    refit: Floats
+    gain: Floats  # float64[V]: by view, the mean over queries
+    error: Floats  # float64[V]: its standard error
+    refit: Floats  # float64[V]: 0 in the first view, which imputes most and is only asked for its query error
 
     @property
     def bound(self) -> float:
@@ -53,14 +51,12 @@ class GainsByImputation:
 class FeedbackGains:
     """What was learned from the cells of a log."""
 
-    # pairs, cells: what was shown, and acted upon
     pairs: LoggedPairs
-    cells: PositionCounts
-    # bias, classes: how places are examined, and what is relevant
-    bias: PositionBias
-    classes: Classes
+    cells: PositionCounts  # what was shown of them, and acted upon
+    bias: PositionBias  # how places are examined
+    classes: Classes  # what is relevant
     # the cells without each of a few folds of the clients; empty where there is one client alone
-    clients: Sequence[PositionCounts] = field(default=())
+    clients: Sequence[PositionCounts] = ()
 
     @classmethod
     def of(
@@ -82,7 +78,9 @@ class FeedbackGains:
     @cached_property
     def shown(self) -> Bools:
         """bool[N]: which rows were ever shown."""
-        return shown_rows(self.pairs, self.cells)
+        seen = np.zeros(self.pairs.rows, dtype=bool)
+        seen[self.cells.row] = True
+        return seen
 
     @cached_property
     def scale(self) -> float:
@@ -114,33 +112,27 @@ class FeedbackGains:
     def views(self, top: Ints) -> GainsByImputation:
         """The gain of a candidate three ways."""
         gain, error = np.array([self.gain(top, share) for share in IMPUTATION_SHARES]).T
-        refits = [self._jackknife(top, parts) for parts in (self._folds, self._client_folds) if len(parts) > 1]
-        refit = np.max(refits, axis=0) if refits else np.full(len(IMPUTATION_SHARES) - 1, UNKNOWN)
-        return GainsByImputation(gain, error, np.append(0.0, refit))
-
-    def _jackknife(self, top: Ints, parts: Sequence[FeedbackGains]) -> Floats:
-        """float64[V - 1]: the jackknife error over refits, each without one fold."""
-        means = np.array([[part._per_query(top, s).mean() for s in IMPUTATION_SHARES[1:]] for part in parts])
-        share = (len(means) - 1) / len(means)
-        return np.asarray(np.sqrt(share * ((means - means.mean(axis=0)) ** 2).sum(axis=0)), dtype=np.float64)
+        refit = np.full(len(gain), 0.0 if self._refits else UNKNOWN)
+        for parts in self._refits:
+            means = np.array([[part._per_query(top, s).mean() for s in IMPUTATION_SHARES] for part in parts])
+            off = ((means - means.mean(axis=0)) ** 2).sum(axis=0)
+            refit = np.maximum(refit, np.sqrt((len(means) - 1) / len(means) * off))
+        return GainsByImputation(gain, error, np.append(0.0, refit[1:]))
 
     @cached_property
-    def _folds(self) -> list[FeedbackGains]:
-        """Refits without each fold of the queries, units kept whole."""
+    def _refits(self) -> list[list[FeedbackGains]]:
+        """Refits without each fold of the queries, units kept whole, and without each fold of the clients."""
         known, unit = np.unique(self.pairs.unit[self.cells.queries], return_inverse=True)
         fold = (np.random.default_rng(0).permutation(len(known)) % FOLDS)[unit]
-        kept = [self.cells.on(self.cells.queries[fold != number]) for number in np.unique(fold)]
-        return [self._again(cells) for cells in kept if cells.positive.any()]
-
-    @cached_property
-    def _client_folds(self) -> list[FeedbackGains]:
-        """Refits without each fold of the clients."""
-        return [self._again(cells) for cells in self.clients if cells.positive.any()]
+        queries = [self.cells.on(self.cells.queries[fold != number]) for number in np.unique(fold)]
+        every = (
+            [self._again(cells) for cells in part if cells.positive.any()] for part in (queries, self.clients)
+        )
+        return [parts for parts in every if len(parts) > 1]
 
     def _again(self, cells: PositionCounts) -> FeedbackGains:
         """Other cells, places being examined as they are."""
-        classes = fit(self.pairs, cells, self.bias.exponent, ROUNDS)
-        return FeedbackGains(self.pairs, cells, self.bias, classes)
+        return FeedbackGains(self.pairs, cells, self.bias, fit(self.pairs, cells, self.bias.exponent, ROUNDS))
 
     def suggested(self, gains: Matrix, top: Callable[[int], Ints], apart: PositionCounts | None) -> int | None:
         """The candidate of largest gain, float[C, n], that holds in every view and without the largest client.
@@ -150,14 +142,13 @@ class FeedbackGains:
         candidate show, `apart` the cells without the largest client, if there are others.
         """
         found = spread(gains, self.pairs.unit[self.cells.queries])
-        likely = np.where(found.mean - SURE * found.error > 0, found.mean, -np.inf)
+        likely = np.where(found.mean - SURE * found.error > 0, found.mean, 0.0)
         rest = self._again(apart) if apart is not None and apart.positive.any() else None
         for candidate in np.argsort(-likely, kind="stable")[:ASKED].tolist():
-            if likely[candidate] <= 0:
+            lists = top(candidate) if likely[candidate] > 0 else None
+            if lists is None or (apart is not None and rest is None):
                 return None
-            lists = top(candidate)
-            alone = apart is None or (rest is not None and rest.gain(lists)[0] > 0)
-            if self.views(lists).bound > 0 and alone:
+            if self.views(lists).bound > 0 and (rest is None or rest.gain(lists)[0] > 0):
                 return int(candidate)
         return None
 

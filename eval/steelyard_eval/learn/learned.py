@@ -44,13 +44,9 @@ class Learned(ChosenAnswer):
         return pd.DataFrame(self.result.table("gains"))
 
     def plot(self, metric: str | None = None, *, what: str = "places") -> Figure:
-        """Plot how often relevant entries and others are acted upon by place, or another figure of the result.
+        """Plot how often relevant entries and others are acted upon by place, or another figure (gains, follows).
 
-        Parameters
-        ----------
-        what : str
-            places, gains, or follows (how much the label and each signal raise the chance of an act, given
-            the place).
+        The last is how much the label and each signal raise the chance of an act, given the place.
         """
         return super().plot(metric, what=what)
 
@@ -68,14 +64,9 @@ def learn(
 ) -> Learned:
     """Learn weights from a feedback log and labels, and say whether they should replace those that are used today.
 
-    The parameters are those of `Workbench.learn` and of `Workspace.open`; the log may be compressed.
-
-    Raises
-    ------
-    DataError
-        When there is no log, it cannot be read, or nothing in it can be used.
-    ConfigError
-        For an unknown rule, or a current contender without weights.
+    The parameters are those of `Workbench.learn` and of `Workspace.open`; the log may be compressed. Raises
+    DataError when there is no log, it cannot be read, or nothing in it can be used, and ConfigError for an unknown
+    rule, or a current contender without weights.
     """
     if rule not in RULES:
         raise ConfigError(f"there is no rule {shown(rule)}{nearest(rule, RULES)}")

@@ -23,6 +23,14 @@ from steelyard_eval.measures.logistic import newton
 FEWEST = 10  # labelled queries with an act, below which nothing is said
 SURE = 2.0  # standard errors above 0 from which on acts follow a signal
 LOOSE = 0.1  # precision of the weights' prior around 0
+RELEVANCE = "the label"
+STEEPEST = 3.0  # the largest exponent that is believed
+LOUDEST = 200.0
+"""Acts on one query count as fewer than this, however many there are: one query can speak only so loud."""
+USUAL = 1.0  # what estimates are pulled towards
+HARVESTED_ERROR, HARVESTED_ACTS = 0.15, 200
+"""A harvested exponent is preferred where its standard error is smaller and it rests on so many acts."""
+FEW_ACTS = 100  # with fewer the exponent is hardly more than what it is pulled towards, whatever its error says
 
 
 @dataclass(frozen=True)
@@ -44,16 +52,12 @@ class FeedbackBias:
         return self.delta - 1.96 * self.error, self.delta + 1.96 * self.error
 
 
-RELEVANCE = "the label"
-
-
 def feedback_biases(
     pairs: LoggedPairs, cells: PositionCounts, qrels: Mapping[str, Mapping[str, int]]
 ) -> list[FeedbackBias]:
     """The weights of the label and of every signal; empty where too few labelled queries have acts."""
     labelled = np.array([name in qrels for name in pairs.queries])
-    acted = sums(cells.query, cells.positive, len(pairs.queries)) > 0
-    kept = cells.where((labelled & acted)[cells.query])
+    kept, acts = _acted(cells.where(labelled[cells.query]))
     if len(kept.queries) < FEWEST or not pairs.names:
         return []
     names = [pairs.queries[query] for query in kept.query.tolist()]
@@ -62,7 +66,6 @@ def feedback_biases(
     design = np.column_stack(
         [grade / max(float(grade.max()), 1.0), pairs.features[kept.row], -np.log(kept.place + 1.0)]
     )
-    acts = kept.positive / (1.0 + sums(kept.query, kept.positive)[kept.query] / LOUDEST)
     penalty = np.full(design.shape[1], LOOSE)
     fitted, covariance = conditional(design, kept.query, np.log(kept.shown), acts, penalty, ())
     errors = np.sqrt(np.maximum(np.diag(covariance), 1e-12))
@@ -70,16 +73,6 @@ def feedback_biases(
         FeedbackBias(name, float(weight), float(error))
         for name, weight, error in zip((RELEVANCE, *pairs.names), fitted, errors, strict=False)
     ]
-
-
-STEEPEST = 3.0  # the largest exponent that is believed
-LOUDEST = 200.0
-"""Acts on one query count as fewer than this, however many there are: one query can speak only so loud."""
-USUAL = 1.0  # what estimates are pulled towards
-HARVESTED_ERROR, HARVESTED_ACTS = 0.15, 200
-"""A harvested exponent is preferred where its standard error is smaller and it rests on so many acts."""
-
-FEW_ACTS = 100  # with fewer the exponent is hardly more than what it is pulled towards, whatever its error says
 
 
 @dataclass(frozen=True)
@@ -117,11 +110,8 @@ def examine(pairs: LoggedPairs, cells: PositionCounts, given: Floats | None = No
 def from_given(given: Floats) -> PositionBias:
     """The exponent that fits given probabilities best, by least squares of their logarithms."""
     known = np.isfinite(given) & (given > 0)
-    place = np.log(np.arange(1, PLACES + 1.0)[known])
-    level = np.log(given[known])
-    away = place - place.mean()
-    exponent = -float((away * level).sum() / max(float((away**2).sum()), 1e-12))
-    return PositionBias(exponent, 0.0, "given")
+    slope, _ = np.polyfit(np.log(np.arange(1, PLACES + 1.0)[known]), np.log(given[known]), 1)
+    return PositionBias(-float(slope), 0.0, "given")
 
 
 def exponent_by_intervention_harvesting(cells: PositionCounts, strength: float = 8.0) -> tuple[PositionBias, int]:
@@ -138,28 +128,28 @@ def exponent_by_intervention_harvesting(cells: PositionCounts, strength: float =
     slope = -np.log(cells.place[use] + 1.0)[:, None]
     offset = np.log(cells.shown[use]) + USUAL * slope[:, 0]
     fitted, covariance = conditional(slope, pair[use], offset, cells.positive[use], np.array([strength]), ())
-    error = float(np.sqrt(covariance[0, 0]))
-    examination = PositionBias(float(USUAL + fitted[0]), error, "harvested")
-    return examination, int(cells.positive[use].sum())
+    found = PositionBias(float(USUAL + fitted[0]), float(np.sqrt(covariance[0, 0])), "harvested")
+    return found, int(cells.positive[use].sum())
 
 
 def joint(pairs: LoggedPairs, cells: PositionCounts, precision: float = 2.0) -> PositionBias:
-    """The exponent together with weights of the signals, by the likelihood of which entries were acted upon.
-
-    However many acts fall on one query, they count as fewer than `LOUDEST`.
-    """
-    acted = sums(cells.query, cells.positive, len(pairs.queries))[cells.query] > 0
-    if not acted.any():
+    """The exponent together with weights of the signals, by the likelihood of which entries were acted upon."""
+    kept, acts = _acted(cells)
+    if not len(kept):
         return PositionBias(USUAL, np.inf, "joint")
-    kept = cells.where(acted)
     slope = -np.log(kept.place + 1.0)
     features = np.column_stack([pairs.features[kept.row], slope])
     signals = range(features.shape[1] - 1)
     penalty = np.array([*(0.1 * precision for _ in signals), precision])
-    acts = kept.positive / (1.0 + sums(kept.query, kept.positive)[kept.query] / LOUDEST)
     offset = np.log(kept.shown) + USUAL * slope
     fitted, covariance = conditional(features, kept.query, offset, acts, penalty, signals)
     return PositionBias(float(USUAL + fitted[-1]), float(np.sqrt(max(covariance[-1, -1], 1e-6))), "joint")
+
+
+def _acted(cells: PositionCounts) -> tuple[PositionCounts, Floats]:
+    """The cells of queries with an act, and the acts of each, which count as fewer than `LOUDEST` a query."""
+    kept = cells.where(sums(cells.query, cells.positive)[cells.query] > 0)
+    return kept, kept.positive / (1.0 + sums(kept.query, kept.positive)[kept.query] / LOUDEST)
 
 
 def conditional(
@@ -178,28 +168,21 @@ def conditional(
     begins = np.flatnonzero(np.r_[True, group[1:] != group[:-1]])
     total = sums(group, acts)
 
-    def expected(b: Floats) -> Floats:
-        return np.asarray(total[group] * _shares(features @ b + offset, group, begins), dtype=np.float64)
+    def expected(b: Floats) -> Floats:  # the softmax within each group, times its acts
+        linear = features @ b + offset
+        odds = np.exp(linear - np.maximum.reduceat(linear, begins)[group])
+        return np.asarray(total[group] * (odds / sums(group, odds)[group]), dtype=np.float64)
 
     def likelihood(b: Floats) -> tuple[Floats, Floats]:
-        curvature = _information(features, group, expected(b), total) + 1e-9 * np.eye(len(b))
-        return features.T @ (acts - expected(b)), curvature
+        often = expected(b)
+        weighted = features * often[:, None]
+        means = column_sums(group, weighted, len(total))
+        within = means / np.maximum(total, 1e-12)[:, None]
+        curvature = features.T @ weighted - means.T @ within + 1e-9 * np.eye(len(b))
+        return features.T @ (acts - often), curvature
 
     start = np.zeros(features.shape[1])
     fit = newton(likelihood, start, penalty, positive, longest=4.0, rounds=25, until=1e-5, held=True)
     scores = column_sums(group, features * (acts - expected(fit.at))[:, None], len(total))
     inverse = np.linalg.inv(fit.curvature)
     return fit.coefficients, np.asarray(inverse @ (scores.T @ scores) @ inverse, dtype=np.float64)
-
-
-def _shares(linear: Floats, group: Indices, begins: Indices) -> Floats:
-    """The softmax within each group."""
-    odds = np.exp(linear - np.maximum.reduceat(linear, begins)[group])
-    return np.asarray(odds / sums(group, odds)[group], dtype=np.float64)
-
-
-def _information(features: Floats, group: Indices, expected: Floats, total: Floats) -> Floats:
-    """The negative Hessian of the conditional likelihood, float64[P, P]."""
-    means = column_sums(group, features * expected[:, None], len(total))
-    within = means / np.maximum(total, 1e-12)[:, None]
-    return np.asarray(features.T @ (features * expected[:, None]) - means.T @ within, dtype=np.float64)

@@ -2,50 +2,59 @@
 
 Faults are counted by rule with the lines they stand in, and never stop the reading: what is left is used. A search
 that a client repeats on the same day counts once, a client counts for `MOST_A_DAY` searches a day at most, and for
-a tenth of all (`clients`), so that nobody outvotes the rest. The log is read twice: first for who searched.
+a tenth of all (`searches`), so that nobody outvotes the rest. The log is read twice: first for who searched.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
 
-from steelyard.base.arrays import Floats, Indices
+from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
-from steelyard_eval.learn.counts import CODE, EVERYTHING_SHOWN, SeenFilter, Tally
-from steelyard_eval.learn.searches import DAY, FOLDS, LATER, Census, Clients, Waiting, client_of, token
+from steelyard_eval.learn.counts import CODE, EVERYTHING_SHOWN, KINDS, WORTH, Hits, grouped
+from steelyard_eval.learn.searches import (
+    DAY,
+    FOLDS,
+    LATER,
+    MOST_CLIENTS,
+    Census,
+    SeenFilter,
+    Waiting,
+    client_of,
+    token,
+    weights,
+)
 from steelyard_eval.learn.top10 import PLACES
+from steelyard_eval.learn.turns import InterleavingResult, count_turn
 
 MOST_A_DAY = 1_000  # searches of one client and day; more are those of a program that is out of hand
 CHUNK = 20_000  # impressions that are counted together at most
-MOST_POLICIES = 16
+MOST_POLICIES = 16  # policies whose configurations are kept, and whose searches are counted
 MOST_QUERIES = 20_000  # distinct queries that the data set does not have; more are set aside
 UNKNOWN = "asks a query that the data set does not have"
 UNEMBEDDED = f"{UNKNOWN}, and whose vector is not recorded (name another --embedder)"
 EARLIEST = 946_684_800.0  # 2000-01-01: times before it come from a clock that was never set
-MOST_CLIENTS = 200_000  # clients and days that are counted at a time
 
 
 @dataclass
 class DatasetIndex:
     """What a log is matched against."""
 
-    entries: Mapping[str, int]  # mapping of entry id to a number from 0
-    # by_id, by_text: mapping of query ids, and of texts that only one query has, to a number from 0
-    by_id: Mapping[str, int]
-    by_text: dict[str, int]
+    entries: Mapping[str, int]  # entry ids to a number from 0
+    by_id: Mapping[str, int]  # query ids to a number from 0
+    by_text: dict[str, int]  # texts that only one query has, to that
     texts: Mapping[str, str]  # the text of every query by its id
     extensible: bool = False  # whether other texts can be searched, and so learned from
-    # mapping of texts with their filters to a number from 0, for lines that say what was filtered
-    scoped: dict[tuple[str, Filters], int] = field(default_factory=dict)
-    # texts that were asked beside these, with their filters
-    added: list[tuple[str, Filters]] = field(default_factory=list)
+    scoped: dict[tuple[str, Filters], int] = field(default_factory=dict)  # the same of texts with their filters
+    added: list[tuple[str, Filters]] = field(default_factory=list)  # what was asked beside these
 
     def query(self, line: LogLine) -> int:
         """The number of the query that was asked: by its id, else by its text; -1 where it is unknown."""
@@ -66,34 +75,21 @@ class DatasetIndex:
             self.by_text.setdefault(line.user_query, number)
         return number
 
-    @property
-    def queries(self) -> int:
-        """How many queries are known, or may be added."""
-        return len(self.by_id) + (MOST_QUERIES if self.extensible else 0)
-
 
 @dataclass(frozen=True)
 class Log:
     """A log that was read."""
 
     census: Census
-    tally: Tally  # the counts
-    axes: tuple[int, ...]  # the lengths of what a key is made of: see `columns`
-    clients: Clients  # who searched
-    # names of the policies, in the order in which they first occur; their numbers are those of the counts
-    policies: tuple[str, ...]
+    hits: Hits  # the counts, by numbers of the index; E is an unknown entry
+    clients: Mapping[int, int]  # how often each client searched
     searches: Mapping[str, int]  # impressions of each policy
     # records of configurations that the log holds, by policy; unchecked
     configurations: Mapping[str, Mapping[str, object]]
-    added: tuple[tuple[str, Filters], ...]
+    added: Sequence[tuple[str, Filters]]
     given: Floats  # float64[PLACES], the mean logged probability that a place was examined, NaN without any
-
-    @property
-    def columns(self) -> tuple[Indices, ...]:
-        """int64[M] each, of every count: policy, whether the list was mixed, query, fold of the client, whether it
-        is of the largest client, entry (E: unknown), place.
-        """
-        return tuple(column.astype(np.int64) for column in np.unravel_index(self.tally.key, self.axes))
+    # rankings that took turns with another one, most searches first, and under an empty name all of them
+    turns: Sequence[InterleavingResult]
 
 
 def read_log(path: str | Path | HeldLog, known: DatasetIndex, now: float) -> Log:
@@ -101,14 +97,15 @@ def read_log(path: str | Path | HeldLog, known: DatasetIndex, now: float) -> Log
 
     `now` is the latest time that an impression can have, seconds UTC, give or take a day.
     """
-    clients = Clients()
+    clients: Counter[int] = Counter()
     for _, raw in lines_of(path):
         try:
             line = decode(raw)
         except ValueError:
             continue
         if line.hits:
-            clients.saw(line)
+            client = client_of(line)
+            clients[client if client in clients or len(clients) < MOST_CLIENTS else LATER] += 1
     reading = _Reading(known, now, clients)
     for number, raw in lines_of(path):
         reading.take(raw, number)
@@ -118,26 +115,34 @@ def read_log(path: str | Path | HeldLog, known: DatasetIndex, now: float) -> Log
 class _Reading:
     """The state of one reading."""
 
-    def __init__(self, known: DatasetIndex, now: float, clients: Clients) -> None:
+    def __init__(self, known: DatasetIndex, now: float, clients: Counter[int]) -> None:
         self.known = known
         self.clients = clients
-        self.weight = clients.weight
-        self.largest = clients.largest
-        self.axes = (MOST_POLICIES, 2, known.queries, FOLDS, 2, len(known.entries) + 1, PLACES)
+        counts = np.fromiter(clients.values(), dtype=np.int64, count=len(clients))
+        self.weight = dict(zip(clients, weights(counts).tolist(), strict=True))
+        self.largest = min(clients, key=lambda n: (-clients[n], n)) if len(clients) > 1 else None
         self.latest = now + DAY
         self.census = Census()
-        self.tally = Tally.empty()
-        self.policies: dict[str, int] = {}
+        none = np.zeros(0)
+        self.counts = none.astype(np.int64), none, np.zeros((0, len(KINDS)))
+        self.turns: dict[str, InterleavingResult] = {}
         self.searches: Counter[str] = Counter()
         self.configurations: dict[str, Mapping[str, object]] = {}
         self.waiting = Waiting()
         self.per_client: Counter[int] = Counter()
-        self.seen = SeenFilter()
+        self.seen, self.seen_turns = SeenFilter(), SeenFilter()
         self.examined = np.zeros((2, PLACES))
-        self.lists: list[tuple[int, int, int, float, tuple[int, ...]]] = []
-        """Impressions that wait to be counted together: hash, line, size, weight, head of its keys."""
+        self.lists: list[tuple[int, int, int, float, str, tuple[int, ...]]] = []
+        """Impressions that wait to be counted together: hash, line, size, weight, policy, head of its keys."""
         self.hits: list[tuple[int, int, int]] = []
         """Their hits: entry, place, act."""
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """What the key of a count is made of: query, fold, whether of the largest client, entry, place."""
+        known = self.known
+        queries = len(known.by_id) + (MOST_QUERIES if known.extensible else 0)
+        return queries, FOLDS, 2, len(known.entries) + 1, PLACES
 
     def take(self, raw: bytes, number: int) -> None:
         """One line."""
@@ -151,10 +156,16 @@ class _Reading:
         if line.configuration is not None:
             if len(self.configurations) < MOST_POLICIES:
                 self.configurations[line.policy] = line.configuration
+        elif line.hits and (fault := self._fault(line)):
+            self.census.set_aside(fault, number)
         elif line.hits:
-            self._impression(line, number, len(raw))
+            waits = line.actions is None
+            self._emit(self.waiting.put(line, number, len(raw)) if waits else [(line, number)])
         elif line.actions:
-            self._acts(line, number, len(raw))
+            if (gone := self.waiting.act(line, len(raw))) is None:
+                self.census.set_aside("acts on an impression that is not in the log, or long past", number)
+            else:
+                self._emit(gone)
 
     def finish(self) -> Log:
         """Everything that still waits, and the result."""
@@ -162,80 +173,57 @@ class _Reading:
         self._count()
         with np.errstate(invalid="ignore", divide="ignore"):
             given = self.examined[0] / self.examined[1]
+        key, shown, acts = self.counts
+        query, fold, largest, entry, place = (axis.astype(np.int64) for axis in np.unravel_index(key, self.axes))
         return Log(
             self.census,
-            self.tally,
-            self.axes,
+            Hits(query, fold, largest > 0, entry, place, shown, acts),
             self.clients,
-            tuple(self.policies),
             self.searches,
             self.configurations,
-            tuple(self.known.added),
+            self.known.added,
             given,
+            sorted(self.turns.values(), key=lambda of: (-(of.decided + of.ties), of.other)),
         )
 
-    def _impression(self, line: LogLine, number: int, size: int) -> None:
-        fault = self._fault(line)
-        if fault:
-            self.census.set_aside(fault, number)
-        else:
-            complete = line.actions is not None
-            self._emit([(line, number)] if complete else self.waiting.put(line, number, size))
-
     def _fault(self, line: LogLine) -> str:
+        """The rule that an impression breaks; empty for none."""
         time = line.seconds
         if time is None:
             return "has no timestamp"
-        if time > self.latest:
-            return "has a timestamp in the future"
-        if time < EARLIEST:
-            return "has a timestamp before the year 2000"
-        if len({hit.object_id for hit in line.hits}) < len(line.hits):
-            return "shows an entry twice"
-        if len({hit.position for hit in line.hits}) < len(line.hits):
-            return "has two entries at one place"
+        rules = {
+            "has a timestamp in the future": time > self.latest,
+            "has a timestamp before the year 2000": time < EARLIEST,
+            "shows an entry twice": len({hit.object_id for hit in line.hits}) < len(line.hits),
+            "has two entries at one place": len({hit.position for hit in line.hits}) < len(line.hits),
+        }
+        if broken := next((rule for rule, holds in rules.items() if holds), ""):
+            return broken
         try:
             _ = line.filters
         except ConfigError as error:
             return f"has a filter that is none ({error})"
-        return self._client_fault(line.client_id, time)
-
-    def _client_fault(self, client: str, time: float) -> str:
-        key = token(client, int(time // DAY))
+        day = token(line.client_id, int(time // DAY))
         if len(self.per_client) >= MOST_CLIENTS:
             self.per_client.clear()
-        self.per_client[key] += 1
-        busy = bool(client) and self.per_client[key] > MOST_A_DAY
+        self.per_client[day] += 1
+        busy = bool(line.client_id) and self.per_client[day] > MOST_A_DAY
         return f"is one of more than {MOST_A_DAY:,} searches of its client that day (a program)" if busy else ""
-
-    def _acts(self, line: LogLine, number: int, size: int) -> None:
-        try:
-            gone = self.waiting.act(line, size)
-        except KeyError:
-            self.census.set_aside("acts on an impression that is not in the log, or long past", number)
-        else:
-            self._emit(gone)
 
     def _emit(self, lines: Iterable[tuple[LogLine, int]]) -> None:
         """Impressions whose acts are known."""
         for line, number in lines:
+            if any(hit.interleaved for hit in line.hits):
+                key = token(line.client_id, line.user_query, int((line.seconds or 0.0) // DAY))
+                if self.seen_turns.first(np.array([key], dtype=np.uint64))[0]:
+                    count_turn(self.turns, line)
             query = self.known.query(line)
             if query < 0:
                 self.census.set_aside(UNKNOWN if self.known.extensible else UNEMBEDDED, number)
-            elif (policy := self._policy(line.policy)) < 0:
-                self.census.set_aside(f"is by one more policy than {MOST_POLICIES}", number)
             else:
-                self._add(line, number, policy, query)
-                if len(self.lists) >= CHUNK:
-                    self._count()
+                self._add(line, number, query)
 
-    def _policy(self, name: str) -> int:
-        """The number of a policy; -1 for one more than are told apart."""
-        if name not in self.policies and len(self.policies) >= MOST_POLICIES:
-            return -1
-        return self.policies.setdefault(name, len(self.policies))
-
-    def _add(self, line: LogLine, number: int, policy: int, query: int) -> None:
+    def _add(self, line: LogLine, number: int, query: int) -> None:
         acts = {act.object_id: CODE[act.action_name] for act in line.actions or ()}
         none = CODE[EVERYTHING_SHOWN] if "" in acts else -1
         missed = len(acts) - (none >= 0) - sum(hit.object_id in acts for hit in line.hits)
@@ -249,16 +237,17 @@ class _Reading:
                 self.examined[:, hit.position - 1] += hit.examined_probability, 1
         self.census.saw(time := line.seconds or 0.0)
         client, day = client_of(line), int(time // DAY)
-        mixed = any(hit.interleaved is not None for hit in near)
-        head = policy, mixed, query, client % FOLDS, client == self.largest
+        head = query, client % FOLDS, client == self.largest
         weight = self.weight.get(client, self.weight.get(LATER, 1.0))
-        self.lists.append((token(line.client_id, query, day), number, len(near), weight, head))
+        self.lists.append((token(line.client_id, query, day), number, len(near), weight, line.policy, head))
+        if len(self.lists) >= CHUNK:
+            self._count()
 
     def _count(self) -> None:
         """Count what waits to be counted together, repetitions apart."""
         if not self.lists:
             return
-        tokens, numbers, sizes, weights, heads = zip(*self.lists, strict=True)
+        tokens, numbers, sizes, worths, policies, heads = zip(*self.lists, strict=True)
         hits = np.array(self.hits, dtype=np.int64).reshape(-1, 3)
         self.lists, self.hits = [], []
         fresh = self.seen.first(np.array(tokens, dtype=np.uint64))
@@ -267,10 +256,13 @@ class _Reading:
         of = np.repeat(np.arange(len(fresh)), sizes)
         hits, of = hits[fresh[of]], of[fresh[of]]
         entry, place, kind = hits.T
-        head = np.array(heads, dtype=np.int64)
-        key = np.ravel_multi_index((*head[of].T, entry, place), self.axes)
-        self.tally = Tally.sum([self.tally, Tally.of(key, kind, np.array(weights)[of])])
+        head, weight, done = np.array(heads, dtype=np.int64), np.array(worths)[of], kind >= 0
+        acts = np.zeros((len(kind), len(KINDS)))
+        acts[done, kind[done]] = WORTH[kind[done]] * weight[done]
+        part = grouped(np.ravel_multi_index((*head[of].T, entry, place), self.axes), weight, acts)
+        self.counts = grouped(*(np.concatenate(pair) for pair in zip(self.counts, part, strict=True)))
         self.census.impressions += int(fresh.sum())
-        self.census.acts += int((kind >= 0).sum())
-        names = list(self.policies)
-        self.searches.update(names[policy] for policy in head[fresh, 0].tolist())
+        self.census.acts += int(done.sum())
+        for policy in compress(policies, fresh):
+            if policy in self.searches or len(self.searches) < MOST_POLICIES:
+                self.searches[policy] += 1

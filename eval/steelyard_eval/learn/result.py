@@ -17,48 +17,60 @@ from steelyard_eval.choose.scored import FEWEST_BOTH
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.counts import sums
 from steelyard_eval.learn.decided import LogDecision
-from steelyard_eval.learn.policies import InterleavingResult
+from steelyard_eval.learn.gains import IMPUTATION_SHARES
 from steelyard_eval.learn.position_bias import FEW_ACTS, RELEVANCE, STEEPEST, FeedbackBias, feedback_biases
-from steelyard_eval.learn.tables import MOST_TOLD, tables
 from steelyard_eval.learn.top10 import PLACES
-from steelyard_eval.measures.paired import exact_interval
+from steelyard_eval.learn.turns import said_of_turns
+from steelyard_eval.recording.shown_lists import facts_of
 from steelyard_eval.recording.steps import WEIGHTS, named, taking_turns, to_do, words_of
 from steelyard_eval.result.structs import (
     Answer,
     Blocker,
-    DataFacts,
+    Cell,
     Decision,
+    Estimate,
     Fact,
     Provenance,
     Result,
     Row,
     Said,
     Step,
+    Table,
     replace,
 )
 
 WANTED = 30  # labelled queries that are asked for, where the log has so many
 SURE = 2.0  # errors by which labels contradict acts
 OBJECTIVE = "nDCG@10"
+MOST_TOLD = 4  # interleaved rankings that are told of, all of them together being one
 
 
 def learned(decision: LogDecision) -> Result:
     """Everything that was learned."""
-    case, about = decision.case, decision.about
+    case, about, offered = decision.case, decision.about, decision.offered
     lists = None if about is None or case.hits.listless else decision.both(about)
     biases = feedback_biases(case.pairs, case.cells, case.space.dataset.qrels)
-    best = case.config if about is None else decision.config(about)
-    offered = decision.offered
-    rows = [Row(case.label, "system", str(case.config.effective))]
-    rows += [Row("chosen" if offered else "nearest", "strategy", named(offered or best))]
+    best = offered or (case.config if about is None else decision.config(about))
+    dataset = case.space.dataset
     return Result(
         kind="learn",
         answer=answer(decision, biases),
-        provenance=_provenance(case, len(decision.labelled), len(decision.layout.grid)),
-        rows=rows,
+        provenance=Provenance(
+            tool=f"steelyard {__version__}",
+            data=facts_of(dataset, len(case.queries), len(decision.labelled)),
+            metrics=[OBJECTIVE],
+            limit=PLACES,
+            baseline=case.label,
+            model=case.space.model,
+            candidates=len(decision.layout.grid),
+        ),
+        rows=[
+            Row(case.label, "system", str(case.config.effective)),
+            Row("chosen" if offered else "nearest", "strategy", named(best)),
+        ],
         decision=_decision(decision),
         notices=[*_notices(decision, lists, best)],
-        tables=[*tables(decision, lists, biases)],
+        tables=[table for table in _tables(decision, lists, biases) if table.rows],
     )
 
 
@@ -79,9 +91,7 @@ def answer(decision: LogDecision, biases: Sequence[FeedbackBias] = ()) -> Answer
         return Answer("learn_try", facts, because, [*_tried(case), draft], named(config))
     if won := case.interleaved(preferred=True):
         result, config = won[0]
-        low, high = exact_interval(result.wins, result.decided)
-        share = {"share": result.wins / result.decided, "low": low, "high": high, "decided": result.decided}
-        return Answer("learn_preferred", {**facts, **share}, because, _tried(case), named(config))
+        return Answer("learn_preferred", {**facts, **result.share}, because, _tried(case), named(config))
     return Answer("learn_nothing", facts, because, [judge_log(case, "settle")])
 
 
@@ -124,7 +134,8 @@ def evidence(decision: LogDecision) -> Iterator[Said]:
     logged, others = len(decision.logged), decision.others
     facts: dict[str, Fact] = {"labelled": len(decision.labelled)}
     if recommended.second is not None and decision.share:
-        yield Said("learn_worth", {**facts, **_seen(case), "worth": decision.worth, "share": decision.share})
+        worth = recommended.effective_n(decision.about or 0)
+        yield Said("learn_worth", {**facts, **_seen(case), "worth": worth, "share": decision.share})
     elif recommended.second is not None:
         yield Said("learn_chance", {**facts, **_seen(case), "logged": logged})
     elif case.hits.listless:
@@ -160,21 +171,6 @@ def contradiction(decision: LogDecision, biases: Sequence[FeedbackBias]) -> Iter
     yield Said("learn_contradicted", facts)
 
 
-def _provenance(case: LogCase, labelled: int, candidates: int) -> Provenance:
-    dataset = case.space.dataset
-    path = None if dataset.in_memory else str(dataset.path)
-    about = DataFacts(dataset.name, path, sha256=dataset.sha256, entries=len(dataset.entries), judged=labelled)
-    return Provenance(
-        tool=f"steelyard {__version__}",
-        data=about,
-        metrics=[OBJECTIVE],
-        limit=PLACES,
-        baseline=case.label,
-        model=case.space.model,
-        candidates=candidates,
-    )
-
-
 def _decision(decision: LogDecision) -> Decision:
     """The decision of labels, or that of acts, which promises nothing."""
     if decision.recommended is not None:
@@ -194,7 +190,7 @@ def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> I
     facts: dict[str, Fact] = {"worth": worth, "acts": census.acts, "first": days[0], "last": days[1]}
     facts |= {"lines": census.lines, "disordered": census.disordered, "simulated": census.simulated}
     yield Said("learn_log", {**_seen(case), **facts})
-    counts = case.log.clients.searches
+    counts = case.log.clients
     largest = max(counts.values(), default=0) / max(sum(counts.values()), 1)
     yield Said("learn_clients", {"clients": len(counts), "largest": largest})
     if lists is not None:
@@ -202,7 +198,7 @@ def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> I
         yield Said("learn_unseen", {"unseen": decision.learned.unseen(lists[1])})
     if decision.offered is None:
         yield Said("learn_nearest", {"strategy": named(best)})
-    yield from (turns(result) for result in case.duels[:MOST_TOLD])
+    yield from (said_of_turns(turn, case.log.configurations) for turn in case.log.turns[:MOST_TOLD])
     if census.simulated:
         yield Said("learn_simulated")
 
@@ -222,17 +218,38 @@ def _places(case: LogCase) -> dict[str, Fact]:
     return {**facts, **ends, bias.source: True}
 
 
-def turns(result: InterleavingResult) -> Said:
-    """Which of two interleaved rankings was preferred, and how sure that is."""
-    facts: dict[str, Fact] = {"other": result.other or None, "all": not result.other}
-    facts["strategy"] = result.strategy or None
-    if not result.decided:
-        return Said("turns_untold", facts)
-    low, high = exact_interval(result.wins, result.decided)
-    share = {"share": result.wins / result.decided, "low": low, "high": high}
-    facts |= {"wins": result.wins, "decided": result.decided, **share}
-    if result.preferred is None:
-        return Said("turns_open", facts)
-    sided = [won - lost for won, _, lost in result.clients.values() if won != lost]
-    same = sum((side > 0) == result.preferred for side in sided)
-    return Said("turns_preferred", {**facts, "not": not result.preferred, "same": same, "clients": len(sided)})
+def _tables(decision: LogDecision, lists: Ints | None, biases: Sequence[FeedbackBias]) -> Iterator[Table]:
+    """What was learned, in numbers; `lists` are today's and the candidate's that is looked at closely."""
+    case, classes = decision.case, decision.case.learned.classes
+    yield Table("gains", ["by", "queries", "imputed", "gain_by", "error", "refit"], _gains(decision, lists))
+    won: list[list[Cell]] = [
+        [of.other or None, of.wins, of.ties, of.losses, of.wins / of.decided if of.decided else None, of.p]
+        for of in case.log.turns[:MOST_TOLD]
+    ]
+    yield Table("turns", ["drafted", "wins", "ties", "losses", "preferred", "p"], won)
+    if lists is not None:
+        counts, lifts = case.cells.by_kind(), classes.strengths(case.cells)
+        kinds: list[list[Cell]] = [[kind, counts[kind], lifts[kind]] for kind in counts]
+        yield Table("acts", ["act", "acts", "lift"], kinds, {"lift": classes.lift})
+        rates = zip(classes.relevant.sum(axis=1).tolist(), classes.other.sum(axis=1).tolist(), strict=True)
+        yield Table("places", ["place", "relevant", "irrelevant"], [[i, *of] for i, of in enumerate(rates, 1)])
+    follows: list[list[Cell]] = [[bias.label, Estimate(bias.delta, *bias.ends)] for bias in biases]
+    yield Table("follows", ["follows", "log_odds"], follows)
+    lines: list[list[Cell]] = [[n, rule, ", ".join(map(str, first))] for n, rule, first in case.log.census.ordered]
+    yield Table("set_aside", ["set_aside", "rule", "lines"], lines)
+
+
+def _gains(decision: LogDecision, lists: Ints | None) -> list[list[Cell]]:
+    """What labels say of one candidate, alone and sharpened by acts, then what acts say in every view."""
+    rows: list[list[Cell]] = []
+    recommended, about = decision.recommended, decision.about
+    if recommended is not None and about is not None:
+        sides = [("by_labels", len(decision.labelled), recommended.scored_with(None).of_metric)]
+        sides += [("by_both", decision.others, recommended.scored.of_metric)] if decision.share else []
+        rows += [[by, n, None, float(of.mean[about]), float(of.deviation[about]), None] for by, n, of in sides]
+    if lists is not None:
+        seen = decision.learned.views(lists)
+        for view, share in enumerate(IMPUTATION_SHARES):
+            refit = float(seen.refit[view]) if view else None
+            rows.append(["by_acts", None, share, float(seen.gain[view]), float(seen.error[view]), refit])
+    return rows

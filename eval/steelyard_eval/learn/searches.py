@@ -1,4 +1,4 @@
-"""How much the searches of one client may count, and which searches vary together because one client made them.
+"""Who searched, how much that may count, and what is held while a log is read.
 
 Nobody outvotes the rest: a client counts for a tenth of all searches at most. Errors are those between clients, as
 far as there are several (cluster-robust by a delete-a-group jackknife: Kott, 2001). Searches that name no client
@@ -8,14 +8,15 @@ count as one client a day.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
+from numpy.typing import NDArray
 
-from steelyard.base.arrays import Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.escape import visible
 from steelyard_eval.datasets.logs import LogLine
 
@@ -23,8 +24,12 @@ DAY = 86_400.0
 CAP = 0.1  # A client counts as this share of the searches at most
 LEAST_CLIENT = 20  # searches that a client may always have; so may half of the clients what they have
 FOLDS = 6  # folds of clients
-MOST_CLIENTS = 200_000  # clients that are told apart
-LATER = -1  # the number of the clients that come later, which count as one
+MOST_CLIENTS = 200_000  # clients that are told apart; later ones count as one
+LATER = -1  # the number of the clients that come later
+OPEN = 10_000  # impressions that wait: an act reaches back so many searches
+ROOM = 32 * 2**20  # bytes of the lines of those that wait, and of their acts; in memory five times that
+EXAMPLES = 3  # lines that are named for each rule
+RULES = 100  # rules that are told apart; what breaks yet another is counted as one
 
 
 def weights(counts: Indices) -> Floats:
@@ -45,107 +50,95 @@ def weights(counts: Indices) -> Floats:
     return np.asarray(np.minimum(1.0, most / np.maximum(counts, 1)), dtype=np.float64)
 
 
-@dataclass
-class Clients:
-    """Who searched, and when: counted in a first reading of the log."""
-
-    searches: Counter[int] = field(default_factory=Counter)
-
-    def saw(self, line: LogLine) -> None:
-        """Count an impression."""
-        key = client_of(line)
-        self.searches[key if key in self.searches or len(self.searches) < MOST_CLIENTS else LATER] += 1
-
-    @property
-    def weight(self) -> Mapping[int, float]:
-        """What a search of each client counts as."""
-        weight = weights(np.fromiter(self.searches.values(), dtype=np.int64, count=len(self.searches)))
-        return dict(zip(self.searches, weight.tolist(), strict=True))
-
-    @property
-    def largest(self) -> int | None:
-        """The client that searched most; None for one client alone, or none."""
-        return min(self.searches, key=lambda n: (-self.searches[n], n)) if len(self.searches) > 1 else None
-
-
 def client_of(line: LogLine) -> int:
     """A number for who searched; for the day where nobody is named."""
-    return _numbered(line.client_id, 0 if line.client_id else int((line.seconds or 0.0) // DAY))
+    return token(line.client_id, 0 if line.client_id else int((line.seconds or 0.0) // DAY))
 
 
 @lru_cache(maxsize=10_000)
-def _numbered(client: str, day: int) -> int:
-    return token(client, day)
-
-
-OPEN = 10_000  # impressions that wait: an act reaches back so many searches
-ROOM = 32 * 2**20  # bytes of the lines of those that wait, and of their acts; in memory five times that
-
-
-@dataclass
-class _Open:
-    line: LogLine
-    number: int
-    size: int
-
-
-class Waiting:
-    """Impressions by their ids. The oldest go when there are more than `OPEN`, or they take more than `ROOM`.
-
-    Acts on one that is gone find nothing, and are counted as such.
-    """
-
-    def __init__(self) -> None:
-        self._open: dict[str, _Open] = {}
-        self._bytes = 0
-
-    def put(self, line: LogLine, number: int, size: int) -> Iterator[tuple[LogLine, int]]:
-        """Let an impression wait, of a line of so many bytes; those that no longer wait, with their numbers."""
-        yield from self._gone(line.query_id)
-        self._open[line.query_id] = _Open(line, number, size)
-        yield from self._grown(size)
-
-    def act(self, line: LogLine, size: int) -> Iterator[tuple[LogLine, int]]:
-        """Add acts to the impression that they name; those that no longer wait. KeyError where it does not."""
-        impression = self._open[line.query_id]
-        impression.size += size
-        if impression.line.actions is None:
-            impression.line.actions = []
-        impression.line.actions.extend(line.actions or ())
-        return self._grown(size)
-
-    def rest(self) -> Iterator[tuple[LogLine, int]]:
-        """All that still wait."""
-        for impression in self._open.values():
-            yield impression.line, impression.number
-
-    def _grown(self, size: int) -> Iterator[tuple[LogLine, int]]:
-        self._bytes += size
-        while len(self._open) > OPEN or self._bytes > ROOM:
-            yield from self._gone(next(iter(self._open)))
-
-    def _gone(self, query_id: str) -> Iterator[tuple[LogLine, int]]:
-        if (impression := self._open.pop(query_id, None)) is not None:
-            self._bytes -= impression.size
-            yield impression.line, impression.number
-
-
 def token(*parts: object) -> int:
     """64 bits that stand for a client, a query, a day: texts of others are not kept."""
     text = "\0".join(map(str, parts)).encode(errors="surrogatepass")
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
 
 
-EXAMPLES = 3  # lines that are named for each rule
-RULES = 100  # rules that are told apart; what breaks yet another is counted as one
+class Waiting:
+    """Impressions by their ids, with their lines' numbers and bytes.
+
+    The oldest go when there are more than `OPEN`, or they take more than `ROOM`; acts on one that is gone find
+    nothing, and are counted as such.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[LogLine, int]] = {}
+        self._sizes: Counter[str] = Counter()
+        self._bytes = 0
+
+    def put(self, line: LogLine, number: int, size: int) -> Iterator[tuple[LogLine, int]]:
+        """Let an impression wait, of a line of so many bytes; those that no longer wait, with their numbers."""
+        yield from self._gone(line.query_id)
+        self._open[line.query_id] = line, number
+        yield from self._grown(line.query_id, size)
+
+    def act(self, line: LogLine, size: int) -> Iterator[tuple[LogLine, int]] | None:
+        """Add acts to the impression that they name; those that no longer wait. None where it does not."""
+        if line.query_id not in self._open:
+            return None
+        impression, _ = self._open[line.query_id]
+        if impression.actions is None:
+            impression.actions = []
+        impression.actions.extend(line.actions or ())
+        return self._grown(line.query_id, size)
+
+    def rest(self) -> Iterator[tuple[LogLine, int]]:
+        """All that still wait."""
+        yield from self._open.values()
+
+    def _grown(self, query_id: str, size: int) -> Iterator[tuple[LogLine, int]]:
+        self._sizes[query_id] += size
+        self._bytes += size
+        while len(self._open) > OPEN or self._bytes > ROOM:
+            yield from self._gone(next(iter(self._open)))
+
+    def _gone(self, query_id: str) -> Iterator[tuple[LogLine, int]]:
+        if query_id in self._open:
+            self._bytes -= self._sizes.pop(query_id)
+            yield self._open.pop(query_id)
+
+
+class SeenFilter:
+    """Remembers hashes in bounded memory: a Bloom filter of 64 MB, filled in only as far as it is used.
+
+    After ten million hashes it takes a new one for a known one in fewer than 1 of 1,000 cases; such an impression
+    is then counted as a repetition, and lost.
+    """
+
+    BITS = 29
+    FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
+
+    def __init__(self) -> None:
+        self._bits = np.zeros(1 << (self.BITS - 3), dtype=np.uint8)
+
+    def first(self, hashes: NDArray[np.uint64]) -> Bools:
+        """bool[n]: which hashes are new, here and among all that were asked before; then they are known."""
+        new = np.zeros(len(hashes), dtype=bool)
+        new[np.unique(hashes, return_index=True)[1]] = True
+        places = [(hashes * np.uint64(factor)) >> np.uint64(64 - self.BITS) for factor in self.FACTORS]
+        known = np.ones(len(hashes), dtype=bool)
+        for place in places:
+            known &= (self._bits[place >> np.uint64(3)] >> (place & np.uint64(7)).astype(np.uint8)) & 1 == 1
+        for place in places:
+            bit = np.left_shift(np.uint8(1), (place & np.uint64(7)).astype(np.uint8))
+            np.bitwise_or.at(self._bits, place >> np.uint64(3), bit)
+        return np.asarray(new & ~known, dtype=np.bool_)
 
 
 @dataclass
 class Census:
     """Counts of lines and impressions.
 
-    `rejected` counts what was not used, by rule; `disordered` the impressions that are more than a day out of
-    order, which are used.
+    `rejected` counts what was not used, by rule, and `first` has the first lines of each; `disordered` counts the
+    impressions that are more than a day out of order, which are used.
     """
 
     lines: int = 0

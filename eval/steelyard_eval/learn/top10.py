@@ -7,6 +7,7 @@ Nothing here reads an act or a label, so the candidates are the same whatever wa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
@@ -33,14 +34,12 @@ DISCOUNT: Floats = 1.0 / np.log2(np.arange(2, PLACES + 2))
 class LoggedPairs:
     """N pairs of Q queries and E entries."""
 
-    # queries, entries: tuple of str: Ids of the queries, and of the entries by bytes
     queries: tuple[str, ...]
-    entries: tuple[str, ...]
+    entries: tuple[str, ...]  # ids, by bytes
     offsets: Indices  # int64[Q+1]
     entry: Indices  # int64[N]: the rows of query q are ``offsets[q]:offsets[q+1]``, ascending by entry
-    features: Floats  # float64[N, F]
-    # F signals: Each between 0 and 1 over its query's rows, 0 where it says nothing of the row
-    names: tuple[str, ...]
+    features: Floats  # float64[N, F]: 0 to 1 over a query's rows, 0 where a signal says nothing of the row
+    names: tuple[str, ...]  # F signals
     unit: Indices  # int64[Q]: numbers what varies as one: queries that ask the same count together
 
     @classmethod
@@ -57,8 +56,7 @@ class LoggedPairs:
         """
         size = len(table.entries)
         recorded = table.query.astype(np.int64) * size + table.entry
-        more = np.zeros(0, dtype=np.int64) if shown is None else shown[0] * size + shown[1]
-        every = np.union1d(recorded, more)
+        every = recorded if shown is None else np.union1d(recorded, shown[0] * size + shown[1])
         query, entry = every // size, every % size
         offsets = np.searchsorted(query, np.arange(len(table.queries) + 1)).astype(np.int64)
         columns = {name: _column(table, name, np.searchsorted(every, recorded), offsets) for name in signals}
@@ -127,8 +125,9 @@ def first_rows(table: SignalTable, blocks: Iterable[Block], row_of: Indices) -> 
 
 def unlabelled(masked: SignalTable, config: SearchConfig) -> Form:
     """The form of a configuration on a table cut to its depths, without labels; ConfigError where it has none."""
-    nothing = Judgments.none(len(masked.queries), len(masked.entries))
-    return formed(masked, config.effective, config.finish, nothing)
+    return formed(
+        masked, config.effective, config.finish, Judgments.none(len(masked.queries), len(masked.entries))
+    )
 
 
 def rows_of_form(form: Form, weights: Floats, row_of: Indices) -> Ints:
@@ -151,20 +150,11 @@ def top10_rows(table: SignalTable, config: SearchConfig, row_of: Indices) -> Int
 
 def _column(table: SignalTable, name: str, row: Indices, offsets: Indices) -> Floats:
     """A signal over all rows, between 0 and 1 within each query; 0 where there is none, or all are alike."""
-    every = np.ones(len(table), dtype=bool)
-    try:
-        column = parse_strategy(name).compile(table, every).branches[0].columns[0].values
-    except (ConfigError, KeyError):
-        return np.zeros(int(offsets[-1]))
-    values = np.full(int(offsets[-1]), np.nan)
-    values[row] = column
-    return _scaled(values, offsets)
-
-
-def _scaled(values: Floats, offsets: Indices) -> Floats:
-    """Values brought to 0..1 within each query; 0 where there is none, and where all are alike."""
-    scaled = np.zeros(len(values))
-    for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+    scaled, values = np.zeros(int(offsets[-1])), np.full(int(offsets[-1]), np.nan)
+    with suppress(ConfigError, KeyError):
+        plan = parse_strategy(name).compile(table, np.ones(len(table), dtype=bool))
+        values[row] = plan.branches[0].columns[0].values
+    for begin, end in pairwise(offsets.tolist()):
         part = values[begin:end]
         known = np.isfinite(part)
         if known.any():

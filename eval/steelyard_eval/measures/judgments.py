@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +17,15 @@ UNJUDGED = -1  # the grade of a pair that is not judged
 class Judgments:
     """The qrels of Q queries as `evaluate` reads them; build it with `Judgments.of`, once per data set."""
 
-    # key, grade: int64[J], int32[J]: The judged pairs that a list can contain: query * width + entry, ascending,
-    # and their grades, at least 0
-    key: Indices
-    grade: NDArray[np.int32]
+    key: Indices  # int64[J]: the judged pairs that a list can contain: query * width + entry, ascending
+    grade: NDArray[np.int32]  # int32[J]: their grades, at least 0
     width: int  # how many entries a list can choose from
-    # judged, relevant: int64[Q]: Judged and relevant (grade >= 1) ids of each query, those outside `entries`
-    # included. Leave the queries with `judged == 0` out of a mean: they have no judgments
+    # int64[Q]: judged and relevant (grade >= 1) ids of each query, those outside `entries` included. Leave the
+    # queries with `judged == 0` out of a mean: they have no judgments
     judged: Indices
     relevant: Indices
-    # start, ideal: int64[Q], float64[sum(relevant)] `ideal[start[q] + k - 1]` is query q's ideal DCG at k, for k
-    # up to `relevant[q]`
-    start: Indices
-    ideal: Floats
+    start: Indices  # int64[Q]: `ideal[start[q] + k - 1]` is query q's ideal DCG at k, for k up to `relevant[q]`
+    ideal: Floats  # float64[sum(relevant)]
 
     @classmethod
     def of(
@@ -66,21 +62,6 @@ class Judgments:
         """No judgments of so many queries and entries, as `of` makes them of nothing."""
         empty, zeros = np.zeros(0, dtype=np.int64), np.zeros(queries, dtype=np.int64)
         return cls(empty, empty.astype(np.int32), entries, zeros, zeros, zeros, np.zeros(0))
-
-    def slice(self, begin: int, end: int) -> Judgments:
-        """Return the judgments of the queries begin..end-1."""
-        first, last = np.searchsorted(self.key, [begin * self.width, end * self.width])
-        low = int(self.start[begin]) if begin < end else 0
-        relevant = self.relevant[begin:end]
-        return replace(
-            self,
-            key=self.key[first:last] - begin * self.width,
-            grade=self.grade[first:last],
-            judged=self.judged[begin:end],
-            relevant=relevant,
-            start=self.start[begin:end] - low,
-            ideal=self.ideal[low : low + int(relevant.sum())],
-        )
 
     def ideal_at(self, cutoff: int | None) -> Floats:
         """Return float64[Q], the DCG of the best possible list cut at `cutoff`; 0 where nothing is relevant."""

@@ -117,18 +117,13 @@ IDEAL, RELEVANT, CUTOFF = "ideal DCG", "relevant entries", "cutoff"  # what is d
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """The declaration of a family of measures.
-
-    `meaning` is what reports say of it, `searched` its kind and divisor in weight search (None where it rewards no
-    ranks).
-    """
+    """The declaration of a family of measures."""
 
     compute: Callable[[_Lists, int | None], Floats]
-    meaning: str
-    searched: tuple[int, str] | None
+    meaning: str  # what reports say of it
+    searched: tuple[int, str] | None  # its kind and divisor in weight search; None where it rewards no ranks
     needs_cutoff: bool = True
-    alias: str = ""
-    """Another name that ir_measures accepts."""
+    alias: str = ""  # another name that ir_measures accepts
 
 
 _ANY = "is 1 when at least one relevant entry is in the list."
@@ -141,10 +136,7 @@ _FAMILIES = {
         alias="NDCG",
     ),
     "R": _Family(
-        _recall,
-        "is the share of the relevant entries that is in the list.",
-        (HITS, RELEVANT),
-        alias="Recall",
+        _recall, "is the share of the relevant entries that is in the list.", (HITS, RELEVANT), alias="Recall"
     ),
     "RR": _Family(
         lambda lists, k: _share(_success(lists, k), np.argmax(lists.grade >= 1, axis=1) + 1),
@@ -205,17 +197,10 @@ def parse_measures(names: Iterable[object]) -> tuple[Measure, ...]:
     >>> [str(m) for m in parse_measures(["nDCG@10", "MRR", "nDCG@10"])]
     ['nDCG@10', 'RR']
     """
-    measures: dict[Measure, None] = {}
-    faults = []
-    for name in names:
-        parsed = _parse(str(name).strip())
-        if isinstance(parsed, Measure):
-            measures[parsed] = None
-        else:
-            faults.append(f"metric {shown(str(name))}: {parsed}")
-    if faults:
+    parsed = {str(name): _parse(str(name).strip()) for name in names}
+    if faults := [f"metric {shown(name)}: {one}" for name, one in parsed.items() if isinstance(one, str)]:
         raise ConfigError("; ".join(faults))
-    return tuple(measures)
+    return tuple(dict.fromkeys(one for one in parsed.values() if isinstance(one, Measure)))
 
 
 def _parse(name: str) -> Measure | str:
@@ -228,10 +213,7 @@ def _parse(name: str) -> Measure | str:
         return f"no such measure{nearest(written + cut, [f'{name}{cut}' for name in _FAMILIES])}"
     if match["params"]:
         return f"parameters are not supported; did you mean '{family}@{match['cutoff'] or 10}'?"
-    return _cut(family, match["cutoff"])
-
-
-def _cut(family: str, cutoff: str | None) -> Measure | str:
+    cutoff = match["cutoff"]
     if cutoff is None and _FAMILIES[family].needs_cutoff:
         return f"a cutoff is required; did you mean '{family}@10'?"
     if cutoff is not None and not re.fullmatch(r"[1-9][0-9]{0,8}", cutoff):

@@ -157,29 +157,22 @@ def paired(
     (Smucker, Allan & Carterette, CIKM 2007). All use the same signs, so except for the correction the numbers of a
     challenger do not depend on the others.
 
-    `challengers`, `baseline`: float64[n]: values of the same queries in the same order; ValueError otherwise;
-    `groups`: as in `mean_interval`; `draws`, `seed`: number of sign patterns, and their seed; `margin`: as in
-    `verdict`.
+    `challengers` and `baseline` float64[n] are of the same queries in the same order, else ValueError; `groups`
+    are as in `mean_interval`, `margin` as in `verdict`.
 
-    Examples
-    --------
     >>> found = paired({"mine": [1, 1, 1, 1, 1, 1]}, [0, 0, 0, 0, 0, 0])["mine"]
     >>> found.p == 2 / 2**6, found.wins, found.verdict
     (True, 6, 'better')
     """
     base = _checked(baseline)
     unit = _codes(groups, base.size)
-    differences = {label: _difference_of(values, base) for label, values in challengers.items()}
+    own = {label: _checked(values) for label, values in challengers.items()}
+    if odd := [values.size for values in own.values() if values.size != base.size]:
+        raise ValueError(f"{odd[0]} values against {base.size}: a paired comparison needs the same queries")
+    differences = {label: values - base for label, values in own.items()}
     ps = [_flip_p(by_unit(of, unit)[0], draws, np.random.default_rng([seed, 1])) for of in differences.values()]
     rows = zip(differences.items(), ps, holm(ps).tolist(), strict=True)
     return {label: _paired(of, unit, p, p_holm, margin, len(ps)) for (label, of), p, p_holm in rows}
-
-
-def _difference_of(values: ArrayLike, base: Floats) -> Floats:
-    own = _checked(values)
-    if own.size != base.size:
-        raise ValueError(f"{own.size} values against {base.size}: a paired comparison needs the same queries")
-    return own - base
 
 
 def _paired(difference: Floats, unit: Indices, p: float, p_holm: float, margin: float, count: int) -> Paired:

@@ -30,13 +30,9 @@ class Succession:
         for entry in known.values():
             if entry.superseded_by in known:
                 direct.setdefault(entry.id, set()).add(entry.superseded_by)
-            for relation in entry.relations:
-                if (
-                    relation.type == "supersedes"
-                    and relation.status in ("", "accepted")
-                    and relation.target in known
-                ):
-                    direct.setdefault(relation.target, set()).add(entry.id)
+            for of in entry.relations:
+                if of.type == "supersedes" and of.status in ("", "accepted") and of.target in known:
+                    direct.setdefault(of.target, set()).add(entry.id)
         born = {id_: entry.created_at for id_, entry in known.items() if entry.created_at is not None}
         ends = {id_: entry.valid_until for id_, entry in known.items() if entry.valid_until is not None}
         return cls({id_: _all_later(id_, direct) for id_ in direct}, born, ends)

@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.candidates.settings import idle_notice, simplify_config
+from steelyard_eval.candidates.settings import simplify_config
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
@@ -30,8 +30,6 @@ def test_soleri_keeps_no_weight_on_what_no_note_has(space):
 
     assert {"severity", "domain"}.isdisjoint(chosen)
     assert {"tfidf", "cosine"} <= chosen
-    (idle,) = [said for said in found.result.notices if said.key == "idle"]
-    assert idle.facts["signals"] == ["domain", "severity"]
 
 
 def test_an_idle_signal_stays_where_a_metric_moves_without_it(space):
@@ -43,7 +41,6 @@ def test_an_idle_signal_stays_where_a_metric_moves_without_it(space):
     left = simplify_config(table, config, lambda one: np.array([float("severity" in one.strategy.signals())]))
     assert "severity" in left.strategy.signals()
     assert "domain" not in left.strategy.signals()
-    assert idle_notice(["domain", "severity"], left)[0].facts["signals"] == ["domain"]
 
 
 def test_a_search_by_what_was_chosen_returns_the_limit(space):
@@ -55,8 +52,3 @@ def test_a_search_by_what_was_chosen_returns_the_limit(space):
     documented, chosen = (len(space.searcher(config).search(query).hits) for config in asked)
     assert documented > 10
     assert chosen == 10
-
-
-def test_facts_that_a_name_does_not_say_stand_beside_it():
-    assert idle_notice(["popularity"], None)[0].facts["signals"] == ["popularity (counts of accesses)"]
-    assert idle_notice([], None) == []

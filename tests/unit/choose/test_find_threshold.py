@@ -2,9 +2,8 @@
 
 import json
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from steelyard.base.errors import ConfigError
@@ -12,11 +11,13 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Floor, parse_stages
 from steelyard.systems import find_system
 from steelyard_eval.choose.find_floor import find_floor, promises_of
-from steelyard_eval.choose.floor_bounds import Lists, said_of_floor
+from steelyard_eval.choose.floor_bounds import said_of_floor
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
+from steelyard_eval.datasets import load
 
 BM25 = "weighted_sum(1*bm25, normalize=theoretical)"
+BOTH = {"lost": 0.1, "false": 0.1}
 FUSED = "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
 
 
@@ -42,8 +43,7 @@ def written(place, unanswerable):
 
 def test_a_promise_that_holds_as_it_is_needs_no_floor():
     claim = {"name": "false", "measured": 0.02, "share": 0.1, "queries": 60}
-    none = Lists(*[np.empty(0)] * len(fields(Lists)))
-    said = said_of_floor(-math.inf, [claim], none)
+    said = said_of_floor(-math.inf, [claim])
     assert said.key == "floor_not_needed"
     assert said.facts == {"measured": 0.02, "share": 0.1, "queries": 60, "sure": 0.9}
 
@@ -55,7 +55,7 @@ def shown_of(result, key="silence"):
 
 
 def test_from_labels_to_a_file_that_searches_and_compare_counts_what_is_silent(folder, tmp_path):
-    found = find_floor(folder, FUSED, embedder="lsa")
+    found = find_floor(load(folder), FUSED, {"lost": 0.1}, embedder="lsa")
     assert found.claims[0]["queries"] == 50
     assert found.claims[0]["bound"] <= 0.1
     out = tmp_path / "w.json"
@@ -99,7 +99,7 @@ def test_every_query_is_asked_once(folder):
 
 
 def test_both_promises_are_kept_where_questions_without_an_answer_find_little(folder):
-    found = find_floor(folder, FUSED, lost=0.1, false=0.1, embedder="lsa")
+    found = find_floor(load(folder), FUSED, BOTH, embedder="lsa")
     lost, false = found.claims
     assert (false["queries"], false["units"], false["measured"]) == (24, 24, 0.0)
     assert found.least is not None
@@ -109,7 +109,7 @@ def test_both_promises_are_kept_where_questions_without_an_answer_find_little(fo
 def test_promises_that_exclude_each_other_are_told(tmp_path):
     """The unanswerable questions score as the others do, so none of 24 is silenced without losing all of these."""
     alike = [f"word{chr(97 + at)}a of it" for at in range(24)]
-    found = find_floor(written(tmp_path / "mine", alike), "vector", lost=0.1, false=0.1, embedder="lsa")
+    found = find_floor(load(written(tmp_path / "mine", alike)), "vector", BOTH, embedder="lsa")
     assert found.least is None
     assert not [stage for stage in found.config.finish if isinstance(stage, Floor)]
     assert set(found.config.retrievers) == {"vector"}  # and not those that the floor would have read
@@ -117,9 +117,7 @@ def test_promises_that_exclude_each_other_are_told(tmp_path):
 
 def test_what_the_floor_reads_never_changes_what_is_ranked(folder):
     with pytest.raises(ConfigError, match=r"finds, so bm25,"):
-        find_floor(folder, "soleri", embedder="lsa")
-    own = find_floor(folder, "soleri", on="weighted_sum(1*cosine)", embedder="lsa")
-    assert "bm25" not in own.config.retrievers
+        find_floor(load(folder), "soleri", BOTH, embedder="lsa")
 
 
 def test_lists_that_are_all_empty_are_compared(folder):
@@ -135,11 +133,6 @@ def test_lists_that_are_all_empty_are_compared(folder):
 def test_a_promise_that_is_none_is_refused(text):
     with pytest.raises(ConfigError, match=r"share|can promise"):
         promises_of(text)
-
-
-def test_a_floor_on_ranks_is_refused(folder):
-    with pytest.raises(ConfigError, match="would mean nothing"):
-        find_floor(folder, FUSED, on="rrf(bm25, vector)", embedder="lsa")
 
 
 def test_tuning_puts_a_floor_into_what_it_writes(folder, tmp_path, capsys):

@@ -95,7 +95,7 @@ def test_fewer_than_twenty_queries_of_both_change_nothing(whole, few, tmp_path):
     ids = [*few.qrels][:19]
     less = replace(few, qrels={id_: few.qrels[id_] for id_ in ids})
     source, queries = Source.live(Workspace.open(less)), judged(less, less.queries)
-    laid = build_candidates(source, queries, starts(source, queries, 10).starts[:1], NDCG)
+    laid = build_candidates(source, queries, starts(source, queries, 10)[:1], NDCG)
     used = laid.grid.config(0)
     assert model_labels(file, less).measured(source, queries, laid, used, NDCG) is None
     assert model_labels(file, few).measured(
@@ -106,7 +106,7 @@ def test_fewer_than_twenty_queries_of_both_change_nothing(whole, few, tmp_path):
 def test_a_query_counts_from_ten_judged_pairs_on(whole, few):
     """As many as one search shows."""
     source, queries = Source.live(Workspace.open(few)), judged(few, few.queries)
-    laid = build_candidates(source, queries, starts(source, queries, 10).starts[:1], NDCG)
+    laid = build_candidates(source, queries, starts(source, queries, 10)[:1], NDCG)
     ids = [entry.id for entry in few.entries]
 
     def measured(pairs):
@@ -136,10 +136,10 @@ def test_a_candidate_on_other_labels_is_what_replay_says_of_it(whole):
     source = Source.live(Workspace.open(whole))
     queries = judged(whole, whole.queries)
     first, others = queries[:20], queries[20:40]
-    laid = build_candidates(source, first, starts(source, first, 10).starts[:4], NDCG)
+    laid = build_candidates(source, first, starts(source, first, 10)[:4], NDCG)
     other = {id_: {entry: 3 - grade for entry, grade in own.items()} for id_, own in whole.qrels.items()}
     moved = replace(laid, recordings=record_all(source, others, laid.starts, other))
-    values = laid.grid.again(moved.served, NDCG)
+    values = moved.again(NDCG)
 
     assert values.shape == (len(laid.grid), 20)
     for candidate in np.random.default_rng(0).integers(0, len(laid.grid), 12).tolist():
@@ -160,10 +160,11 @@ def test_a_branch_that_other_queries_alone_reach_keeps_its_weights(whole):
     qrels = {query.id: {entry.id: 1 for entry in whole.entries[::3]} for query in (many, few)}
     laid = build_candidates(source, (many,), [start], NDCG, qrels)
     moved = replace(laid, recordings=record_all(source, (many, few), [start], qrels))
-    values = laid.grid.again(moved.served, NDCG)
+    values = moved.again(NDCG)
 
     block = laid.grid.blocks[0]
-    table, judgments = moved.served(block.config)
+    known = moved.recorded(block.config)
+    table, judgments = known.table, known.judgments
     own = replay(table, block.config).metrics(judgments, [NDCG])[NDCG]
     assert values.shape == (len(laid.grid), 2)
     assert values[0] == pytest.approx(own, abs=1e-6)

@@ -18,12 +18,12 @@ from steelyard.systems import find_system
 from steelyard_eval.candidates import candidates as layout
 from steelyard_eval.candidates.candidates import build_candidates
 from steelyard_eval.candidates.families import StartingPoint, starts
-from steelyard_eval.candidates.grid import LINE, grid, measured
+from steelyard_eval.candidates.grid import LINE, LabelledRecording, LabelScorer, measured
 from steelyard_eval.candidates.kernel import PARTS, composite, smoothing
 from steelyard_eval.candidates.settings import config_key, settings
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose import blockers
-from steelyard_eval.choose.answer import is_stated, said_of
+from steelyard_eval.choose.answer import said_of
 from steelyard_eval.choose.public import PriorTable, load_priors
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.choose.rule import Ruling, gain_prior_over
@@ -64,28 +64,14 @@ def config_of(text, system="plain"):
     return find_system(system).config(10, "minilm").with_strategy(parse_strategy(text))
 
 
-@pytest.mark.parametrize(("current", "told"), [("echovault", False), ("cortex_mem", True)])
-def test_a_layer_without_vectors_is_told_in_the_document_and_where_layers_are_in_sight(current, told, caplog):
+@pytest.mark.parametrize(("current", "told"), [("echovault", 0), ("cortex_mem", 1)])
+def test_a_layer_without_vectors_is_told_where_what_is_used_reads_it(current, told, caplog):
     """The starter has vectors of l0 and l1, and none of l2; what few queries put first reads no layers."""
     data = load(starter())
     few = dict(list(data.qrels.items())[:20])
     found = recommend(replace(data, qrels=few), current, timed=False)
-    (notice,) = [said for said in found.result.notices if "layer l2" in said.facts.get("text", "")]
-    assert (notice not in found.aside) == told
+    assert len([said for said in found.result.notices if "layer l2" in said.facts.get("text", "")]) == told
     assert caplog.records == []
-
-
-def test_a_signal_that_nothing_in_sight_reads_is_named_in_the_document_alone(found):
-    """No type of the starter's entries is one that an intent prefers, and only spec_kit reads that."""
-    (notice,) = [said for said in found.result.notices if said.key == "idle"]
-    assert any(signal.startswith("promised") for signal in notice.facts["signals"])
-    assert notice in found.aside
-
-
-def test_settings_that_were_not_tuned_are_named_in_the_document_alone(found):
-    (notice,) = [said for said in found.result.notices if said.key == "fixed"]
-    assert "bm25.k1" in notice.facts["settings"]
-    assert notice in found.aside
 
 
 # What candidates are judged on
@@ -129,7 +115,7 @@ def test_every_column_is_what_replay_says_of_its_configuration(space, queries, t
     config = config_of(text)
     table = record(space, queries, settings(config))
     judgments = Judgments.of(space.dataset.qrels, table.queries, table.entries)
-    made = grid(table, settings(config)[:3], judgments, NDCG, 300)
+    made = LabelScorer(NDCG).grid(LabelledRecording(table, judgments), settings(config)[:3], 300)
 
     assert made.config(0) == config
     for candidate in np.random.default_rng(0).integers(0, len(made), 12).tolist():
@@ -143,9 +129,9 @@ def test_a_single_retriever_is_judged_by_the_composite_of_its_own_list(space, qu
     config = config_of("bm25")
     table = record(space, queries, [config])
     judgments = Judgments.of(space.dataset.qrels, table.queries, table.entries)
-    made = grid(table, [config], judgments, NDCG)
+    made = LabelScorer(NDCG).grid(LabelledRecording(table, judgments), [config])
 
-    metric, steady = measured(table, config, judgments, NDCG)
+    metric, steady = measured(LabelledRecording(table, judgments), config, NDCG)
     assert np.allclose(made.metric[0], metric, atol=1e-6)
     assert np.allclose(made.composite[0], steady, atol=1e-6)
 
@@ -155,10 +141,10 @@ def test_the_composite_of_a_layered_search_earns_nothing_below_its_cut(space, qu
     config = config_of("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.3, relax=[], cut=0.45)")
     table = record(space, queries, [config])
     judgments = Judgments.of(space.dataset.qrels, table.queries, table.entries)
-    made = grid(table, [config], judgments, NDCG, 20)
+    made = LabelScorer(NDCG).grid(LabelledRecording(table, judgments), [config], 20)
 
     for candidate in (0, 4, 20):
-        metric, steady = measured(table, made.config(candidate), judgments, NDCG)
+        metric, steady = measured(LabelledRecording(table, judgments), made.config(candidate), NDCG)
         assert np.allclose(made.metric[candidate], metric, atol=1e-6)
         assert np.allclose(made.composite[candidate], steady, atol=1e-6)
 
@@ -310,7 +296,7 @@ def test_any_contender_can_be_the_current_one(space, tmp_path):
 
 
 def test_what_is_broken_off_ships_nothing(space, monkeypatch):
-    made = layout.grid
+    made = layout.LabelScorer.grid
     calls = []
 
     def breaking(*arguments):
@@ -319,7 +305,7 @@ def test_what_is_broken_off_ships_nothing(space, monkeypatch):
             raise KeyboardInterrupt
         return made(*arguments)
 
-    monkeypatch.setattr(layout, "grid", breaking)
+    monkeypatch.setattr(layout.LabelScorer, "grid", breaking)
     found = recommend(space.dataset, timed=False, workspace=space)
 
     assert found.interrupted
@@ -332,7 +318,7 @@ import os, signal, sys
 from steelyard_eval.cli.main import main
 from steelyard_eval.candidates import candidates as layout
 
-made, calls = layout.grid, []
+made, calls = layout.LabelScorer.grid, []
 
 
 def breaking(*arguments):
@@ -342,7 +328,7 @@ def breaking(*arguments):
     return made(*arguments)
 
 
-layout.grid = breaking
+layout.LabelScorer.grid = breaking
 sys.argv = ["steelyard", "recommend", *sys.argv[1:]]
 main()
 """
@@ -452,8 +438,8 @@ def test_a_gain_is_stated_of_what_ships_and_over_little_from_more_queries_on():
         )
     ]
     assert fewest == [40, 100, 200, 200]
-    assert [is_stated(ship, n, 100) for n in (99, 100)] == [False, True]
-    assert not is_stated(replace(ship, verdict="try"), 400, 100)
+    said = [said_of(ship, "bm25", "nDCG@10", n, 100).key for n in (99, 100)]
+    assert said == ["ship_unstated", "ship"]
 
 
 def test_queries_of_one_scope_that_agree_are_worth_one_each():

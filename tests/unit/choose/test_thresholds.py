@@ -17,13 +17,12 @@ from steelyard_eval.measures.paired import exact_interval
 
 
 def lists(rows, unit=None):
-    """Of [[(score, relevant), ...] of each query]; every hit shows ten words."""
+    """Of [[(score, relevant), ...] of each query]; as a list shows them."""
     flat = [hit for own in rows for hit in own]
     return Lists(
         np.cumsum([0, *map(len, rows)]),
         np.array([score for score, _ in flat], dtype=float),
         np.array([relevant for _, relevant in flat], dtype=bool),
-        np.full(len(flat), 10),
         np.arange(len(rows)) if unit is None else np.array(unit),
     )
 
@@ -33,7 +32,6 @@ def test_what_a_floor_loses():
     # the first list loses none, one and both of its two; the second has nothing to lose; the third its only one
     assert own.lost(np.array([0.0, 0.5, 0.95])).tolist() == [[0.0, 0.5, 1.0], [0.0, 0.0, 1.0]]
     assert own.best.tolist() == [0.9, 0.2, 0.5]
-    assert own.words_shown(0.4) == 3 / 5
 
 
 def test_the_bound_is_students_on_the_mean_with_one_loss_added():
@@ -43,7 +41,6 @@ def test_the_bound_is_students_on_the_mean_with_one_loss_added():
     lost = (own.score < found.floor).astype(float)
     by_hand = (lost.sum() + 1) / 61 + stats.t.ppf(0.9, 59) * lost.std(ddof=1) / np.sqrt(60)
     assert found.bound == pytest.approx(by_hand, abs=1e-12)
-    assert found.measured == lost.mean()
     assert found.bound <= 0.2
     assert found.queries == found.units == 60
     higher = own.score[own.score > found.floor].min()  # the next floor that is tried breaks the promise
@@ -71,8 +68,8 @@ def test_too_few_labels_are_refused_with_their_number():
 @pytest.mark.parametrize(("share", "needed"), [(0.1, 22), (0.05, 45), (0.2, 11)])
 def test_so_many_questions_prove_a_share_of_false_answers(share, needed):
     # (1 - share) ** n <= 0.1, as the prototype's README has it: 22, 45 and 11
-    assert errors_allowed(needed, share, 0.9) == 0
-    assert errors_allowed(needed - 1, share, 0.9) == -1
+    assert errors_allowed(needed, share) == 0
+    assert errors_allowed(needed - 1, share) == -1
     with pytest.raises(ConfigError, match=rf"needs {needed} queries.*there are {needed - 1}; mark 1 more"):
         floor_for_false(lists([[(at / 100, False)] for at in range(needed - 1)]), share)
 
@@ -97,7 +94,7 @@ def test_questions_that_vary_together_are_one_for_false_answers():
 
 def test_questions_whose_lists_are_empty_need_no_floor():
     found = floor_for_false(lists([[]] * 25 + [[(0.3, False)]]), 0.2)  # of 26, two errors are allowed
-    assert (found.floor, found.measured, found.kept) == (-np.inf, 1 / 26, True)
+    assert found.floor == -np.inf
     assert floor_for_all({"false": found}) == -np.inf
 
 
@@ -114,9 +111,7 @@ def test_questions_whose_lists_are_empty_need_no_floor():
 )
 def test_a_floor_in_five_digits_keeps_its_promises(lost, false, chosen):
     given = {"lost": lost, "false": false}
-    found = floor_for_all(
-        {name: Bound(floor, True, 0, 0, 40, 40) for name, floor in given.items() if floor is not None}
-    )
+    found = floor_for_all({name: Bound(floor, 0, 40, 40) for name, floor in given.items() if floor is not None})
     assert found == (None if chosen is None else pytest.approx(chosen, abs=1e-12))
     if found is not None:
         assert (false if false is not None else -1) <= found <= (lost if lost is not None else 1)

@@ -12,7 +12,8 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.candidates.settings import depths, refuse_fixed, settings, shapes
+from steelyard_eval.candidates.settings import depths, settings, shapes
+from steelyard_eval.candidates.source import Source, read_only
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.progress_bar import bar
@@ -97,10 +98,11 @@ def test_settings_are_every_shape_at_every_depth_the_current_one_first():
     assert len({(str(one.strategy), one.depths["fts"]) for one in found}) == 7 * 3
 
 
-def test_a_strategy_without_weights_and_parameters_is_refused():
+def test_a_strategy_without_weights_and_parameters_is_refused(space):
+    source = Source.live(space)
     with pytest.raises(ConfigError, match="nothing to tune"):
-        refuse_fixed(parse_strategy("fts"))
-    refuse_fixed(parse_strategy("tiered(fts, min_results=3, then=vector)"))
+        read_only("fts", 10, source, False)
+    assert read_only("tiered(fts, min_results=3, then=vector)", 10, source, False).row.config.limit == 10
 
 
 def only(space, strategy=MIXTURE, dataset=None, **options):

@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.systems import find_system
-from steelyard_eval.choose.answer import backup_and_describe, write_and_log, write_weights
+from steelyard_eval.choose.answer import write_and_log, write_weights
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,8 @@ def test_of_files_that_are_removed_those_are_kept_whose_search_no_new_one_has():
     for name in ("vector", "bm25"):
         weights(name).save(f"{name}.json")
     lines = write_weights({Path("vector.json"): None, Path("bm25.json"): None, Path("new.json"): weights("bm25")})
-    assert lines[0].endswith("to undo: cp vector.json.bak vector.json")
+    (line,) = lines
+    assert line.endswith("to undo: cp vector.json.bak vector.json")
     assert sorted(path.name for path in Path().glob("*.json*")) == ["new.json", "vector.json.bak"]
 
 
@@ -47,7 +48,7 @@ def test_of_which_other_data_set_a_file_was_is_said():
     file = Path("search-weights.json")
     for name, told in (("other", True), ("mine", False), ("", False)):
         replace(weights("fts"), provenance={"dataset": name}).save(file)
-        (line,) = backup_and_describe({file: weights("bm25")}, SimpleNamespace(name="mine"))
+        (line,) = write_weights({file: weights("bm25")}, SimpleNamespace(name="mine"))
         assert ("'other'" in line) == told
 
 

@@ -11,10 +11,8 @@ from lxml import etree
 from markdown_it import MarkdownIt
 
 import steelyard_eval as sy
-from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
-from steelyard_eval.cli.workflow import Source
+from steelyard_eval.cli.workflow import InstallSource
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.result import document
 from steelyard_eval.result.structs import replace
@@ -22,7 +20,7 @@ from steelyard_eval.views import github, junit, pull_request
 
 ROOT = Path(__file__).parents[3]
 STARTER = ROOT / "qrels" / "starter"
-ORIGIN = Source("git+https://git.example.org/tools/steelyard.git@" + "1f" * 20)
+ORIGIN = InstallSource("git+https://git.example.org/tools/steelyard.git@" + "1f" * 20)
 HARM = "<script>alert(1)</script> | **@team** ](http://x) \x1b[31m\r\n::error::%0A &amp; `x`"
 HARMFUL_ID = "".join(char for char in HARM if char.isprintable() and char != " ")
 JUNIT = etree.XMLSchema(etree.parse(Path(__file__).parent / "junit.xsd"))
@@ -164,28 +162,13 @@ def test_text_frame_and_page_are_harmless(found, verdict):
     assert str(one)
 
 
-def test_what_changed_of_the_search_is_said(tmp_path):
+def test_a_single_contender_in_the_place_of_another_is_accepted_by_name(tmp_path):
     data, path = sy.load(starter()), tmp_path / "baseline.json"
     data.update_baseline("bm25", because="x", baseline=path)
     result = data.gate("graph", baseline=path).result
     (step,) = result.answer.steps
     assert step.command[-1] == "graph"
-    assert {"before": "bm25", "now": "graph"}.items() <= rewritten(result).items()
-    # A formula alone would search with the usual settings, and no command names both.
-    moved = find_system("plain[graph.seeds=1]").config(10)
-    moved.with_strategy(parse_strategy("bm25")).save(tmp_path / "w.json")
-    data.update_baseline(tmp_path / "w.json", because="y", baseline=path)
-    moved.with_strategy(parse_strategy("graph")).save(tmp_path / "w.json")
-    # Settings alone may be what changed; a baseline of an earlier version keeps none.
-    data.update_baseline(tmp_path / "w.json", because="z", baseline=path, accept_worse=True)
-    find_system("plain[graph.seeds=2]").config(10).with_strategy(parse_strategy("bm25")).save(tmp_path / "w.json")
-    said = rewritten(data.gate(tmp_path / "w.json", baseline=path).result)
-    assert (said["before_with"], said["now_with"]) == ("graph.seeds=1", "graph.seeds=2")
-
-
-def rewritten(result):
-    """The facts of the notice that a formula changed."""
-    return next((one.facts for one in result.notices if one.key == "gate_rewritten"), {})
+    assert {row.strategy for row in result.rows} == {"bm25", "graph"}
 
 
 def test_a_first_baseline_is_its_own_anchor_and_is_told_once(found):

@@ -3,8 +3,7 @@
 import pytest
 from scipy.stats import binomtest
 
-from steelyard_eval.learn.policies import InterleavingResult
-from steelyard_eval.learn.result import turns
+from steelyard_eval.learn.turns import InterleavingResult, said_of_turns
 
 
 def fought(other, *clients):
@@ -19,16 +18,16 @@ def fought(other, *clients):
 
 def test_a_preference_has_scipys_p_and_interval_and_says_who_agrees():
     found = fought("b1", ("ann", 12, 3, 2), ("bob", 5, 0, 1), ("eve", 0, 2, 1), ("dan", 0, 4, 0))
-    said, test = turns(found), binomtest(17, 21)
+    said, test = said_of_turns(found, {}), binomtest(17, 21)
     assert (found.wins, found.ties, found.losses) == (17, 9, 4)
     assert found.p == pytest.approx(test.pvalue)
     ends = test.proportion_ci(0.95, "exact")
     assert (said.facts["low"], said.facts["high"]) == pytest.approx((ends.low, ends.high))
     assert (said.key, said.facts["not"]) == ("turns_preferred", False)
     assert (said.facts["same"], said.facts["clients"]) == (2, 3)
-    assert turns(fought("b1", ("ann", 0, 0, 6))).facts["not"] is True
+    assert said_of_turns(fought("b1", ("ann", 0, 0, 6)), {}).facts["not"] is True
 
 
 def test_without_one_it_is_open_or_nothing_was_acted_upon():
-    assert turns(fought("b1", ("ann", 7, 2, 3))).key == "turns_open"
-    assert turns(fought("b1", ("ann", 0, 5, 0))).key == "turns_untold"
+    assert said_of_turns(fought("b1", ("ann", 7, 2, 3)), {}).key == "turns_open"
+    assert said_of_turns(fought("b1", ("ann", 0, 5, 0)), {}).key == "turns_untold"

@@ -21,11 +21,10 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets.logs import Action
 from steelyard_eval.extensions.usage.ubi_lines import from_ubi
-from steelyard_eval.learn import searches as clients
-from steelyard_eval.learn.counts import CODE, KINDS, SeenFilter, Tally
-from steelyard_eval.learn.policies import interleaving_results
+from steelyard_eval.learn import reader
+from steelyard_eval.learn.counts import CODE, KINDS
 from steelyard_eval.learn.reader import MOST_A_DAY, DatasetIndex, read_log
-from steelyard_eval.learn.searches import Census
+from steelyard_eval.learn.searches import Census, SeenFilter
 
 NOW = 1_760_000_000.0
 DAY = "2025-10-01T10:00:00Z"
@@ -57,9 +56,10 @@ def log(tmp_path, lines, **options):
 
 def counted(found):
     """(query, entry, place from 1) -> (shows, acts)."""
-    _, _, query, _, _, entry, place = found.columns
+    hits = found.hits
+    query, entry, place = hits.query, hits.entry, hits.place
     whole = {}
-    for *key, shown, acts in zip(query, entry, place + 1, found.tally.shown, found.tally.acts.sum(1), strict=True):
+    for *key, shown, acts in zip(query, entry, place + 1, hits.shown, hits.acts.sum(1), strict=True):
         before = whole.get(tuple(key), (0, 0))
         whole[tuple(key)] = before[0] + shown, before[1] + acts
     return whole
@@ -88,10 +88,10 @@ def test_shows_and_acts_are_counted_by_query_entry_and_place(tmp_path):
 
 def test_clients_beyond_those_that_are_told_apart_count_as_one(tmp_path, monkeypatch):
     """Two are told apart; 38 that come later count as one client, which may always have 20 searches."""
-    monkeypatch.setattr(clients, "MOST_CLIENTS", 2)
+    monkeypatch.setattr(reader, "MOST_CLIENTS", 2)
     names = ["ann", "bob", *(f"c{at}" for at in range(38))]
     found = log(tmp_path, [impression(client_id=name, actions=[act("a")]) for name in names])
-    assert sorted(found.clients.searches.values()) == [1, 1, 38]
+    assert sorted(found.clients.values()) == [1, 1, 38]
     assert counted(found)[0, 0, 1] == pytest.approx((1 + 1 + 20, 1 + 1 + 20))
 
 
@@ -106,7 +106,7 @@ def test_acts_may_follow_their_impression(tmp_path):
 
 def test_none_useful_is_one_act_about_every_entry(tmp_path):
     found = log(tmp_path, [impression(actions=[{"action_name": "none_useful"}])])
-    assert found.tally.acts[:, CODE["none_useful"]].tolist() == [0.1, 0.1, 0.1]
+    assert found.hits.acts[:, CODE["none_useful"]].tolist() == [0.1, 0.1, 0.1]
 
 
 @pytest.mark.parametrize(
@@ -215,21 +215,21 @@ def test_the_largest_client_is_counted_apart(tmp_path):
     robot = [impression(query, "ab", client_id="r", user_query="") for query in ("q1", "q2")]
     days = [{**one, "timestamp": f"2025-09-{1 + at:02}T10:00:00Z"} for at in range(20) for one in robot]
     found = log(tmp_path, searches + days)
-    _, _, _, fold, largest, _, _ = found.columns
-    shown = found.tally.shown
+    fold, largest, shown = found.hits.fold, found.hits.largest, found.hits.shown
     assert len(set(fold.tolist())) > 1
-    assert shown[largest > 0].sum() == pytest.approx(2 * 20)  # two entries a search
+    assert shown[largest].sum() == pytest.approx(2 * 20)  # two entries a search
     assert shown.sum() == pytest.approx(100 + 40)
 
 
 def test_searches_without_a_client_count_as_one_a_day(tmp_path):
     found = log(tmp_path, [impression(timestamp=f"2025-09-{day:02}T10:00:00Z") for day in (1, 2, 3)])
-    assert len(found.clients.searches) == 3
+    assert len(found.clients) == 3
     assert found.census.impressions == 3
 
 
-def test_nothing_counted_has_no_keys():
-    assert [len(part) for part in (Tally.sum([]).key, Tally.empty().shown)] == [0, 0]
+def test_nothing_counted_has_no_keys(tmp_path):
+    found = log(tmp_path, [{"schema_version": 1}])
+    assert (len(found.hits.query), found.turns) == (0, [])
 
 
 def test_hashes_are_remembered():
@@ -349,7 +349,7 @@ def test_a_duel_is_won_by_the_ranking_whose_entries_are_used(tmp_path):
     path = tmp_path / "log.jsonl"
     append(path, [list_(f"c{at}", name) for at, name in enumerate(["b"] * 4 + ["a", None])])
     append(path, [list_("c0", "a")])  # the same client on the same day
-    every, own = interleaving_results(path)
+    every, own = read_log(path, known(), NOW).turns
     assert (own.other, own.wins, own.losses, own.ties) == ("r", 4, 1, 1)
     assert (every.wins, every.p) == (4, own.p)
     assert own.p == pytest.approx(2 * (5 + 1) / 32)
@@ -366,7 +366,7 @@ def test_ubi(tmp_path):
     events.write_text("".join(json.dumps({**event, "action_name": name}) + "\n" for name in ("click", "scroll")))
     found = log(tmp_path, list(from_ubi([queries, events], Counter())))
     assert counted(found) == {(1, 0, 1): (1, 0), (1, 1, 2): (1, 1)}
-    assert found.policies == ("shop",)
+    assert list(found.searches) == ["shop"]
 
 
 HIT = {"object_id": "b"}

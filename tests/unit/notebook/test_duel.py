@@ -9,13 +9,14 @@ from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
+from steelyard.memory.query import Query
 from steelyard_eval.choose.duel import (
     MIN_PAIRS,
-    DuelPairs,
     PairSelection,
     PairSelectionState,
     fitted,
     gains_of,
+    pairwise_estimate,
     sigmoid,
 )
 from steelyard_eval.choose.public import DEFAULT, features, reciprocal
@@ -122,17 +123,24 @@ def test_the_model_is_bent_by_labels_and_held_by_the_prior():
 
 
 def test_pairs_are_those_of_any_list_by_query_and_id():
-    found = DuelPairs.of({"a": [["y", "x"], ["z"]], "b": [["x"], []]})
+    asked = [Query(name, id=name) for name in "pq"]
+    bare = replace(sy.load(starter()).dataset, qrels={})
+    found = pairwise_estimate({"a": [["y", "x"], ["z"]], "b": [["x"], []]}, asked, bare, "minilm").contest
 
-    assert list(zip(found.query.tolist(), found.entries, strict=True)) == [(0, "x"), (0, "y"), (1, "z")]
+    assert found.query.tolist() == [0, 0, 1]
     assert found.worth == pytest.approx(np.array([[1 / np.log2(3), 1, 1], [1, 0, 0]]))
     assert reciprocal(found.worth) == pytest.approx(np.array([[1 / 3, 1 / 2, 1 / 2], [1 / 2, 0, 0]]))
 
 
 def test_grades_are_shares_of_the_highest():
-    assert gains_of(np.array([-1, 0, 3])).tolist()[1:] == [0, 1]
-    assert np.isnan(gains_of(np.array([-1, 0, 3]))[0])
-    assert gains_of(np.array([2, 4])).tolist() == [0.5, 1]
+    none = replace(sy.load(starter()).dataset, qrels={"x": {"y": 0}})
+    asked = [Query("p", id="p")]
+
+    def shares(*grades):
+        return gains_of(np.array(grades), np.zeros(len(grades), dtype=int), asked, none).tolist()
+
+    assert shares(-1, 0, 3) == [pytest.approx(np.nan, nan_ok=True), 0, 1]
+    assert shares(2, 4) == [0.5, 1]
 
 
 # At work

@@ -30,7 +30,7 @@ from steelyard_eval.extensions.serve.faces import MIMICS, find_face
 from steelyard_eval.extensions.serve.http import TokenGate, app_of, token_of
 from steelyard_eval.extensions.serve.memory import Memory, Served
 from steelyard_eval.extensions.serve.server import MemoryServer
-from steelyard_eval.learn.policies import interleaving_results
+from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.vaults import index_dataset
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -574,7 +574,7 @@ def test_two_weights_files_take_turns_and_the_log_says_which_is_preferred(own, t
 
     other = policy_of(SearchConfig.load(second))
     asked(used())
-    total = next(one for one in interleaving_results(str(log)) if one.other == other)
+    total = next(one for one in read_log(log, DatasetIndex({}, {}, {}, {}), 2e9).turns if one.other == other)
     assert (total.wins, total.losses) == (total.wins, 0) and total.wins >= 25
     assert total.preferred is True
 

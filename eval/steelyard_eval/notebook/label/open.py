@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steelyard.base.errors import ConfigError
-from steelyard_eval.choose.duel import PairSelectionState, build_pair_selection, gains_of, graded
+from steelyard_eval.choose.duel import PairSelectionState, build_pair_selection, gains_of
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.public import CONTENDERS, DEFAULT
 from steelyard_eval.choose.scored import FEWEST
@@ -89,8 +89,8 @@ class DuelSession(Session):
         if self._seen is None or self._seen[0] != hash(tuple(self.given.items())):
             pool = self.pool
             made = build_pair_selection(pool.labels, pool.gain, pool.query, self.model, pool.dataset.sha256)
-            grades = graded(self.grades(), pool.query, pool.queries, pool.dataset)
-            self._seen = hash(tuple(self.given.items())), made.standing(gains_of(grades))
+            gains = gains_of(self.grades(), pool.query, pool.queries, pool.dataset)
+            self._seen = hash(tuple(self.given.items())), made.standing(gains)
         return self._seen[1]
 
     @property

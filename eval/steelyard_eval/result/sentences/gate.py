@@ -55,8 +55,6 @@ STEPS = {
 }
 NOTICES = {
     "gate_platform": "another platform than the baseline's: {here}; the baseline's: {there}",
-    "gate_rewritten": "{label}: it was {before:strategy}<< with {before_with}>>, and is {now:strategy}"
-    "<< with {now_with}>>",
 }
 
 SENTENCES: dict[str, str] = {**ANSWERS, **FINDINGS, **HELD, **STEPS, **NOTICES}

@@ -109,12 +109,6 @@ NOTICES = {
     "<<your {queries} labelled queries are worth about {worth:whole} with them>>"
     "<<?unrelated:they are unrelated to your labels of these queries, and were not used>>.",
     "not_tuned": "{label} was not tuned: {why}",
-    "idle": "not used, as all entries that were found are alike in it, so it puts none first: {signals:and}",
-    "not_tried": "not tried: {what:semicolons}",
-    "lacks_parts": "{label} (not everything that it reads is there)",
-    "finds_nothing": "{label} (it finds nothing here)",
-    "orders_alike": "{label} (it orders candidates nearly as {other} does)",
-    "fixed": "settings that were not tuned, as each value would need a new search: {settings:and}",
     "drawn_decide": "{drawn} queries that were drawn at random decide; {left:undrawn} no part in it",
     "tuned_rows": "Tuned rows were chosen on these very queries, so they are optimistically biased<<; the "
     "{expected:signed} above, measured on queries that had no part in the choice, is what to expect>>.",
@@ -126,14 +120,12 @@ NOTICES = {
     "decided_interrupted": "The search was broken off, so some candidates were not tried.",
 }
 
-_SAME = "<<?same:, the same search as before>>"
 FILES = {
-    "file_chosen": f"{{file}}: what was chosen{_SAME}",
-    "file_today": f"{{file}}: what you run today{_SAME}",
-    "file_attempt": f"{{file}}: what to try{_SAME}",
-    "file_allowed": f"{{file}}: the best that may be chosen<< for {{target}}>>{_SAME}",
+    "file_chosen": "{file}: what was chosen",
+    "file_today": "{file}: what you run today",
+    "file_attempt": "{file}: what to try",
+    "file_allowed": "{file}: the best that may be chosen<< for {target}>>",
     "file_kept": "{file}: {done}<<, it was of the data set {data}>>; to undo: {undo:command}",
-    "file_earlier": "{file}: {done}, it was of an earlier run",
     "file_unchanged": "{file}: unchanged, from before this run",
 }
 
@@ -147,9 +139,8 @@ FLOORS = {
     "{share:percent}, {sure:percent} sure, from {queries}.",
     "floor_kept": "The floor {floor} <<loses at most {lost:percent} of the relevant entries, {sure:percent} sure, from "
     f"your {{lost_queries}} labels>><<?both:; >><<answers at most {{false:percent}} {_UNANSWERABLE}, {{sure:percent}} "
-    "sure, from {false_queries}>>; <<?usually:questions about something else usually get almost nothing "
-    "(docs/floor.md)>><<of the words shown for {strange} questions about something else, {left:percent} are left>>; a "
-    "question that your memory merely cannot answer is still answered.",
+    "sure, from {false_queries}>>; questions about something else usually get almost nothing "
+    "(docs/floor.md); a question that your memory merely cannot answer is still answered.",
 }
 
 SENTENCES: dict[str, str] = {
