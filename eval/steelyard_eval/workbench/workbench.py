@@ -368,7 +368,7 @@ class Workbench:
         session = open_judging(
             self.dataset,
             contenders,
-            folder_of(self.dataset, second_to or judge) if out is None else Path(out),
+            folder_of(self.dataset) if out is None else Path(out),
             judge,
             second_to,
             split,
