@@ -29,6 +29,8 @@ LEAST_FREE = 100 * 2**20
 """Bytes: below this a vault or a recording soon cannot be written."""
 IMPORTED = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn", "matplotlib": "matplotlib"}
 """Compiled packages that may be installed and yet not load: distribution -> module."""
+Checks = dict[str, tuple[Callable[[], str], str]]
+"""Name -> what finds a value, or raises, and what helps then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +79,22 @@ class FaultError(Exception):
 def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
     """Run all checks in the order shown; vault files are read from end to end."""
     again = "pip install --force-reinstall"
-    packages: dict[str, tuple[Callable[[], str], str]] = {
-        name: (partial(_imported, module), f"{again} {name}") for name, module in IMPORTED.items()
-    }
-    required = {
+    required: Checks = {
         "steelyard": (lambda: metadata.version("steelyard"), "pip install . in the checkout"),
         "Python": (_python, f"install Python {'.'.join(map(str, LEAST_PYTHON))} or newer"),
         "SQLite (in apsw)": (_sqlite, f"{again} apsw"),
         "FTS5": (_fts5, f"{again} apsw, whose wheel on PyPI has FTS5 compiled in"),
         "sqlite-vec": (_sqlite_vec, f"{again} sqlite-vec"),
-        **packages,
+        **{name: (partial(_imported, module), f"{again} {name}") for name, module in IMPORTED.items()},
     }
-    machine = {
+    machine: Checks = {
         "current folder": (partial(_folder, Path.cwd), "go to one that can be"),
         "temporary folder": (partial(_folder, tempfile.gettempdir), "set TMPDIR to a folder that can be"),
         "font of figures": (_font, f"{again} matplotlib, which brings DejaVu Sans"),
         "memory": (_memory_bound, "unset STEELYARD_MEMORY, or write a whole number of MiB"),
     }
     restore = "restore a copy, or index the data set again"
-    opened = {f"vault {path}": (partial(_vault, path), restore) for path in vaults}
+    opened: Checks = {f"vault {path}": (partial(_vault, path), restore) for path in vaults}
     rows = [_checked(name, *check) for name, check in required.items()]
     rows += [_extra(name) for name in sorted(EXTRAS)]
     rows += [_checked(name, *check) for name, check in machine.items()]
@@ -190,7 +189,7 @@ def _font() -> str:
 
 def _memory_bound() -> str:
     from steelyard.base.machine import budget
-    from steelyard_eval.common.memory_limit import usual
+    from steelyard_eval.common.process import usual
 
     return f"{mebibytes(usual())} a command without --memory, {mebibytes(budget())} of it for vaults"
 

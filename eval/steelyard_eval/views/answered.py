@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown, visible
-from steelyard_eval.common.tabular import save_as
+from steelyard.base.files import write_text
+from steelyard_eval.common.tabular import parquet
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import say
@@ -74,14 +75,15 @@ class Answered:
         Beside them are queries won and lost against the baseline on the primary metric, and the corrected p-value.
         `round` is the number of decimals.
         """
-        return _rounded(frames.experiment(self.result), round)
+        frame = frames.experiment(self.result)
+        return frame if round is None else frame.round(round)
 
     def per_query(self, metric: str | None = None, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- as above
         """Return a row for each query: text, category, and one metric (the primary one) of every contender."""
         wanted, frame = self._measured(metric), frames.per_query(self.result)
         if self.values:
             frame = frame[["text", "category"]].assign(**{label: of[wanted] for label, of in self.values.items()})
-        return _rounded(frame, round)
+        return frame if round is None else frame.round(round)
 
     def plot(self, name: str | None = None, *, what: str = "") -> Figure:
         """Plot a figure of the result.
@@ -109,12 +111,15 @@ class Answered:
     def save(self, path: str | Path) -> None:
         """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document.
 
-        Raises
-        ------
-        MachineError
-            For a Parquet file without the extra `parquet`.
+        Raises MachineError for a Parquet file without the extra `parquet`.
         """
-        save_as(self, path, lambda: document.render(self.result))
+        match Path(path).suffix:
+            case ".tex":
+                write_text(path, self.to_latex())
+            case ".parquet":
+                write_text(path, parquet(self.to_frame()))
+            case _:
+                write_text(path, document.render(self.result))
 
     def to_latex(self) -> str:
         """Return the means as papers on retrieval print them: the best bold, marks where the test decided."""
@@ -136,10 +141,6 @@ class Answered:
 
     def _repr_html_(self) -> str:
         return render(self.result, "html")
-
-
-def _rounded(frame: pd.DataFrame, decimals: int | None) -> pd.DataFrame:
-    return frame if decimals is None else frame.round(decimals)
 
 
 EXIT_CODES = {"pass": 0, "fail": 1, "mismatch": 2, "inconclusive": 0}

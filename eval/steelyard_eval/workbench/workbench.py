@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from steelyard_eval.common.default_systems import SYSTEMS
+from steelyard_eval.common import SYSTEMS
 from steelyard_eval.common.extensions import extension
 
 if TYPE_CHECKING:
