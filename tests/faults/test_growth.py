@@ -81,7 +81,7 @@ READERS = {
 OTHERS_THAT_PARSE = {
     "steelyard_eval/views/answered.py": "its own result, which was read or made before",
     "steelyard_eval/gate/gating.py": "copies the baseline that it replaces",
-    "steelyard_eval/cli/workflow.py": "the record of an installation, which pip wrote",
+    "steelyard_eval/cli/init_from_data.py": "the record of an installation, which pip wrote",
     "steelyard_eval/cli/data.py": "NAME=VALUE pairs of one command line",
     "steelyard_eval/vaults/arguments.py": "NAME=VALUE pairs of one command line",
     "steelyard_eval/extensions/importers/pickled.py": "bounded by what it unpacks to",

@@ -21,8 +21,6 @@ from steelyard_eval.views import github, junit, pull_request
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """The variable with the file of the step's summary."""
-
-
 STOPPED = "it was stopped before it had an answer; run it again"
 
 

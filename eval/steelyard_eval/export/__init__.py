@@ -74,27 +74,14 @@ def say(config: SearchConfig, target: Target) -> Export:
             "take it out of finish to export the ranking alone"
         )
     native = target.name == config.system
-    if not native and (losses := _elsewhere(config)):
-        raise Lost(*losses)
-    parts, notes = target.write(config)
-    first, last = ([], []) if native else (_vectors(config), _left_out(config))
-    return Export(target, str(strategy), parts, (*first, *notes, *last))
-
-
-def _elsewhere(config: SearchConfig) -> list[str]:
-    """What would change the ranking in every system except the configuration's own."""
     far = [name for name, retriever in config.retrievers.items() if retriever.similarity != COSINE]
-    return (
-        [f"{', '.join(far)} compared by {config.retrievers[far[0]].similarity}: only cosine can be exported"]
-        if far
-        else []
-    )
-
-
-def _left_out(config: SearchConfig) -> list[str]:
-    """Notes on finish stages, which only the configuration's own system has."""
-    stages = [str(stage) for stage in config.finish if stage != Cut(config.limit)]
-    return [f"left out, since it acts on the finished list: {', '.join(stages)}"] if stages else []
+    if far and not native:
+        similarity = config.retrievers[far[0]].similarity
+        raise Lost(f"{', '.join(far)} compared by {similarity}: only cosine can be exported")
+    parts, notes = target.write(config)
+    stages = [str(stage) for stage in config.finish if stage != Cut(config.limit)]  # of its own system alone
+    last = [f"left out, since it acts on the finished list: {', '.join(stages)}"] if stages and not native else []
+    return Export(target, str(strategy), parts, (*([] if native else _vectors(config)), *notes, *last))
 
 
 def _vectors(config: SearchConfig) -> list[str]:

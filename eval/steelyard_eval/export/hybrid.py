@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from steelyard.base.errors import shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.kinds import DIMENSIONS
-from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, Term
+from steelyard.fusion import Expr, Linear, Signal, Term
 from steelyard.grammar import Duration, number_text
 from steelyard.retrievers import LAYERS, RETRIEVERS, SCORERS
 from steelyard.stores.base import KeywordIndex
@@ -26,8 +26,6 @@ MEASURING = "docs/contenders.md, Endpoints"
 QUERY_TEXT = "<query text>"
 QUERY_VECTOR = "<query vector>"
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_KEEP_ORDER = ("alone", RECIPROCAL, "none", "minmax", "zscore", "rank", "theoretical", "tmm", "dbsf")
-"""Kinds that order one list as it was; max flattens a list without a positive value."""
 _SUM_SLACK = 1e-9  # how far from 1 a sum of weights may lie by rounding alone
 
 
@@ -68,8 +66,8 @@ def hybrid(strategy: Expr, has: Collection[str], lacks: Mapping[str, str], *, sc
     scores: Whether scores matter and not only the order; if not, a fusion of one list is that list alone.
     """
     fusion = _fusion(strategy)
-    if fusion.kind in _KEEP_ORDER and len(fusion.weights) == 1 and any(fusion.weights.values()) and not scores:
-        return Fusion("alone", fusion.weights)
+    if fusion.kind != "max" and len(fusion.weights) == 1 and any(fusion.weights.values()) and not scores:
+        return Fusion("alone", fusion.weights)  # max flattens a list without a positive value
     losses = [] if fusion.kind in ("alone", *has) else [lacking(fusion.kind, lacks)]
     if set(KEYWORDS) <= fusion.weights.keys():
         losses.append("fts and bm25 are two keyword lists, and a query there has one; keep one of them")
@@ -95,47 +93,35 @@ def _fusion(strategy: Expr) -> Fusion:
 
 
 def weights_of(terms: Sequence[Term]) -> dict[str, float]:
-    """Return the weight of every list, summed when it is written twice; Lost for terms that are not lists."""
-    losses = [why_no_list(term.expr) for term in terms if not is_list(term.expr)]
-    if losses:
+    """The weight of every list, summed when it is written twice; Lost for what is no list there."""
+    if losses := [why for term in terms if (why := _why_no_list(term.expr))]:
         raise Lost(*dict.fromkeys(losses))
     weights: dict[str, float] = {}
     for term in terms:
-        name = str(term.expr)
-        weights[name] = weights.get(name, 0.0) + term.weight
+        weights[str(term.expr)] = weights.get(str(term.expr), 0.0) + term.weight
     return weights
 
 
-def is_list(expr: Expr) -> bool:
-    """Whether an expression is a list that other systems also have: keywords or vectors."""
-    return isinstance(expr, Signal) and expr.name in LISTS
-
-
-def why_no_list(expr: Expr) -> str:
-    """Return the reason why an expression is not such a list."""
+def _why_no_list(expr: Expr) -> str:
+    """Why an expression is no list of keywords or vectors; empty where it is one."""
     if not isinstance(expr, Signal):
         return f"{expr} is a fusion inside a fusion"
+    if expr.name in LISTS:
+        return ""
     if expr.name in SCORERS:
         return f"{expr.name} re-scores what other retrievers found; a hybrid query only fuses lists"
-    if expr.name in LAYERS:
-        return f"{expr.name} is a layer of entries, which is no list there"
-    return f"{expr.name} is no part of a hybrid query"
+    what = "a layer of entries, which is no list there" if expr.name in LAYERS else "no part of a hybrid query"
+    return f"{expr.name} is {what}"
 
 
-def is_raw_sum(strategy: Expr) -> bool:
-    """Whether the score is a weighted sum of raw scores, so that priors may be among them."""
-    described = strategy.describe()
-    return isinstance(described, Linear) and not described.beyond and described.scale == "none"
+def with_priors(strategy: Expr) -> tuple[list[Term], list[Term]] | None:
+    """The terms of a weighted sum of raw scores that find entries, and the others; None of anything else.
 
-
-def with_priors(strategy: Expr) -> tuple[list[Term], list[Term]]:
-    """Split the terms of an unnormalised weighted sum into those that find entries and the others.
-
-    Anything else is one term of weight 1. Raises Lost when nothing finds entries.
+    Raises Lost when nothing finds entries.
     """
     described = strategy.describe()
-    if not isinstance(described, Linear) or not is_raw_sum(strategy):
-        return [Term(1.0, strategy)], []
+    if not isinstance(described, Linear) or described.beyond or described.scale != "none":
+        return None
     retrievers = [term for term in described.terms if term.expr.signals() & RETRIEVERS]
     if not retrievers:
         raise Lost("no term finds entries of its own: the sum has neither a keyword list nor a vector list")
@@ -190,14 +176,9 @@ def fields(config: SearchConfig, name: str) -> dict[str, float]:
 
 
 def boosted(config: SearchConfig, name: str) -> list[str]:
-    """Write the keyword fields in the syntax of Lucene: ``title^10``."""
+    """The keyword fields in the syntax of Lucene: ``title^10``."""
     weights = fields(config, name).items()
     return [field if weight == 1 else f"{field}^{number_text(weight)}" for field, weight in weights]
-
-
-def multi_match(config: SearchConfig, name: str) -> dict[str, object]:
-    """Make the keyword query of Elasticsearch and OpenSearch, which adds the scores of the fields."""
-    return {"multi_match": {"query": QUERY_TEXT, "type": "most_fields", "fields": boosted(config, name)}}
 
 
 def dims(config: SearchConfig) -> int | None:
@@ -238,12 +219,11 @@ def half_life_of(recency: Signal) -> float:
 
 
 def dates_of(signals: Iterable[Signal]) -> list[str]:
-    """List the fields that signals named recency are counted from, each once, in order."""
+    """The fields that signals named recency are counted from, each once, in order."""
     return list(dict.fromkeys(date_of(signal) for signal in signals if signal.name == "recency"))
 
 
 def window_notes(signals: Iterable[Signal]) -> list[str]:
-    """Notes on entries whose validity ends, when age is counted from the update."""
-    if "updated_at" not in dates_of(signals):
-        return []
-    return ["an entry with valid_until fades at the end of its window here, and ages like the others there"]
+    """A note on entries whose validity ends, when age is counted from the update."""
+    note = "an entry with valid_until fades at the end of its window here, and ages like the others there"
+    return [note] if "updated_at" in dates_of(signals) else []

@@ -21,7 +21,6 @@ from steelyard_eval.export.hybrid import (
     half_life_of,
     hybrid,
     index_notes,
-    is_raw_sum,
     keyword_of,
     whole,
     window_notes,
@@ -55,26 +54,20 @@ def _qdrant(config: SearchConfig) -> Parts:
     score.
     """
     strategy = config.effective
-    if not is_raw_sum(strategy):
+    if (terms := with_priors(strategy)) is None:
         fusion = hybrid(strategy, (RECIPROCAL, "dbsf"), LACKS_QDRANT)
         return {"query": {**_search(config, fusion), "limit": config.limit}}, _notes_qdrant(config, fusion)
-    retrievers, priors = with_priors(strategy)
+    retrievers, priors = terms
     if len(retrievers) != 1:
         raise Lost(LACKS_QDRANT["none"])
-    fusion = _scored(retrievers[0].expr)
+    fusion = hybrid(retrievers[0].expr, (RECIPROCAL, "dbsf"), LACKS_QDRANT, scores=True)
+    if fusion.kind == "alone" and "vector" not in fusion.weights:
+        raise Lost(LACKS_QDRANT["none"])
     inner = _search(config, fusion)
     inner["limit"] = max(config.limit, sum(depth_of(config, name) for name in fusion.weights))
     formula, defaults = _formula(retrievers[0].weight, priors)
     query = {"prefetch": inner, "query": {"formula": formula, "defaults": defaults}, "limit": config.limit}
     return {"query": query}, [*_notes_qdrant(config, fusion), *_prior_notes(priors)]
-
-
-def _scored(expr: Expr) -> Fusion:
-    """A fusion whose scores, not only their order, are ours."""
-    fusion = hybrid(expr, (RECIPROCAL, "dbsf"), LACKS_QDRANT, scores=True)
-    if fusion.kind == "alone" and "vector" not in fusion.weights:
-        raise Lost(LACKS_QDRANT["none"])
-    return fusion
 
 
 def _search(config: SearchConfig, fusion: Fusion) -> dict[str, object]:
@@ -191,7 +184,14 @@ def _weaviate(config: SearchConfig) -> Parts:
     }
     if (keyword := keyword_of(fusion.weights)) is not None:
         arguments["query_properties"] = boosted(config, keyword)
-    return {"hybrid": arguments}, [*index_notes(config, fusion.weights), *_notes_weaviate(fusion)]
+    notes = index_notes(config, fusion.weights)
+    notes.append("fusion_type is HybridFusion.RANKED or HybridFusion.RELATIVE_SCORE in the Python client")
+    if fusion.kind == RECIPROCAL:
+        notes.append("its constant is 60 with ranks from 1 in some versions, from 0 in others (k = 59 here)")
+    if fusion.kind != "alone" and not all(fusion.weights.values()):
+        notes.append("at alpha 0 or 1 it runs one search only; here the other list follows with score 0")
+    notes.append("how deep the two searches go is no parameter of the query")
+    return {"hybrid": arguments}, notes
 
 
 def _alpha(fusion: Fusion) -> float:
@@ -204,16 +204,6 @@ def _alpha(fusion: Fusion) -> float:
     if fusion.kind == RECIPROCAL and fusion.k not in K:
         raise Lost(f"k={number_text(fusion.k)}: the constant of rankedFusion is fixed at 60")
     return fusion.shares()["vector"]
-
-
-def _notes_weaviate(fusion: Fusion) -> list[str]:
-    notes = ["fusion_type is HybridFusion.RANKED or HybridFusion.RELATIVE_SCORE in the Python client"]
-    if fusion.kind == RECIPROCAL:
-        notes.append("its constant is 60 with ranks from 1 in some versions, from 0 in others (k = 59 here)")
-    if fusion.kind != "alone" and not all(fusion.weights.values()):
-        notes.append("at alpha 0 or 1 it runs one search only; here the other list follows with score 0")
-    notes.append("how deep the two searches go is no parameter of the query")
-    return notes
 
 
 WEAVIATE = Target(

@@ -52,23 +52,25 @@ MINMAX_KEYWORDS = (
 def write(config: SearchConfig) -> Parts:
     """The rank profile as `profile`."""
     strategy = config.effective
-    lists = sorted(strategy.signals() & RETRIEVERS, key=LISTS.index) if _known(strategy) else []
+    found = strategy.signals() & RETRIEVERS
+    lists = sorted(found, key=LISTS.index) if found <= {*LISTS} else []  # layers are refused where they stand
     score = _name(strategy) if isinstance(strategy, Signal) else _score(strategy)
     if not lists:
         raise Lost("no term finds entries of its own: there is neither a keyword list nor a vector list")
     if set(KEYWORDS) <= set(lists):
         raise Lost("fts and bm25 are two keyword lists, and the profile has one; keep one of them")
     depths = {name: depth_of(config, name) for name in lists}
-    lines = [*_inputs(lists), *_functions(config, strategy, lists)]
-    count = max(config.limit, sum(depths.values()))
-    lines += _phases(strategy, lists, score, count)
+    lines = ["inputs {", "    query(embedding) tensor<float>(x[384])", "}"] if "vector" in lists else []
+    lines += _functions(config, strategy, lists)
+    # a signal alone needs the first phase only; the others let every hit through it
+    first = " + ".join("keywords" if name in KEYWORDS else "semantic" for name in lists)
+    alone = isinstance(strategy, Signal)
+    lines += ["first-phase {", f"    expression: {score if alone else first}", "}"]
+    if not alone:
+        count = max(config.limit, sum(depths.values()))
+        lines += ["global-phase {", f"    rerank-count: {count}", f"    expression: {score}", "}"]
     body = "".join(f"    {line}\n" for line in lines)
     return {"profile": f"rank-profile steelyard {{\n{body}}}\n"}, _notes(config, strategy, depths)
-
-
-def _known(strategy: Expr) -> bool:
-    """Whether the strategy speaks of keywords and vectors only; layers are refused where they stand."""
-    return not (strategy.signals() & RETRIEVERS) - set(LISTS)
 
 
 def _score(expr: Expr) -> str:
@@ -112,20 +114,10 @@ def _name(signal: Signal) -> str:
     names = {"fts": "keywords", "bm25": "keywords", "vector": "semantic", "importance": "importance"}
     if signal.name == "recency":
         since = "access_" if date_of(signal) == "last_accessed_at" else ""
-        return f"recency_{since}{re.sub(r'[^0-9]', '_', _seconds(signal))}s"
+        return f"recency_{since}{re.sub(r'[^0-9]', '_', number_text(half_life_of(signal)))}s"
     if signal.name not in names:
         raise Lost(f"{signal.name} is computed from what this profile has no input for")
     return names[signal.name]
-
-
-def _seconds(signal: Signal) -> str:
-    return number_text(half_life_of(signal))
-
-
-def _inputs(lists: list[str]) -> list[str]:
-    if "vector" not in lists:
-        return []
-    return ["inputs {", "    query(embedding) tensor<float>(x[384])", "}"]
 
 
 def _functions(config: SearchConfig, strategy: Expr, lists: list[str]) -> list[str]:
@@ -141,21 +133,12 @@ def _functions(config: SearchConfig, strategy: Expr, lists: list[str]) -> list[s
             bodies["importance"] = f"if (isNan(attribute(importance)), {missing}, attribute(importance)) / 10"
         elif signal.name == "recency":
             bodies[_name(signal)] = (
-                f"exp(-log(2) * max(0, now - attribute({date_of(signal)})) / {_seconds(signal)})"
+                f"exp(-log(2) * max(0, now - attribute({date_of(signal)})) / {number_text(half_life_of(signal))})"
             )
     lines = []
     for name, body in bodies.items():
         lines += [f"function {name}() {{", f"    expression: {body}", "}"]
     return lines
-
-
-def _phases(strategy: Expr, lists: list[str], score: str, count: int) -> list[str]:
-    """A signal alone needs the first phase only; the others let every hit through it."""
-    if isinstance(strategy, Signal):
-        return ["first-phase {", f"    expression: {score}", "}"]
-    first = " + ".join("keywords" if name in KEYWORDS else "semantic" for name in lists)
-    lines = ["first-phase {", f"    expression: {first}", "}"]
-    return [*lines, "global-phase {", f"    rerank-count: {count}", f"    expression: {score}", "}"]
 
 
 def _notes(config: SearchConfig, strategy: Expr, depths: dict[str, int]) -> list[str]:

@@ -13,8 +13,8 @@ from markdown_it import MarkdownIt
 import steelyard_eval as sy
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
+from steelyard_eval.cli.init_from_data import InstallSource
 from steelyard_eval.cli.main import main
-from steelyard_eval.cli.workflow import Source
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.result import document
 from steelyard_eval.result.structs import replace
@@ -22,7 +22,7 @@ from steelyard_eval.views import github, junit, pull_request
 
 ROOT = Path(__file__).parents[3]
 STARTER = ROOT / "qrels" / "starter"
-ORIGIN = Source("git+https://git.example.org/tools/steelyard.git@" + "1f" * 20)
+ORIGIN = InstallSource("git+https://git.example.org/tools/steelyard.git@" + "1f" * 20)
 HARM = "<script>alert(1)</script> | **@team** ](http://x) \x1b[31m\r\n::error::%0A &amp; `x`"
 HARMFUL_ID = "".join(char for char in HARM if char.isprintable() and char != " ")
 JUNIT = etree.XMLSchema(etree.parse(Path(__file__).parent / "junit.xsd"))

@@ -97,14 +97,13 @@ class Bench:
 
     def trial(self, config: SearchConfig) -> Trial:
         """The configuration over the queries to choose on."""
-        return self._trial(config, self.queries, 0)
+        return Trial.of(config, *self._part(self._recorded(config), 0, len(self.queries)), self.measure)
 
     def proof(self, config: SearchConfig) -> Trial | None:
         """The configuration over the queries held out; None without any."""
-        return self._trial(config, self.held_out, len(self.queries)) if self.held_out else None
-
-    def _trial(self, config: SearchConfig, queries: Sequence[Query], begin: int) -> Trial:
-        return Trial.of(config, *self._part(self._recorded(config), begin, begin + len(queries)), self.measure)
+        begin, end = len(self.queries), len(self.queries) + len(self.held_out)
+        part = self._part(self._recorded(config), begin, end) if end > begin else None
+        return Trial.of(config, *part, self.measure) if part else None
 
     def _part(self, recorded: SignalTable, begin: int, end: int) -> tuple[SignalTable, Judgments]:
         """Some queries of a recording, with their judgments; made once."""
@@ -172,23 +171,20 @@ class Trial:
         if self.form is None or self.objective is None:
             run = replay(self.table, self.written(weights))
             return run.metrics(self.judgments, [self.measure])[self.measure]
-        return self.objective.values(self._columns(self.form, weights))
+        return self.objective.values(self.form.spread(np.array([weights], dtype=np.float64))[0])
 
     def curve(self, at: int, weights: Sequence[float], top: float) -> Curve | None:
         """The mean along one weight from 0 to `top`, the others as they are; exact, None without a form."""
         if self.form is None or self.objective is None:
             return None
-        start = self._columns(self.form, [0.0 if slot == at else weight for slot, weight in enumerate(weights)])
-        return sweep(self.objective, start, (self.form.slot == at).astype(np.float64), 0.0, top)
+        others = np.array([[0.0 if slot == at else weight for slot, weight in enumerate(weights)]])
+        return sweep(
+            self.objective, self.form.spread(others)[0], (self.form.slot == at).astype(np.float64), 0.0, top
+        )
 
     def written(self, weights: Sequence[float]) -> SearchConfig:
         """The configuration with these weights."""
         return self.config.with_strategy(self.config.strategy.with_weights(np.array(weights)))
-
-    @staticmethod
-    def _columns(form: Form, weights: Sequence[float]) -> Floats:
-        spread: Floats = form.spread(np.array([weights], dtype=np.float64))[0]
-        return spread
 
 
 Record = dict[str, object]

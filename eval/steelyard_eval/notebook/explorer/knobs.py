@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Any
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr, compile_plan
@@ -28,7 +27,8 @@ def weight_names(strategy: Expr) -> list[str]:
     ['fts', 'vector']
     """
     names = strategy.weight_names
-    return [_distinct(names, i) for i in range(len(names))]
+    seen = [names[:at].count(name) for at, name in enumerate(names)]
+    return [f"{name} ({before + 1})" if before else name for name, before in zip(names, seen, strict=True)]
 
 
 def top_of(weights: Sequence[float]) -> float:
@@ -39,11 +39,6 @@ def top_of(weights: Sequence[float]) -> float:
     """
     largest = max(weights, default=0.0)
     return next(top * 10.0**power for power in count() for top in TOPS if top * 10.0**power > largest)
-
-
-def _distinct(names: Sequence[str], at: int) -> str:
-    before = names[:at].count(names[at])
-    return f"{names[at]} ({before + 1})" if before else names[at]
 
 
 SHOWN = 10
@@ -69,13 +64,14 @@ def top(
     rows = []
     for row, score in zip(ranking.row[:SHOWN].tolist(), ranking.score[:SHOWN].tolist(), strict=True):
         id_ = masked.entries[masked.entry[row]]
-        tree = plan.explain(row)
+        terms, factor = contributions(tree) if (tree := plan.explain(row)) else ([], None)
+        times = 1.0 if factor is None else factor["value"]
         rows.append(
             {
                 **described(id_, entries, grades),
                 "score": score,
                 "before": before.index(id_) + 1 if id_ in before else None,
-                "parts": [] if tree is None else _parts(*contributions(tree)),
+                "parts": [[term["signal"], term["contribution"] * times] for term in terms],
             }
         )
     return rows
@@ -87,8 +83,3 @@ def described(id_: str, entries: Mapping[str, Entry], grades: Mapping[str, int])
     title = id_ if entry is None else opening(entry)
     text = "" if entry is None else entry.text[:TEXT]
     return {"id": id_, "title": title, "text": text, "grade": grades.get(id_)}
-
-
-def _parts(terms: Sequence[Mapping[str, Any]], factor: Mapping[str, Any] | None) -> list[list[Any]]:
-    times = 1.0 if factor is None else factor["value"]
-    return [[term["signal"], term["contribution"] * times] for term in terms]
