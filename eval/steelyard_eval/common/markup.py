@@ -121,14 +121,11 @@ def interval(low: float | None, high: float | None, *, signed: bool = False) -> 
     >>> interval(0.046, 0.161), interval(-0.001, 0.138, signed=True)
     ('[0.046, 0.161]', '[-0.001, +0.138]')
     """
-    if low is None or high is None or low == high:
-        return ""
-    first, last = (number(in_range(end, -1.0 if signed else 0.0), signed=signed) for end in (low, high))
-    return f"[{first}, {last}]" if tells(low, high) else TOO_FEW
+    return ends(low, high, "+.3f" if signed else ".3f")
 
 
 def ends(low: float | None, high: float | None, form: str) -> str:
-    """The same for a terminal, of a gain where the format writes signs; empty where there is none.
+    """The two ends in a format, of a gain where it writes signs; empty where there is no interval.
 
     Ends stay within the range of the metric, and one as wide as that, or wider, is no knowledge.
 
@@ -181,22 +178,6 @@ def counted(count: int, one: str, many: str = "") -> str:
     ('1 fault', '50001 faults', '2 queries')
     """
     return f"{count} {one if count == 1 else many or f'{one}s'}"
-
-
-def listed(names: Sequence[str], most: int = 4) -> str:
-    """Names as a phrase, at most `most` of them; names that hold a comma have semicolons between them.
-
-    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], most=1)
-    ('a, b and c', 'a and 2 more')
-    >>> listed(["RRF, tuned", "ISR, tuned", "fts"])
-    'RRF, tuned; ISR, tuned; and fts'
-    """
-    parts = [*names[:most]]
-    if len(names) > most:
-        parts.append(f"{len(names) - most} more")
-    mark = ";" if any("," in name for name in parts) else ","
-    last = "; and " if mark == ";" else " and "
-    return last.join([f"{mark} ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def spans(numbers: Sequence[int]) -> list[str]:

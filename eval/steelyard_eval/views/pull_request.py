@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from steelyard_eval.common.markup import clip, markdown, verbatim
 from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.structs import Cell, QueryRow, Result
-from steelyard_eval.views.markdown import step_line
-from steelyard_eval.views.sheets import Sheet, sheets
+from steelyard_eval.views.markdown import section, step_line
+from steelyard_eval.views.sheets import sheets
 
 CLIPPED = 160
 """Characters of a query that are shown beside its rankings."""
@@ -30,7 +30,7 @@ def render(result: Result) -> str:
     blocks = [f"{MARKS[result.answer.key]} **{markdown(say(result.answer))}**", "\n".join(said)]
     if result.rows:
         summary = heading("summary_rankings" if lost else "summary_numbers")
-        inside = [*map(_section, sheets(result, short=True)), "\n".join(_found(result))]
+        inside = [*map(section, sheets(result, short=True)), "\n".join(_found(result))]
         inside += [_rankings(result, label) for label in lost]
         blocks += [f"<details><summary>{summary}</summary>", *inside, "</details>"]
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -58,14 +58,6 @@ def _found(result: Result) -> Iterator[str]:
         if found.key != result.answer.facts.get("finding"):
             yield f"- {code(found.contender)}: {markdown(found.verdict)}: {markdown(say(found))}"
     yield from (f"- {markdown(say(notice))}" for notice in result.notices)
-
-
-def _section(sheet: Sheet) -> str:
-    """A table below its title, the names of others in a fixed font."""
-    heads = " | ".join(markdown(column.name) for column in sheet.columns)
-    rows = [" | ".join((code(first), *map(markdown, others))) for first, *others in sheet.rows]
-    lines = [f"| {heads} |", f"|{'---|' * len(sheet.columns)}", *(f"| {row} |" for row in rows)]
-    return "\n\n".join(filter(None, (markdown(sheet.title), "\n".join(lines), markdown(sheet.legend))))
 
 
 def _rankings(result: Result, label: str) -> str:
