@@ -108,7 +108,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/choose/public.py": "reads a file of the package",
     "steelyard_eval/cli/gate_outputs.py": "copies the summary that it adds to",
     "steelyard/systems/spec_kit/tables.py": "reads a file of the package",
-    "steelyard_eval/views/junit.py": "writes XML",
+    "steelyard_eval/views/gate_faces.py": "writes XML",
     "steelyard_eval/extensions/importers/postgres.py": "rows of COPY, a line each",
     "steelyard_eval/views/report/write.py": "packs what a page holds",
 }

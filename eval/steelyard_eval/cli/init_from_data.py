@@ -13,8 +13,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata, resources
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown, visible
 from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
 from steelyard.base.inputs import open_regular
@@ -40,6 +39,7 @@ from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash
 from steelyard_eval.datasets.named import FILES, Naming
 from steelyard_eval.datasets.places import data_sets
+from steelyard_eval.gate.baseline import Baseline
 from steelyard_eval.gate.gating import update
 from steelyard_eval.gate.lists import read_contenders
 from steelyard_eval.gate.setup import BASELINE, Gate
@@ -63,70 +63,64 @@ RULE = (
 )
 
 
-@dataclass(frozen=True)
-class InstallSource:
-    """Where the package comes from: what pip is given without the extra, and the hash of a file here."""
-
-    text: str
-    sha256: str = ""
-
-    def commands(self, extra: str) -> list[str]:
-        """The lines of the workflow; `extra` is as in ``[onnx]``, or empty."""
-        if _ORIGIN.fullmatch(self.text):
-            return [f'pip install "steelyard{extra} @ {self.text}"']
-        check = [f'echo "{self.sha256}  {self.text}" | sha256sum --check --strict'] if self.sha256 else []
-        return [*check, f'pip install "./{self.text}{extra}"']
-
-
-def named(text: str) -> InstallSource:
-    """Read what `--install` names; ConfigError for what is no origin that another machine has."""
+def named(text: str) -> str:
+    """What `--install` names, an origin or a path here; ConfigError for what is none that another machine has."""
     if _ORIGIN.fullmatch(text):
         if _holds_user(text):
             raise ConfigError("--install: the address holds a user or a key; leave it out")
-        return InstallSource(text)
+        return text
     path = Path(text)
     inside = not path.is_absolute() and path.resolve().is_relative_to(Path.cwd().resolve())
     if not (_PATH.fullmatch(text) and inside and path.exists()):
         raise ConfigError(f"--install {shown(text, PATH_WIDTH)} names no fixed origin; {RULE}")
-    if path.is_dir():
-        return InstallSource(path.as_posix())
-    if not text.endswith((".whl", ".tar.gz", ".zip")):
-        raise ConfigError(f"--install {shown(text, PATH_WIDTH)} is no package; {RULE}")
-    with open_regular(path) as stream:
-        return InstallSource(path.as_posix(), sha256(stream.read()).hexdigest())
+    if not path.is_dir():
+        if not text.endswith((".whl", ".tar.gz", ".zip")):
+            raise ConfigError(f"--install {shown(text, PATH_WIDTH)} is no package; {RULE}")
+        open_regular(path).close()  # what cannot be read is told before anything is written
+    return path.as_posix()
+
+
+def installing(source: str, extra: str) -> list[str]:
+    """The lines that install a source in a workflow, a file by its hash; `extra` is as in ``[onnx]``, or empty."""
+    if _ORIGIN.fullmatch(source):
+        return [f'pip install "steelyard{extra} @ {source}"']
+    lines = [f'pip install "./{source}{extra}"']
+    if not Path(source).is_dir():
+        with open_regular(source) as stream:
+            digest = sha256(stream.read()).hexdigest()
+        lines.insert(0, f'echo "{digest}  {source}" | sha256sum --check --strict')
+    return lines
 
 
 def _holds_user(origin: str) -> bool:
     return "@" in urlsplit(origin.removeprefix("git+")).netloc
 
 
-def recorded() -> InstallSource | None:
-    """What is installed here, by its origin; None where no other machine could install the same from there."""
+def recorded() -> str:
+    """What is installed here, by its origin; empty where no other machine could install the same from there."""
     text = ""
     try:
         origin: Any = json.loads(metadata.distribution("steelyard").read_text("direct_url.json") or "null")
     except (metadata.PackageNotFoundError, ValueError):
-        return None
+        return ""
     match origin:
         case {"subdirectory": _}:
-            return None
+            return ""
         case {"url": url, "vcs_info": {"vcs": "git", "commit_id": commit}}:
             text = f"git+{url}@{commit}"
         case {"url": url, "archive_info": {"hashes": {"sha256": digest}}}:
             text = f"{url}#sha256={digest}"
         case {"url": url, "archive_info": {"hash": digest}}:
             text = f"{url}#{digest}"
-    return InstallSource(text) if _ORIGIN.fullmatch(text) and not _holds_user(text) else None
+    return text if _ORIGIN.fullmatch(text) and not _holds_user(text) else ""
 
 
-def workflow_text(
-    dataset: Path, baseline: Path, source: InstallSource, embedder: str = "auto", asked: str = ""
-) -> str:
+def workflow_text(dataset: Path, baseline: Path, source: str, embedder: str = "auto", asked: str = "") -> str:
     """The workflow that gates every pull request; `source` is what it installs, `asked` an endpoint, or empty."""
     text = resources.files("steelyard_eval.cli").joinpath(TEMPLATE).read_text(encoding="utf-8")
     words = [*([asked] if asked else []), *(["--embedder", embedder] if embedder == "api" else [])]
     values = {
-        "INSTALL": f"\n{' ' * 10}".join(source.commands(EXTRAS.get("api" if asked else embedder, ""))),
+        "INSTALL": f"\n{' ' * 10}".join(installing(source, EXTRAS.get("api" if asked else embedder, ""))),
         "DATASET": shlex.join([word(dataset), *words]),
         "BASELINE": shlex.quote(word(baseline)),
     }
@@ -142,16 +136,12 @@ class InitResult:
 
     dataset: str
     gated: str
-    written: tuple[str, ...]
-    kept: tuple[str, ...]
-    notices: tuple[str, ...]
-    needed: tuple[str, ...]
+    written: list[str]
+    kept: list[str]
+    notices: list[str]
+    needed: list[str]
     command: str
     gates: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return {name: [*value] if isinstance(value, tuple) else value for name, value in vars(self).items()}
 
     def __str__(self) -> str:
         lines = [f"{self.dataset} is gated with {self.gated}"]
@@ -172,7 +162,6 @@ def start(
     sampled: str = "",
     pool: JudgedPool | None = None,
     install: str = "",
-    now: Callable[[], float] = time.time,
 ) -> InitResult:
     """Write what is missing of dataset.json, the baseline and the workflow; see the command for the parameters.
 
@@ -189,22 +178,28 @@ def start(
     files = {place / MANIFEST: _describe(place, sampled, pool)}  # whether it was written
     dataset = load(place)
     notices = [*unstated(dataset.sampled, dataset.pool, dataset.provenance), *_misplaced(place)]
-    given = current
+    given, others = current, ""
     if given is None:
-        given = str(WEIGHTS) if WEIGHTS.is_file() and _chosen_on(WEIGHTS) in ("", dataset.name) else dataset.today
+        others = _chosen_on(WEIGHTS) if WEIGHTS.is_file() else ""
+        given = str(WEIGHTS) if WEIGHTS.is_file() and others in ("", dataset.name) else dataset.today
     embedder = embedder_of(dataset, embedder, [given] if isinstance(given, str) else [])
-    gate = Gate.of(dataset, baseline, embedder, now=now)
+    gate = Gate.of(dataset, baseline, embedder)
     files[baseline] = gate.baseline is None
-    gated = str(given)
     if gate.baseline is None:
+        gated = str(given)
+        if others not in ("", dataset.name):
+            told = f"{WEIGHTS} was chosen on the data set {shown(others)}, so it is not taken"
+            notices.append(f"{told}; --current {WEIGHTS} takes it")
         update(gate, given, because="the first baseline")
-    elif gate.baseline.dataset != dataset.name and gate.differing:
-        raise ConfigError(
-            f"{word(baseline)} gates the data set {shown(gate.baseline.dataset)}, not {shown(dataset.name)}; name "
-            "files of its own by --baseline and --workflow"
-        )
     else:
-        gated = ", ".join(contender.label for contender in gate.baseline.contenders)
+        _check_own(gate.baseline, gate)
+        labels = [contender.label for contender in gate.baseline.contenders]
+        gated = ", ".join(labels)
+        if current is not None and (label := read(current).label) not in labels:
+            instead = gate.replacing(visible(str(current)))
+            notices.append(
+                f"{baseline} is kept, and gates nothing else; for {shown(label)} in its place: {instead}"
+            )
     if workflow.exists() or source:
         files[workflow] = not workflow.exists()
     else:
@@ -212,23 +207,16 @@ def start(
         notices.append(f"{told}: run it again with --install; {RULE}")
     if source and files[workflow]:
         write_text(workflow, workflow_text(place, baseline, source, embedder, asked))
-    own = [
-        Path(one.written) for one in Gate.of(dataset, baseline).needed().contenders if one.kind in FILES.values()
-    ]
+    gated_by = Gate.of(dataset, baseline).needed().contenders
+    own = [Path(one.written) for one in gated_by if one.kind in FILES.values()]
     log = dataset.feedback
     unread = [place / JUDGMENTS, *place.glob("*.bak"), *([log] if log and not holds_hash(place, log.name) else [])]
     there = [workflow] if workflow in files else []
     needed = [word(path) for path in (place, *own, baseline, *there)]
     needed += [f":!{word(path)}" for path in unread if path.exists()]
+    written, kept = ([str(path) for path, new in files.items() if new is wanted] for wanted in (True, False))
     return InitResult(
-        dataset=str(place),
-        gated=gated,
-        written=tuple(str(path) for path, new in files.items() if new),
-        kept=tuple(str(path) for path, new in files.items() if not new),
-        notices=tuple(notices),
-        needed=tuple(needed),
-        command=shlex.join(gate.command),
-        gates=bool(there),
+        str(place), gated, written, kept, notices, needed, shlex.join(gate.command), gates=bool(there)
     )
 
 
@@ -241,6 +229,17 @@ def _misplaced(place: Path) -> Iterator[str]:
         yield f"GitHub runs only workflows at the top of a repository; run steelyard init there, in {where}"
     if not place.resolve().is_relative_to(top) or place.is_absolute():
         yield f"the workflow names {word(place)}, which GitHub does not have; name a folder of the repository"
+
+
+def _check_own(old: Baseline, gate: Gate) -> None:
+    """ConfigError for a baseline of another data set, which would be kept and gate nothing of this one."""
+    name = gate.dataset.name
+    if old.dataset != name and gate.differing:
+        other = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "other"
+        raise ConfigError(
+            f"{word(gate.path)} gates the data set {shown(old.dataset)}, not {shown(name)}; for a gate of its own "
+            f"add --baseline {BASELINE.with_stem(f'baseline.{other}')} --workflow {WORKFLOW.with_stem(other)}"
+        )
 
 
 def find_dataset(root: Path) -> Path:
@@ -284,7 +283,7 @@ def _describe(folder: Path, sampled: str, pool: JudgedPool | None) -> bool:
     path = folder / MANIFEST
     said = {name: value for name, value in stated(sampled, pool).items() if value is not None}
     if path.exists():
-        return _state(path, said)
+        return _state(path, said) if said else False
     if is_beir(folder):
         return False
     faults = [fault for fault in check(folder).faults if fault.file != MANIFEST]
@@ -301,8 +300,6 @@ def _describe(folder: Path, sampled: str, pool: JudgedPool | None) -> bool:
 
 def _state(path: Path, said: Mapping[str, object]) -> bool:
     """Add what a dataset.json does not say of its labels; whether anything was added."""
-    if not said:
-        return False
     dataset = load(path.parent)
     known = {name: value for name, value in stated(dataset.sampled, dataset.pool).items() if value is not None}
     for name in said.keys() & known.keys():
@@ -311,10 +308,9 @@ def _state(path: Path, said: Mapping[str, object]) -> bool:
                 f"{shown(str(path), PATH_WIDTH)} says {name} is {shown(known[name])}, not {shown(said[name])}; "
                 f"correct it there, or leave out --{name}"
             )
-    if said.keys() <= known.keys():
-        return False
-    write_text(path, canonical({**(FolderReader(path.parent).json_object(MANIFEST) or {}), **said}))
-    return True
+    if new := not said.keys() <= known.keys():
+        write_text(path, canonical({**(FolderReader(path.parent).json_object(MANIFEST) or {}), **said}))
+    return new
 
 
 def _chosen_on(file: Path) -> str:

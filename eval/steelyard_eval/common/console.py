@@ -61,20 +61,24 @@ def painted(text: str, word: str = "", stream: TextIO | None = None) -> str:
 
 
 def table(
-    rows: Sequence[Mapping[str, object]], columns: Mapping[str, str] | None = None, most: int = 0, keys: int = 1
+    rows: Sequence[Mapping[str, object]],
+    columns: Mapping[str, str] | None = None,
+    most: int = 0,
+    keys: int = 1,
+    folded: int = FOLDED,
 ) -> str:
     """Print rows, values by key, as aligned columns, with numbers on the right.
 
     `columns` has the heading of each key, in the order of the columns; by default every key is its own heading.
-    Columns of text are folded when the table is too wide. If that is not enough, it is split into several
-    tables, each beginning with the first `keys` columns, which name a row; of those only the first is folded. In
-    a file or a pipe every row is one line, unless it may be `most` columns wide.
+    Columns of text are folded, to no less than `folded`, when the table is too wide. If that is not enough, it is
+    split into several tables, each beginning with the first `keys` columns, which name a row; of those only the
+    first is folded. In a file or a pipe every row is one line, unless it may be `most` columns wide.
     """
     columns = columns or {key: key for row in rows[:1] for key in row}
     heads = [visible(head) for head in columns.values()]
     cells = [[_cell(row.get(key)) for key in columns] for row in rows]
     right = [all(_is_number(row.get(key)) for row in rows) and bool(rows) for key in columns]
-    return grid(heads, cells, right, most, keys) if columns else ""
+    return grid(heads, cells, right, most, keys, folded) if columns else ""
 
 
 def grid(
@@ -83,6 +87,7 @@ def grid(
     right: Sequence[bool],
     most: int = 0,
     keys: int = 1,
+    folded: int = FOLDED,
     words: Mapping[str, str] | None = None,
 ) -> str:
     """Print texts as aligned columns, those that are `right` on the right; see `table`.
@@ -94,7 +99,7 @@ def grid(
     pages = [(list(range(len(heads))), widths)]
     if most or not _unbounded():
         room = most or width()
-        floor = [max(FOLDED, NAMES * room // 100), *longest[1:keys], *[FOLDED] * (len(heads) - keys)]
+        floor = [max(folded, NAMES * room // 100), *longest[1:keys], *[folded] * (len(heads) - keys)]
         least = [
             max(size if numbers else min(size, fold), *map(len, head.split()), 0)
             for head, size, numbers, fold in zip(heads, longest, right, floor, strict=True)

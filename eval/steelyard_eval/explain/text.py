@@ -88,7 +88,7 @@ def _aligned(head: str, cells: Sequence[str]) -> list[str]:
 
 def _table(columns: dict[str, list[str]], keys: int) -> str:
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return table(rows, None, width(), keys)
+    return table(rows, None, width(), keys, FOLDED)
 
 
 def blocks(record: ExplanationDocument) -> list[TextBlock]:

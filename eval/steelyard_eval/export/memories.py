@@ -12,8 +12,7 @@ from steelyard.finish import Cut
 from steelyard.fusion import RECIPROCAL, Expr, Fallback, Linear, Signal, Term, changes
 from steelyard.grammar import Duration
 from steelyard.systems import find_system
-from steelyard_eval.export.base import Lost, Parts, Target
-from steelyard_eval.export.hybrid import Fusion, date_of, weights_of, whole, with_priors
+from steelyard_eval.export.base import Fusion, Lost, Parts, Target, date_of, weights_of, whole, with_priors
 
 POOL = 2
 """Both lists are this many times the limit deep."""
@@ -29,14 +28,8 @@ def _echovault(config: SearchConfig) -> Parts:
     tiered = config.effective.describe()
     if not isinstance(tiered, Fallback) or tiered.first != Signal("fts"):
         raise Lost("it searches keywords first, and merges only where they find too little: tiered(fts, ...)")
-    weights = _merged(tiered.then)
-    parts = {
-        "fts_weight": weights["fts"],
-        "vec_weight": weights["vector"],
-        "min_fts_results": tiered.min_results,
-        "limit": config.limit,
-    }
-    return parts, _other_depths(config)
+    weights, sizes = _merged(tiered.then), {"min_fts_results": tiered.min_results, "limit": config.limit}
+    return {"fts_weight": weights["fts"], "vec_weight": weights["vector"], **sizes}, _other_depths(config)
 
 
 def _other_depths(config: SearchConfig) -> list[str]:

@@ -17,8 +17,8 @@ from steelyard_eval.common.tabular import parquet
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Estimate, Result
-from steelyard_eval.views import frames, latex, render, terminal
+from steelyard_eval.result.structs import Estimate, Result, Row, Table
+from steelyard_eval.views import latex, render, terminal
 from steelyard_eval.views.figures import draw, figures
 
 if TYPE_CHECKING:
@@ -63,11 +63,28 @@ class Answered:
 
         Without judgments: a row for each pair of contenders, with RBO and Jaccard@10.
         """
-        return frames.means(self.result)
+        import pandas as pd
+
+        result = self.result
+        rows = [
+            {**_about(row), "metric": metric, **_ends(value), "queries": result.provenance.data.judged}
+            for row in result.rows
+            for metric, value in row.means.items()
+        ]
+        return frame_of(result.tables[0]) if result.tables and not rows else pd.DataFrame(rows)
 
     def tests(self) -> pd.DataFrame:
         """Return a row for each challenger: its difference from the baseline, interval, p, wins, verdict."""
-        return frames.tests(self.result)
+        import pandas as pd
+
+        kept = ("verdict", "p", "p_holm", "wins", "ties", "losses", "worse", "detectable", "needed")
+        rows = [
+            {"challenger": row.label, **_ends(test.gain, "delta"), **{name: getattr(test, name) for name in kept}}
+            for row in self.result.rows
+            if (test := row.against)
+        ]
+        frame = pd.DataFrame(rows)
+        return frame.astype({"needed": "Int64"}) if rows else frame
 
     def table(self, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- the name that PyTerrier and pandas give it
         """Return a row for each contender and a column for each metric, as PyTerrier's Experiment does.
@@ -75,12 +92,28 @@ class Answered:
         Beside them are queries won and lost against the baseline on the primary metric, and the corrected p-value.
         `round` is the number of decimals.
         """
-        frame = frames.experiment(self.result)
+        import pandas as pd
+
+        rows = []
+        for row in self.result.rows:
+            test = row.against
+            signs = {"+": test and test.wins, "-": test and test.losses, "p-value": test and test.p_holm}
+            values: dict[str, Any] = {metric: value.mean for metric, value in row.means.items()}
+            values |= {f"{self.result.metric} {sign}": one for sign, one in signs.items()}
+            rows.append({"name": row.label, **values})
+        frame = pd.DataFrame(rows).set_index("name")
         return frame if round is None else frame.round(round)
 
     def per_query(self, metric: str | None = None, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- as above
         """Return a row for each query: text, category, and one metric (the primary one) of every contender."""
-        wanted, frame = self._measured(metric), frames.per_query(self.result)
+        import pandas as pd
+
+        wanted, queries = self._measured(metric), self.result.queries
+        labels = dict.fromkeys(label for query in queries for label in query.values)
+        rows = [
+            {"id": query.id, "text": query.text, "category": query.category, **query.values} for query in queries
+        ]
+        frame = pd.DataFrame(rows, columns=["id", "text", "category", *labels]).set_index("id")
         if self.values:
             frame = frame[["text", "category"]].assign(**{label: of[wanted] for label, of in self.values.items()})
         return frame if round is None else frame.round(round)
@@ -172,7 +205,7 @@ class Gating(Answered):
             {
                 "label": row["contender"],
                 "verdict": row["verdict"],
-                **(_ends(row["change"]) if isinstance(row["change"], Estimate) else {}),
+                **(_ends(row["change"], "delta") if isinstance(row["change"], Estimate) else {}),
                 "p_worse": seen[row["contender"]]["p_worse"],
                 "top10_changed": row["top10_changed"],
                 "check": checks[row["contender"]],
@@ -195,5 +228,39 @@ class Gating(Answered):
         return pd.DataFrame(rows, columns=["contender", "query", "text", "before", "now"])
 
 
-def _ends(change: Estimate) -> dict[str, float | None]:
-    return {"delta": change.mean, "low": change.low, "high": change.high}
+def board_frame(result: Result) -> pd.DataFrame:
+    """A row for each contender of a decision: its mean, its gain over today's, what it embeds."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        [
+            {**_about(row), **_ends(row.means[result.metric]), "tuned": row.tuned, "embedded": row.cost.embedded,
+             **_ends(row.against.gain if row.against else row.gain, "gain")}
+            for row in result.rows
+            if result.metric in row.means
+        ]
+    )  # fmt: skip
+
+
+def frame_of(table: Table) -> pd.DataFrame:
+    """A further table; an interval is three columns."""
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for row in table.rows:
+        rows.append({})
+        for name, cell in zip(table.columns, row, strict=True):
+            rows[-1] |= _ends(cell, name) if isinstance(cell, Estimate) else {name: cell}
+    return pd.DataFrame(rows)
+
+
+def _about(row: Row) -> dict[str, str | None]:
+    return {name: getattr(row, name) for name in ("label", "system", "profile", "strategy", "family")}
+
+
+def _ends(value: Estimate | None, name: str = "mean") -> dict[str, float | None]:
+    """A value and its ends; those of the mean of a contender, or of a difference, are plainly low and high."""
+    lead = "" if name in ("mean", "delta") else f"{name}_"
+    if value is None:
+        return {name: None, f"{lead}low": None, f"{lead}high": None}
+    return {name: value.mean, f"{lead}low": value.low, f"{lead}high": value.high}

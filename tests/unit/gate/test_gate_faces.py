@@ -13,16 +13,15 @@ from markdown_it import MarkdownIt
 import steelyard_eval as sy
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.cli.init_from_data import InstallSource
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.result import document
 from steelyard_eval.result.structs import replace
-from steelyard_eval.views import github, junit, pull_request
+from steelyard_eval.views import gate_faces
 
 ROOT = Path(__file__).parents[3]
 STARTER = ROOT / "qrels" / "starter"
-ORIGIN = InstallSource("git+https://git.example.org/tools/steelyard.git@" + "1f" * 20)
+ORIGIN = "git+https://git.example.org/tools/steelyard.git@" + "1f" * 20
 HARM = "<script>alert(1)</script> | **@team** ](http://x) \x1b[31m\r\n::error::%0A &amp; `x`"
 HARMFUL_ID = "".join(char for char in HARM if char.isprintable() and char != " ")
 JUNIT = etree.XMLSchema(etree.parse(Path(__file__).parent / "junit.xsd"))
@@ -67,7 +66,7 @@ def test_the_document_is_read_back(found, verdict):
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_junit_follows_its_schema(found, verdict, strict):
-    text = junit.render(found[verdict].result, strict)
+    text = gate_faces.junit(found[verdict].result, strict)
     tree = etree.fromstring(text.encode())
 
     JUNIT.assertValid(tree)
@@ -85,7 +84,7 @@ def test_the_schema_of_junit_would_see_a_fault():
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_markdown_has_no_markup_but_ours(found, verdict):
-    page = pull_request.render(found[verdict].result)
+    page = gate_faces.pull_request(found[verdict].result)
     html = MarkdownIt("commonmark").enable("table").render(page)
     tags = set(re.findall(r"<(/?\w+)", html))
 
@@ -113,7 +112,7 @@ def test_markdown_has_no_markup_but_ours(found, verdict):
 
 
 def test_markdown_shows_both_rankings_of_what_failed(found):
-    html = MarkdownIt("commonmark").enable("table").render(pull_request.render(found["fail"].result))
+    html = MarkdownIt("commonmark").enable("table").render(gate_faces.pull_request(found["fail"].result))
 
     assert "10 queries" in html
     assert html.count("<summary>") == 1
@@ -122,7 +121,7 @@ def test_markdown_shows_both_rankings_of_what_failed(found):
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_what_markdown_shows_at_once_is_short(found, verdict):
     """Ten lines at most: verdict, change with its interval, the three queries that lost most."""
-    shown = pull_request.render(found[verdict].result).partition("<details>")[0]
+    shown = gate_faces.pull_request(found[verdict].result).partition("<details>")[0]
 
     assert len(shown.splitlines()) <= 10
     if verdict == "fail":
@@ -132,7 +131,7 @@ def test_what_markdown_shows_at_once_is_short(found, verdict):
 
 
 def test_markdown_is_harmless(found):
-    html = MarkdownIt("commonmark").enable("table").render(pull_request.render(found["fail"].result))
+    html = MarkdownIt("commonmark").enable("table").render(gate_faces.pull_request(found["fail"].result))
 
     assert "alert(1)" in html  # as text
 
@@ -140,12 +139,12 @@ def test_markdown_is_harmless(found):
 def test_markdown_shows_160_characters_of_a_query(found):
     result = found["fail"].result
     long = [replace(query, text="x" * 400) for query in result.queries]
-    assert max(map(len, re.findall("x+", pull_request.render(replace(result, queries=long))))) == 160
+    assert max(map(len, re.findall("x+", gate_faces.pull_request(replace(result, queries=long))))) == 160
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_annotations_are_one_line_each_and_nothing_else(found, verdict):
-    lines = list(github.render(found[verdict].result))
+    lines = list(gate_faces.annotate(found[verdict].result))
 
     levels = {"pass": "notice", "fail": "error", "inconclusive": "warning", "mismatch": "error"}
     assert lines

@@ -8,8 +8,8 @@ import pytest
 from steelyard.base.errors import DataError
 from steelyard_eval.result import document
 from steelyard_eval.result.structs import Estimate, Latency, Table
-from steelyard_eval.views import frames, html, latex, markdown, render, terminal
-from steelyard_eval.views.answered import Answered
+from steelyard_eval.views import html, latex, markdown, render, terminal
+from steelyard_eval.views.answered import Answered, board_frame, frame_of
 from steelyard_eval.views.report import write
 from steelyard_eval.views.sheets import sheets
 
@@ -98,20 +98,20 @@ def test_notes_are_left_out_where_they_were_printed():
 
 def test_frames_have_numbers():
     made = result()
-    assert frames.means(made)[["label", "metric", "mean", "low"]].values.tolist() == [
+    assert Answered(made).to_frame()[["label", "metric", "mean", "low"]].values.tolist() == [
         ["x", "nDCG@10", 0.6, pytest.approx(0.55)],
         ["x2", "nDCG@10", 0.7, pytest.approx(0.65)],
     ]
-    assert frames.tests(made).loc[0, ["challenger", "delta", "verdict", "p"]].tolist() == [
+    assert Answered(made).tests().loc[0, ["challenger", "delta", "verdict", "p"]].tolist() == [
         "x2",
         0.1,
         "better",
         0.026,
     ]
-    assert frames.per_query(made).loc["q1", "x2"] == 0.1
-    assert frames.experiment(made).loc["x2", "nDCG@10 +"] == 27
-    assert frames.leaderboard(decided()).loc[1, "gain"] == 0.1
-    assert frames.table(made.tables[0]).loc[0].tolist() == ["x", 3, 0.3, 0.1, 0.5]
+    assert Answered(made).per_query().loc["q1", "x2"] == 0.1
+    assert Answered(made).table().loc["x2", "nDCG@10 +"] == 27
+    assert board_frame(decided()).loc[1, "gain"] == 0.1
+    assert frame_of(made.tables[0]).loc[0].tolist() == ["x", 3, 0.3, 0.1, 0.5]
 
 
 def test_answered_is_its_result(tmp_path):
