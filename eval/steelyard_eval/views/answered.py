@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Estimate, Result, Row, Table
-from steelyard_eval.views import latex, render, terminal
+from steelyard_eval.views import latex, terminal
 from steelyard_eval.views.figures import draw, figures
 
 if TYPE_CHECKING:
@@ -137,9 +136,9 @@ class Answered:
 
     def report(self, path: str | Path) -> list[Path]:
         """Write the report (HTML, Markdown, JSON) here; returns the paths."""
-        write = import_module("steelyard_eval.views.report.write").write  # its templates take long to load
-        paths: list[Path] = write(self.result, path)
-        return paths
+        from steelyard_eval.views.report import write
+
+        return write(self.result, path)
 
     def save(self, path: str | Path) -> None:
         """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document.
@@ -173,7 +172,9 @@ class Answered:
         return terminal.render(self.result)
 
     def _repr_html_(self) -> str:
-        return render(self.result, "html")
+        from steelyard_eval.views import html  # its templates take long to load
+
+        return html.render(self.result)
 
 
 EXIT_CODES = {"pass": 0, "fail": 1, "mismatch": 2, "inconclusive": 0}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
 from steelyard.base.errors import visible
-from steelyard_eval.common.markup import clip, markdown, verbatim
+from steelyard_eval.common.markup import clip, markdown, markdown_code, verbatim
 from steelyard_eval.result.sentences import heading, say
-from steelyard_eval.result.structs import Cell, Estimate, QueryRow, Result
-from steelyard_eval.views.markdown import step_line
+from steelyard_eval.result.structs import Cell, Estimate, QueryRow, Result, Step
 from steelyard_eval.views.sheets import Sheet, sheets, triple
 
 CLIPPED = 160
@@ -27,7 +27,7 @@ def pull_request(result: Result) -> str:
     for row in result.table("lost"):
         lost.setdefault(str(row["contender"]), []).append(row)
     said = [_lost(label, rows) for label, rows in [*lost.items()][:SHOWN]]
-    said += [f"- {step_line(step)}" for step in result.answer.steps]
+    said += map(_step, result.answer.steps)
     said += [] if result.rows else [f"- {markdown(say(finding))}" for finding in result.findings]
     blocks = [f"{MARKS[result.answer.key]} **{markdown(say(result.answer))}**", "\n".join(said)]
     if result.rows:
@@ -52,6 +52,12 @@ def _lost(label: str, rows: Sequence[dict[str, Cell]]) -> str:
         for row in rows
     )
     return f"- {heading('lost_most')} {code(label)}: {', '.join(told)}"
+
+
+def _step(step: Step) -> str:
+    """One thing to do, with its command as code."""
+    command = f": {markdown_code(shlex.join(step.command))}" if step.command else ""
+    return f"- {markdown(say(step))}{command}"
 
 
 def _found(result: Result) -> Iterator[str]:
