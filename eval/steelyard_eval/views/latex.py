@@ -18,20 +18,6 @@ MARKS = {
 }
 UNNAMED = {"RecallAll@10", "Judged@10"}
 """Of the metrics that are measured where none are named, those that a paper would have to explain."""
-TABLE = r"""% {needs}
-\begin{table}
-\centering
-\caption{{caption}}
-\label{{label}}
-\begin{tabular}{l{columns}}
-\toprule
-{head} \\
-\midrule
-{rows}
-\bottomrule
-\end{tabular}
-\end{table}
-"""
 
 
 def render(result: Result) -> str:
@@ -52,22 +38,16 @@ def render(result: Result) -> str:
         raise ConfigError("there are no means of contenders in this result, so there is no table of them")
     metrics = about.named or [name for name in about.metrics if name == primary or name not in UNNAMED]
     best = {metric: _best(rows, metric) for metric in metrics}
-    lines = []
+    label = f"tab:{re.sub('[^A-Za-z0-9]+', '-', about.data.called).strip('-') or 'results'}-{result.kind}"
+    lines = ["% " + heading("latex_needs", {"label": label}), r"\begin{table}", r"\centering"]
+    lines += [r"\caption{" + "\n".join(_caption(result, rows)) + "}", r"\label{" + label + "}"]
+    lines += [r"\begin{tabular}{l" + "c" * len(metrics) + "}", r"\toprule"]
+    lines += [" & ".join([heading("latex_system"), *map(tex, metrics)]) + r" \\", r"\midrule"]
     for row in rows:
         cells = [_cell(row.means.get(metric), best[metric]) + _sign(row, metric, primary) for metric in metrics]
         lines.append(f"{_name(result, row)} & {' & '.join(cells)} \\\\")
         lines += [r"\midrule"] if row.label == about.baseline and len(rows) > 1 else []
-    label = f"tab:{re.sub('[^A-Za-z0-9]+', '-', about.data.called).strip('-') or 'results'}-{result.kind}"
-    parts = {
-        "needs": heading("latex_needs", {"label": label}),
-        "caption": "\n".join(_caption(result, rows)),
-        "label": label,
-        "columns": "c" * len(metrics),
-        "head": " & ".join([heading("latex_system"), *map(tex, metrics)]),
-        "rows": "\n".join(lines),
-    }
-    # whatever braces they hold
-    return re.sub(r"\{(needs|caption|label|columns|head|rows)\}", lambda match: parts[match[1]], TABLE)
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
 def _caption(result: Result, rows: Sequence[Row]) -> Iterator[str]:
