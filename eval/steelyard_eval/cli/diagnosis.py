@@ -29,8 +29,6 @@ LEAST_FREE = 100 * 2**20
 """Bytes: below this a vault or a recording soon cannot be written."""
 IMPORTED = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn", "matplotlib": "matplotlib"}
 """Compiled packages that may be installed and yet not load: distribution -> module."""
-Checks = dict[str, tuple[Callable[[], str], str]]
-"""Name -> what finds a value, or raises, and what helps then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,43 +67,42 @@ class Diagnosis:
 
 
 class FaultError(Exception):
-    """What is wrong, in words, and what helps where that is another thing than usual."""
+    """What is wrong, in words, and what helps where that is another thing than usual; `state` is of the check."""
 
-    def __init__(self, value: str, remedy: str = "") -> None:
+    def __init__(self, value: str, remedy: str = "", state: str = "fault") -> None:
         super().__init__(value)
-        self.remedy = remedy
+        self.remedy, self.state = remedy, state
 
 
 def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
     """Run all checks in the order shown; vault files are read from end to end."""
-    again = "pip install --force-reinstall"
-    required: Checks = {
+    again, restore = "pip install --force-reinstall", "restore a copy, or index the data set again"
+    checks: dict[str, tuple[Callable[[], str], str]] = {  # what finds a value, or raises, and what helps then
         "steelyard": (lambda: metadata.version("steelyard"), "pip install . in the checkout"),
         "Python": (_python, f"install Python {'.'.join(map(str, LEAST_PYTHON))} or newer"),
         "SQLite (in apsw)": (_sqlite, f"{again} apsw"),
         "FTS5": (_fts5, f"{again} apsw, whose wheel on PyPI has FTS5 compiled in"),
         "sqlite-vec": (_sqlite_vec, f"{again} sqlite-vec"),
         **{name: (partial(_imported, module), f"{again} {name}") for name, module in IMPORTED.items()},
-    }
-    machine: Checks = {
+        **{f"extra {name}": (partial(_extra, name), installing(name)) for name in sorted(EXTRAS)},
         "current folder": (partial(_folder, Path.cwd), "go to one that can be"),
         "temporary folder": (partial(_folder, tempfile.gettempdir), "set TMPDIR to a folder that can be"),
         "font of figures": (_font, f"{again} matplotlib, which brings DejaVu Sans"),
         "memory": (_memory_bound, "unset STEELYARD_MEMORY, or write a whole number of MiB"),
+        "terminal encoding": (_terminal, "use a UTF-8 locale, or set PYTHONIOENCODING=utf-8"),
+        **{
+            f"vault {path}": (partial(_vault, path), "restore a copy, or index the data set again")
+            for path in vaults
+        },
     }
-    restore = "restore a copy, or index the data set again"
-    opened: Checks = {f"vault {path}": (partial(_vault, path), restore) for path in vaults}
-    rows = [_checked(name, *check) for name, check in required.items()]
-    rows += [_extra(name) for name in sorted(EXTRAS)]
-    rows += [_checked(name, *check) for name, check in machine.items()]
-    return Diagnosis((*rows, _terminal(), *(_checked(name, *check) for name, check in opened.items())))
+    return Diagnosis(tuple(_checked(name, *check) for name, check in checks.items()))
 
 
 def _checked(name: str, find: Callable[[], str], remedy: str) -> Check:
     try:
         return Check(name, "ok", find())
     except FaultError as fault:
-        return Check(name, "fault", str(fault), fault.remedy or remedy)
+        return Check(name, fault.state, str(fault), fault.remedy or remedy)
     except Exception as error:  # a broken module may raise anything
         kind = "" if isinstance(error, SteelyardError) else f"{type(error).__name__}: "
         return Check(name, "fault", f"{kind}{error}"[:300], remedy)
@@ -154,11 +151,11 @@ def _imported(module: str) -> str:
     return str(importlib.import_module(module).__version__)
 
 
-def _extra(name: str) -> Check:
+def _extra(name: str) -> str:
     """An extra that code asks for, and that may be missing."""
     if absent := missing_modules(name):
-        return Check(f"extra {name}", "missing", f"not installed: {', '.join(absent)}", installing(name))
-    return Check(f"extra {name}", "ok", ", ".join(EXTRAS[name]))
+        raise FaultError(f"not installed: {', '.join(absent)}", state="missing")
+    return ", ".join(EXTRAS[name])
 
 
 # The machine
@@ -194,11 +191,11 @@ def _memory_bound() -> str:
     return f"{mebibytes(usual())} a command without --memory, {mebibytes(budget())} of it for vaults"
 
 
-def _terminal() -> Check:
+def _terminal() -> str:
     encoding = str(getattr(sys.stdout, "encoding", None) or "unknown")
-    if encoding.lower().replace("-", "") in ("utf8", "utf8sig"):
-        return Check("terminal encoding", "ok", encoding)
-    return Check("terminal encoding", "missing", encoding, "use a UTF-8 locale, or set PYTHONIOENCODING=utf-8")
+    if encoding.lower().replace("-", "") not in ("utf8", "utf8sig"):
+        raise FaultError(encoding, state="missing")
+    return encoding
 
 
 # Vaults

@@ -93,13 +93,7 @@ def get(vault: str, id_: tuple[str, ...], *, scope: tuple[str, ...] = (), tenant
 
 
 @command(narrowed, leave="set_")
-def list_(
-    vault: str,
-    *,
-    limit: int | None = None,
-    tenant: str | None = None,
-    **options: Handed,
-) -> None:
+def list_(vault: str, *, limit: int | None = None, tenant: str | None = None, **options: Handed) -> None:
     """List every entry that passes the filters, newest first.
 
     Parameters

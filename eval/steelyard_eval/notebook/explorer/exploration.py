@@ -19,17 +19,17 @@ from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.measures.paired import TIE, difference_interval, mean_interval
 from steelyard_eval.measures.runs import Ranked
-from steelyard_eval.notebook.explorer.bench import Bench, adopted
-from steelyard_eval.notebook.explorer.knobs import STEPS, described, top, top_of, weight_names
+from steelyard_eval.notebook.explorer.bench import Bench, Record, adopted, described, top, top_of, weight_names
 from steelyard_eval.recording.replay import replay
 
+STEPS = 100
+"""Steps from one end of a slider to the other."""
 POINTS = 160
 """Places at which a curve is drawn."""
 EXTREMES = 6
 """Queries listed as won, and as lost."""
 BARS = 200
 """Differences that are drawn, evenly out of all queries."""
-Record = dict[str, object]
 
 
 @dataclass(frozen=True)
