@@ -90,10 +90,7 @@ def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
         "font of figures": (_font, f"{again} matplotlib, which brings DejaVu Sans"),
         "memory": (_memory_bound, "unset STEELYARD_MEMORY, or write a whole number of MiB"),
         "terminal encoding": (_terminal, "use a UTF-8 locale, or set PYTHONIOENCODING=utf-8"),
-        **{
-            f"vault {path}": (partial(_vault, path), "restore a copy, or index the data set again")
-            for path in vaults
-        },
+        **{f"vault {path}": (partial(_vault, path), restore) for path in vaults},
     }
     return Diagnosis(tuple(_checked(name, *check) for name, check in checks.items()))
 
