@@ -6,7 +6,7 @@ from html import escape
 import numpy as np
 from markupsafe import Markup
 
-from steelyard_eval.views.report.page import Block, Section
+from steelyard_eval.views.report.page import Section, TableBlock, Texts
 from steelyard_eval.views.report.write import rendered
 from steelyard_eval.views.sheets import Sheet, SheetColumn
 
@@ -18,10 +18,9 @@ def html(text, order, titles, found):
     """The page; `text` is Markdown in paragraphs, the first of which is the answer, `found` has the tables."""
     first, *others = text.split("\n\n")
     shown = [(title, about, rows) for title, (_, _, about, rows, *_) in zip(titles, found, strict=True) if rows]
-    method = Block("texts", tuple(map(_inline, others)))
     sections = (
         *_summary(order, found),
-        Section("about", "What was measured, and how", (method,), folded=True),
+        Section("about", "What was measured, and how", (Texts(tuple(map(_inline, others))),), folded=True),
         *(
             Section(
                 f"t{at}", title, (_table(title, about, list(map(_row, rows)), [row[7] for row in rows]),), True
@@ -39,7 +38,7 @@ def _table(title, about, rows, verdicts=()):
     names = list(rows[0])
     columns = tuple(SheetColumn(name, key=name) for name in names)
     cells = tuple(tuple(row[name] for name in names) for row in rows)
-    return Block("table", sheet=Sheet(title, title, columns, cells, about, tuple(verdicts)))
+    return TableBlock(Sheet(title, title, columns, cells, about, tuple(verdicts)))
 
 
 def _facts(found):

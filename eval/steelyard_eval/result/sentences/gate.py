@@ -112,3 +112,15 @@ HEADINGS: dict[str, str] = {
     "axis_change": "change of nDCG@10",
 }
 """Of its tables and pages."""
+CELLS = {
+    "change": "gain",
+    "before": "",
+    "p_by_slice": "p",
+    "worse": "p",
+    "p_worse": "p",
+    "p_better": "p",
+    "p_ndcg": "p",
+    "detection_rate": "percent",
+    "false_alarms": "percent",
+}
+DETAILS = frozenset({"findings", "gate_slices", "gate_rule", "gate_broken", "gate_check", "gate_file"})

@@ -104,3 +104,12 @@ HEADINGS: dict[str, str] = {
     "unseen_at": "unseen at {imputed:plain}",
 }
 """Of its tables and pages."""
+CELLS = {
+    "by": "word",
+    "gain_by": "signed",
+    "imputed": "plain",
+    "preferred": "percent",
+    "lift": "tenths",
+    "log_odds": "gain",
+}
+DETAILS = frozenset({"places"})

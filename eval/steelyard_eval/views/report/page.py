@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar
 
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.markup import MISSING, clip, number, p_value
@@ -13,7 +13,7 @@ from steelyard_eval.measures.metrics import meaning
 from steelyard_eval.measures.paired import DRAWS, MARGIN, UNSEEN
 from steelyard_eval.measures.spread import ALPHA
 from steelyard_eval.result.sentences import HEADINGS, dialect, filled, heading, say
-from steelyard_eval.result.sentences.headings import GLOSSARY, METHOD
+from steelyard_eval.result.sentences.report import GLOSSARY, METHOD
 from steelyard_eval.result.structs import Fact, QueryRow, Result
 from steelyard_eval.views.drawing.canvas import Chart, picture
 from steelyard_eval.views.figures import difference_rows, differences, figures
@@ -21,22 +21,41 @@ from steelyard_eval.views.sheets import Sheet, SheetColumn, contenders, facts_of
 
 
 @dataclass(frozen=True)
-class Block:
-    """A part of a section: its kind says which of its fields it shows.
+class Texts:
+    """Paragraphs; those that are `warnings` are folded after the first few."""
 
-    texts: paragraphs; those that are `warnings` are folded after the first few. terms: terms with their values; as
-    code where `code`. table: a sheet; readers with scripts sort it by any column, and filter it where it is long.
-    figure: a chart, with what a reader has to know to read it (`note`).
-    """
-
-    kind: Literal["texts", "terms", "table", "figure"]
-    texts: tuple[str, ...] = ()
+    kind: ClassVar[str] = "texts"
+    texts: tuple[str, ...]
     warnings: bool = False
-    pairs: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class TermList:
+    """Terms with their values; as code where `code`."""
+
+    kind: ClassVar[str] = "terms"
+    pairs: tuple[tuple[str, str], ...]
     code: bool = False
-    sheet: Sheet | None = None
-    chart: Chart | None = None
+
+
+@dataclass(frozen=True)
+class TableBlock:
+    """A sheet; readers with scripts sort it by any column, and filter it where it is long."""
+
+    kind: ClassVar[str] = "table"
+    sheet: Sheet
+
+
+@dataclass(frozen=True)
+class FigureBlock:
+    """A chart, with what a reader has to know to read it."""
+
+    kind: ClassVar[str] = "figure"
+    chart: Chart
     note: str = ""
+
+
+Block = Texts | TermList | TableBlock | FigureBlock
 
 
 @dataclass(frozen=True)
@@ -89,12 +108,11 @@ def facts(result: Result) -> tuple[tuple[str, str], ...]:
 
 def sections(result: Result, sha256: str) -> list[Section]:
     """The sections that have something in them; `sha256` is that of the report.json beside the page."""
-    notices = tuple(map(say, result.notices))
     every, board = sheets(result), contenders(result, leading(result), short=True)
-    first = [Block("table", sheet=board)] if board else []
+    first = [TableBlock(board)] if board else []
     seen = {board.key} & {sheet.key for sheet in every if sheet == board} if board else set()
     shown = [
-        _section("notices", [Block("texts", notices, warnings=True)] if notices else []),
+        _section("notices", [Texts(tuple(map(say, result.notices)), warnings=True)] if result.notices else []),
         _section("decision", list(_decision(result))),
         Section("leaderboard", heading("title_contenders"), tuple(first)),
         _section("differences", list(_differences(result))),
@@ -106,9 +124,9 @@ def sections(result: Result, sha256: str) -> list[Section]:
     kept.sort(key=lambda section: (section.folded, section.id not in FIRST))
     terms = list(dict(_terms(result, kept)).items())
     last = [
-        _section("glossary", [Block("terms", pairs=tuple(terms))] if terms else [], folded=True),
-        _section("method", [Block("terms", pairs=tuple(_method(result)))] if result.rows else [], folded=True),
-        _section("provenance", [Block("terms", pairs=tuple(_provenance(result, sha256)), code=True)], folded=True),
+        _section("glossary", [TermList(tuple(terms))] if terms else [], folded=True),
+        _section("method", [TermList(tuple(_method(result)))] if result.rows else [], folded=True),
+        _section("provenance", [TermList(tuple(_provenance(result, sha256)), code=True)], folded=True),
     ]
     return [*kept, *(section for section in last if section.blocks)]
 
@@ -123,14 +141,13 @@ def _table(result: Result, sheet: Sheet) -> Section:
     sheet = replace(sheet, title=heading(f"title_{key}"))
     table = next((one for one in result.tables if one.key == sheet.key), None)
     drawn = figures(result).get(sheet.key) if table else None
-    blocks = [Block("table", sheet=sheet)]
+    blocks: list[Block] = [TableBlock(sheet)]
     if key in TERMS:
-        pairs = zip((one.name for one in sheet.columns), sheet.rows[0], strict=True)
-        blocks = [Block("terms", pairs=tuple(pairs), code=True)]
+        blocks = [TermList(tuple(zip((one.name for one in sheet.columns), sheet.rows[0], strict=True)), code=True)]
     if drawn and table:
         known = {**facts_of(result), **table.facts}
         note = heading(f"note_{key}", known) if f"note_{key}" in HEADINGS else ""
-        blocks.insert(0, Block("figure", chart=picture(drawn(), heading(f"figure_{key}", known)), note=note))
+        blocks.insert(0, FigureBlock(picture(drawn(), heading(f"figure_{key}", known)), note))
     return Section(key, sheet.title, tuple(blocks), key not in OPEN)
 
 
@@ -148,21 +165,20 @@ def _decision(result: Result) -> Iterator[Block]:
         ("term_candidates", number(result.provenance.candidates, 0) if result.provenance.candidates else ""),
         ("term_asked", number(result.provenance.data.judged, 0) if result.provenance.data.judged else ""),
     ]
-    yield Block("terms", pairs=tuple((heading(name, known), value) for name, value in pairs if value))
+    yield TermList(tuple((heading(name, known), value) for name, value in pairs if value))
 
 
 def _differences(result: Result) -> Iterator[Block]:
     if result.kind != "gate" and difference_rows(result, leading(result)):  # the gate draws its changes itself
         note = heading("note_differences", {**facts_of(result), "margin": MARGIN})
-        chart = picture(differences(result, short=True), heading("figure_differences"))
-        yield Block("figure", chart=chart, note=note)
+        yield FigureBlock(picture(differences(result, short=True), heading("figure_differences")), note)
 
 
 def _strategies(result: Result) -> list[Block]:
     pairs = tuple(
         (row.label, ", ".join(filter(None, (brief(row.strategy), row.settings)))) for row in ranked(result)
     )
-    return [Block("terms", pairs=pairs, code=True)] if pairs else []
+    return [TermList(pairs, code=True)] if pairs else []
 
 
 def _terms(result: Result, shown: list[Section]) -> Iterator[tuple[str, str]]:
@@ -173,7 +189,7 @@ def _terms(result: Result, shown: list[Section]) -> Iterator[tuple[str, str]]:
     known = {**facts_of(result), "alpha": ALPHA, "margin": MARGIN}
     for section in shown:
         for block in section.blocks:
-            for column in block.sheet.columns if block.sheet else ():
+            for column in block.sheet.columns if isinstance(block, TableBlock) else ():
                 if column.key in GLOSSARY:
                     yield column.name or column.key, filled(GLOSSARY[column.key], known)
 
@@ -233,13 +249,13 @@ def widest(result: Result) -> Iterator[Block]:
         if values and max(values) > min(values):
             wide.append((min(values) - max(values), query.id, query))
     if not wide:
-        yield Block("texts", (heading("all_alike"),))
+        yield Texts((heading("all_alike"),))
         return
     top = [query for _, _, query in sorted(wide, key=lambda row: row[:2])[:SHOWN]]
     known = {**facts_of(result), "others": len(kept) - 1 if len(kept) < len(labels) else None}
     heads = (SheetColumn(heading("query"), key="query"), *(SheetColumn(label, right=True) for label in kept))
     rows = tuple(_row(query, kept) for query in top)
-    yield Block("table", sheet=Sheet("wide", heading("title_wide"), heads, rows, heading("legend_wide", known)))
+    yield TableBlock(Sheet("wide", heading("title_wide"), heads, rows, heading("legend_wide", known)))
 
 
 def _row(query: QueryRow, labels: Sequence[str]) -> tuple[str, ...]:
