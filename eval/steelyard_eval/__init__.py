@@ -25,7 +25,7 @@ from steelyard.base.errors import (
     SteelyardError,
     VaultError,
 )
-from steelyard_eval.common.default_systems import SYSTEMS
+from steelyard_eval.common import SYSTEMS
 from steelyard_eval.common.extensions import extension
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from steelyard_eval.common.interrupts import INTERRUPTED, was_interrupted
+from steelyard_eval.common.process import INTERRUPTED, was_interrupted
 
 
 def main() -> None:

@@ -80,7 +80,7 @@ READERS = {
 OTHERS_THAT_PARSE = {
     "steelyard_eval/views/answered.py": "its own result, which was read or made before",
     "steelyard_eval/gate/gating.py": "copies the baseline that it replaces",
-    "steelyard_eval/cli/workflow.py": "the record of an installation, which pip wrote",
+    "steelyard_eval/cli/init_from_data.py": "the record of an installation, which pip wrote",
     "steelyard_eval/cli/data.py": "NAME=VALUE pairs of one command line",
     "steelyard_eval/vaults/arguments.py": "NAME=VALUE pairs of one command line",
     "steelyard_eval/extensions/importers/pickled.py": "bounded by what it unpacks to",
@@ -107,7 +107,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/choose/public.py": "reads a file of the package",
     "steelyard_eval/cli/gate_outputs.py": "copies the summary that it adds to",
     "steelyard/systems/spec_kit/tables.py": "reads a file of the package",
-    "steelyard_eval/views/junit.py": "writes XML",
+    "steelyard_eval/views/gate_faces.py": "writes XML",
     "steelyard_eval/extensions/importers/postgres.py": "rows of COPY, a line each",
     "steelyard_eval/views/report/write.py": "packs what a page holds",
 }

@@ -40,7 +40,7 @@ from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Decision, Provenance, Result, Said
 from steelyard_eval.result.structs import replace as changed
-from steelyard_eval.views import frames
+from steelyard_eval.views.answered import board_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ class Recommendation(ChosenAnswer):
 
     def to_frame(self) -> pd.DataFrame:
         """The leaderboard, a row a configuration."""
-        return frames.leaderboard(self.result)
+        return board_frame(self.result)
 
 
 def recommend(

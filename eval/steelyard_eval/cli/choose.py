@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from steelyard_eval.cli.options import Handed, bench_of, command, note, put, separated, show, standing, wants_json
+from steelyard_eval.cli.options import Handed, bench_of, command, note, put, separated, standing, wants_json
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.workbench.workbench import Workbench, load
 
@@ -191,7 +191,7 @@ def judge(
     feedback: That log; the data set's own.
     model: Let a language model judge, too.
     most: Pairs that the model judges.
-    yes: Call the model, or take labels out, unasked.
+    yes: Call the model unasked.
 
     Examples
     --------
@@ -200,77 +200,60 @@ def judge(
     steelyard judge mine bm25 "rrf(bm25, vector)" --judge ann
     """
     from steelyard_eval.cli import judge_texts, judging
-    from steelyard_eval.common.console import step_text
     from steelyard_eval.datasets import load as load_dataset
     from steelyard_eval.notebook.label.apply import apply as apply_labels
+    from steelyard_eval.notebook.label.apply import drawn_from_log, state_of
     from steelyard_eval.notebook.label.desk import desk, upcoming
     from steelyard_eval.notebook.label.judgments import folder_of, judgments_of
-    from steelyard_eval.notebook.label.open import open_duel, open_judging
+    from steelyard_eval.notebook.label.open import open_judging
     from steelyard_eval.recording.workspace import embedder_of
 
-    kind = True if random else False if duel else None
-    contenders = separated(contender)
-    if random and duel:
-        raise click.UsageError("--random asks whole queries, --duel single pairs; name one")
-    if feedback and not from_log:
-        raise click.UsageError("--feedback names the log of --from-log; add it")
-    if kind is False and (contenders or from_log):
-        raise click.UsageError("--duel is between the usual strategies; leave out contenders and --from-log")
-    if model:
-        if contenders or list_ or kind or from_log or second_to or apply:
-            raise click.UsageError(
-                "--model judges what the duel does; leave out contenders, --list, --random, --from-log, "
-                "--second-to and --apply"
-            )
-        data = load_dataset(dataset).embedded_by(embedder)
-        folder = Path(out) if out else folder_of(data, judge)
-        judging.by_model(open_duel(data, folder, judge, split, seed, embedder=embedder), most, yes)
-        return
-    as_json = wants_json()
-    data, asked = load_dataset(dataset).embedded_by(embedder), list[str]()
-    folder = Path(out) if out else folder_of(data, second_to or judge)
+    other_than_model = contender or list_ or random or from_log or second_to or apply
+    refusals = {
+        "--random asks whole queries, --duel single pairs; name one": random and duel,
+        "--feedback names the log of --from-log; add it": feedback and not from_log,
+        "--duel is between the usual strategies; leave out contenders and --from-log": duel
+        and (contender or from_log),
+        "--model judges what the duel does; leave out contenders, --list, --random, --from-log, --second-to and "
+        "--apply": model and other_than_model,
+    }
+    if refused := next((why for why, refuses in refusals.items() if refuses), None):
+        raise click.UsageError(refused)
+    given, kind = separated(contender) or None, True if random or from_log else False if duel or model else None
+    data, queries = load_dataset(dataset).embedded_by(embedder), list[str]()
+    folder, asks = Path(out) if out else folder_of(data), not (wants_json() or apply or list_ or model)
     if from_log:
-        data, asked = judging.with_log(data, seed, feedback, as_json or list_ or apply)
-    if not (as_json or apply) and not data.queries:
-        if list_:
-            what = f"{data.called} has no queries, so no pair is next; write some"
-            show(step_text(what, judge_texts.again()))
-            return
-        for judge_ in (judge, second_to or judge):  # before queries are typed
-            judgments_of(data, folder / f"{judge_}.jsonl")
+        data, queries = drawn_from_log(data, seed, feedback, write=asks)
+    elif asks and not data.queries:
+        for name in (judge, second_to or judge):  # before queries are typed
+            judgments_of(data, folder / f"{name}.jsonl")
         judging.write_queries(data, seed)
         data = load_dataset(dataset).embedded_by(embedder)
-    given = contenders or None
     embedder = embedder_of(data, embedder, given or ())
-    if apply and not (given or second_to or from_log) and kind is None:
-        answers = judgments_of(data, folder / f"{judge}.jsonl")
-        kind = any(one.drawn for one in answers.values())
+    chosen = given or second_to or kind is not None
+    if apply and not chosen:
+        kind = any(one.drawn for one in judgments_of(data, folder / f"{judge}.jsonl").values())
         given = None if kind or data.by_pairs else ["bm25"]  # single pairs are labels whoever is compared
     session = open_judging(
-        *(data, given, folder, judge, second_to, split, seed),
-        random=from_log or kind,
-        queries=asked,
-        embedder=embedder,
+        data, given, folder, judge, second_to, split, seed, random=kind, queries=queries, embedder=embedder
     )
-    asks = session.next is not None and not (as_json or apply)
-    if asks and given is None and kind is None and not (from_log or second_to):
-        note(judge_texts.kind(session))
-    if apply:
-        stated = session.state
-        done = apply_labels(session, lambda removed: yes or (not as_json and judging.sure(removed)))
-        written = [str(path) for path in done.written]
-        lines = judge_texts.applied(done, session, stated)
-        counts = {"added": len(done.added), "changed": len(done.changed), "removed": len(done.removed)}
-        put({"written": written, "stated": stated, **counts}, "\n".join(lines))
+    if model:
+        judging.by_model(session, most, yes)
         return
+    if apply:
+        stated, done = state_of(session), apply_labels(session)
+        document: dict[str, object] = {"written": [str(path) for path in done.written], "stated": stated}
+        document |= {"added": len(done.added), "changed": len(done.changed)}
+        put(document, "\n".join(judge_texts.applied(done, session, stated)))
+        return
+    if session.next is not None and not chosen and not wants_json():
+        note(judge_texts.kind(session))
     if list_:
         pairs, document = upcoming(session), desk(session)
         put({**document, "next": pairs}, "\n".join(judge_texts.listed(pairs, session, document)))
         return
-    if not as_json:
+    if asks:
         judging.work(session)
     document = desk(session)
-    for text in judge_texts.notes(session, document):
-        note(text)
     where = [*judge_texts.saved(session, document)] if document["given"] else []
     put(document, "\n".join(judge_texts.ended(document, where)))

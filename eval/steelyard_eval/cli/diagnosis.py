@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,6 @@ from steelyard_eval.common.console import table
 if TYPE_CHECKING:
     from steelyard.stores.sqlite import Vault
 
-DISTRIBUTION = "steelyard"
 LEAST_PYTHON = (3, 11)
 LEAST_FREE = 100 * 2**20
 """Bytes: below this a vault or a recording soon cannot be written."""
@@ -58,11 +58,51 @@ class Diagnosis:
 
     def __str__(self) -> str:
         rows = table([asdict(row) for row in self.rows], {"name": "", "state": "state", "value": ""})
-        faults = [row for row in self.rows if row.state == "fault"]
-        others = [row for row in self.rows if row.state != "fault" and row.remedy]
-        remedies = "\n".join(f"{row.name}: {row.remedy}" for row in (*others, *faults))
-        verdict = "everything required is there" if self.fit else f"{len(faults)} to fix"
-        return "\n\n".join(filter(None, [rows, remedies, verdict]))
+        remedied = sorted((row for row in self.rows if row.remedy), key=lambda row: row.state == "fault")
+        remedies = "\n".join(f"{row.name}: {row.remedy}" for row in remedied)
+        faults = sum(row.state == "fault" for row in self.rows)
+        return "\n\n".join(
+            filter(None, [rows, remedies, f"{faults} to fix" if faults else "everything required is there"])
+        )
+
+
+class FaultError(Exception):
+    """What is wrong, in words, and what helps where that is another thing than usual; `state` is of the check."""
+
+    def __init__(self, value: str, remedy: str = "", state: str = "fault") -> None:
+        super().__init__(value)
+        self.remedy, self.state = remedy, state
+
+
+def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
+    """Run all checks in the order shown; vault files are read from end to end."""
+    again, restore = "pip install --force-reinstall", "restore a copy, or index the data set again"
+    checks: dict[str, tuple[Callable[[], str], str]] = {  # what finds a value, or raises, and what helps then
+        "steelyard": (lambda: metadata.version("steelyard"), "pip install . in the checkout"),
+        "Python": (_python, f"install Python {'.'.join(map(str, LEAST_PYTHON))} or newer"),
+        "SQLite (in apsw)": (_sqlite, f"{again} apsw"),
+        "FTS5": (_fts5, f"{again} apsw, whose wheel on PyPI has FTS5 compiled in"),
+        "sqlite-vec": (_sqlite_vec, f"{again} sqlite-vec"),
+        **{name: (partial(_imported, module), f"{again} {name}") for name, module in IMPORTED.items()},
+        **{f"extra {name}": (partial(_extra, name), installing(name)) for name in sorted(EXTRAS)},
+        "current folder": (partial(_folder, Path.cwd), "go to one that can be"),
+        "temporary folder": (partial(_folder, tempfile.gettempdir), "set TMPDIR to a folder that can be"),
+        "font of figures": (_font, f"{again} matplotlib, which brings DejaVu Sans"),
+        "memory": (_memory_bound, "unset STEELYARD_MEMORY, or write a whole number of MiB"),
+        "terminal encoding": (_terminal, "use a UTF-8 locale, or set PYTHONIOENCODING=utf-8"),
+        **{f"vault {path}": (partial(_vault, path), restore) for path in vaults},
+    }
+    return Diagnosis(tuple(_checked(name, *check) for name, check in checks.items()))
+
+
+def _checked(name: str, find: Callable[[], str], remedy: str) -> Check:
+    try:
+        return Check(name, "ok", find())
+    except FaultError as fault:
+        return Check(name, fault.state, str(fault), fault.remedy or remedy)
+    except Exception as error:  # a broken module may raise anything
+        kind = "" if isinstance(error, SteelyardError) else f"{type(error).__name__}: "
+        return Check(name, "fault", f"{kind}{error}"[:300], remedy)
 
 
 def mebibytes(size: int) -> str:
@@ -70,173 +110,115 @@ def mebibytes(size: int) -> str:
     return f"{size / 2**20:.0f} MiB"
 
 
-def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
-    """Run all checks in the order shown; vault files are read from end to end."""
-    rows = [_steelyard(), _python(), *_sqlite(), *_packages(), *_extras()]
-    rows += [_folder("current folder", Path.cwd), _folder("temporary folder", lambda: Path(tempfile.gettempdir()))]
-    return Diagnosis((*rows, _font(), _memory_bound(), _terminal(), *map(check_vault, vaults)))
-
-
 # The program and what it is made of
 
 
-def _steelyard() -> Check:
-    try:
-        return Check("steelyard", "ok", metadata.version(DISTRIBUTION))
-    except metadata.PackageNotFoundError:
-        return Check("steelyard", "fault", "not installed", "pip install . in the checkout")
-
-
-def _python() -> Check:
+def _python() -> str:
     value = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info[:2] >= LEAST_PYTHON:
-        return Check("Python", "ok", value)
-    return Check("Python", "fault", value, f"install Python {'.'.join(map(str, LEAST_PYTHON))} or newer")
+    if sys.version_info[:2] < LEAST_PYTHON:
+        raise FaultError(value)
+    return value
 
 
-def _sqlite() -> list[Check]:
-    """Check SQLite in apsw, its FTS5, and sqlite-vec, by using each of them."""
-    try:
-        import apsw
+def _sqlite() -> str:
+    import apsw
 
-        db = apsw.Connection(":memory:")
-        check = Check("SQLite (in apsw)", "ok", f"{apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}")
-    except Exception as error:  # a broken module may raise anything
-        return [Check("SQLite (in apsw)", "fault", _reason(error), _again("apsw"))]
-    return [check, _fts5(db), _sqlite_vec(db)]
+    apsw.Connection(":memory:")
+    return f"{apsw.sqlite_lib_version()}, apsw {apsw.apsw_version()}"
 
 
-def _fts5(db: Any) -> Check:  # noqa: ANN401 -- an apsw.Connection, which is not imported here
-    try:
-        db.execute("CREATE VIRTUAL TABLE temp.doctor USING fts5(text)")
-        db.execute("DROP TABLE temp.doctor")
-    except Exception as error:
-        return Check("FTS5", "fault", _reason(error), _again("apsw", "whose wheel on PyPI has FTS5 compiled in"))
-    return Check("FTS5", "ok", "compiled in")
+def _fts5() -> str:
+    import apsw
+
+    apsw.Connection(":memory:").execute("CREATE VIRTUAL TABLE temp.doctor USING fts5(text)")
+    return "compiled in"
 
 
-def _sqlite_vec(db: Any) -> Check:  # noqa: ANN401 -- an apsw.Connection, which is not imported here
-    try:
-        import sqlite_vec
+def _sqlite_vec() -> str:
+    import apsw
+    import sqlite_vec
 
-        db.enable_load_extension(True)
-        db.load_extension(sqlite_vec.loadable_path())
-        return Check("sqlite-vec", "ok", str(next(db.execute("SELECT vec_version()"))[0]))
-    except Exception as error:
-        return Check("sqlite-vec", "fault", _reason(error), _again("sqlite-vec"))
-
-
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:120]
+    db = apsw.Connection(":memory:")
+    db.enable_load_extension(True)
+    db.load_extension(sqlite_vec.loadable_path())
+    return str(next(db.execute("SELECT vec_version()"))[0])
 
 
-def _again(package: str, note: str = "") -> str:
-    return f"pip install --force-reinstall {package}" + (f", {note}" if note else "")
+def _imported(module: str) -> str:
+    return str(importlib.import_module(module).__version__)
 
 
-def _packages() -> list[Check]:
-    """A row for each compiled package, which may be installed and yet not load."""
-    return [_imported(package, module) for package, module in IMPORTED.items()]
-
-
-def _imported(package: str, module: str) -> Check:
-    try:
-        return Check(package, "ok", str(importlib.import_module(module).__version__))
-    except Exception as error:  # a broken module may raise anything
-        return Check(package, "fault", _reason(error), _again(package))
-
-
-def _extras() -> list[Check]:
-    """A row for each extra that code asks for."""
-    return [_extra(name, missing_modules(name)) for name in sorted(EXTRAS)]
-
-
-def _extra(name: str, absent: Sequence[str]) -> Check:
-    if absent:
-        return Check(f"extra {name}", "missing", f"not installed: {', '.join(absent)}", installing(name))
-    return Check(f"extra {name}", "ok", ", ".join(EXTRAS[name]))
+def _extra(name: str) -> str:
+    """An extra that code asks for, and that may be missing."""
+    if absent := missing_modules(name):
+        raise FaultError(f"not installed: {', '.join(absent)}", state="missing")
+    return ", ".join(EXTRAS[name])
 
 
 # The machine
 
 
-def _folder(name: str, find: Callable[[], Path]) -> Check:
-    """Check that a file can be written in a folder, and how much space is free."""
+def _folder(find: Callable[[], str | Path]) -> str:
+    """How much space is free in a folder in which a file can be written."""
     try:
         path = find()
         with tempfile.TemporaryFile(dir=path) as stream:
             stream.write(b"steelyard")
         free = shutil.disk_usage(path).free
     except OSError as error:
-        remedy = "set TMPDIR to a folder that can be" if name.startswith("temporary") else "go to one that can be"
-        return Check(name, "fault", f"cannot be written: {error.strerror or error}", remedy)
+        raise FaultError(f"cannot be written: {error.strerror or error}") from None
     value = f"{path}, {free / 2**30:.1f} GiB free"
-    return Check(name, "ok", value) if free >= LEAST_FREE else Check(name, "fault", value, "free some disk space")
+    if free < LEAST_FREE:
+        raise FaultError(value, "free some disk space")
+    return value
 
 
-def _font() -> Check:
+def _font() -> str:
     """The font of figures."""
-    try:
-        from matplotlib import font_manager, rcParams
+    from matplotlib import font_manager, rcParams
 
-        wanted = font_manager.FontProperties(family=rcParams["font.family"])
-        path = font_manager.findfont(wanted, fallback_to_default=False)
-        return Check("font of figures", "ok", str(font_manager.get_font(path).family_name))
-    except Exception as error:  # a broken module may raise anything
-        return Check("font of figures", "fault", _reason(error), _again("matplotlib", "which brings DejaVu Sans"))
+    wanted = font_manager.FontProperties(family=rcParams["font.family"])
+    return str(font_manager.get_font(font_manager.findfont(wanted, fallback_to_default=False)).family_name)
 
 
-def _memory_bound() -> Check:
-    from steelyard.base.errors import ConfigError
+def _memory_bound() -> str:
     from steelyard.base.machine import budget
-    from steelyard_eval.common.memory_limit import usual
+    from steelyard_eval.common.process import usual
 
-    try:
-        kept = mebibytes(budget())
-    except ConfigError as error:
-        return Check("memory", "fault", _reason(error), "unset STEELYARD_MEMORY, or write a whole number of MiB")
-    return Check("memory", "ok", f"{mebibytes(usual())} a command without --memory, {kept} of it for vaults")
+    return f"{mebibytes(usual())} a command without --memory, {mebibytes(budget())} of it for vaults"
 
 
-def _terminal() -> Check:
+def _terminal() -> str:
     encoding = str(getattr(sys.stdout, "encoding", None) or "unknown")
-    if encoding.lower().replace("-", "") in ("utf8", "utf8sig"):
-        return Check("terminal encoding", "ok", encoding)
-    return Check("terminal encoding", "missing", encoding, "use a UTF-8 locale, or set PYTHONIOENCODING=utf-8")
+    if encoding.lower().replace("-", "") not in ("utf8", "utf8sig"):
+        raise FaultError(encoding, state="missing")
+    return encoding
 
 
 # Vaults
 
 
-def check_vault(path: str) -> Check:
-    """Check a vault: its schema on opening, then every page (SQLite's quick_check)."""
+def _vault(path: str) -> str:
+    """What a vault holds: its schema is checked on opening, then every page (SQLite's quick_check)."""
+    from steelyard.base.machine import precision
     from steelyard.stores.opened import open_vault
 
-    try:
-        with open_vault(path) as vault:
-            faults = vault.faults()
-            recall = _recall(vault)
-            value = "; ".join([f"{vault.count()} entries", *_memory(vault, recall), *_words(vault)])
-    except SteelyardError as error:
-        return Check(f"vault {path}", "fault", str(error)[:300], "restore a copy, or index the data set again")
-    if faults:
-        return Check(f"vault {path}", "fault", faults[0], "restore a copy, or index the data set again")
+    with open_vault(path) as vault:
+        if faults := vault.faults():
+            raise FaultError(faults[0])
+        spaces = [space for space, _ in vault.spaces()]
+        # what a scan in 8 bits a number finds of the nearest entries of a sample
+        recall = min(map(vault.sampled_recall, spaces), default=None) if precision() == "int8" else None
+        indexes = vault.word_indexes()
+        behind = max((changes for _, changes in indexes), default=0)
+        words = [f"word indexes: {len(indexes)}, changes since: {behind}"] if indexes else []
+        value = "; ".join([f"{vault.count()} entries", *_vectors(vault, recall), *words])
     if recall is not None and recall < 1:
-        return Check(
-            f"vault {path}", "fault", value, "unset STEELYARD_VECTORS, and report this: it must not happen"
-        )
-    return Check(f"vault {path}", "ok", value)
+        raise FaultError(value, "unset STEELYARD_VECTORS, and report this: it must not happen")
+    return value
 
 
-def _recall(vault: Vault) -> float | None:
-    """What a scan in 8 bits a number finds of the nearest entries of a sample; None without such a scan."""
-    from steelyard.base.machine import precision
-
-    spaces = [space for space, _ in vault.spaces()]
-    return min(map(vault.sampled_recall, spaces), default=None) if precision() == "int8" else None
-
-
-def _memory(vault: Vault, recall: float | None) -> list[str]:
+def _vectors(vault: Vault, recall: float | None) -> list[str]:
     """How the vectors of the largest space are searched."""
     from steelyard.base.machine import PRECISION, VARIABLE, budget
 
@@ -251,10 +233,3 @@ def _memory(vault: Vault, recall: float | None) -> list[str]:
     if recall is None:
         return [f"vectors of up to {mebibytes(largest)}, searched in memory"]
     return [f"vectors of up to {mebibytes(largest)} in 8 bits a number, searched in memory; recall {recall:.4f}"]
-
-
-def _words(vault: Vault) -> list[str]:
-    """What is kept of the words of entries."""
-    indexes = vault.word_indexes()
-    behind = max((changes for _, changes in indexes), default=0)
-    return [f"word indexes: {len(indexes)}, changes since: {behind}"] if indexes else []

@@ -17,12 +17,10 @@ from steelyard.base.inputs import read_text
 from steelyard_eval.recording.provenance import day
 from steelyard_eval.result import document
 from steelyard_eval.result.structs import Result
-from steelyard_eval.views import github, junit, pull_request
+from steelyard_eval.views import gate_faces
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """The variable with the file of the step's summary."""
-
-
 STOPPED = "it was stopped before it had an answer; run it again"
 
 
@@ -48,17 +46,22 @@ class GateOutputs:
             yield
         except SteelyardError as error:
             self._undecided(str(error))
-            self._tell([github.undecided(str(error))], pull_request.undecided(str(error)))
+            self._tell([gate_faces.undecided_annotation(str(error))], gate_faces.undecided_page(str(error)))
             raise
 
     def write(self, result: Result, *, strict: bool = False) -> None:
         """Write what a gate found."""
-        page, xml = pull_request.render(result), junit.render(result, strict, day(time.time))
+        page, xml = gate_faces.pull_request(result), gate_faces.junit(result, strict, day(time.time))
         _write({self.markdown: page, self.junit: xml, self.out: document.render(result)})
-        self._tell(github.render(result, strict), page)
+        self._tell(gate_faces.annotate(result, strict), page)
 
     def _undecided(self, error: str) -> None:
-        _write({self.markdown: pull_request.undecided(error), self.junit: junit.undecided(error, day(time.time))})
+        _write(
+            {
+                self.markdown: gate_faces.undecided_page(error),
+                self.junit: gate_faces.undecided_junit(error, day(time.time)),
+            }
+        )
 
     def _tell(self, lines: Iterable[str], page: str) -> None:
         if not self.github:

@@ -1,28 +1,36 @@
 """`steelyard init`: a description of the data set, a first baseline and a workflow, without a question.
 
 What can be found out is: where the data set is, its name and clock, what is used today. Files that exist are kept.
+
+The workflow installs this very package: by its origin and hash, and never by a name alone. Whoever owns a name in
+an index decides what is installed by it, and nobody here owns one. Origins are those that pip records
+(direct_url.json, PEP 610): a commit of a repository, or a file with its hash. What came from a folder or from an
+index has none that another machine could use, so `--install` is asked for.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
+from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown, visible
 from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
+from steelyard.base.inputs import open_regular
 from steelyard.base.secret import MASK
 from steelyard.config.search_config import read_json
-from steelyard_eval.cli.workflow import RULE, named, recorded, workflow_text
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.datasets import Dataset, check, load
+from steelyard_eval.datasets import check, load
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import FOLDER as JUDGMENTS
 from steelyard_eval.datasets.folder import fault_message, is_beir
@@ -41,10 +49,82 @@ from steelyard_eval.recording.workspace import embedder_of
 
 WORKFLOW = Path(".github/workflows/relevance.yml")
 WEIGHTS = Path("search-weights.json")
-FIRST_BASELINE_REASON = "the first baseline"
-UNKNOWN = f"run it again with --install; {RULE}"
-_PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
-"""Paths that mean nothing else in a workflow."""
+TEMPLATE = "relevance.yml.txt"
+EXTRAS = {"minilm-int8": "[onnx]", "minilm": "[minilm]", "wordllama": "[wordllama]", "api": "[api]"}
+_SAFE = r"[\w.~/:@%+-]+"
+_ORIGIN = re.compile(
+    rf"git\+https://{_SAFE}@[0-9a-f]{{40}}|https://{_SAFE}\.(?:whl|tar\.gz|zip)#sha256=[0-9a-f]{{64}}", re.ASCII
+)
+_PATH, _PLAIN = re.compile(r"[\w./-]+", re.ASCII), re.compile(r"[\w./ -]+", re.ASCII)
+"""Paths that mean nothing else to a shell, and in a workflow."""
+RULE = (
+    "write git+https://HOST/REPOSITORY@COMMIT with all 40 digits, https://HOST/FILE.whl#sha256=HASH, "
+    "or a wheel or a folder in this repository"
+)
+
+
+def named(text: str) -> str:
+    """What `--install` names, an origin or a path here; ConfigError for what is none that another machine has."""
+    if _ORIGIN.fullmatch(text):
+        if _holds_user(text):
+            raise ConfigError("--install: the address holds a user or a key; leave it out")
+        return text
+    path = Path(text)
+    inside = not path.is_absolute() and path.resolve().is_relative_to(Path.cwd().resolve())
+    if not (_PATH.fullmatch(text) and inside and path.exists()):
+        raise ConfigError(f"--install {shown(text, PATH_WIDTH)} names no fixed origin; {RULE}")
+    if not path.is_dir():
+        if not text.endswith((".whl", ".tar.gz", ".zip")):
+            raise ConfigError(f"--install {shown(text, PATH_WIDTH)} is no package; {RULE}")
+        open_regular(path).close()  # what cannot be read is told before anything is written
+    return path.as_posix()
+
+
+def installing(source: str, extra: str) -> list[str]:
+    """The lines that install a source in a workflow, a file by its hash; `extra` is as in ``[onnx]``, or empty."""
+    if _ORIGIN.fullmatch(source):
+        return [f'pip install "steelyard{extra} @ {source}"']
+    lines = [f'pip install "./{source}{extra}"']
+    if not Path(source).is_dir():
+        with open_regular(source) as stream:
+            digest = sha256(stream.read()).hexdigest()
+        lines.insert(0, f'echo "{digest}  {source}" | sha256sum --check --strict')
+    return lines
+
+
+def _holds_user(origin: str) -> bool:
+    return "@" in urlsplit(origin.removeprefix("git+")).netloc
+
+
+def recorded() -> str:
+    """What is installed here, by its origin; empty where no other machine could install the same from there."""
+    text = ""
+    try:
+        origin: Any = json.loads(metadata.distribution("steelyard").read_text("direct_url.json") or "null")
+    except (metadata.PackageNotFoundError, ValueError):
+        return ""
+    match origin:
+        case {"subdirectory": _}:
+            return ""
+        case {"url": url, "vcs_info": {"vcs": "git", "commit_id": commit}}:
+            text = f"git+{url}@{commit}"
+        case {"url": url, "archive_info": {"hashes": {"sha256": digest}}}:
+            text = f"{url}#sha256={digest}"
+        case {"url": url, "archive_info": {"hash": digest}}:
+            text = f"{url}#{digest}"
+    return text if _ORIGIN.fullmatch(text) and not _holds_user(text) else ""
+
+
+def workflow_text(dataset: Path, baseline: Path, source: str, embedder: str = "auto", asked: str = "") -> str:
+    """The workflow that gates every pull request; `source` is what it installs, `asked` an endpoint, or empty."""
+    text = resources.files("steelyard_eval.cli").joinpath(TEMPLATE).read_text(encoding="utf-8")
+    words = [*([asked] if asked else []), *(["--embedder", embedder] if embedder == "api" else [])]
+    values = {
+        "INSTALL": f"\n{' ' * 10}".join(installing(source, EXTRAS.get("api" if asked else embedder, ""))),
+        "DATASET": shlex.join([word(dataset), *words]),
+        "BASELINE": shlex.quote(word(baseline)),
+    }
+    return re.sub(r"@(\w+)@", lambda match: values[match[1]], text)
 
 
 @dataclass(frozen=True)
@@ -56,27 +136,20 @@ class InitResult:
 
     dataset: str
     gated: str
-    written: tuple[str, ...]
-    kept: tuple[str, ...]
-    notices: tuple[str, ...] = ()
-    needed: tuple[str, ...] = ()
-    command: str = ""
-    gates: bool = True
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return {name: [*value] if isinstance(value, tuple) else value for name, value in vars(self).items()}
+    written: list[str]
+    kept: list[str]
+    notices: list[str]
+    needed: list[str]
+    command: str
+    gates: bool
 
     def __str__(self) -> str:
         lines = [f"{self.dataset} is gated with {self.gated}"]
         lines += [f"written: {path}" for path in self.written] + [f"kept: {path}" for path in self.kept]
         lines += [f"note: {notice}" for notice in self.notices]
         lines += [f"commit what the gate reads: {shlex.join(['git', 'add', *self.needed])}"]
-        if self.gates:
-            return "\n".join(
-                [*lines, f"The workflow then gates every pull request on GitHub; here: {self.command}"]
-            )
-        return "\n".join([*lines, f"next: {self.command}"])
+        then = "The workflow then gates every pull request on GitHub; here" if self.gates else "next"
+        return "\n".join([*lines, f"{then}: {self.command}"])
 
 
 def start(
@@ -89,78 +162,61 @@ def start(
     sampled: str = "",
     pool: JudgedPool | None = None,
     install: str = "",
-    now: Callable[[], float] = time.time,
 ) -> InitResult:
-    """Write what is missing of dataset.json, the baseline and the workflow.
+    """Write what is missing of dataset.json, the baseline and the workflow; see the command for the parameters.
 
     Raises DataError when there is no data set, or it has faults; nothing is written then; ConfigError when it has
     no labels, for a path or an endpoint that a workflow cannot hold, for weights or a run of another folder, which
     a baseline may not name, for the baseline of another data set, and when dataset.json says otherwise how the
     labels came about; MachineError when a file cannot be written.
-
-    Parameters
-    ----------
-    folder: The data set; by default the only one in or below the working directory.
-    current: What is used today; by default search-weights.json where it exists and names no other data set, else
-        what dataset.json names as `system`, else bm25.
-    baseline, workflow: Where they go.
-    embedder: See `Workspace.open`; for auto that of the vectors that weights were tuned with.
-    install: What the workflow installs; by default what is installed here, where pip recorded an origin that other
-        machines have too. Without either no workflow is written, and a notice asks for it.
-    sampled, pool: How the labelled queries were drawn and what was judged, for a dataset.json that does not say
-        it.
     """
     place = find_dataset(Path()) if folder is None else Path(folder)
     asked, source = _asked(current), named(install) if install else recorded()
-    _check_plain(place, baseline)
-    if current is not None:
-        _check_within(current, baseline)
+    _check_paths(place, baseline, current)
     for path in (place / MANIFEST, baseline, workflow):
         regular_target(path)
-    written: list[Path] = []
-    kept: list[Path] = []
-    (written if _describe(place, sampled, pool) else kept).append(place / MANIFEST)
+    files = {place / MANIFEST: _describe(place, sampled, pool)}  # whether it was written
     dataset = load(place)
-    given, others = (current, "") if current is not None else _current(dataset)
-    embedder = embedder_of(dataset, embedder, [given] if isinstance(given, str) else [])
-    gate = Gate.of(dataset, baseline, embedder, now=now)
     notices = [*unstated(dataset.sampled, dataset.pool, dataset.provenance), *_misplaced(place)]
-    if gate.baseline is not None:
-        kept.append(baseline)
+    given, others = current, ""
+    if given is None:
+        others = _chosen_on(WEIGHTS) if WEIGHTS.is_file() else ""
+        given = str(WEIGHTS) if WEIGHTS.is_file() and others in ("", dataset.name) else dataset.today
+    embedder = embedder_of(dataset, embedder, [given] if isinstance(given, str) else [])
+    gate = Gate.of(dataset, baseline, embedder)
+    files[baseline] = gate.baseline is None
+    if gate.baseline is None:
+        gated = str(given)
+        if others not in ("", dataset.name):
+            told = f"{WEIGHTS} was chosen on the data set {shown(others)}, so it is not taken"
+            notices.append(f"{told}; --current {WEIGHTS} takes it")
+        update(gate, given, because="the first baseline")
+    else:
         _check_own(gate.baseline, gate)
-        gated = [contender.label for contender in gate.baseline.contenders]
-        if current is not None and (label := read(current).label) not in gated:
+        labels = [contender.label for contender in gate.baseline.contenders]
+        gated = ", ".join(labels)
+        if current is not None and (label := read(current).label) not in labels:
             instead = gate.replacing(visible(str(current)))
-            stays = f"{baseline} is kept, and gates nothing else"
-            notices.append(f"{stays}; for {shown(label)} in its place: {instead}")
+            notices.append(
+                f"{baseline} is kept, and gates nothing else; for {shown(label)} in its place: {instead}"
+            )
+    if workflow.exists() or source:
+        files[workflow] = not workflow.exists()
     else:
-        notices += [others] if others else []
-        gated = [str(given)]
-        update(gate, given, because=FIRST_BASELINE_REASON)
-        written.append(baseline)
-    if workflow.exists():
-        kept.append(workflow)
-    elif source is None:
-        notices.append(f"no workflow is written, as nothing says where GitHub has this steelyard from: {UNKNOWN}")
-    else:
+        told = "no workflow is written, as nothing says where GitHub has this steelyard from"
+        notices.append(f"{told}: run it again with --install; {RULE}")
+    if source and files[workflow]:
         write_text(workflow, workflow_text(place, baseline, source, embedder, asked))
-        written.append(workflow)
-    own = Gate.of(dataset, baseline).needed().contenders
-    files = [Path(one.written) for one in own if one.kind in FILES.values()]
+    gated_by = Gate.of(dataset, baseline).needed().contenders
+    own = [Path(one.written) for one in gated_by if one.kind in FILES.values()]
     log = dataset.feedback
     unread = [place / JUDGMENTS, *place.glob("*.bak"), *([log] if log and not holds_hash(place, log.name) else [])]
-    without = (f":!{word(path)}" for path in unread if path.exists())
-    there = [workflow] if workflow.exists() else []
-    needed = [*map(word, (place, *files, baseline, *there)), *without]
+    there = [workflow] if workflow in files else []
+    needed = [word(path) for path in (place, *own, baseline, *there)]
+    needed += [f":!{word(path)}" for path in unread if path.exists()]
+    written, kept = ([str(path) for path, new in files.items() if new is wanted] for wanted in (True, False))
     return InitResult(
-        str(place),
-        ", ".join(gated),
-        tuple(map(str, written)),
-        tuple(map(str, kept)),
-        tuple(notices),
-        tuple(needed),
-        shlex.join(gate.command),
-        bool(there),
+        str(place), gated, written, kept, notices, needed, shlex.join(gate.command), gates=bool(there)
     )
 
 
@@ -195,22 +251,19 @@ def find_dataset(root: Path) -> Path:
     raise DataError(f"name the folder of the data set (corpus.jsonl, queries.jsonl, qrels.txt); {there}")
 
 
-def _check_plain(*paths: Path) -> None:
-    for path in paths:
+def _check_paths(place: Path, baseline: Path, current: Given | None) -> None:
+    """ConfigError for a path that means something in a workflow, and for a file that no workflow could open."""
+    for path in (place, baseline):
         if not _PLAIN.fullmatch(str(path)):
             raise ConfigError(
                 f"{shown(str(path), PATH_WIDTH)} cannot stand in a workflow; use letters, digits, ., -, _ and /"
             )
-
-
-def _check_within(given: Given, baseline: Path) -> None:
-    """ConfigError for a file that no workflow could open, since a baseline names those of its folder alone."""
-    naming = Naming.of_baseline(baseline)
-    for asked in read_contenders(given):
+    naming = Naming.of_baseline(baseline)  # it names files of its folder alone
+    for asked in read_contenders(current) if current is not None else ():
         if asked.one.kind in FILES.values() and not naming.holds(asked.written):
-            place = shown(str(naming.folder.resolve()), PATH_WIDTH)
+            where = shown(str(naming.folder.resolve()), PATH_WIDTH)
             raise ConfigError(
-                f"{shown(asked.written, PATH_WIDTH)} lies outside {place}, and a gate opens files in there alone; "
+                f"{shown(asked.written, PATH_WIDTH)} lies outside {where}, and a gate opens files in there alone; "
                 "copy it there, or run steelyard init in a folder that holds both"
             )
 
@@ -230,7 +283,7 @@ def _describe(folder: Path, sampled: str, pool: JudgedPool | None) -> bool:
     path = folder / MANIFEST
     said = {name: value for name, value in stated(sampled, pool).items() if value is not None}
     if path.exists():
-        return _state(path, said)
+        return _state(path, said) if said else False
     if is_beir(folder):
         return False
     faults = [fault for fault in check(folder).faults if fault.file != MANIFEST]
@@ -240,16 +293,13 @@ def _describe(folder: Path, sampled: str, pool: JudgedPool | None) -> bool:
     write_text(path, canonical(record))
     dataset = load(folder)
     counts = {"documents": len(dataset.entries), "queries": len(dataset.queries)}
-    judgments = sum(map(len, dataset.qrels.values()))
-    record |= {"as_of": format_time(dataset.as_of), "counts": {**counts, "judgments": judgments}}
-    write_text(path, canonical(record))
+    counts["judgments"] = sum(map(len, dataset.qrels.values()))
+    write_text(path, canonical({**record, "as_of": format_time(dataset.as_of), "counts": counts}))
     return True
 
 
 def _state(path: Path, said: Mapping[str, object]) -> bool:
     """Add what a dataset.json does not say of its labels; whether anything was added."""
-    if not said:
-        return False
     dataset = load(path.parent)
     known = {name: value for name, value in stated(dataset.sampled, dataset.pool).items() if value is not None}
     for name in said.keys() & known.keys():
@@ -258,20 +308,9 @@ def _state(path: Path, said: Mapping[str, object]) -> bool:
                 f"{shown(str(path), PATH_WIDTH)} says {name} is {shown(known[name])}, not {shown(said[name])}; "
                 f"correct it there, or leave out --{name}"
             )
-    if said.keys() <= known.keys():
-        return False
-    write_text(path, canonical({**(FolderReader(path.parent).json_object(MANIFEST) or {}), **said}))
-    return True
-
-
-def _current(dataset: Dataset) -> tuple[str, str]:
-    """What is used today, as far as files tell, with a notice on weights that are those of another data set."""
-    if not WEIGHTS.is_file():
-        return dataset.today, ""
-    if (name := _chosen_on(WEIGHTS)) in ("", dataset.name):
-        return str(WEIGHTS), ""
-    said = f"{WEIGHTS} was chosen on the data set {shown(name)}, so it is not taken; --current {WEIGHTS} takes it"
-    return dataset.today, said
+    if new := not said.keys() <= known.keys():
+        write_text(path, canonical({**(FolderReader(path.parent).json_object(MANIFEST) or {}), **said}))
+    return new
 
 
 def _chosen_on(file: Path) -> str:

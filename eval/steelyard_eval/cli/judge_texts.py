@@ -19,7 +19,7 @@ from steelyard_eval.gate.setup import is_of_other_labels
 from steelyard_eval.notebook.label.apply import Applied, labels_file
 from steelyard_eval.notebook.label.desk import Record
 from steelyard_eval.notebook.label.judgments import MEANING, NOTHING, Judgment, Pair
-from steelyard_eval.notebook.label.session import Session
+from steelyard_eval.notebook.label.session import QUERIES, Session
 from steelyard_eval.recording.steps import deciding, rough, spelled, word
 from steelyard_eval.result.sentences import say
 
@@ -69,18 +69,6 @@ def listed(pairs: Sequence[Record], session: Session, found: Record) -> Iterator
         yield wrapped(f"    {pair['entry']}: {pair['title']}", INDENT)
 
 
-def notes(session: Session, found: Record) -> Iterator[str]:
-    """What dataset.json says of the labels, and where queries are marked that nothing answers."""
-    if found["state"] and found["given"] and found["written"]:
-        once = ", once a query is judged in full" if found["drawn"] else ""
-        yield f"dataset.json says what these labels are ({', '.join(found['state'])}){once}"
-    if marked := session.unanswerable:
-        yield (
-            f"{counted(len(marked), 'query', 'queries')} without an answer here; {session.judge}.queries.jsonl in "
-            f"{session.folder} says so, ready to replace queries.jsonl"
-        )
-
-
 def ended(found: Record, where: Sequence[str] = ()) -> Iterator[str]:
     """How far the work is, `where` the judgments are or how to use them, and what to do when nothing is left."""
     yield wrapped(" ".join(filter(None, (found["counts"], found["sentence"]))))
@@ -95,16 +83,17 @@ def saved(session: Session, found: Record) -> Iterator[str]:
     labels = f"your {counted(own, 'label')}{others}{_unlabelled(session)}"
     yield wrapped(f"saved in {found['qrels']}: {labels}")
     yield wrapped(f"to change an answer: u while judging, or edit its line in {found['file']}")
+    if marked := session.unanswerable:
+        ready = f"{session.judge}.{QUERIES} in {session.folder} says so, ready to replace {QUERIES}"
+        yield wrapped(f"{counted(len(marked), 'query', 'queries')} without an answer here; {ready}")
     yield from _to_use(session, found, "to use them")
-    yield from _singles(session)
 
 
 def _to_use(session: Session, found: Record, what: str) -> Iterator[str]:
-    """How the data set gets the labels, where it lacks some, or holds some that were taken back."""
-    unstated = found["state"] and not found["written"]
-    new = found["own_labels"] and (found["new_labels"] or unstated)
-    if (new or session.pool.dataset.qrels != session.held) and (command := applying(session)):
-        yield step_text(what, command)
+    """How the data set gets the labels, where it lacks some; nothing for one that keeps them in another form."""
+    if labels_file(session.pool.dataset.path) and found["own_labels"] and (found["new_labels"] or found["state"]):
+        whole = session.random or any(one.drawn for one in session.given.values())
+        yield step_text(what, f"{again() if whole else again(contender=())} --apply")
 
 
 def _unlabelled(session: Session) -> str:
@@ -116,41 +105,41 @@ def _unlabelled(session: Session) -> str:
     return f"{none}{wait if waiting else ''}"
 
 
-def _singles(session: Session) -> Iterator[str]:
-    """How answers become labels that nobody asked for while whole queries were judged."""
-    if any(not session.given[pair].drawn for pair in session.waiting):
-        command = again(contender=(), random=False, duel=True, from_log=False, feedback=None)
-        what = "to add the answers on single pairs, too (drawn queries decide, as before)"
-        yield step_text(what, f"{command} --apply")
-
-
 def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> Iterator[str]:
     """What was written, how many labels the data set has not had so, what to do with them, and how to undo it."""
     if done.written:
         yield f"written: {', '.join(map(str, done.written))}"
-    if any(path.name == MANIFEST for path in done.copies):
-        yield from map(wrapped, _stated(stated, session))
-    kinds = {"added": done.added, "changed": done.changed, "taken out": done.removed}
-    counts = ", ".join(f"{len(pairs)} {what}{_named(pairs)}" for what, pairs in kinds.items())
-    graded = sum(one.grade is not None for one in session.given.values())
-    file, own = labels_file(session.pool.dataset.path), graded - len(session.waiting)
-    same = f"no label changed: {file} has your {counted(own, 'label')} already"
-    changed = f"labels: {counts}" if done.moved else same if own else "none of your answers is a label yet"
-    yield wrapped(f"{changed}{_unlabelled(session)}")
-    if again_ := done.again:
-        what = f"{len(again_)} of the added had been added before, and {file} lost them since{_named(again_)}"
-        yield wrapped(f"{what}; to keep one out, delete its line in {session.file}, and apply again")
-    yield from _singles(session)
+    file, own = labels_file(session.pool.dataset.path), session.counted()[1]
+    dataset = load(session.pool.dataset.path).embedded_by(session.pool.dataset.embedder or "auto")
+    if "provenance" in stated and session.random:
+        others = len(session.labels) - len(dataset.drawn)
+        yield wrapped(
+            f"{MANIFEST} now says which queries were drawn (provenance); the labels of the other "
+            f"{counted(others, 'query', 'queries')} stay, and count as chosen by hand"
+        )
+    elif stated.get("sampled") == "duel":
+        yield wrapped(
+            f'{MANIFEST} now says "sampled": "duel", because queries that nobody drew have their first labels: by '
+            "these a verdict is try at most. judge --random labels what may ship"
+        )
+    told = f"no label changed: {file} has your {counted(own, 'label')} already"
+    if done.added or done.changed:
+        kinds = {"added": done.added, "changed": done.changed}
+        told = f"labels: {', '.join(f'{len(pairs)} {what}{_named(pairs)}' for what, pairs in kinds.items())}"
+    elif not own:
+        told = "none of your answers is a label yet"
+    yield wrapped(f"{told}{_unlabelled(session)}")
     if session.waiting or not own:
         yield step_text("go on judging", again())
-    if not (own or done.moved):
+    if not own:
         return
-    dataset, first = load(session.pool.dataset.path).embedded_by(session.pool.dataset.embedder or "auto"), ""
-    if done.moved and is_of_other_labels(dataset):
+    first = ""
+    if (done.added or done.changed) and is_of_other_labels(dataset):
         what = "first renew the gate's baseline, which is of other labels (till then the gate stops)"
         # weights later: the gate refuses both at once
-        options = {"--update": True, "--because": "new labels"}
-        yield step_text(what, spelled("gate", dataset, options=options) or "")
+        yield step_text(
+            what, spelled("gate", dataset, options={"--update": True, "--because": "new labels"}) or ""
+        )
         first = "then "
     decide = deciding(dataset)
     yield step_text(f"{first}{say(decide)}", shlex.join(decide.command))
@@ -158,33 +147,9 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
         yield step_text("to undo", done.undo)
 
 
-def _stated(stated: Mapping[str, object], session: Session) -> Iterator[str]:
-    """What dataset.json now says of labels that came about in several ways, and what that means."""
-    labelled = session.held.keys() | session.labels.keys()
-    if "provenance" in stated and session.random:
-        others = len(labelled) - len(load(session.pool.dataset.path).drawn)
-        yield (
-            f"{MANIFEST} now says which queries were drawn (provenance); the labels of the other "
-            f"{counted(others, 'query', 'queries')} stay, and count as chosen by hand"
-        )
-    elif stated.get("sampled") == "duel":
-        yield (
-            f'{MANIFEST} now says "sampled": "duel", because queries that nobody drew have their first labels: by '
-            "these a verdict is try at most. judge --random labels what may ship"
-        )
-
-
 def _named(pairs: Sequence[Pair]) -> str:
     """Pairs in brackets, where they are few."""
     return f" ({', '.join(map(' '.join, pairs))})" if 0 < len(pairs) <= NAMED else ""
-
-
-def applying(session: Session) -> str:
-    """The command by which the data set gets the labels; empty for one that keeps them in another form."""
-    if labels_file(session.pool.dataset.path) is None:
-        return ""
-    whole = session.random or any(one.drawn for one in session.given.values())
-    return f"{again() if whole else again(contender=())} --apply"
 
 
 def again(**other: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import click
 
@@ -16,30 +16,10 @@ from steelyard_eval.cli.options import note, put, show, tell
 from steelyard_eval.common.console import wrapped
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.markup import counted
-from steelyard_eval.datasets import Dataset, load
-from steelyard_eval.notebook.label.apply import (
-    QUERIES,
-    WANTED,
-    draw_from_log,
-    drawn_from_log,
-    labels_file,
-    logged_queries,
-    refused,
-    reminders,
-    save_queries,
-)
+from steelyard_eval.datasets import Dataset
+from steelyard_eval.notebook.label.apply import QUERIES, WANTED, logged_queries, refused, reminders, save_queries
 from steelyard_eval.notebook.label.desk import desk
-from steelyard_eval.notebook.label.judgments import Pair
 from steelyard_eval.notebook.label.session import Session
-
-
-def with_log(data: Dataset, seed: int, log: str | None, asks_nothing: bool) -> tuple[Dataset, list[str]]:
-    """The data set with queries drawn from a log, and their ids; on disk only where something is asked."""
-    if not asks_nothing:
-        ids = draw_from_log(data, seed, log)
-        return replace(load(data.path), embedder=data.embedder, chosen=data.chosen), ids
-    ids, new = drawn_from_log(data, seed, log)
-    return replace(data, queries=(*data.queries, *new)), ids
 
 
 def by_model(person: Session, most: int, yes: bool) -> None:
@@ -58,12 +38,6 @@ def by_model(person: Session, most: int, yes: bool) -> None:
     put({**document, **agreement}, told)
 
 
-def sure(removed: list[Pair]) -> bool:
-    """Whether labels are to be taken out; nobody is asked where there is no terminal."""
-    count = counted(len(removed), "label")
-    return sys.stdin.isatty() and click.confirm(f"--apply takes {count} out, {removed[0]} first; do it?", err=True)
-
-
 def work(session: Session) -> None:
     """Ask until everything is judged or the judge quits; every judgment is saved before the next pair shows."""
     if session.next is not None:
@@ -78,11 +52,21 @@ def work(session: Session) -> None:
             key = _key()
         if key == "q":
             return
-        note = click.prompt("note", default="", show_default=False, err=True) if key == "n" else note
-        if key == "u":
+        if key == "n":
+            note = click.prompt("note", default="", show_default=False, err=True)
+        elif key == "u":
             _undo(session)
-        elif _done(key, session, note):
+        elif key in ("0", "1", "2", "3", "x"):
+            session.give(None if key == "x" else int(key), note)
             note = ""
+        elif key == "s":
+            session.skip()
+            note = ""
+        elif key == "z":
+            _nothing(session)
+            note = ""
+        elif key != "\n":
+            click.echo(KEYS, err=True)
 
 
 def _key() -> str:
@@ -91,37 +75,19 @@ def _key() -> str:
     return "q" if pressed in ("", "\x04", "\x1b") else pressed.lower()
 
 
-def _done(key: str, session: Session, note: str) -> bool:
-    """Do what a key asks for; whether it answered the pair."""
-    if key in ("0", "1", "2", "3", "x"):
-        session.give(None if key == "x" else int(key), note)
-        return True
-    if key in ("s", "z"):
-        session.skip() if key == "s" else _nothing(session)
-        return True
-    if key not in ("n", "\n"):
-        click.echo(KEYS, err=True)
-    return False
-
-
 def _nothing(session: Session) -> None:
     session.nothing()
     query = session.unanswerable[-1]
-    if relevant := session.relevant(query):
+    if relevant := [entry for entry, grade in session.labels.get(query, {}).items() if grade > 0]:
         names = ", ".join(relevant[:3])
         tell(f"nothing answers {query}, yet labels call {names} relevant; u takes this back")
 
 
 def _undo(session: Session) -> None:
-    """Take the last judgment back and name it; where the data set has its label, say how to take that out."""
-    if not session.given:
-        tell("nothing is judged, so nothing is taken back")
-        return
-    last, pool = [*session.given.values()][-1], session.pool
+    """Take the last judgment back, and name it."""
+    last = next(reversed(session.given.values()), None)
     session.undo()
-    tell(f"taken back: {judge_texts.judged(last)}")
-    if session.pool is not pool and (command := judge_texts.applying(session)):
-        tell(f"{labels_file(session.pool.dataset.path)} still holds it; to take it out: {command}")
+    tell(f"taken back: {judge_texts.judged(last)}" if last else "nothing is judged, so nothing is taken back")
 
 
 INDENT = 9
@@ -130,37 +96,29 @@ REMINDER = 300
 
 
 def write_queries(data: Dataset, seed: int) -> None:
-    """The first queries: from the log, else by hand; none are written where nothing is answered."""
+    """The first queries: from the log, else by hand; what was typed is kept, also where typing is broken off."""
     texts = logged_queries(data, seed)
-    if not texts:
-        click.echo(
-            f"{data.called} has no queries. Write {WANTED} as you would ask; an empty line shows another entry, "
-            "u takes the last query back, q ends. The entry is a reminder of what there is: do not use its words.",
-            err=True,
-        )
-        try:
+    try:
+        if not texts:
             _type(data, seed, texts)
-        except click.Abort:  # what was typed is kept
-            _save(data, texts)
-            raise
-    _save(data, texts)
-
-
-def _save(data: Dataset, texts: list[str]) -> None:
-    if texts:
-        note(f"{save_queries(data, texts)} queries are in {data.path / QUERIES}")
+    finally:
+        if texts:
+            note(f"{save_queries(data, texts)} queries are in {data.path / QUERIES}")
 
 
 def _type(data: Dataset, seed: int, texts: list[str]) -> None:
     """Add what is typed to `texts`."""
+    click.echo(
+        f"{data.called} has no queries. Write {WANTED} as you would ask; an empty line shows another entry, "
+        "u takes the last query back, q ends. The entry is a reminder of what there is: do not use its words.",
+        err=True,
+    )
     for entry in reminders(data, seed):
         show(wrapped(f"entry    {' '.join(f'{entry.title} {entry.text}'.split())[:REMINDER]}", INDENT))
         text = _asked(entry, texts)
-        if text == "q":
-            break
-        texts += [text] if text else []
-        if len(texts) == WANTED:
-            break
+        texts += [text] if text not in ("", "q") else []
+        if text == "q" or len(texts) == WANTED:
+            return
 
 
 def _asked(entry: Entry, texts: list[str]) -> str:

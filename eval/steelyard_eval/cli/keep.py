@@ -140,16 +140,10 @@ def init(
     if pool is not None:
         judged = JudgedPool() if pool == COMPLETE else JudgedPool(tuple(separated([pool])), 10)
     started = start(
-        dataset,
-        current,
-        baseline=Path(baseline),
-        workflow=Path(workflow),
-        embedder=embedder,
-        sampled=sampled or "",
-        pool=judged,
-        install=install,
-    )
-    put(started.to_json(), str(started))
+        dataset, current, baseline=Path(baseline), workflow=Path(workflow), embedder=embedder,
+        sampled=sampled or "", pool=judged, install=install,
+    )  # fmt: skip
+    put(vars(started), str(started))
 
 
 @command()

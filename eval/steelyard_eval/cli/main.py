@@ -24,8 +24,7 @@ from steelyard.base.escape import harmless
 from steelyard_eval.cli import choose, data, keep, measure, search, vault
 from steelyard_eval.cli.options import LOGGER, tell
 from steelyard_eval.common.console import folded, painted
-from steelyard_eval.common.interrupts import INTERRUPTED, was_interrupted
-from steelyard_eval.common.source_date import checked_source_date
+from steelyard_eval.common.process import INTERRUPTED, checked_source_date, was_interrupted
 
 GROUPS = {
     "Measure": (measure.check, measure.compare, measure.explain, measure.runs, measure.report),
@@ -72,13 +71,6 @@ def _say(kind: str, message: str) -> None:
 
 _NO_ROOM = ("failed to map segment", "can't start new thread")
 """What the system says of a library, or a thread, that finds no memory."""
-
-
-def _has_no_room(error: Exception) -> bool:
-    """Whether the memory was used up; SystemError is raised where Python had none left to say so."""
-    return isinstance(error, MemoryError | SystemError) or any(text in str(error) for text in _NO_ROOM)
-
-
 _SECRET = re.compile(
     r"\s*postgres(ql)?(\+\w+)?:(//)?([^/@:]*:[^@]*@|.*[?&]\w*password=)", re.IGNORECASE | re.DOTALL
 )
@@ -158,12 +150,7 @@ class _Main(click.Group):
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 -- click's own signature
         messages = _Messages()
         LOGGER.addHandler(messages)
-        try:
-            return self._invoke(ctx)
-        finally:
-            LOGGER.removeHandler(messages)
-
-    def _invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 -- click's own signature
+        ctx.call_on_close(lambda: LOGGER.removeHandler(messages))
         try:
             checked_source_date()
             return super().invoke(ctx)
@@ -188,23 +175,22 @@ class _Main(click.Group):
             if was_interrupted(error):
                 click.echo(INTERRUPTED, err=True)
                 ctx.exit(130)
-            if _has_no_room(error):
-                _say(
-                    "error", "this takes more memory than a command may; allow more with --memory, or give it less"
-                )
-                ctx.exit(MachineError.exit_code)
-            tell(traceback.format_exc())
-            _say("error", "this is a fault of steelyard; please report it with the lines above")
+            told = "this takes more memory than a command may; allow more with --memory, or give it less"
+            # SystemError is raised where Python had no memory left to say so
+            if not (isinstance(error, MemoryError | SystemError) or any(text in str(error) for text in _NO_ROOM)):
+                tell(traceback.format_exc())
+                told = "this is a fault of steelyard; please report it with the lines above"
+            _say("error", told)
             ctx.exit(MachineError.exit_code)
 
 
 def _bound(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    from steelyard_eval.common import memory_limit
+    from steelyard_eval.common import process
 
     if ctx.resilient_parsing:
         return
     try:
-        ctx.with_resource(memory_limit.bounded(memory_limit.read_size(value) if value else None))
+        ctx.with_resource(process.bounded(process.read_size(value) if value else None))
     except ValueError as error:
         raise click.BadParameter(f"{value!r}: {error}", ctx, param) from None
 

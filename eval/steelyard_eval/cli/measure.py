@@ -50,13 +50,7 @@ def check(
 
 @command(Workbench.compare, load, leave="contenders timed queries qrels vectors text_for_embedding")
 @standing
-def compare(
-    dataset: str,
-    contender: tuple[str, ...] = (),
-    *,
-    out: str | None = None,
-    **options: Handed,
-) -> None:
+def compare(dataset: str, contender: tuple[str, ...] = (), *, out: str | None = None, **options: Handed) -> None:
     """Compare systems, strategies, weights files, runs, endpoints.
 
     They are compared on the judged queries of a split; where no query has judgments, how far their lists agree.
@@ -100,10 +94,7 @@ def compare(
 
 @command(Workbench.explain, load, leave="config queries qrels vectors text_for_embedding jobs")
 def explain(
-    dataset: str,
-    query_id: str | None = None,
-    configuration: str | None = None,
-    **options: Handed,
+    dataset: str, query_id: str | None = None, configuration: str | None = None, **options: Handed
 ) -> None:
     """Explain one query, signal by signal, and what another contender changes.
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import click
 from click.core import ParameterSource
-from click.shell_completion import CompletionItem
 
 from steelyard.base.escape import harmless
 
@@ -35,36 +34,10 @@ EMBEDDERS = ("auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "wordll
 
 
 class Name(click.types.StringParamType):
-    """Text in which the shell completes the last word, behind commas, brackets and weights."""
+    """Text that the help calls by what it names."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The names that begin with the word being typed, behind what stands before it."""
-        match = re.search(r"[A-Za-z_][\w:.@-]*$|$", incomplete)
-        start = match.start() if match else 0
-        before, word = incomplete[:start], incomplete[start:].casefold()
-        return [CompletionItem(before + name) for name in _names(self.name) if name.casefold().startswith(word)]
-
-
-def _names(kind: str) -> list[str]:
-    """What is completed; it is imported when the shell asks for it."""
-    if kind == "metric":
-        from steelyard_eval.measures.metrics import COMMON
-
-        return list(COMMON)
-    if kind == "target":
-        from steelyard_eval.export import TARGETS
-
-        return list(TARGETS)
-    from steelyard.fusion import FAMILIES
-    from steelyard.retrievers import FETCHED
-    from steelyard.signals import PRIORS
-    from steelyard.systems import SYSTEMS
-
-    systems = sorted(name.removesuffix(":documented") for name in SYSTEMS)
-    return [*systems, *sorted([*(f"{name}(" for name in FAMILIES), *FETCHED, *PRIORS])]
 
 
 class EmbedderName(click.Choice[str]):
@@ -184,12 +157,10 @@ def _handed(function: Callable[..., object]) -> Iterator[tuple[str, inspect.Para
 
 def _argument(one: inspect.Parameter, job: str) -> click.Argument:
     many, needed = str(one.annotation).startswith("tuple"), one.default is one.empty
-    name = one.name.upper()
-    metavar = f"{name if needed else f'[{name}]'}{'...' if many else ''}"
-    return click.Argument(
-        [one.name], nargs=-1 if many else 1, required=needed, type=_kind(one, job), metavar=metavar,
-        default=None if needed or many else one.default,
-    )  # fmt: skip
+    metavar = f"{one.name.upper() if needed else f'[{one.name.upper()}]'}{'...' if many else ''}"
+    default = None if needed or many else one.default
+    kind, count = _kind(one, job), -1 if many else 1
+    return click.Argument([one.name], nargs=count, required=needed, type=kind, metavar=metavar, default=default)
 
 
 def _option(one: inspect.Parameter, job: str, text: str) -> click.Option:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard_eval.cli.options import command, note, pairs, put, tell, wants_json
+from steelyard_eval.cli.options import Handed, command, note, pairs, put, tell, wants_json
 
 if TYPE_CHECKING:
     from steelyard.live.search import Searcher
@@ -63,18 +63,13 @@ def search(
     vault: tuple[str, ...],
     query: str,
     *,
-    system: str = "",
-    weights: str = "",
-    strategy: str = "",
     limit: int | None = None,
     intent: str = "",
-    filter_: tuple[str, ...] = (),
-    scope: tuple[str, ...] = (),
-    tenant: str | None = None,
-    set_: tuple[str, ...] = (),
     log: str | None = None,
     client: str = "",
     explain: bool = False,
+    tenant: str | None = None,
+    **options: Handed,
 ) -> None:
     """Search a vault, or several as tiers of one memory.
 
@@ -98,23 +93,24 @@ def search(
     from steelyard.base.extensions import extension
     from steelyard.feedback.log import FeedbackLog
     from steelyard.memory.query import Query
-    from steelyard_eval.cli.vault_text import hits, scan
+    from steelyard_eval.cli.vault_text import hits
     from steelyard_eval.vaults.arguments import Settings, parse_filters, vault_file
     from steelyard_eval.vaults.read import open_searcher
 
-    own = Settings.of(pairs(set_, "--set"))
+    own = Settings.of(pairs(options["set_"], "--set"))
     if own.direct and (explain or len(vault) > 1):
         raise click.UsageError("direct lists layers of one vault by their cosines; leave --explain out")
-    by = ranked_by(system=system, weights=weights, strategy=strategy)
-    with open_searcher([vault_file(path, tenant) for path in vault], by, limit, scope, own) as searcher:
-        scope_ = parse_filters(filter_)
+    by = ranked_by(**{name: options[name] for name in ("system", "weights", "strategy")})
+    files = [vault_file(path, tenant) for path in vault]
+    with open_searcher(files, by, limit, options["scope"], own) as searcher:
+        scope = parse_filters(options["filter_"])
         if own.dimension:
-            scope_ &= (
+            scope &= (
                 extension("cortex_client").SearchOptions(dimension=own.dimension).filters()
             )  # it loads asyncio
         named = intent or ("" if own.detect_intent else searcher.system.reading.classify(""))
         tags = tuple(filter(None, own.tags.split(",")))
-        asked = Query(query, filters=scope_, tags=tags, domain=own.domain, intent=named)
+        asked = Query(query, filters=scope, tags=tags, domain=own.domain, intent=named)
         result = searcher.search(asked, semantic=own.semantic or "always")
         showing = searcher.system.showing
         shown = [showing.show(hit, result, own.mode, own.content) for hit in result.hits]
@@ -122,14 +118,9 @@ def search(
             shown = showing.rows(result, own.content)
         trees = [result.explain(hit) for hit in result.hits] if explain else []
         notes = [*result.notes, *_search_notes(searcher, result, intent)]
-        document: dict[str, Any] = {
-            "system": searcher.config.name,
-            "strategy": str(result.strategy),
-            "embedding_calls": result.embedding_calls,
-            "degraded": result.degraded,
-            "notes": notes,
-            "hits": shown,
-        }
+        document: dict[str, Any] = {"system": searcher.config.name, "strategy": str(result.strategy)}
+        document |= {"embedding_calls": result.embedding_calls, "degraded": result.degraded}
+        document |= {"notes": notes, "hits": shown}
         if result.query.intent:
             document["intent"] = {"name": result.query.intent, "confidence": result.query.confidence}
         if (progress := result.progress) is not None:
@@ -144,7 +135,7 @@ def search(
             document["tiers"] = [hit.entry.vault for hit in result.hits]  # where each hit can be read
     for line in notes:
         note(line)
-    text = (scan if own.mode == "scan" else hits)(result.hits)
+    text = hits(result.hits, own.mode == "scan")
     if explain:
         document["explanations"] = [tree.to_json() for tree in trees]
         text += "".join(
@@ -184,13 +175,13 @@ def serve(
     weights: str = "",
     log: str | None = None,
     mimic: str | None = None,
-    scope: tuple[str, ...] = (),
     tenant: str | None = None,
     explore: str | None = None,
     share: float = 0.5,
     client: str = "",
     http: int | None = None,
     set_: tuple[str, ...] = (),
+    **options: Handed,
 ) -> None:
     """Serve a vault to agents, as an MCP server.
 
@@ -229,7 +220,7 @@ def serve(
         raise click.UsageError(f"{system} and {weights} are two; name one")
     served = serving.Served(
         vault_file(vault, tenant),
-        scope,
+        options["scope"],
         system or weights or face.system,
         share if explore is not None else 0.0,
         None if explore == "drawn" else explore,

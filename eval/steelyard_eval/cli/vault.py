@@ -11,7 +11,7 @@ from typing import Literal
 
 import click
 
-from steelyard_eval.cli.options import command, note, pairs, put
+from steelyard_eval.cli.options import Handed, command, note, pairs, put
 from steelyard_eval.cli.search import narrowed, ranked_by
 
 
@@ -93,14 +93,7 @@ def get(vault: str, id_: tuple[str, ...], *, scope: tuple[str, ...] = (), tenant
 
 
 @command(narrowed, leave="set_")
-def list_(
-    vault: str,
-    *,
-    limit: int | None = None,
-    filter_: tuple[str, ...] = (),
-    scope: tuple[str, ...] = (),
-    tenant: str | None = None,
-) -> None:
+def list_(vault: str, *, limit: int | None = None, tenant: str | None = None, **options: Handed) -> None:
     """List every entry that passes the filters, newest first.
 
     Parameters
@@ -115,7 +108,8 @@ def list_(
     from steelyard_eval.vaults.arguments import parse_filters, vault_file
     from steelyard_eval.vaults.read import list_entries, record_of
 
-    entries, total = list_entries(vault_file(vault, tenant), parse_filters(filter_), limit, scope)
+    filters = parse_filters(options["filter_"])
+    entries, total = list_entries(vault_file(vault, tenant), filters, limit, options["scope"])
     document = {"total": total, "entries": [record_of(entry) for entry in entries]}
     put(document, f"{listing(entries)}\n{len(entries)} of {total} entries")
 
@@ -128,10 +122,8 @@ def context(
     system: str = "",
     weights: str = "",
     limit: int | None = None,
-    filter_: tuple[str, ...] = (),
-    scope: tuple[str, ...] = (),
     tenant: str | None = None,
-    set_: tuple[str, ...] = (),
+    **options: Handed,
 ) -> None:
     """Print relevant entries, filled up with recent ones.
 
@@ -149,12 +141,10 @@ def context(
     from steelyard_eval.vaults.arguments import Settings, parse_filters, vault_file
     from steelyard_eval.vaults.read import open_searcher
 
-    own, by = Settings.of(pairs(set_, "--set")), ranked_by(system=system, weights=weights)
-    size = limit or (None if by.config else 10)
-    with open_searcher([vault_file(vault, tenant)], by, size, scope, own) as searcher:
-        entries, total = searcher.context(
-            query, parse_filters(filter_), semantic=own.semantic, topup_recent=own.topup
-        )
+    own, by = Settings.of(pairs(options["set_"], "--set")), ranked_by(system=system, weights=weights)
+    size, filters = limit or (None if by.config else 10), parse_filters(options["filter_"])
+    with open_searcher([vault_file(vault, tenant)], by, size, options["scope"], own) as searcher:
+        entries, total = searcher.context(query, filters, semantic=own.semantic, topup_recent=own.topup)
         shown = [searcher.system.showing.show(hit, None, content=True) for hit in entries]
     put({"total": total, "entries": shown}, f"{hits(entries)}\n{len(shown)} of {total} entries")
 
@@ -165,25 +155,12 @@ def act(
     query_id: str,
     entry_id: tuple[str, ...] = (),
     *,
-    action: Literal[
-        "accepted",
-        "used",
-        "cited",
-        "copied",
-        "opened",
-        "clicked",
-        "modified",
-        "thumbs_up",
-        "thumbs_down",
-        "dismissed",
-        "failed",
-        "reviewed",
-        "none_useful",
-    ] = "accepted",
+    action: Literal["accepted", "used", "cited", "copied", "opened", "clicked", "modified", "thumbs_up",
+                    "thumbs_down", "dismissed", "failed", "reviewed", "none_useful"] = "accepted",
     client: str = "",
     vault: str | None = None,
     grade: Literal["again", "hard", "good", "easy"] = "good",
-) -> None:
+) -> None:  # fmt: skip
     """Log what was done with the entries of a search.
 
     The search is one that `steelyard search --log LOG` has logged. `--action reviewed --vault VAULT` also writes
@@ -200,7 +177,7 @@ def act(
     --------
     steelyard vault act feedback.jsonl 4be1a2f09c3d7e55 m1 --action cited
     steelyard vault act feedback.jsonl 4be1a2f09c3d7e55 --action none_useful
-    """  # fmt: skip
+    """
     from steelyard.feedback.log import append_act
     from steelyard.feedback.reviews import review
     from steelyard.stores.opened import open_vault

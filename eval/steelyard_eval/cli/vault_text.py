@@ -20,42 +20,32 @@ INDENT = 13
 
 def listing(entries: Iterable[Entry]) -> str:
     """Print one line for each entry: day, type, id and title."""
-    return table(
-        [
-            {"created": format_time(e.created_at)[:10], "type": e.type, "id": e.id, "title": e.title}
-            for e in entries
-        ],
-        {name: name for name in ("created", "type", "id", "title")},
-    )
+    rows = ((format_time(e.created_at)[:10], e.type, e.id, e.title) for e in entries)
+    columns = {name: name for name in ("created", "type", "id", "title")}
+    return table([dict(zip(columns, row, strict=True)) for row in rows], columns)
 
 
-def hits(found: Iterable[Hit]) -> str:
-    """Print a block for each search result: rank, score, id and title; the text; the signals of the score."""
-    return "\n".join(map(_hit, found)) or "nothing found"
+def hits(found: Iterable[Hit], scan: bool = False) -> str:
+    """Print a block for each search result: rank, score, id and title; the text; the signals of the score.
+
+    Of a `scan` only size, type and a snippet stand below the title.
+    """
+    return "\n".join(_hit(hit, scan) for hit in found) or "nothing found"
 
 
-def _hit(hit: Hit) -> str:
-    breakdown = "  ".join(f"{visible(name)} {value:.4f}" for name, value in hit.signals.items())
-    text = wrap(visible(hit.entry.text), width() - INDENT, max_lines=4, placeholder=" ...")
-    return "\n".join([_head(hit), *(" " * INDENT + line for line in (*text, breakdown) if line)])
-
-
-def scan(found: Iterable[Hit]) -> str:
-    """Print a short block for each search result: rank, score, id and title; size, type and a snippet."""
-    return "\n".join(map(_scanned, found)) or "nothing found"
-
-
-def _scanned(hit: Hit) -> str:
-    look = scan_result(hit)
-    about = f"~{look['tokenEstimate']} tokens" + (f", {visible(look['type'])}" if look["type"] else "")
-    lines = wrap(f"{about}: {visible(look['snippet'])}", width() - INDENT)
-    return "\n".join([_head(hit), *(" " * INDENT + line for line in lines)])
-
-
-def _head(hit: Hit) -> str:
+def _hit(hit: Hit, scan: bool) -> str:
+    room = width() - INDENT
+    if scan:
+        look = scan_result(hit)
+        about = f"~{look['tokenEstimate']} tokens" + (f", {visible(look['type'])}" if look["type"] else "")
+        below = wrap(f"{about}: {visible(look['snippet'])}", room)
+    else:
+        breakdown = "  ".join(f"{visible(name)} {value:.4f}" for name, value in hit.signals.items())
+        below = [*wrap(visible(hit.entry.text), room, max_lines=4, placeholder=" ..."), breakdown]
     score = "     -" if hit.score is None else f"{hit.score:.4f}"
     place = f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}"
-    return f"{painted(place)}  {cut(visible(hit.entry.title), width() - len(place) - 2)}".rstrip()
+    head = f"{painted(place)}  {cut(visible(hit.entry.title), width() - len(place) - 2)}".rstrip()
+    return "\n".join([head, *(" " * INDENT + line for line in below if line)])
 
 
 def searched_by(weights: str) -> str | None:

@@ -63,44 +63,34 @@ def painted(text: str, word: str = "", stream: TextIO | None = None) -> str:
 def table(
     rows: Sequence[Mapping[str, object]],
     columns: Mapping[str, str] | None = None,
-    most: int | None = None,
+    most: int = 0,
     keys: int = 1,
     folded: int = FOLDED,
 ) -> str:
-    """Print rows as aligned columns, with numbers on the right.
+    """Print rows, values by key, as aligned columns, with numbers on the right.
 
-    Columns of text are folded when the table is too wide. If that is not enough, it is split into several
-    tables, each beginning with the columns that name a row. In a file or a pipe every row is one line.
-
-    Parameters
-    ----------
-    rows: Values by key.
-    columns: The heading of each key, in the order of the columns; by default every key is its own heading.
-    most: The greatest width; by default that of the terminal, and none in a file or a pipe.
-    keys: How many of the first columns name a row, and begin every table; of those only the first is folded.
-    folded: Columns of text are folded to no less than this.
+    `columns` has the heading of each key, in the order of the columns; by default every key is its own heading.
+    Columns of text are folded, to no less than `folded`, when the table is too wide. If that is not enough, it is
+    split into several tables, each beginning with the first `keys` columns, which name a row; of those only the
+    first is folded. In a file or a pipe every row is one line, unless it may be `most` columns wide.
     """
-    if columns is None:
-        if not rows:
-            return ""
-        columns = {key: key for key in rows[0]}
+    columns = columns or {key: key for row in rows[:1] for key in row}
     heads = [visible(head) for head in columns.values()]
     cells = [[_cell(row.get(key)) for key in columns] for row in rows]
     right = [all(_is_number(row.get(key)) for row in rows) and bool(rows) for key in columns]
-    return grid(heads, cells, right, most=most, keys=keys, folded=folded)
+    return grid(heads, cells, right, most, keys, folded) if columns else ""
 
 
 def grid(
     heads: Sequence[str],
     cells: Sequence[Sequence[str]],
     right: Sequence[bool],
-    *,
-    most: int | None = None,
+    most: int = 0,
     keys: int = 1,
     folded: int = FOLDED,
     words: Mapping[str, str] | None = None,
 ) -> str:
-    """Print texts as aligned columns, those that are `right` on the right; see `table` for the others.
+    """Print texts as aligned columns, those that are `right` on the right; see `table`.
 
     `words` has the word of `COLOURS` for cells that are no such word themselves.
     """
@@ -108,13 +98,13 @@ def grid(
     widths = [max(len(head), size) for head, size in zip(heads, longest, strict=True)]
     pages = [(list(range(len(heads))), widths)]
     if most or not _unbounded():
-        least_words = [max(map(len, head.split()), default=0) for head in heads]
         room = most or width()
         floor = [max(folded, NAMES * room // 100), *longest[1:keys], *[folded] * (len(heads) - keys)]
         least = [
-            size if numbers else min(size, fold) for size, numbers, fold in zip(longest, right, floor, strict=True)
+            max(size if numbers else min(size, fold), *map(len, head.split()), 0)
+            for head, size, numbers, fold in zip(heads, longest, right, floor, strict=True)
         ]
-        pages = _pages(widths, list(map(max, least_words, least)), room, keys)
+        pages = _pages(widths, least, room, keys)
     coloured = {word: word for word in COLOURS} | dict(words or {})
     return "\n\n".join("\n".join(_page(heads, cells, sizes, right, page, coloured)) for page, sizes in pages)
 
@@ -177,24 +167,22 @@ def brief(strategy: str) -> str:
     return re.sub(r"\d+\.\d{3,}(?=[dh]\b)", lambda match: f"{float(match[0]):.4g}", strategy)
 
 
-def _shrunk(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+def _pages(widths: Sequence[int], least: Sequence[int], room: int, keys: int) -> list[tuple[list[int], list[int]]]:
+    """The columns of each page with their widths; the first `keys` columns are on every page."""
+    pages = [[*range(keys)]]
+    for i in range(keys, len(widths)):
+        if len(pages[-1]) > keys and _total([least[j] for j in (*pages[-1], i)]) > room:
+            pages.append([*range(keys)])
+        pages[-1].append(i)
+    return [(page, _shrunk([widths[i] for i in page], [least[i] for i in page], room)) for page in pages]
+
+
+def _shrunk(sizes: list[int], least: Sequence[int], room: int) -> list[int]:
     """Narrow the widest column that can be folded, one character at a time, until the table fits."""
-    sizes = list(widths)
     while _total(sizes) > room and any(map(gt, sizes, least)):
         widest = max((i for i in range(len(sizes)) if sizes[i] > least[i]), key=sizes.__getitem__)
         sizes[widest] -= 1
     return sizes
-
-
-def _pages(widths: Sequence[int], least: Sequence[int], room: int, keys: int) -> list[tuple[list[int], list[int]]]:
-    """The columns of each page with their widths; the first `keys` columns are on every page."""
-    first = list(range(keys))
-    pages = [first]
-    for i in range(keys, len(widths)):
-        if len(pages[-1]) > keys and _total([least[j] for j in (*pages[-1], i)]) > room:
-            pages.append(first)
-        pages[-1] = [*pages[-1], i]
-    return [(page, _shrunk([widths[i] for i in page], [least[i] for i in page], room)) for page in pages]
 
 
 def _total(widths: Sequence[int]) -> int:

@@ -116,39 +116,17 @@ def number(value: float | None, digits: int = 3, *, signed: bool = False) -> str
 
 
 def interval(low: float | None, high: float | None, *, signed: bool = False) -> str:
-    """The two ends of a metric's interval, or of a gain's (`signed`), in brackets; see `ends`.
+    """The two ends of a metric's interval, or of a gain's (`signed`), in brackets; empty where there is none.
 
-    >>> interval(0.046, 0.161), interval(-0.001, 0.138, signed=True)
-    ('[0.046, 0.161]', '[-0.001, +0.138]')
+    Ends stay within the range of the metric, and one as wide as that, or wider, is no knowledge.
+
+    >>> interval(0.046, 0.161), interval(-0.0001, 0.138, signed=True), interval(-5.84, 5.84, signed=True)
+    ('[0.046, 0.161]', '[0.000, +0.138]', '[too few queries]')
     """
     if low is None or high is None or low == high:
         return ""
     first, last = (number(in_range(end, -1.0 if signed else 0.0), signed=signed) for end in (low, high))
     return f"[{first}, {last}]" if tells(low, high) else TOO_FEW
-
-
-def ends(low: float | None, high: float | None, form: str) -> str:
-    """The same for a terminal, of a gain where the format writes signs; empty where there is none.
-
-    Ends stay within the range of the metric, and one as wide as that, or wider, is no knowledge.
-
-    >>> ends(-0.01, 0.02, "+.3f"), ends(-0.0001, 0.02, "+.3f"), ends(-5.84, 5.84, "+.3f")
-    ('[-0.010, +0.020]', '[0.000, +0.020]', '[too few queries]')
-    """
-    if low is None or high is None or low == high:
-        return ""
-    first, last = (written(in_range(end, -1.0 if "+" in form else 0.0), form) for end in (low, high))
-    return f"[{first}, {last}]" if tells(low, high) else TOO_FEW
-
-
-def written(value: float, form: str) -> str:
-    """A number in a format of Python; what rounds to zero has no sign, as in `number`.
-
-    >>> written(-0.0004, "+.3f"), written(0.0004, "+.4f"), written(-0.02, ".1f")
-    ('0.000', '+0.0004', '0.0')
-    """
-    text = f"{value:{form}}"
-    return text if text.strip("+-0.,") else text.lstrip("+-")
 
 
 def in_range(end: float, least: float = -1.0) -> float:
@@ -181,22 +159,6 @@ def counted(count: int, one: str, many: str = "") -> str:
     ('1 fault', '50001 faults', '2 queries')
     """
     return f"{count} {one if count == 1 else many or f'{one}s'}"
-
-
-def listed(names: Sequence[str], most: int = 4) -> str:
-    """Names as a phrase, at most `most` of them; names that hold a comma have semicolons between them.
-
-    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], most=1)
-    ('a, b and c', 'a and 2 more')
-    >>> listed(["RRF, tuned", "ISR, tuned", "fts"])
-    'RRF, tuned; ISR, tuned; and fts'
-    """
-    parts = [*names[:most]]
-    if len(names) > most:
-        parts.append(f"{len(names) - most} more")
-    mark = ";" if any("," in name for name in parts) else ","
-    last = "; and " if mark == ";" else " and "
-    return last.join([f"{mark} ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def spans(numbers: Sequence[int]) -> list[str]:

@@ -17,19 +17,19 @@ T = TypeVar("T")
 
 
 class Wrapper(Protocol):
-    """Wraps a sequence; `status` gives a word on how it goes, asked for after each item."""
+    """Wraps a sequence."""
 
-    def __call__(self, items: Sequence[T], status: Callable[[], str] | None = None) -> Iterable[T]:
+    def __call__(self, items: Sequence[T]) -> Iterable[T]:
         """The items."""
 
 
 def bar(label: str) -> Wrapper:
     """A wrapper for a sequence that shows how far it is once two seconds have passed; nothing under --quiet."""
 
-    def wrap(items: Sequence[T], status: Callable[[], str] | None = None) -> Iterable[T]:
+    def wrap(items: Sequence[T]) -> Iterable[T]:
         if not LOGGER.isEnabledFor(logging.WARNING):
             return items
-        return _bar(items, label, status) if _has_bar() else _lines(items, label)
+        return _bar(items, label) if _has_bar() else _lines(items, label)
 
     return wrap
 
@@ -39,17 +39,14 @@ def _has_bar() -> bool:
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
-def _bar(items: Sequence[T], label: str, status: Callable[[], str] | None) -> Iterator[T]:
+def _bar(items: Sequence[T], label: str) -> Iterable[T]:
     if "ipykernel" in sys.modules:
         from tqdm.auto import tqdm
     else:
         from tqdm import tqdm
 
-    shown = tqdm(items, desc=label, delay=DELAY, leave=False, dynamic_ncols=True)
-    for item in shown:
-        yield item
-        if status is not None:
-            shown.set_postfix_str(status(), refresh=False)
+    shown: Iterable[T] = tqdm(items, desc=label, delay=DELAY, leave=False, dynamic_ncols=True)
+    return shown
 
 
 def _lines(items: Sequence[T], label: str, clock: Callable[[], float] = time.monotonic) -> Iterator[T]:

@@ -63,38 +63,25 @@ def say(config: SearchConfig, target: Target) -> Export:
     strategy = config.effective
     if strategy.by_query and not target.intents:
         raise Lost(strategy.describe().beyond)
-    if floors := [stage for stage in config.finish if isinstance(stage, Floor)]:
-        raise Lost(
-            f"{floors[0]} compares scores on a scale that {target.name} does not compute, so it would answer what "
-            "the floor silences; take it out of finish to export the ranking alone"
-        )
-    if repeats := [stage for stage in config.finish if isinstance(stage, Mmr)]:
-        raise Lost(
-            f"{repeats[0]} orders by how much entries resemble one another, which {target.name} is not told here; "
-            "take it out of finish to export the ranking alone"
-        )
+    cannot = {
+        Floor: f"compares scores on a scale that {target.name} does not compute, so it would answer what the "
+        "floor silences",
+        Mmr: f"orders by how much entries resemble one another, which {target.name} is not told here",
+    }
+    for kind, why in cannot.items():
+        if stages := [stage for stage in config.finish if isinstance(stage, kind)]:
+            raise Lost(f"{stages[0]} {why}; take it out of finish to export the ranking alone")
     native = target.name == config.system
-    if not native and (losses := _elsewhere(config)):
-        raise Lost(*losses)
-    parts, notes = target.write(config)
-    first, last = ([], []) if native else (_vectors(config), _left_out(config))
-    return Export(target, str(strategy), parts, (*first, *notes, *last))
-
-
-def _elsewhere(config: SearchConfig) -> list[str]:
-    """What would change the ranking in every system except the configuration's own."""
     far = [name for name, retriever in config.retrievers.items() if retriever.similarity != COSINE]
-    return (
-        [f"{', '.join(far)} compared by {config.retrievers[far[0]].similarity}: only cosine can be exported"]
-        if far
-        else []
-    )
-
-
-def _left_out(config: SearchConfig) -> list[str]:
-    """Notes on finish stages, which only the configuration's own system has."""
-    stages = [str(stage) for stage in config.finish if stage != Cut(config.limit)]
-    return [f"left out, since it acts on the finished list: {', '.join(stages)}"] if stages else []
+    if far and not native:
+        similarity = config.retrievers[far[0]].similarity
+        raise Lost(f"{', '.join(far)} compared by {similarity}: only cosine can be exported")
+    parts, notes = target.write(config)
+    if native:
+        return Export(target, str(strategy), parts, tuple(notes))
+    after = [str(stage) for stage in config.finish if stage != Cut(config.limit)]
+    last = [f"left out, since it acts on the finished list: {', '.join(after)}"] if after else []
+    return Export(target, str(strategy), parts, (*_vectors(config), *notes, *last))
 
 
 def _vectors(config: SearchConfig) -> list[str]:
@@ -102,11 +89,9 @@ def _vectors(config: SearchConfig) -> list[str]:
     model = config.retrievers["vector"].model if "vector" in config.retrievers else ""
     if not model or "vector" not in config.effective.signals():
         return []
-    there = (
-        "which are fitted on your own texts and exist only here: tune again"
-        if model == LSA
-        else "so use that model there, or tune again"
-    )
+    there = "so use that model there, or tune again"
+    if model == LSA:
+        there = "which are fitted on your own texts and exist only here: tune again"
     name = model if re.fullmatch(r"[A-Za-z0-9._/:-]+", model) else "one model"  # it may be anybody's file
     name += f" ({ELSEWHERE[model]})" if model in ELSEWHERE else ""
     return [f"tuned with the vectors of {name}, {there} with the vectors of the model that you use there"]

@@ -8,13 +8,21 @@ the document.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard.base.errors import shown
 from steelyard.base.escape import visible
 from steelyard.base.files import canonical
 from steelyard.config.search_config import SearchConfig
+from steelyard.embedders.kinds import DIMENSIONS
+from steelyard.fusion import Expr, Linear, Signal, Term
+from steelyard.grammar import Duration, number_text
+from steelyard.retrievers import LAYERS, RETRIEVERS, SCORERS
+from steelyard.stores.base import KeywordIndex
+from steelyard.systems import find_system
 
 Parts = tuple[dict[str, Any], list[str]]
 """The parts of a document by name, and its notes."""
@@ -38,6 +46,7 @@ class Target:
     says: A strategy that it can express, as the remedy in errors.
     write: From a configuration to the parts of the document and its notes.
     form: json, or text for a document that is not JSON (its part is ``profile``).
+    intents: Whether it has strategies by intent of its own.
     """
 
     name: str
@@ -46,7 +55,6 @@ class Target:
     write: Callable[[SearchConfig], Parts]
     form: str = "json"
     intents: bool = False
-    """Whether it has strategies by intent of its own."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +68,8 @@ class Export:
 
     def to_json(self) -> dict[str, Any]:
         """Return the parts by name, and `about`: target, documentation, strategy and notes."""
-        about = {
-            "target": self.target.name,
-            "follows": self.target.follows,
-            "strategy": self.strategy,
-            "notes": list(self.notes),
-        }
+        about: dict[str, Any] = {"target": self.target.name, "follows": self.target.follows}
+        about |= {"strategy": self.strategy, "notes": list(self.notes)}
         return {"about": about, **self.parts}
 
     def __str__(self) -> str:
@@ -74,3 +78,213 @@ class Export:
             return canonical(self.to_json())
         head = [f"strategy: {self.strategy}", f"follows: {self.target.follows}", *self.notes]
         return "".join(f"# {visible(line)}\n" for line in head) + str(self.parts["profile"])
+
+
+KEYWORDS = ("fts", "bm25")
+LISTS = (*KEYWORDS, "vector")
+MEASURING = "docs/contenders.md, Endpoints"
+QUERY_TEXT = "<query text>"
+QUERY_VECTOR = "<query vector>"
+_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SUM_SLACK = 1e-9  # how far from 1 a sum of weights may lie by rounding alone
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """Lists by the name of their signal, with their weights, in the order written.
+
+    `kind` is ``alone`` (one list, unweighted), or the scale of a sum: `RECIPROCAL` with its `k`, or a
+    normalisation. Multiplying all weights by a positive number multiplies every score of a weighted sum, or of RRF
+    without a bonus, by the same number, so the order stays: `shares` relies on it, and is the only rescaling.
+    """
+
+    kind: str
+    weights: Mapping[str, float]
+    k: float = 0.0
+
+    @property
+    def equal(self) -> bool:
+        """Whether all lists have the same weight."""
+        return len(set(self.weights.values())) == 1
+
+    def shares(self) -> dict[str, float]:
+        """Return the weights divided by their sum, which changes no order; unchanged when they sum to 1."""
+        total = sum(self.weights.values())
+        if abs(total - 1.0) <= _SUM_SLACK:
+            return dict(self.weights)
+        return {name: weight / total for name, weight in self.weights.items()}
+
+
+def hybrid(strategy: Expr, has: Collection[str], lacks: Mapping[str, str], *, scores: bool = False) -> Fusion:
+    """Read the strategy as a fusion of at most one keyword list and one vector list.
+
+    Raises Lost with everything that does not fit this form.
+
+    Parameters
+    ----------
+    has: The kinds of fusion of two lists that the target expresses; all others are refused.
+    lacks: By kind, why the target cannot express it; where it is not written, that there is no counterpart.
+    scores: Whether scores matter and not only the order; if not, a fusion of one list is that list alone.
+    """
+    fusion = _fusion(strategy)
+    if fusion.kind != "max" and len(fusion.weights) == 1 and any(fusion.weights.values()) and not scores:
+        return Fusion("alone", fusion.weights)  # max flattens a list without a positive value
+    losses = [] if fusion.kind in ("alone", *has) else [lacking(fusion.kind, lacks)]
+    if set(KEYWORDS) <= fusion.weights.keys():
+        losses.append("fts and bm25 are two keyword lists, and a query there has one; keep one of them")
+    if not any(fusion.weights.values()):
+        losses.append("all weights are 0, so no list decides the order; weigh one of them")
+    if losses:
+        raise Lost(*losses)
+    return fusion
+
+
+def lacking(kind: str, lacks: Mapping[str, str]) -> str:
+    """Why a target cannot express a kind of fusion."""
+    return lacks.get(kind, f"normalize={kind} has no counterpart")
+
+
+def _fusion(strategy: Expr) -> Fusion:
+    if isinstance(strategy, Signal):
+        return Fusion("alone", weights_of([Term(1.0, strategy)]))
+    described = strategy.describe()
+    if described.beyond or not isinstance(described, Linear):
+        raise Lost(described.beyond)
+    return Fusion(described.scale, weights_of(described.terms), described.k)
+
+
+def weights_of(terms: Sequence[Term]) -> dict[str, float]:
+    """The weight of every list, summed when it is written twice; Lost for what is no list there."""
+    if losses := [why for term in terms if (why := _why_no_list(term.expr))]:
+        raise Lost(*dict.fromkeys(losses))
+    weights: dict[str, float] = {}
+    for term in terms:
+        weights[str(term.expr)] = weights.get(str(term.expr), 0.0) + term.weight
+    return weights
+
+
+def _why_no_list(expr: Expr) -> str:
+    """Why an expression is no list of keywords or vectors; empty where it is one."""
+    if not isinstance(expr, Signal):
+        return f"{expr} is a fusion inside a fusion"
+    if expr.name in LISTS:
+        return ""
+    if expr.name in SCORERS:
+        return f"{expr.name} re-scores what other retrievers found; a hybrid query only fuses lists"
+    what = "a layer of entries, which is no list there" if expr.name in LAYERS else "no part of a hybrid query"
+    return f"{expr.name} is {what}"
+
+
+def with_priors(strategy: Expr) -> tuple[list[Term], list[Term]] | None:
+    """The terms of a weighted sum of raw scores that find entries, and the others; None of anything else.
+
+    Raises Lost when nothing finds entries.
+    """
+    described = strategy.describe()
+    if not isinstance(described, Linear) or described.beyond or described.scale != "none":
+        return None
+    retrievers = [term for term in described.terms if term.expr.signals() & RETRIEVERS]
+    if not retrievers:
+        raise Lost("no term finds entries of its own: the sum has neither a keyword list nor a vector list")
+    return retrievers, [term for term in described.terms if term not in retrievers]
+
+
+def keyword_of(names: Iterable[str]) -> str | None:
+    """Return the keyword list among the names, or None."""
+    return next((name for name in names if name in KEYWORDS), None)
+
+
+def depth_of(config: SearchConfig, name: str) -> int:
+    """Return the depth of a list; Lost when the configuration has none."""
+    depth = config.depths.get(name)
+    if depth is None:
+        raise Lost(f"{name} has no depth here, and needs one there; write retrievers.{name}.depth")
+    return depth
+
+
+def window(config: SearchConfig, names: Mapping[str, float], what: str, most: int) -> tuple[int, list[str]]:
+    """Return one depth for all lists, at least the limit, with a note when a list was tuned at another depth.
+
+    `what` is the target's name for the depth, and `most` its largest value there.
+    """
+    depths = {name: depth_of(config, name) for name in names}
+    size = max(config.limit, *depths.values())
+    if size > most:
+        raise Lost(f"depth {size} is beyond {most}, the most that {what} takes; tune with shallower lists")
+    short = [f"{name} was tuned at depth {depth}" for name, depth in depths.items() if depth != size]
+    return size, [f"{what} {size} is one for all lists: {', '.join(short)}"] if short else []
+
+
+def whole(value: float, what: str, low: int, high: int) -> int:
+    """Return a number that has to be an integer for the target; Lost when it is not, or is out of range."""
+    if value != int(value) or not low <= value <= high:
+        raise Lost(f"{what} {number_text(value)} is not a whole number in {low}..{high}")
+    return int(value)
+
+
+def fields(config: SearchConfig, name: str) -> dict[str, float]:
+    """Return the weight of every keyword field; 1 for each when the configuration has no weights.
+
+    Raises Lost for a name that would be more than a name there: a wildcard, a boost, a piece of a schema.
+    """
+    weights = config.retrievers[name].field_weights if name in config.retrievers else {}
+    if odd := [field for field in weights if not _FIELD.fullmatch(field)]:
+        raise Lost(f"{shown(odd[0])} is no name of a field; write letters, digits, _")
+    index = find_system(config.name).reading.index
+    return dict(weights) or dict.fromkeys(
+        index.fields if isinstance(index, KeywordIndex) else ("title", "text"), 1.0
+    )
+
+
+def boosted(config: SearchConfig, name: str) -> list[str]:
+    """The keyword fields in the syntax of Lucene: ``title^10``."""
+    weights = fields(config, name).items()
+    return [field if weight == 1 else f"{field}^{number_text(weight)}" for field, weight in weights]
+
+
+def dims(config: SearchConfig) -> int | None:
+    """How long the vectors are; None where the model is not one of ours."""
+    return DIMENSIONS.get(config.retrievers["vector"].model) if "vector" in config.retrievers else None
+
+
+def index_notes(config: SearchConfig, names: Mapping[str, float]) -> list[str]:
+    """Notes on what every engine decides by its own index."""
+    notes = []
+    if (keyword := keyword_of(names)) is not None:
+        notes.append(f"the list of {keyword} is that index's own: its analyzer, fields and BM25 find and order it")
+        notes.append(f"the gain was measured with Steelyard's own {keyword}; how to measure it there: {MEASURING}")
+    if any(config.retrievers[name].filters == "after_cut" for name in names if name in config.retrievers):
+        notes.append("a filter acts before the cut there; here some lists were filtered after it")
+    return notes
+
+
+DATES = {"updated_at": "the last update, else creation", "last_accessed_at": "the last access, else creation"}
+"""The fields that age is counted from, and their meaning."""
+_FIELDS = {"update": "updated_at", "access": "last_accessed_at"}
+
+
+def date_of(recency: Signal) -> str:
+    """Return the field that age is counted from; Lost when there is none."""
+    since = str(recency.option("since"))
+    if since not in _FIELDS:
+        raise Lost(f"{recency} reads no date: only valid_until moves it, and a decay there runs from a date")
+    return _FIELDS[since]
+
+
+def half_life_of(recency: Signal) -> float:
+    """Return the half-life in seconds."""
+    half_life = recency.option("half_life")
+    if not isinstance(half_life, Duration):
+        raise Lost(f"half_life {half_life} is no span of time")
+    return half_life.seconds
+
+
+def dates_of(signals: Iterable[Signal]) -> list[str]:
+    """The fields that signals named recency are counted from, each once, in order."""
+    return list(dict.fromkeys(date_of(signal) for signal in signals if signal.name == "recency"))
+
+
+def window_notes(signals: Iterable[Signal]) -> list[str]:
+    """A note on entries whose validity ends, when age is counted from the update."""
+    note = "an entry with valid_until fades at the end of its window here, and ages like the others there"
+    return [note] if "updated_at" in dates_of(signals) else []

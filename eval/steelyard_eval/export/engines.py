@@ -7,20 +7,8 @@ from typing import Any
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL
-from steelyard_eval.export.base import Parts, Target
-from steelyard_eval.export.hybrid import (
-    KEYWORDS,
-    QUERY_VECTOR,
-    Fusion,
-    dims,
-    fields,
-    hybrid,
-    index_notes,
-    keyword_of,
-    multi_match,
-    whole,
-    window,
-)
+from steelyard_eval.export import base
+from steelyard_eval.export.base import Fusion, Parts, Target
 
 MAX_RANK_CONSTANT = 10_000
 MAX_WINDOW = 10_000
@@ -51,12 +39,13 @@ def _opensearch(config: SearchConfig) -> Parts:
     ``z_score`` is not used: the plugin (neural-search, ZScoreNormalizer) raises every score at or below the mean
     to 0.001, and divides by the sample deviation. Nor is ``l2``: no strategy here normalizes that way.
     """
-    fusion = hybrid(config.effective, (RECIPROCAL, "minmax", "tmm"), LACKS_OPENSEARCH)
-    depth, notes = window(config, fusion.weights, "pagination_depth", MAX_WINDOW)
-    queries = [_query(config, name, depth) for name in fusion.weights]
-    notes += index_notes(config, fusion.weights)
+    fusion = base.hybrid(config.effective, (RECIPROCAL, "minmax", "tmm"), LACKS_OPENSEARCH)
+    depth, notes = base.window(config, fusion.weights, "pagination_depth", MAX_WINDOW)
+    vector = {"knn": {"embedding": {"vector": base.QUERY_VECTOR, "k": depth}}}
+    queries = [_keywords(config, name) if name in base.KEYWORDS else vector for name in fusion.weights]
+    notes += base.index_notes(config, fusion.weights)
     if "vector" in fusion.weights:
-        size = f"dimension {dims(config)}, " if dims(config) else ""
+        size = f"dimension {base.dims(config)}, " if base.dims(config) else ""
         notes.append(
             f"the field embedding is a knn_vector with {size}space_type cosinesimil, its index has index.knn"
         )
@@ -69,39 +58,31 @@ def _opensearch(config: SearchConfig) -> Parts:
         "POST /INDEX/_search?search_pipeline=NAME"
     )
     notes = [sent, *notes, "depth and normalization count by shard: use one shard"]
-    processor, more = _ranker(fusion) if fusion.kind == RECIPROCAL else _normalizer(fusion)
+    processor, more = _processor(fusion)
     pipeline = {"description": f"Steelyard: {config.effective}", "phase_results_processors": [processor]}
     return {"pipeline": pipeline, "search": {"size": config.limit, "query": query}}, [*notes, *more]
 
 
-def _query(config: SearchConfig, name: str, depth: int) -> dict[str, object]:
-    if name in KEYWORDS:
-        return multi_match(config, name)
-    return {"knn": {"embedding": {"vector": QUERY_VECTOR, "k": depth}}}
+def _keywords(config: SearchConfig, name: str) -> dict[str, object]:
+    """The keyword query of both, which adds the scores of the fields."""
+    return {"multi_match": {"query": base.QUERY_TEXT, "type": "most_fields", "fields": base.boosted(config, name)}}
 
 
-def _normalizer(fusion: Fusion) -> tuple[dict[str, object], list[str]]:
-    combination = {"technique": "arithmetic_mean", "parameters": {"weights": list(fusion.shares().values())}}
+def _processor(fusion: Fusion) -> tuple[dict[str, object], list[str]]:
+    """What fuses the lists, in a pipeline, and what to know of it."""
+    weights = {"parameters": {"weights": list(fusion.shares().values())}}
+    if fusion.kind == RECIPROCAL:
+        ranker = {"technique": "rrf", "rank_constant": base.whole(fusion.k, "k", 1, MAX_RANK_CONSTANT)}
+        notes = [] if fusion.equal else ["weights of rrf need an OpenSearch after 3.0; 2.19 and 3.0 document none"]
+        return {"score-ranker-processor": {"combination": ranker | ({} if fusion.equal else weights)}}, notes
     normalization: dict[str, object] = {"technique": "min_max"}
     notes = ["the lowest score of a list counts 0.001 there and 0 here"]
     if fusion.kind == "tmm":
         bounds = [{"mode": "apply", "min_score": 0.0} for _ in fusion.weights]
         normalization["parameters"] = {"lower_bounds": bounds}
         notes = ["lower_bounds need an OpenSearch of 3.0"]
-    processor = {"normalization": normalization, "combination": combination}
-    return {"normalization-processor": processor}, notes
-
-
-def _ranker(fusion: Fusion) -> tuple[dict[str, object], list[str]]:
-    combination: dict[str, object] = {
-        "technique": "rrf",
-        "rank_constant": whole(fusion.k, "k", 1, MAX_RANK_CONSTANT),
-    }
-    notes = []
-    if not fusion.equal:
-        combination["parameters"] = {"weights": list(fusion.shares().values())}
-        notes.append("weights of rrf need an OpenSearch after 3.0; 2.19 and 3.0 document none")
-    return {"score-ranker-processor": {"combination": combination}}, notes
+    combination = {"technique": "arithmetic_mean", **weights}
+    return {"normalization-processor": {"normalization": normalization, "combination": combination}}, notes
 
 
 OPENSEARCH = Target(
@@ -139,54 +120,44 @@ def _elasticsearch(config: SearchConfig) -> Parts:
     9.2), the linear retriever (8.18) and dense_vector. Weights need no sum, so they stay as they are. ``minmax``
     is unmoved by the form of a vector score there, (1 + cosine) / 2; sums of raw scores are not.
     """
-    fusion = hybrid(config.effective, (RECIPROCAL, "minmax"), LACKS_ELASTICSEARCH)
-    depth, notes = window(config, fusion.weights, "rank_window_size", MAX_WINDOW)
+    fusion = base.hybrid(config.effective, (RECIPROCAL, "minmax"), LACKS_ELASTICSEARCH)
+    depth, notes = base.window(config, fusion.weights, "rank_window_size", MAX_WINDOW)
     retrievers = {name: _retriever(config, name, depth) for name in fusion.weights}
-    notes = [SENT, *notes, *index_notes(config, fusion.weights)]
+    notes = [SENT, *notes, *base.index_notes(config, fusion.weights)]
     notes += [*(EMBEDDED if "vector" in fusion.weights else ()), FILTERED]
     index = {"mappings": {"properties": _properties(config, fusion.weights)}}
     if fusion.kind == "alone":
         alone = next(iter(retrievers.values()))
         return {"index": index, "search": {"size": config.limit, "retriever": alone}}, notes
+    weighted = [{"retriever": one, "weight": fusion.weights[name]} for name, one in retrievers.items()]
+    settings: dict[str, Any] = {"rank_window_size": depth}
     if fusion.kind == RECIPROCAL:
-        body = _rrf(fusion, retrievers, notes)
+        # lists of equal weight in the form that every version takes; a common weight moves nothing
+        settings["retrievers"] = list(retrievers.values()) if fusion.equal else weighted
+        settings["rank_constant"] = base.whole(fusion.k, "k", 1, MAX_K)
+        notes += [] if fusion.equal else ["weights of rrf need Elasticsearch 9.2"]
     else:
-        body = {"linear": {"retrievers": _weighted(fusion, retrievers, {"normalizer": "minmax"})}}
-    for settings in body.values():
-        settings["rank_window_size"] = depth
+        settings["retrievers"] = [{**one, "normalizer": "minmax"} for one in weighted]
+    body = {"rrf" if fusion.kind == RECIPROCAL else "linear": settings}
     return {"index": index, "search": {"size": config.limit, "retriever": body}}, notes
 
 
 def _properties(config: SearchConfig, names: Mapping[str, float]) -> dict[str, object]:
     """The fields that the lists read: keywords are stemmed as ours are, and vectors are not rounded."""
-    keyword = keyword_of(names)
+    keyword = base.keyword_of(names)
     text = {"type": "text", "analyzer": "english"}
-    properties: dict[str, object] = dict.fromkeys(fields(config, keyword), text) if keyword else {}
+    properties: dict[str, object] = dict.fromkeys(base.fields(config, keyword), text) if keyword else {}
     if "vector" in names:
-        size = dims(config)
+        size = base.dims(config)
         vector = {"type": "dense_vector", "similarity": "cosine", "index_options": {"type": "hnsw"}}
         properties["embedding"] = vector | ({"dims": size} if size else {})
     return properties
 
 
 def _retriever(config: SearchConfig, name: str, depth: int) -> dict[str, object]:
-    if name in KEYWORDS:
-        return {"standard": {"query": multi_match(config, name)}}
-    return {"knn": {"field": "embedding", "query_vector": QUERY_VECTOR, "k": depth, "num_candidates": depth}}
-
-
-def _rrf(fusion: Fusion, retrievers: dict[str, dict[str, Any]], notes: list[str]) -> dict[str, Any]:
-    """Lists of equal weight in the form that every version takes; a common weight moves nothing."""
-    lists = list(retrievers.values()) if fusion.equal else _weighted(fusion, retrievers, {})
-    if not fusion.equal:
-        notes.append("weights of rrf need Elasticsearch 9.2")
-    return {"rrf": {"retrievers": lists, "rank_constant": whole(fusion.k, "k", 1, MAX_K)}}
-
-
-def _weighted(
-    fusion: Fusion, retrievers: dict[str, dict[str, object]], more: dict[str, str]
-) -> list[dict[str, object]]:
-    return [{"retriever": r, "weight": fusion.weights[name], **more} for name, r in retrievers.items()]
+    if name in base.KEYWORDS:
+        return {"standard": {"query": _keywords(config, name)}}
+    return {"knn": {"field": "embedding", "query_vector": base.QUERY_VECTOR, "k": depth, "num_candidates": depth}}
 
 
 ELASTICSEARCH = Target(

@@ -12,8 +12,7 @@ from steelyard.finish import Cut
 from steelyard.fusion import RECIPROCAL, Expr, Fallback, Linear, Signal, Term, changes
 from steelyard.grammar import Duration
 from steelyard.systems import find_system
-from steelyard_eval.export.base import Lost, Parts, Target
-from steelyard_eval.export.hybrid import Fusion, date_of, weights_of, whole, with_priors
+from steelyard_eval.export.base import Fusion, Lost, Parts, Target, date_of, weights_of, whole, with_priors
 
 POOL = 2
 """Both lists are this many times the limit deep."""
@@ -29,19 +28,18 @@ def _echovault(config: SearchConfig) -> Parts:
     tiered = config.effective.describe()
     if not isinstance(tiered, Fallback) or tiered.first != Signal("fts"):
         raise Lost("it searches keywords first, and merges only where they find too little: tiered(fts, ...)")
-    weights = _merged(tiered.then)
-    notes = [
-        f"lists are {POOL} x limit = {POOL * config.limit} deep there; {name} was tuned at depth {depth}"
+    weights, sizes = _merged(tiered.then), {"min_fts_results": tiered.min_results, "limit": config.limit}
+    return {"fts_weight": weights["fts"], "vec_weight": weights["vector"], **sizes}, _other_depths(config)
+
+
+def _other_depths(config: SearchConfig) -> list[str]:
+    """Notes on lists that were tuned at another depth than `POOL` times the limit."""
+    deep = POOL * config.limit
+    return [
+        f"lists are {POOL} x limit = {deep} deep there; {name} was tuned at depth {depth}"
         for name, depth in config.depths.items()
-        if name in weights and depth != POOL * config.limit
+        if name in ("vector", "fts") and depth != deep
     ]
-    parts = {
-        "fts_weight": weights["fts"],
-        "vec_weight": weights["vector"],
-        "min_fts_results": tiered.min_results,
-        "limit": config.limit,
-    }
-    return parts, notes
 
 
 def _merged(then: Expr) -> dict[str, float]:
@@ -82,7 +80,7 @@ def _moltnet(config: SearchConfig) -> Parts:
     stand in the function it links to. Its API takes weights of 0 to 1: larger ones are divided by the largest,
     which multiplies every score by one number and so changes no order.
     """
-    retrievers, priors = with_priors(config.effective)
+    retrievers, priors = with_priors(config.effective) or ([Term(1.0, config.effective)], [])
     if len(retrievers) != 1:
         raise Lost(f"{len(retrievers)} terms find entries: its relevance is one rrf(vector, fts)")
     relevance, k = _relevance(retrievers[0])
@@ -97,7 +95,13 @@ def _moltnet(config: SearchConfig) -> Parts:
         "rrf_k": whole(k, "k", 0, MAX_K),
         "limit": whole(config.limit, "limit", 1, MAX_LIMIT),
     }
-    return parts, _notes_moltnet(config, any(_from_update(term) for term in priors), largest)
+    notes = _other_depths(config)
+    since = {term.expr.option("since") for term in priors if term.weight and isinstance(term.expr, Signal)}
+    if "update" in since:
+        notes.append("its recency runs from the last access, else creation; here from the update")
+    if largest > 1:
+        notes.append("weights are divided by the largest, since its API takes 0 to 1; no order changes")
+    return parts, notes
 
 
 def _relevance(term: Term) -> tuple[float, float]:
@@ -126,24 +130,6 @@ def _prior(term: Term) -> str:
     if not isinstance(half_life, Duration) or abs(half_life.seconds / 3600 - HALF_LIFE_HOURS) > _ROUNDED:
         raise Lost(f"half_life={half_life}: its decay is fixed at 0.99 per hour, a half-life of 69h")
     return "w_recency"
-
-
-def _from_update(term: Term) -> bool:
-    """Whether recency counts, and not from the last access as it does there."""
-    return bool(term.weight) and isinstance(term.expr, Signal) and term.expr.option("since") == "update"
-
-
-def _notes_moltnet(config: SearchConfig, updated: bool, largest: float) -> list[str]:
-    notes = [
-        f"lists are {POOL} x limit = {POOL * config.limit} deep there; {name} was tuned at depth {depth}"
-        for name, depth in config.depths.items()
-        if name in ("vector", "fts") and depth != POOL * config.limit
-    ]
-    if updated:
-        notes.append("its recency runs from the last access, else creation; here from the update")
-    if largest > 1:
-        notes.append("weights are divided by the largest, since its API takes 0 to 1; no order changes")
-    return notes
 
 
 MOLTNET = Target(
@@ -187,7 +173,15 @@ def _soleri(config: SearchConfig) -> Parts:
     for term in strategy.terms:
         table[NAMES[_name(term.expr)]] += term.weight
     shares = Fusion("none", table).shares()
-    return {"weights": shares, "limit": config.limit}, _notes_soleri(table, shares)
+    notes = ["after 30 feedback entries it adapts these weights itself"]
+    if table != shares:
+        notes.append(
+            "weights are divided by their sum, since its weights sum to 1; no order of vault entries changes, "
+            "their place among memories (a fixed 0.5) may"
+        )
+    if table["temporalDecay"]:
+        notes.append("an entry with valid_until decays by its window there")
+    return {"weights": shares, "limit": config.limit}, notes
 
 
 def _name(expr: Expr) -> str:
@@ -197,27 +191,15 @@ def _name(expr: Expr) -> str:
 def _why_not(expr: Expr) -> str:
     """Why a term is none of the six signals; empty when it is one."""
     name = _name(expr)
-    if name not in NAMES:
+    if not isinstance(expr, Signal) or name not in NAMES:
         hint = {"fts": "; its keyword signal is tfidf", "vector": "; its vector signal is cosine"}.get(name, "")
         return f"{expr} is none of its six signals{hint}"
-    half_life = expr.option("half_life") if isinstance(expr, Signal) else None
-    if isinstance(expr, Signal) and expr.option("since") == "access":
+    half_life = expr.option("half_life")
+    if expr.option("since") == "access":
         return f"{expr}: its decay runs from the last update, not from the last access"
     if isinstance(half_life, Duration) and half_life.seconds != HALF_LIFE_DAYS * 86_400:
         return f"half_life={half_life}: its decay is fixed at a half-life of 365d"
     return ""
-
-
-def _notes_soleri(table: dict[str, float], shares: dict[str, float]) -> list[str]:
-    notes = ["after 30 feedback entries it adapts these weights itself"]
-    if table != shares:
-        notes.append(
-            "weights are divided by their sum, since its weights sum to 1; no order of vault entries changes, "
-            "their place among memories (a fixed 0.5) may"
-        )
-    if table["temporalDecay"]:
-        notes.append("an entry with valid_until decays by its window there")
-    return notes
 
 
 SOLERI = Target(
@@ -235,25 +217,19 @@ def _spec_kit(config: SearchConfig) -> Parts:
         record = own_file.write_foreign(config)
     except ConfigError as error:
         raise Lost(str(error)) from None
-    fusion = record["rrfFusion"]
-    zeros = [name for name in ("k", "convergenceBonus", "graphWeightBoost") if not fusion[name]]
+    zeros = [name for name in ("k", "convergenceBonus", "graphWeightBoost") if not record["rrfFusion"][name]]
+    ours, theirs = _settings(config), _settings(own_file.read_foreign(record))
     notes = [
         "the program reads only smartRanking and maxTriggersPerMemory of this file; rrfFusion and crossEncoder "
         "have to be set in its code",
         *([f"the program takes 0 for not given: {', '.join(zeros)}"] if zeros else []),
-        *_left_out(config, own_file.read_foreign(record)),
+        *(
+            f"not in the file: {name} is {ours.get(name)}, which comes back as {theirs.get(name)}"
+            for name in sorted(ours.keys() | theirs.keys())
+            if ours.get(name) != theirs.get(name)
+        ),
     ]
     return record, notes
-
-
-def _left_out(config: SearchConfig, back: SearchConfig) -> list[str]:
-    """What a configuration has beside its strategy, and the file has no words for."""
-    ours, theirs = _settings(config), _settings(back)
-    return [
-        f"not in the file: {name} is {ours.get(name)}, which comes back as {theirs.get(name)}"
-        for name in sorted(ours.keys() | theirs.keys())
-        if ours.get(name) != theirs.get(name)
-    ]
 
 
 def _settings(config: SearchConfig) -> dict[str, object]:

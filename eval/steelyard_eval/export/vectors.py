@@ -6,27 +6,8 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Signal, Term, leaves
 from steelyard.grammar import number_text
 from steelyard.signals.facts import UNSTATED
-from steelyard_eval.export.base import Lost, Parts, Target
-from steelyard_eval.export.hybrid import (
-    DATES,
-    KEYWORDS,
-    QUERY_TEXT,
-    QUERY_VECTOR,
-    Fusion,
-    boosted,
-    date_of,
-    dates_of,
-    depth_of,
-    dims,
-    half_life_of,
-    hybrid,
-    index_notes,
-    is_raw_sum,
-    keyword_of,
-    whole,
-    window_notes,
-    with_priors,
-)
+from steelyard_eval.export import base
+from steelyard_eval.export.base import Fusion, Lost, Parts, Target
 
 MAX_K = 2**31 - 2
 NOW = "<time of the search, RFC 3339>"
@@ -55,26 +36,20 @@ def _qdrant(config: SearchConfig) -> Parts:
     score.
     """
     strategy = config.effective
-    if not is_raw_sum(strategy):
-        fusion = hybrid(strategy, (RECIPROCAL, "dbsf"), LACKS_QDRANT)
+    if (terms := base.with_priors(strategy)) is None:
+        fusion = base.hybrid(strategy, (RECIPROCAL, "dbsf"), LACKS_QDRANT)
         return {"query": {**_search(config, fusion), "limit": config.limit}}, _notes_qdrant(config, fusion)
-    retrievers, priors = with_priors(strategy)
+    retrievers, priors = terms
     if len(retrievers) != 1:
         raise Lost(LACKS_QDRANT["none"])
-    fusion = _scored(retrievers[0].expr)
+    fusion = base.hybrid(retrievers[0].expr, (RECIPROCAL, "dbsf"), LACKS_QDRANT, scores=True)
+    if fusion.kind == "alone" and "vector" not in fusion.weights:
+        raise Lost(LACKS_QDRANT["none"])
     inner = _search(config, fusion)
-    inner["limit"] = max(config.limit, sum(depth_of(config, name) for name in fusion.weights))
+    inner["limit"] = max(config.limit, sum(base.depth_of(config, name) for name in fusion.weights))
     formula, defaults = _formula(retrievers[0].weight, priors)
     query = {"prefetch": inner, "query": {"formula": formula, "defaults": defaults}, "limit": config.limit}
     return {"query": query}, [*_notes_qdrant(config, fusion), *_prior_notes(priors)]
-
-
-def _scored(expr: Expr) -> Fusion:
-    """A fusion whose scores, not only their order, are ours."""
-    fusion = hybrid(expr, (RECIPROCAL, "dbsf"), LACKS_QDRANT, scores=True)
-    if fusion.kind == "alone" and "vector" not in fusion.weights:
-        raise Lost(LACKS_QDRANT["none"])
-    return fusion
 
 
 def _search(config: SearchConfig, fusion: Fusion) -> dict[str, object]:
@@ -84,10 +59,10 @@ def _search(config: SearchConfig, fusion: Fusion) -> dict[str, object]:
 
 
 def _prefetch(config: SearchConfig, name: str) -> dict[str, object]:
-    depth = max(depth_of(config, name), config.limit)
-    if name in KEYWORDS:
-        return {"query": {"text": QUERY_TEXT, "model": "qdrant/bm25"}, "using": "keywords", "limit": depth}
-    return {"query": QUERY_VECTOR, "using": "embedding", "limit": depth}
+    depth = max(base.depth_of(config, name), config.limit)
+    if name in base.KEYWORDS:
+        return {"query": {"text": base.QUERY_TEXT, "model": "qdrant/bm25"}, "using": "keywords", "limit": depth}
+    return {"query": base.QUERY_VECTOR, "using": "embedding", "limit": depth}
 
 
 def _fusion(fusion: Fusion) -> dict[str, object]:
@@ -95,7 +70,7 @@ def _fusion(fusion: Fusion) -> dict[str, object]:
         if not fusion.equal:
             raise Lost("dbsf has no weights there: write equal ones")
         return {"fusion": "dbsf"}
-    settings: dict[str, object] = {"k": whole(fusion.k, "k", 0, MAX_K) + 1}
+    settings: dict[str, object] = {"k": base.whole(fusion.k, "k", 0, MAX_K) + 1}
     if not fusion.equal:
         if fusion.k:
             raise Lost("weights of rrf divide ranks there instead of multiplying scores: the ranking would change")
@@ -120,26 +95,26 @@ def _prior(expr: Expr) -> tuple[list[object], dict[str, object]]:
         return [0.1, "importance"], {"importance": UNSTATED}
     if not isinstance(expr, Signal) or expr.name != "recency":
         raise Lost(f"{expr} is computed from what no formula of ours asks for")
-    date, seconds = date_of(expr), half_life_of(expr)
+    date, seconds = base.date_of(expr), base.half_life_of(expr)
     decay = {"x": {"datetime_key": date}, "target": {"datetime": NOW}, "scale": seconds, "midpoint": 0.5}
     return [{"exp_decay": decay}], {date: NOW}
 
 
 def _notes_qdrant(config: SearchConfig, fusion: Fusion) -> list[str]:
-    notes = index_notes(config, fusion.weights)
+    notes = base.index_notes(config, fusion.weights)
     if "vector" in fusion.weights:
-        size = f"size {dims(config)}, " if dims(config) else ""
+        size = f"size {base.dims(config)}, " if base.dims(config) else ""
         notes.append(f"the vector named embedding needs {size}distance Cosine")
-    if set(KEYWORDS) & set(fusion.weights):
+    if set(base.KEYWORDS) & set(fusion.weights):
         notes.append("the sparse vector named keywords needs modifier idf")
     if fusion.kind == RECIPROCAL:
         notes.append("ranks count from 0 there, so its k is ours plus 1; rrf with k needs Qdrant 1.16")
     if fusion.kind == RECIPROCAL and not fusion.equal:
         notes.append("weights of rrf need Qdrant 1.17")
     notes += [
-        f"{name} was tuned at depth {depth_of(config, name)}, and goes down to the limit there"
+        f"{name} was tuned at depth {base.depth_of(config, name)}, and goes down to the limit there"
         for name in fusion.weights
-        if depth_of(config, name) < config.limit
+        if base.depth_of(config, name) < config.limit
     ]
     return notes
 
@@ -147,9 +122,9 @@ def _notes_qdrant(config: SearchConfig, fusion: Fusion) -> list[str]:
 def _prior_notes(priors: list[Term]) -> list[str]:
     signals = [leaf for term in priors for leaf in leaves(term.expr)]
     notes = []
-    for date in dates_of(signals):
-        notes.append(f"payload {date} is {DATES[date]}; a date after the search decays there")
-    notes += window_notes(signals)
+    for date in base.dates_of(signals):
+        notes.append(f"payload {date} is {base.DATES[date]}; a date after the search decays there")
+    notes += base.window_notes(signals)
     if any(signal.name == "importance" for signal in signals):
         notes.append("payload importance is a number of 1 to 10")
     return notes
@@ -181,22 +156,29 @@ def _weaviate(config: SearchConfig) -> Parts:
     equal values is all 1, as here), rankedFusion is 1 / (RANK + 60). Weights are divided by their sum to become
     alpha, which multiplies every score by one number and so changes no order.
     """
-    fusion = hybrid(config.effective, (RECIPROCAL, "minmax"), LACKS_WEAVIATE)
+    fusion = base.hybrid(config.effective, (RECIPROCAL, "minmax"), LACKS_WEAVIATE)
     arguments: dict[str, object] = {
-        "query": QUERY_TEXT,
-        "vector": QUERY_VECTOR,
+        "query": base.QUERY_TEXT,
+        "vector": base.QUERY_VECTOR,
         "alpha": _alpha(fusion),
         "fusion_type": "rankedFusion" if fusion.kind == RECIPROCAL else "relativeScoreFusion",
         "limit": config.limit,
     }
-    if (keyword := keyword_of(fusion.weights)) is not None:
-        arguments["query_properties"] = boosted(config, keyword)
-    return {"hybrid": arguments}, [*index_notes(config, fusion.weights), *_notes_weaviate(fusion)]
+    if (keyword := base.keyword_of(fusion.weights)) is not None:
+        arguments["query_properties"] = base.boosted(config, keyword)
+    notes = base.index_notes(config, fusion.weights)
+    notes.append("fusion_type is HybridFusion.RANKED or HybridFusion.RELATIVE_SCORE in the Python client")
+    if fusion.kind == RECIPROCAL:
+        notes.append("its constant is 60 with ranks from 1 in some versions, from 0 in others (k = 59 here)")
+    if fusion.kind != "alone" and not all(fusion.weights.values()):
+        notes.append("at alpha 0 or 1 it runs one search only; here the other list follows with score 0")
+    notes.append("how deep the two searches go is no parameter of the query")
+    return {"hybrid": arguments}, notes
 
 
 def _alpha(fusion: Fusion) -> float:
     """The vector's share of the weights; 1 or 0 for one list alone."""
-    keyword = keyword_of(fusion.weights)
+    keyword = base.keyword_of(fusion.weights)
     if fusion.kind == "alone":
         return 0.0 if keyword else 1.0
     if keyword is None or "vector" not in fusion.weights:
@@ -204,16 +186,6 @@ def _alpha(fusion: Fusion) -> float:
     if fusion.kind == RECIPROCAL and fusion.k not in K:
         raise Lost(f"k={number_text(fusion.k)}: the constant of rankedFusion is fixed at 60")
     return fusion.shares()["vector"]
-
-
-def _notes_weaviate(fusion: Fusion) -> list[str]:
-    notes = ["fusion_type is HybridFusion.RANKED or HybridFusion.RELATIVE_SCORE in the Python client"]
-    if fusion.kind == RECIPROCAL:
-        notes.append("its constant is 60 with ranks from 1 in some versions, from 0 in others (k = 59 here)")
-    if fusion.kind != "alone" and not all(fusion.weights.values()):
-        notes.append("at alpha 0 or 1 it runs one search only; here the other list follows with score 0")
-    notes.append("how deep the two searches go is no parameter of the query")
-    return notes
 
 
 WEAVIATE = Target(

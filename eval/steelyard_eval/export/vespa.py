@@ -21,21 +21,8 @@ from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, leaves
 from steelyard.grammar import number_text
 from steelyard.retrievers import RETRIEVERS
 from steelyard.signals.facts import UNSTATED
+from steelyard_eval.export import base
 from steelyard_eval.export.base import Lost, Parts, Target
-from steelyard_eval.export.hybrid import (
-    DATES,
-    KEYWORDS,
-    LISTS,
-    date_of,
-    dates_of,
-    depth_of,
-    fields,
-    half_life_of,
-    keyword_of,
-    lacking,
-    weights_of,
-    window_notes,
-)
 
 RAW_KEYWORDS = "raw keyword scores: bm25 there has another idf, so their sum with others ranks otherwise"
 LACKS = {
@@ -52,23 +39,27 @@ MINMAX_KEYWORDS = (
 def write(config: SearchConfig) -> Parts:
     """The rank profile as `profile`."""
     strategy = config.effective
-    lists = sorted(strategy.signals() & RETRIEVERS, key=LISTS.index) if _known(strategy) else []
+    found = strategy.signals() & RETRIEVERS
+    lists = (
+        sorted(found, key=base.LISTS.index) if found <= {*base.LISTS} else []
+    )  # layers are refused where they stand
     score = _name(strategy) if isinstance(strategy, Signal) else _score(strategy)
     if not lists:
         raise Lost("no term finds entries of its own: there is neither a keyword list nor a vector list")
-    if set(KEYWORDS) <= set(lists):
+    if set(base.KEYWORDS) <= set(lists):
         raise Lost("fts and bm25 are two keyword lists, and the profile has one; keep one of them")
-    depths = {name: depth_of(config, name) for name in lists}
-    lines = [*_inputs(lists), *_functions(config, strategy, lists)]
-    count = max(config.limit, sum(depths.values()))
-    lines += _phases(strategy, lists, score, count)
+    depths = {name: base.depth_of(config, name) for name in lists}
+    lines = ["inputs {", "    query(embedding) tensor<float>(x[384])", "}"] if "vector" in lists else []
+    lines += _functions(config, strategy, lists)
+    # a signal alone needs the first phase only; the others let every hit through it
+    first = " + ".join("keywords" if name in base.KEYWORDS else "semantic" for name in lists)
+    alone = isinstance(strategy, Signal)
+    lines += ["first-phase {", f"    expression: {score if alone else first}", "}"]
+    if not alone:
+        count = max(config.limit, sum(depths.values()))
+        lines += ["global-phase {", f"    rerank-count: {count}", f"    expression: {score}", "}"]
     body = "".join(f"    {line}\n" for line in lines)
     return {"profile": f"rank-profile steelyard {{\n{body}}}\n"}, _notes(config, strategy, depths)
-
-
-def _known(strategy: Expr) -> bool:
-    """Whether the strategy speaks of keywords and vectors only; layers are refused where they stand."""
-    return not (strategy.signals() & RETRIEVERS) - set(LISTS)
 
 
 def _score(expr: Expr) -> str:
@@ -77,9 +68,11 @@ def _score(expr: Expr) -> str:
     if told.beyond or not isinstance(told, Linear):
         raise Lost(told.beyond)
     if told.scale not in (RECIPROCAL, "none", "minmax"):
-        raise Lost(lacking(told.scale, LACKS))
+        raise Lost(base.lacking(told.scale, LACKS))
     if told.scale == RECIPROCAL:
-        return " + ".join(_reciprocal(name, weight, told.k) for name, weight in weights_of(told.terms).items())
+        return " + ".join(
+            _reciprocal(name, weight, told.k) for name, weight in base.weights_of(told.terms).items()
+        )
     part = _raw if told.scale == "none" else _linear
     return " + ".join(f"{number_text(term.weight)} * {part(term.expr)}" for term in told.terms)
 
@@ -93,7 +86,7 @@ def _reciprocal(signal: str, weight: float, k: float) -> str:
 
 def _raw(expr: Expr) -> str:
     if isinstance(expr, Signal):
-        if expr.name in KEYWORDS:
+        if expr.name in base.KEYWORDS:
             raise Lost(RAW_KEYWORDS)
         return _name(expr)
     return f"({_score(expr)})"
@@ -102,7 +95,7 @@ def _raw(expr: Expr) -> str:
 def _linear(expr: Expr) -> str:
     if not isinstance(expr, Signal):
         raise Lost(f"normalize=minmax over {expr}: a normalizer takes a feature or a function, not another fusion")
-    if expr.name in KEYWORDS:
+    if expr.name in base.KEYWORDS:
         raise Lost(MINMAX_KEYWORDS)
     return f"normalize_linear({_name(expr)})"
 
@@ -111,27 +104,19 @@ def _name(signal: Signal) -> str:
     """The function that computes a signal."""
     names = {"fts": "keywords", "bm25": "keywords", "vector": "semantic", "importance": "importance"}
     if signal.name == "recency":
-        since = "access_" if date_of(signal) == "last_accessed_at" else ""
-        return f"recency_{since}{re.sub(r'[^0-9]', '_', _seconds(signal))}s"
+        since = "access_" if base.date_of(signal) == "last_accessed_at" else ""
+        return f"recency_{since}{re.sub(r'[^0-9]', '_', number_text(base.half_life_of(signal)))}s"
     if signal.name not in names:
         raise Lost(f"{signal.name} is computed from what this profile has no input for")
     return names[signal.name]
 
 
-def _seconds(signal: Signal) -> str:
-    return number_text(half_life_of(signal))
-
-
-def _inputs(lists: list[str]) -> list[str]:
-    if "vector" not in lists:
-        return []
-    return ["inputs {", "    query(embedding) tensor<float>(x[384])", "}"]
-
-
 def _functions(config: SearchConfig, strategy: Expr, lists: list[str]) -> list[str]:
     bodies: dict[str, str] = {}
-    if (keyword := keyword_of(lists)) is not None:
-        parts = (f"{number_text(weight)} * bm25({field})" for field, weight in fields(config, keyword).items())
+    if (keyword := base.keyword_of(lists)) is not None:
+        parts = (
+            f"{number_text(weight)} * bm25({field})" for field, weight in base.fields(config, keyword).items()
+        )
         bodies["keywords"] = " + ".join(parts)
     for signal in leaves(strategy):
         if signal.name == "vector":
@@ -140,22 +125,12 @@ def _functions(config: SearchConfig, strategy: Expr, lists: list[str]) -> list[s
             missing = number_text(UNSTATED)
             bodies["importance"] = f"if (isNan(attribute(importance)), {missing}, attribute(importance)) / 10"
         elif signal.name == "recency":
-            bodies[_name(signal)] = (
-                f"exp(-log(2) * max(0, now - attribute({date_of(signal)})) / {_seconds(signal)})"
-            )
+            age, half = f"max(0, now - attribute({base.date_of(signal)}))", number_text(base.half_life_of(signal))
+            bodies[_name(signal)] = f"exp(-log(2) * {age} / {half})"
     lines = []
     for name, body in bodies.items():
         lines += [f"function {name}() {{", f"    expression: {body}", "}"]
     return lines
-
-
-def _phases(strategy: Expr, lists: list[str], score: str, count: int) -> list[str]:
-    """A signal alone needs the first phase only; the others let every hit through it."""
-    if isinstance(strategy, Signal):
-        return ["first-phase {", f"    expression: {score}", "}"]
-    first = " + ".join("keywords" if name in KEYWORDS else "semantic" for name in lists)
-    lines = ["first-phase {", f"    expression: {first}", "}"]
-    return [*lines, "global-phase {", f"    rerank-count: {count}", f"    expression: {score}", "}"]
 
 
 def _notes(config: SearchConfig, strategy: Expr, depths: dict[str, int]) -> list[str]:
@@ -164,7 +139,7 @@ def _notes(config: SearchConfig, strategy: Expr, depths: dict[str, int]) -> list
         search = f"{{targetHits: {depths['vector']}}}nearestNeighbor(embedding, embedding)"
         notes.append(f"retrieve by {search}" + (" or userQuery()" if len(depths) > 1 else ""))
         notes.append("x[384] is the size of your vectors; the attribute embedding needs distance-metric angular")
-    if (keyword := keyword_of(dict.fromkeys(depths, 1.0))) is not None:
+    if (keyword := base.keyword_of(dict.fromkeys(depths, 1.0))) is not None:
         notes.append(
             f"every field of keywords needs index: enable-bm25; {keyword} was tuned with this engine's BM25"
         )
@@ -172,11 +147,11 @@ def _notes(config: SearchConfig, strategy: Expr, depths: dict[str, int]) -> list
         cut = " and ".join(f"{name} at depth {depth}" for name, depth in depths.items())
         notes.append(f"here lists were cut, {cut}; there all hits are in the vector list, all matches in keywords")
         notes.append("raise rerank-count to what the query matches: hits beyond it stay in first-phase order")
-    attributes = [f"{date} (seconds; {DATES[date]})" for date in dates_of(leaves(strategy))]
+    attributes = [f"{date} (seconds; {base.DATES[date]})" for date in base.dates_of(leaves(strategy))]
     attributes += ["importance (1 to 10)"] if "importance" in strategy.signals() else []
     if attributes:
         notes.append(f"attributes: {', '.join(attributes)}")
-    return [*notes, *window_notes(leaves(strategy))]
+    return [*notes, *base.window_notes(leaves(strategy))]
 
 
 VESPA = Target(

@@ -10,7 +10,7 @@ import msgspec
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.common.console import brief, table, wrapped
-from steelyard_eval.common.markup import ends, number, p_value
+from steelyard_eval.common.markup import interval, number, p_value
 from steelyard_eval.common.tabular import Tabular, frame_html
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
@@ -105,7 +105,7 @@ class Runs(Tabular):
         groups = [units.get(query, query) for query in alike]
         found = paired({"": [new[query] for query in alike]}, [old[query] for query in alike], groups)[""]
         gain, p, verdict = found.gain, p_value(found.p).replace("<", "< "), VERDICTS[found.verdict]
-        change = f"{number(gain.mean, signed=True)} {ends(gain.low, gain.high, '+.3f')}"
+        change = f"{number(gain.mean, signed=True)} {interval(gain.low, gain.high, signed=True)}"
         labels = (run.facts.own.label if run.facts.own else "" for run in (one, other))
         facts: dict[str, Fact] = dict(zip(("other", "label"), labels, strict=True))
         facts |= {"new": other.id, "old": one.id, "change": change, "metric": other.facts.metric}
@@ -117,7 +117,7 @@ class Runs(Tabular):
         rows = []
         for run in self.runs:
             own = run.facts.own
-            value = f"{number(own.mean)} {ends(own.low, own.high, '.3f')}".rstrip() if own else ""
+            value = f"{number(own.mean)} {interval(own.low, own.high)}".rstrip() if own else ""
             named = run.at[:16].replace("T", " "), run.kind, run.facts.metric
             rows.append(dict(zip(COLUMNS, (run.id, *named, value, own.label if own else ""), strict=True)))
         return rows

@@ -11,7 +11,7 @@ from steelyard import __version__
 from steelyard.base.files import canonical
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
-from steelyard_eval.common.source_date import source_date
+from steelyard_eval.common.process import source_date
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.measures.spread import Gain, Interval
 from steelyard_eval.recording.workspace import judged

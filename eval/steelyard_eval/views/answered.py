@@ -6,18 +6,18 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown, visible
-from steelyard_eval.common.tabular import save_as
+from steelyard.base.files import write_text
+from steelyard_eval.common.tabular import parquet
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Estimate, Result
-from steelyard_eval.views import frames, latex, render, terminal
+from steelyard_eval.result.structs import Estimate, Result, Row, Table
+from steelyard_eval.views import latex, terminal
 from steelyard_eval.views.figures import draw, figures
 
 if TYPE_CHECKING:
@@ -62,11 +62,28 @@ class Answered:
 
         Without judgments: a row for each pair of contenders, with RBO and Jaccard@10.
         """
-        return frames.means(self.result)
+        import pandas as pd
+
+        result = self.result
+        rows = [
+            {**_about(row), "metric": metric, **_ends(value), "queries": result.provenance.data.judged}
+            for row in result.rows
+            for metric, value in row.means.items()
+        ]
+        return frame_of(result.tables[0]) if result.tables and not rows else pd.DataFrame(rows)
 
     def tests(self) -> pd.DataFrame:
         """Return a row for each challenger: its difference from the baseline, interval, p, wins, verdict."""
-        return frames.tests(self.result)
+        import pandas as pd
+
+        kept = ("verdict", "p", "p_holm", "wins", "ties", "losses", "worse", "detectable", "needed")
+        rows = [
+            {"challenger": row.label, **_ends(test.gain, "delta"), **{name: getattr(test, name) for name in kept}}
+            for row in self.result.rows
+            if (test := row.against)
+        ]
+        frame = pd.DataFrame(rows)
+        return frame.astype({"needed": "Int64"}) if rows else frame
 
     def table(self, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- the name that PyTerrier and pandas give it
         """Return a row for each contender and a column for each metric, as PyTerrier's Experiment does.
@@ -74,14 +91,31 @@ class Answered:
         Beside them are queries won and lost against the baseline on the primary metric, and the corrected p-value.
         `round` is the number of decimals.
         """
-        return _rounded(frames.experiment(self.result), round)
+        import pandas as pd
+
+        rows = []
+        for row in self.result.rows:
+            test = row.against
+            signs = {"+": test and test.wins, "-": test and test.losses, "p-value": test and test.p_holm}
+            values: dict[str, Any] = {metric: value.mean for metric, value in row.means.items()}
+            values |= {f"{self.result.metric} {sign}": one for sign, one in signs.items()}
+            rows.append({"name": row.label, **values})
+        frame = pd.DataFrame(rows).set_index("name")
+        return frame if round is None else frame.round(round)
 
     def per_query(self, metric: str | None = None, round: int | None = None) -> pd.DataFrame:  # noqa: A002 -- as above
         """Return a row for each query: text, category, and one metric (the primary one) of every contender."""
-        wanted, frame = self._measured(metric), frames.per_query(self.result)
+        import pandas as pd
+
+        wanted, queries = self._measured(metric), self.result.queries
+        labels = dict.fromkeys(label for query in queries for label in query.values)
+        rows = [
+            {"id": query.id, "text": query.text, "category": query.category, **query.values} for query in queries
+        ]
+        frame = pd.DataFrame(rows, columns=["id", "text", "category", *labels]).set_index("id")
         if self.values:
             frame = frame[["text", "category"]].assign(**{label: of[wanted] for label, of in self.values.items()})
-        return _rounded(frame, round)
+        return frame if round is None else frame.round(round)
 
     def plot(self, name: str | None = None, *, what: str = "") -> Figure:
         """Plot a figure of the result.
@@ -102,19 +136,22 @@ class Answered:
 
     def report(self, path: str | Path) -> list[Path]:
         """Write the report (HTML, Markdown, JSON) here; returns the paths."""
-        write = import_module("steelyard_eval.views.report.write").write  # its templates take long to load
-        paths: list[Path] = write(self.result, path)
-        return paths
+        from steelyard_eval.views.report import write
+
+        return write(self.result, path)
 
     def save(self, path: str | Path) -> None:
         """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document.
 
-        Raises
-        ------
-        MachineError
-            For a Parquet file without the extra `parquet`.
+        Raises MachineError for a Parquet file without the extra `parquet`.
         """
-        save_as(self, path, lambda: document.render(self.result))
+        match Path(path).suffix:
+            case ".tex":
+                write_text(path, self.to_latex())
+            case ".parquet":
+                write_text(path, parquet(self.to_frame()))
+            case _:
+                write_text(path, document.render(self.result))
 
     def to_latex(self) -> str:
         """Return the means as papers on retrieval print them: the best bold, marks where the test decided."""
@@ -135,11 +172,9 @@ class Answered:
         return terminal.render(self.result)
 
     def _repr_html_(self) -> str:
-        return render(self.result, "html")
+        from steelyard_eval.views import html  # its templates take long to load
 
-
-def _rounded(frame: pd.DataFrame, decimals: int | None) -> pd.DataFrame:
-    return frame if decimals is None else frame.round(decimals)
+        return html.render(self.result)
 
 
 EXIT_CODES = {"pass": 0, "fail": 1, "mismatch": 2, "inconclusive": 0}
@@ -171,7 +206,7 @@ class Gating(Answered):
             {
                 "label": row["contender"],
                 "verdict": row["verdict"],
-                **(_ends(row["change"]) if isinstance(row["change"], Estimate) else {}),
+                **(_ends(row["change"], "delta") if isinstance(row["change"], Estimate) else {}),
                 "p_worse": seen[row["contender"]]["p_worse"],
                 "top10_changed": row["top10_changed"],
                 "check": checks[row["contender"]],
@@ -194,5 +229,39 @@ class Gating(Answered):
         return pd.DataFrame(rows, columns=["contender", "query", "text", "before", "now"])
 
 
-def _ends(change: Estimate) -> dict[str, float | None]:
-    return {"delta": change.mean, "low": change.low, "high": change.high}
+def board_frame(result: Result) -> pd.DataFrame:
+    """A row for each contender of a decision: its mean, its gain over today's, what it embeds."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        [
+            {**_about(row), **_ends(row.means[result.metric]), "tuned": row.tuned, "embedded": row.cost.embedded,
+             **_ends(row.against.gain if row.against else row.gain, "gain")}
+            for row in result.rows
+            if result.metric in row.means
+        ]
+    )  # fmt: skip
+
+
+def frame_of(table: Table) -> pd.DataFrame:
+    """A further table; an interval is three columns."""
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for row in table.rows:
+        rows.append({})
+        for name, cell in zip(table.columns, row, strict=True):
+            rows[-1] |= _ends(cell, name) if isinstance(cell, Estimate) else {name: cell}
+    return pd.DataFrame(rows)
+
+
+def _about(row: Row) -> dict[str, str | None]:
+    return {name: getattr(row, name) for name in ("label", "system", "profile", "strategy", "family")}
+
+
+def _ends(value: Estimate | None, name: str = "mean") -> dict[str, float | None]:
+    """A value and its ends; those of the mean of a contender, or of a difference, are plainly low and high."""
+    lead = "" if name in ("mean", "delta") else f"{name}_"
+    if value is None:
+        return {name: None, f"{lead}low": None, f"{lead}high": None}
+    return {name: value.mean, f"{lead}low": value.low, f"{lead}high": value.high}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from steelyard.base.errors import ConfigError
 from steelyard_eval.common.markup import interval, number, tex
-from steelyard_eval.result.sentences import heading, say
+from steelyard_eval.result.sentences import heading
 from steelyard_eval.result.structs import Estimate, Fact, Result, Row
-from steelyard_eval.views.sheets import sheets
 
 MARKS = {
     "better": r"$^{\blacktriangle}$",
@@ -19,20 +18,6 @@ MARKS = {
 }
 UNNAMED = {"RecallAll@10", "Judged@10"}
 """Of the metrics that are measured where none are named, those that a paper would have to explain."""
-TABLE = r"""% {needs}
-\begin{table}
-\centering
-\caption{{caption}}
-\label{{label}}
-\begin{tabular}{l{columns}}
-\toprule
-{head} \\
-\midrule
-{rows}
-\bottomrule
-\end{tabular}
-\end{table}
-"""
 
 
 def render(result: Result) -> str:
@@ -50,50 +35,19 @@ def render(result: Result) -> str:
         key=lambda row: (row.label != about.baseline, -row.means[primary].mean, row.label),
     )
     if not rows:
-        return _first_table(result)
+        raise ConfigError("there are no means of contenders in this result, so there is no table of them")
     metrics = about.named or [name for name in about.metrics if name == primary or name not in UNNAMED]
     best = {metric: _best(rows, metric) for metric in metrics}
-    lines = []
+    label = f"tab:{re.sub('[^A-Za-z0-9]+', '-', about.data.called).strip('-') or 'results'}-{result.kind}"
+    lines = ["% " + heading("latex_needs", {"label": label}), r"\begin{table}", r"\centering"]
+    lines += [r"\caption{" + "\n".join(_caption(result, rows)) + "}", r"\label{" + label + "}"]
+    lines += [r"\begin{tabular}{l" + "c" * len(metrics) + "}", r"\toprule"]
+    lines += [" & ".join([heading("latex_system"), *map(tex, metrics)]) + r" \\", r"\midrule"]
     for row in rows:
         cells = [_cell(row.means.get(metric), best[metric]) + _sign(row, metric, primary) for metric in metrics]
         lines.append(f"{_name(result, row)} & {' & '.join(cells)} \\\\")
         lines += [r"\midrule"] if row.label == about.baseline and len(rows) > 1 else []
-    label = f"tab:{re.sub('[^A-Za-z0-9]+', '-', about.data.called).strip('-') or 'results'}-{result.kind}"
-    return _filled({
-        "needs": heading("latex_needs", {"label": label}),
-        "caption": "\n".join(_caption(result, rows)),
-        "label": label,
-        "columns": "c" * len(metrics),
-        "head": " & ".join([heading("latex_system"), *map(tex, metrics)]),
-        "rows": "\n".join(lines),
-    })  # fmt: skip
-
-
-def _first_table(result: Result) -> str:
-    """The first further table of a result without means; ConfigError without any."""
-    if not (further := sheets(result)):
-        raise ConfigError("there are no means of contenders in this result, so there is no table of them")
-    sheet, label = further[0], f"tab:{result.kind}-{further[0].key}"
-    return _filled(
-        {
-            "needs": heading("latex_needs", {"label": label}),
-            "caption": tex(say(result.answer)),
-            "label": label,
-            "columns": "".join("r" if column.right else "l" for column in sheet.columns[1:]),
-            "head": " & ".join(tex(column.name) for column in sheet.columns),
-            "rows": "\n".join(f"{_started(' & '.join(map(tex, cells)))} \\\\" for cells in sheet.rows),
-        }
-    )
-
-
-def _started(line: str) -> str:
-    """A line that what stands before it cannot take for its own."""
-    return f"{{}}{line}" if line.startswith(("[", "*")) else line
-
-
-def _filled(parts: Mapping[str, str]) -> str:
-    """The table of these parts, whatever braces they hold."""
-    return re.sub(r"\{(needs|caption|label|columns|head|rows)\}", lambda match: parts[match[1]], TABLE)
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
 def _caption(result: Result, rows: Sequence[Row]) -> Iterator[str]:
@@ -126,7 +80,8 @@ def _name(result: Result, row: Row) -> str:
     """The label with its marks; what a line before would take for its own begins behind a group."""
     chosen = result.decision is not None and row.label == result.decision.chosen
     marks = (MARKS["chosen"] if chosen else "") + (MARKS["tuned"] if row.tuned else "")
-    return f"{_started(tex(row.label))}{marks}"
+    label = tex(row.label)
+    return f"{'{}' if label.startswith(('[', '*')) else ''}{label}{marks}"
 
 
 def _sign(row: Row, metric: str, primary: str) -> str:

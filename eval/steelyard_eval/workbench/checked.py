@@ -58,19 +58,19 @@ class Checked(Tabular):
         """Return a row for each query: id, text, split, group, and numbers of judged and relevant entries."""
         import pandas as pd
 
-        qrels = self.found.dataset.qrels if self.found.dataset else {}
-        rows = [
+        data = self.found.dataset
+        rows = [(query, data.qrels.get(query.id, {})) for query in data.queries] if data else []
+        return pd.DataFrame(
             {
                 "query": query.id,
                 "text": query.text,
                 "split": query.split,
                 "group": query.group,
-                "judged": len(qrels.get(query.id, {})),
-                "relevant": sum(grade > 0 for grade in qrels.get(query.id, {}).values()),
+                "judged": len(grades),
+                "relevant": sum(grade > 0 for grade in grades.values()),
             }
-            for query in (self.found.dataset.queries if self.found.dataset else ())
-        ]
-        return pd.DataFrame(rows)
+            for query, grades in rows
+        )
 
     def __repr__(self) -> str:
         return repr(self.found.dataset).replace("Dataset", "Checked", 1)
@@ -82,9 +82,9 @@ class Checked(Tabular):
         lines = [*grouped(self.found.faults), *(f"note: {notice}" for notice in notices)]
         if data is not None:
             lines += in_words(data.sampled, data.pool, data.provenance) if data.qrels else ()
-            return "\n".join(map(folded, [*lines, *self.said, data.told]))
         notes = f", {counted(len(notices), 'note')}" if notices else ""
-        return "\n".join(map(folded, [*lines, *self.said, f"{counted(len(self.found.faults), 'fault')}{notes}"]))
+        last = data.told if data else f"{counted(len(self.found.faults), 'fault')}{notes}"
+        return "\n".join(map(folded, [*lines, *self.said, last]))
 
     def _repr_html_(self) -> str:
         items = "".join(f"<li>{html.escape(notice)}</li>" for notice in self.notices)

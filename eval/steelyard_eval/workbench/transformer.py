@@ -19,25 +19,22 @@ except ImportError:  # by its documented contract: an object with `transform`, w
     Transformer = object
 
 
-def as_transformer(data: Workbench, config: Given = "echovault", *, limit: int = 1000) -> SteelyardTransformer:
-    """A transformer that searches a data set with a configuration.
-
-    Parameters
-    ----------
-    data: What is searched.
-    config: A system, a strategy or a weights file.
-    limit: How many results a query; 1000, as PyTerrier has it.
-    """
-    return SteelyardTransformer(data, config, limit)
-
-
 class SteelyardTransformer(Transformer):  # type: ignore[misc]  # PyTerrier has no types
     """Queries (qid, query) to results: qid, query, docno, score, and rank from 0.
 
     A query of the data set, known by its id and text, is asked with its filters and its recorded vector.
+
+    Parameters
+    ----------
+    data
+        What is searched.
+    config
+        A system, a strategy or a weights file.
+    limit
+        How many results a query; 1000, as PyTerrier has it.
     """
 
-    def __init__(self, data: Workbench, config: Given, limit: int) -> None:
+    def __init__(self, data: Workbench, config: Given = "echovault", *, limit: int = 1000) -> None:
         super().__init__()
         self.search = data.searcher(config, limit=limit)
         self.known = {query.id: query for query in data.dataset.queries}
@@ -67,3 +64,6 @@ class SteelyardTransformer(Transformer):  # type: ignore[misc]  # PyTerrier has 
                 score = hit.score if falling else float(len(hits) - rank)
                 rows.append({"qid": qid, "query": text, "docno": hit.entry.id, "score": score, "rank": rank})
         return pd.DataFrame(rows, columns=["qid", "query", "docno", "score", "rank"])
+
+
+as_transformer = SteelyardTransformer

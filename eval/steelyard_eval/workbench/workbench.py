@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from steelyard_eval.common.default_systems import SYSTEMS
+from steelyard_eval.common import SYSTEMS
 from steelyard_eval.common.extensions import extension
 
 if TYPE_CHECKING:
@@ -71,10 +71,7 @@ class Workbench:
         return Workspace.open(self.dataset, self.embedder, jobs=self.jobs)
 
     def check(self) -> Checked:
-        """Return the notices on the data set; `load` refuses one with faults and lists them.
-
-        Returns counts, and notices on what is odd without being a fault.
-        """
+        """Return counts, and notices on what is odd without being a fault; `load` refuses a set with faults."""
         from steelyard_eval.datasets import Report
         from steelyard_eval.workbench.checked import Checked
 
@@ -94,9 +91,9 @@ class Workbench:
         seed: int = 0,
         timed: bool = True,
     ) -> Answered:
-        """Compare contenders on the same judged queries, with intervals, tests, latency and cost.
+        """Compare contenders on the same judged queries, or without judgments how far their lists agree.
 
-        Returns means with intervals, tests, lists, latency; without judgments how far the lists agree.
+        Returns means with intervals, tests, lists, latency and cost.
         Raises ConfigError for an unknown contender, metric or split, with the valid names, and for a split without
         queries; DataError for a run or a recording that is damaged or belongs to another data set.
 
@@ -136,22 +133,12 @@ class Workbench:
         """
         from steelyard_eval.compare import compare
 
-        return self._kept(
-            compare(
-                self.dataset,
-                [cast("Given", contenders), *more] if more else contenders,
-                baseline=current,
-                metrics=metrics,
-                split=split,
-                limit=limit,
-                recording=recording,
-                runs=write_runs,
-                verify=verify,
-                seed=seed,
-                timed=timed,
-                workspace=lambda: self.workspace,
-            ),
-        )
+        given = [cast("Given", contenders), *more] if more else contenders
+        found = compare(
+            self.dataset, given, baseline=current, metrics=metrics, split=split, limit=limit, recording=recording,
+            runs=write_runs, verify=verify, seed=seed, timed=timed, workspace=lambda: self.workspace,
+        )  # fmt: skip
+        return self._kept(found)
 
     def recommend(
         self,
@@ -171,8 +158,7 @@ class Workbench:
     ) -> Recommendation:
         """Recommend the strategy and weights to use instead of what is used today, over all families or in one.
 
-        Returns the decision (ship, try or keep), the leaderboard and costs; `save_weights` writes the weights
-        file.
+        Returns the decision (ship, try or keep), leaderboard and costs; `save_weights` writes the weights file.
         Raises ConfigError for an unknown contender or metric, or lists without a `current`; for an `only` that has
         lists alone, or nothing to tune; DataError for a recording that is damaged or belongs to another data set.
 
@@ -208,24 +194,12 @@ class Workbench:
         from steelyard_eval.choose.recommend import recommend
 
         judged = extension("model_judge").model_labels(model_labels, self.dataset) if model_labels else None
-        return self._kept(
-            recommend(
-                self.dataset,
-                current,
-                only=only,
-                weights_only=weights_only,
-                metric=metric,
-                limit=limit,
-                seed=seed,
-                timed=timed,
-                recording=recording,
-                model_labels=judged,
-                target=target,
-                latency=latency,
-                embedding_calls=embedding_calls,
-                workspace=self.workspace if recording is None else None,
-            ),
-        )
+        found = recommend(
+            self.dataset, current, only=only, weights_only=weights_only, metric=metric, limit=limit, seed=seed,
+            timed=timed, recording=recording, model_labels=judged, target=target, latency=latency,
+            embedding_calls=embedding_calls, workspace=self.workspace if recording is None else None,
+        )  # fmt: skip
+        return self._kept(found)
 
     def tune(self, strategy: Given, **options: Any) -> Recommendation:  # noqa: ANN401 -- those of `recommend`
         """Tune one strategy: `recommend` with `only`; the other parameters are those of `recommend`."""
@@ -292,8 +266,7 @@ class Workbench:
         contender : str
             The system or strategy to start from; the current one by default.
         current : any contender
-            What you run today, which every move is held against; what dataset.json names as `system` by default,
-            else bm25.
+            What every move is held against; what dataset.json names as `system` by default, else bm25.
         metric : str
             What is shown, by its name in ir_measures.
         limit : int
@@ -339,10 +312,10 @@ class Workbench:
         Parameters
         ----------
         contenders : str, sequence, mapping, or one contender
-            What is chosen between. Each is compared with the first one. The pool is what they rank among the first
-            ten. By default what `recommend` needs next: where
-            nothing is labelled, or what is was by duel, the usual strategies (`decide.public.CONTENDERS`) by duel,
-            where each answer decides which pair is asked next until the verdict stands; else `random` queries.
+            What is chosen between, each compared with the first; the pool is what they rank among the first ten.
+            By default what `recommend` needs next: where nothing is labelled, or what is was by duel, the usual
+            strategies (`choose.public.CONTENDERS`) by duel, where each answer decides which pair is asked next
+            until the verdict stands; else `random` queries.
         out : str or Path
             Folder of the judgments: they are saved after each, and continued from there. By default the folder
             judgments in that of the data set, or here where it is in memory.
@@ -365,18 +338,13 @@ class Workbench:
         from steelyard_eval.notebook.label.open import open_judging
         from steelyard_eval.notebook.label.widget import Judge  # it needs the extra
 
-        session = open_judging(
-            self.dataset,
-            contenders,
-            folder_of(self.dataset, second_to or judge) if out is None else Path(out),
-            judge,
-            second_to,
-            split,
-            seed,
-            random=random,
-            workspace=lambda: self.workspace,
-        )
-        return Judge(session)
+        folder = folder_of(self.dataset) if out is None else Path(out)
+        return Judge(
+            open_judging(
+                self.dataset, contenders, folder, judge, second_to, split, seed, random=random,
+                workspace=lambda: self.workspace,
+            )
+        )  # fmt: skip
 
     def explain(
         self,
@@ -462,10 +430,8 @@ class Workbench:
     ) -> Path:
         """Write a baseline of these contenders, or of those that the old one names, and return its file.
 
-        The old one is kept beside it as ``baseline.json.bak``.
-
-        Raises ConfigError when search got worse and that is not accepted, or `because` is empty; nothing is
-        written.
+        The old one is kept beside it as ``baseline.json.bak``. Raises ConfigError when search got worse and that
+        is not accepted, or `because` is empty; nothing is written.
         """
         from steelyard_eval.gate.gating import update
 
@@ -474,9 +440,8 @@ class Workbench:
         return gate.path
 
     def runs(self) -> Runs:
-        """What was measured on this data set so far.
+        """The kept runs of this data set: a table, `trend(metric)`, `between(before, after)`, and `plot()`.
 
-        Returns the kept runs: a table, `trend(metric)`, `between(before, after)`, and `plot()`.
         Raises DataError for a file of runs that is damaged.
         """
         from steelyard_eval.recording.history import Runs
@@ -547,9 +512,8 @@ class Workbench:
         return found
 
     def export(self, config: Given, to: str) -> Export:
-        """Translate a configuration for another system, such as opensearch; what is lost there is listed.
+        """Translate a configuration for another system, such as opensearch; the `str` of the answer is the file.
 
-        Returns the document for the other system, with what differs there; its `str` is the file.
         Raises ConfigError for an unknown target, and for a strategy that it cannot express, with the reasons.
         """
         from steelyard_eval.common.configurations import Setting
@@ -570,7 +534,6 @@ class Workbench:
     ) -> dict[str, int]:
         """Save signal tables, to compare and tune on them later; return the number of rows by folder.
 
-        Returns rows of the recording in each folder.
         Raises ConfigError for unknown systems, and for contenders that have no lists.
 
         Parameters

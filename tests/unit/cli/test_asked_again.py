@@ -13,7 +13,7 @@ from simulation import simulate_log
 import steelyard_eval as sy
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.notebook.label.outlook import standings
+from steelyard_eval.notebook.label.pool import standings
 
 TIMES = ("{}", "{}?", " {}", "{}...", "({})")
 SUM = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"

@@ -158,7 +158,7 @@ def test_a_checkout_that_was_never_installed(monkeypatch):
     monkeypatch.setattr(metadata, "version", absent)
     monkeypatch.setattr(metadata, "requires", absent)
 
-    faulty("steelyard", "not installed", "pip install .")
+    faulty("steelyard", "PackageNotFoundError", "pip install .")
 
 
 # What may be missing

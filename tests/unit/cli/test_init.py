@@ -15,13 +15,19 @@ from click.testing import CliRunner
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.systems import find_system
-from steelyard_eval.cli.init_from_data import find_dataset, start
+from steelyard_eval.cli.init_from_data import (
+    find_dataset,
+    installing,
+    named,
+    recorded,
+    start,
+    workflow_text,
+)
 from steelyard_eval.cli.main import main
-from steelyard_eval.cli.workflow import InstallSource, named, recorded, workflow_text
 from steelyard_eval.datasets.labels import JudgedPool
 
 STARTER = Path(__file__).parents[3] / "qrels" / "starter"
-ORIGIN = InstallSource("git+https://git.example.org/tools/steelyard.git@" + "1f" * 20)
+ORIGIN = "git+https://git.example.org/tools/steelyard.git@" + "1f" * 20
 
 
 class TestStart:
@@ -58,7 +64,7 @@ class TestStart:
         assert sy.load(folder / "memory").gate(baseline="reports/baseline.json").verdict == "pass"
 
     def test_the_workflow_gates_the_data_set(self, folder):
-        start(workflow=Path("w.yml"), current="bm25", install=ORIGIN.text)
+        start(workflow=Path("w.yml"), current="bm25", install=ORIGIN)
         workflow = yaml.safe_load(Path("w.yml").read_text())
 
         (job,) = workflow["jobs"].values()
@@ -73,15 +79,15 @@ class TestStart:
 
     def test_without_an_origin_the_workflow_is_asked_for(self, folder, monkeypatch):
         """Whoever owns the package's name in an index would decide what the workflow runs."""
-        monkeypatch.setattr("steelyard_eval.cli.init_from_data.recorded", lambda: None)
+        monkeypatch.setattr("steelyard_eval.cli.init_from_data.recorded", lambda: "")
         first = start(current="bm25")
         assert not Path(".github").exists()
         assert ".github/workflows/relevance.yml" not in first.needed
         assert any("--install" in notice for notice in first.notices)
-        second = start(install=ORIGIN.text)
-        assert second.written == (".github/workflows/relevance.yml",)
+        second = start(install=ORIGIN)
+        assert second.written == [".github/workflows/relevance.yml"]
         text = Path(second.written[0]).read_text()
-        assert f'pip install "steelyard @ {ORIGIN.text}"' in text
+        assert f'pip install "steelyard @ {ORIGIN}"' in text
         assert "steelyard==" not in text
 
     @pytest.mark.parametrize(
@@ -124,16 +130,15 @@ class TestStart:
                 return json.dumps(record) if name == "direct_url.json" and record is not None else None
 
         monkeypatch.setattr("importlib.metadata.distribution", lambda name: Known())
-        found = recorded()
-        assert (found.text if found else "") == text
+        assert recorded() == text
 
     def test_a_wheel_of_the_repository_is_checked_before_it_is_installed(self, folder):
         Path("vendor").mkdir()
         Path("vendor/s-1-py3-none-any.whl").write_bytes(b"wheel")
-        check, install = named("vendor/s-1-py3-none-any.whl").commands("[onnx]")
+        check, install = installing(named("vendor/s-1-py3-none-any.whl"), "[onnx]")
         assert hashlib.sha256(b"wheel").hexdigest() in check
         assert install.endswith('"./vendor/s-1-py3-none-any.whl[onnx]"')
-        assert named("vendor").commands("") == ['pip install "./vendor"']
+        assert installing(named("vendor"), "") == ['pip install "./vendor"']
 
     @pytest.mark.parametrize(
         "text",
@@ -179,7 +184,7 @@ class TestStart:
         (folder / "memory" / "dataset.json").write_text('{"name": "mine", "system": "soleri"}')
 
         found = start()
-        assert (found.gated, found.kept) == ("soleri", ("memory/dataset.json",))
+        assert (found.gated, found.kept) == ("soleri", ["memory/dataset.json"])
 
     def test_it_says_what_labels_are_and_asks_where_nobody_did(self, folder):
         asked = start()
@@ -190,7 +195,7 @@ class TestStart:
         CliRunner().invoke(main, ["init", "--sampled", "log", "--pool", "bm25, vector"], catch_exceptions=False)
         told = {"sampled": "log", "pool": {"contenders": ["bm25", "vector"], "depth": 10}}
         assert json.loads(about.read_text()) == plain | told
-        assert start().notices == ()
+        assert start().notices == []
 
     def test_what_dataset_json_says_of_labels_is_not_changed(self, folder):
         about = Path("memory/dataset.json")

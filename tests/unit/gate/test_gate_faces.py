@@ -11,16 +11,17 @@ from lxml import etree
 from markdown_it import MarkdownIt
 
 import steelyard_eval as sy
+from steelyard.fusion import parse_strategy
+from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
-from steelyard_eval.cli.workflow import InstallSource
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.result import document
 from steelyard_eval.result.structs import replace
-from steelyard_eval.views import github, junit, pull_request
+from steelyard_eval.views import gate_faces
 
 ROOT = Path(__file__).parents[3]
 STARTER = ROOT / "qrels" / "starter"
-ORIGIN = InstallSource("git+https://git.example.org/tools/steelyard.git@" + "1f" * 20)
+ORIGIN = "git+https://git.example.org/tools/steelyard.git@" + "1f" * 20
 HARM = "<script>alert(1)</script> | **@team** ](http://x) \x1b[31m\r\n::error::%0A &amp; `x`"
 HARMFUL_ID = "".join(char for char in HARM if char.isprintable() and char != " ")
 JUNIT = etree.XMLSchema(etree.parse(Path(__file__).parent / "junit.xsd"))
@@ -65,7 +66,7 @@ def test_the_document_is_read_back(found, verdict):
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_junit_follows_its_schema(found, verdict, strict):
-    text = junit.render(found[verdict].result, strict)
+    text = gate_faces.junit(found[verdict].result, strict)
     tree = etree.fromstring(text.encode())
 
     JUNIT.assertValid(tree)
@@ -83,7 +84,7 @@ def test_the_schema_of_junit_would_see_a_fault():
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_markdown_has_no_markup_but_ours(found, verdict):
-    page = pull_request.render(found[verdict].result)
+    page = gate_faces.pull_request(found[verdict].result)
     html = MarkdownIt("commonmark").enable("table").render(page)
     tags = set(re.findall(r"<(/?\w+)", html))
 
@@ -111,7 +112,7 @@ def test_markdown_has_no_markup_but_ours(found, verdict):
 
 
 def test_markdown_shows_both_rankings_of_what_failed(found):
-    html = MarkdownIt("commonmark").enable("table").render(pull_request.render(found["fail"].result))
+    html = MarkdownIt("commonmark").enable("table").render(gate_faces.pull_request(found["fail"].result))
 
     assert "10 queries" in html
     assert html.count("<summary>") == 1
@@ -120,7 +121,7 @@ def test_markdown_shows_both_rankings_of_what_failed(found):
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_what_markdown_shows_at_once_is_short(found, verdict):
     """Ten lines at most: verdict, change with its interval, the three queries that lost most."""
-    shown = pull_request.render(found[verdict].result).partition("<details>")[0]
+    shown = gate_faces.pull_request(found[verdict].result).partition("<details>")[0]
 
     assert len(shown.splitlines()) <= 10
     if verdict == "fail":
@@ -130,7 +131,7 @@ def test_what_markdown_shows_at_once_is_short(found, verdict):
 
 
 def test_markdown_is_harmless(found):
-    html = MarkdownIt("commonmark").enable("table").render(pull_request.render(found["fail"].result))
+    html = MarkdownIt("commonmark").enable("table").render(gate_faces.pull_request(found["fail"].result))
 
     assert "alert(1)" in html  # as text
 
@@ -138,12 +139,12 @@ def test_markdown_is_harmless(found):
 def test_markdown_shows_160_characters_of_a_query(found):
     result = found["fail"].result
     long = [replace(query, text="x" * 400) for query in result.queries]
-    assert max(map(len, re.findall("x+", pull_request.render(replace(result, queries=long))))) == 160
+    assert max(map(len, re.findall("x+", gate_faces.pull_request(replace(result, queries=long))))) == 160
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_annotations_are_one_line_each_and_nothing_else(found, verdict):
-    lines = list(github.render(found[verdict].result))
+    lines = list(gate_faces.annotate(found[verdict].result))
 
     levels = {"pass": "notice", "fail": "error", "inconclusive": "warning", "mismatch": "error"}
     assert lines
@@ -162,13 +163,28 @@ def test_text_frame_and_page_are_harmless(found, verdict):
     assert str(one)
 
 
-def test_a_single_contender_in_the_place_of_another_is_accepted_by_name(tmp_path):
+def test_what_changed_of_the_search_is_said(tmp_path):
     data, path = sy.load(starter()), tmp_path / "baseline.json"
     data.update_baseline("bm25", because="x", baseline=path)
     result = data.gate("graph", baseline=path).result
     (step,) = result.answer.steps
     assert step.command[-1] == "graph"
-    assert {row.strategy for row in result.rows} == {"bm25", "graph"}
+    assert {"before": "bm25", "now": "graph"}.items() <= rewritten(result).items()
+    # A formula alone would search with the usual settings, and no command names both.
+    moved = find_system("plain[graph.seeds=1]").config(10)
+    moved.with_strategy(parse_strategy("bm25")).save(tmp_path / "w.json")
+    data.update_baseline(tmp_path / "w.json", because="y", baseline=path)
+    moved.with_strategy(parse_strategy("graph")).save(tmp_path / "w.json")
+    # Settings alone may be what changed; a baseline of an earlier version keeps none.
+    data.update_baseline(tmp_path / "w.json", because="z", baseline=path, accept_worse=True)
+    find_system("plain[graph.seeds=2]").config(10).with_strategy(parse_strategy("bm25")).save(tmp_path / "w.json")
+    said = rewritten(data.gate(tmp_path / "w.json", baseline=path).result)
+    assert (said["before_with"], said["now_with"]) == ("graph.seeds=1", "graph.seeds=2")
+
+
+def rewritten(result):
+    """The facts of the notice that a formula changed."""
+    return next((one.facts for one in result.notices if one.key == "gate_rewritten"), {})
 
 
 def test_a_first_baseline_is_its_own_anchor_and_is_told_once(found):

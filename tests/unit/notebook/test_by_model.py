@@ -32,7 +32,7 @@ from steelyard_eval.extensions.model_judge import (
     weighted_kappa,
 )
 from steelyard_eval.notebook.label.judgments import Judgment
-from steelyard_eval.notebook.label.open import open_duel
+from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.session import Session
 
 
@@ -55,7 +55,9 @@ def person():
     few = replace(data.dataset, qrels={}, queries=data.dataset.queries[:4])
 
     def made(folder):
-        return open_duel(few, folder, workspace=lambda: replace(data.workspace, dataset=few))
+        return open_judging(
+            few, None, folder, random=False, workspace=lambda: replace(data.workspace, dataset=few)
+        )
 
     return made
 

@@ -23,7 +23,7 @@ from steelyard_eval.choose.public import DEFAULT, features, reciprocal
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.notebook.label.desk import desk
-from steelyard_eval.notebook.label.open import DuelSession, open_duel, open_judging
+from steelyard_eval.notebook.label.open import DuelSession, open_judging
 from steelyard_eval.recording.steps import rough
 
 
@@ -151,11 +151,14 @@ def data():
     return sy.load(starter())
 
 
+def opened(few, data, folder):
+    """A duel over a smaller set."""
+    return open_judging(few, None, folder, random=False, workspace=lambda: replace(data.workspace, dataset=few))
+
+
 @pytest.fixture
 def session(data, tmp_path):
-    few = replace(data.dataset, qrels={}, queries=data.dataset.queries[:8])
-    workspace = replace(data.workspace, dataset=few)
-    return open_duel(few, tmp_path, workspace=lambda: workspace)
+    return opened(replace(data.dataset, qrels={}, queries=data.dataset.queries[:8]), data, tmp_path)
 
 
 def test_every_kind_of_strategy_is_in_the_duel(session):
@@ -259,10 +262,14 @@ def test_what_labels_of_relevant_entries_alone_leave_out_is_not_relevant(data, t
     judged = []
     for own in (qrels, zero):
         few = replace(data.dataset, qrels=own, queries=queries, pool=None)
-        made = open_duel(few, tmp_path, workspace=lambda few=few: replace(data.workspace, dataset=few))
+        made = open_judging(
+            few, None, tmp_path, random=False, workspace=lambda few=few: replace(data.workspace, dataset=few)
+        )
         judged.append((made.standing.judged, made.pool))
     pairs = replace(data.dataset, qrels=qrels, queries=queries, sampled="duel")  # single pairs mean nothing more
-    made = open_duel(pairs, tmp_path, workspace=lambda: replace(data.workspace, dataset=pairs))
+    made = open_judging(
+        pairs, None, tmp_path, random=False, workspace=lambda: replace(data.workspace, dataset=pairs)
+    )
     assert made.standing.judged.sum() == (made.pool.known >= 0).sum() > 0
     first, pool = judged[0]
     assert first.tolist() == (pool.query < 2).tolist()

@@ -11,7 +11,7 @@ from steelyard.base.errors import ConfigError
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.notebook.label import apply as write_queries
-from steelyard_eval.notebook.label.apply import draw_from_log
+from steelyard_eval.notebook.label.apply import drawn_from_log
 
 
 @pytest.fixture
@@ -42,28 +42,28 @@ def test_each_question_is_as_likely_as_another(folder, monkeypatch):
     monkeypatch.setattr(write_queries, "DRAWN", 3)
     monkeypatch.setattr(write_queries, "write_text", lambda *_: None)
     data = load(folder)
-    counts = Counter(name for seed in range(200) for name in draw_from_log(data, seed))
+    counts = Counter(name for seed in range(200) for name in drawn_from_log(data, seed)[1])
     assert len(counts) == 30
     assert max(counts.values()) < 20 + 17
 
 
 def test_new_questions_are_added_once_and_known_ones_keep_their_ids(folder):
-    drawn = draw_from_log(load(folder))
+    drawn = drawn_from_log(load(folder))[1]
     assert len(set(drawn)) == 30
     assert "q1" in drawn
     data = load(folder)
     assert sorted(query.id for query in data.queries) == sorted(drawn)
-    assert draw_from_log(data) == drawn
+    assert drawn_from_log(data)[1] == drawn
     assert len(load(folder).queries) == 30
 
 
 def test_a_question_with_a_secret_is_not_added(folder):
-    before = len(draw_from_log(load(folder)))
+    before = len(drawn_from_log(load(folder))[1])
     with (folder / "feedback.jsonl").open("a") as log:
         row = {"schema_version": 1, "timestamp": "2026-01-02T00:00:00Z", "query_id": "s99", "actions": []}
         hits = [{"object_id": "e01", "position": 1}]
         log.write(json.dumps({**row, "user_query": "is PGPASSWORD=quinoa55 right", "hits": hits}) + "\n")
-    assert len(draw_from_log(load(folder))) == before
+    assert len(drawn_from_log(load(folder))[1]) == before
     assert "quinoa55" not in (folder / "queries.jsonl").read_text()
 
 
@@ -82,7 +82,7 @@ def test_a_log_is_named_while_it_has_what_the_set_has_not(folder, monkeypatch):
     (folder / "qrels.txt").write_text("q1 0 e01 1\n")
     words = ["judge", str(folder), "--list", "--embedder", "none"]
     before = CliRunner().invoke(main, words).stdout
-    (folder / "qrels.txt").write_text("".join(f"{name} 0 e01 1\n" for name in draw_from_log(load(folder))))
+    (folder / "qrels.txt").write_text("".join(f"{name} 0 e01 1\n" for name in drawn_from_log(load(folder))[1]))
     after = CliRunner().invoke(main, words).stdout
     for said in (before, after):
         assert "Nothing is left" in said
@@ -94,7 +94,7 @@ def test_a_log_is_named_while_it_has_what_the_set_has_not(folder, monkeypatch):
 def test_without_a_log_there_is_nothing_to_draw(folder):
     (folder / "feedback.jsonl").unlink()
     with pytest.raises(ConfigError, match="log with queries"):
-        draw_from_log(load(folder))
+        drawn_from_log(load(folder))
 
 
 def test_the_command_says_how_many_more_decide(folder, tmp_path):

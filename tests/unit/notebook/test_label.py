@@ -4,7 +4,7 @@ import hashlib
 import json
 import shlex
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,18 +14,14 @@ from click.testing import CliRunner
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.base.extras import installing, missing_modules
-from steelyard.config.search_config import SearchConfig
-from steelyard.fusion import parse_strategy
-from steelyard.retrievers import RetrieverConfig
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.notebook.label.apply import apply
+from steelyard_eval.notebook.label.apply import apply, state_of, to_state
 from steelyard_eval.notebook.label.desk import _settled, desk
 from steelyard_eval.notebook.label.judgments import Judgment, agreement, read_judgments
 from steelyard_eval.notebook.label.open import open_judging
-from steelyard_eval.notebook.label.outlook import standings
 from steelyard_eval.notebook.label.pool import (
     drawn_order,
     drawn_queries,
@@ -33,13 +29,10 @@ from steelyard_eval.notebook.label.pool import (
     pooled,
     sampling_keys,
     sampling_weights,
-    searched,
-    to_state,
+    standings,
 )
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.recording.record import record
 from steelyard_eval.recording.runs import keep
-from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Answer, DataFacts, Decision, Provenance, Result
 
 CONTENDERS = "bm25, rrf(bm25, vector)"
@@ -65,14 +58,11 @@ def session(blank, tmp_path):
 def small(seed=0, queries=20, count=60):
     """A pool of two made-up contenders, and grades."""
     rng = np.random.default_rng(seed)
-    found = []
-    for _ in range(2):
-        ranks = {
-            (q, f"m{e:02d}"): r + 1 for q in range(queries) for r, e in enumerate(rng.permutation(count)[:10])
-        }
-        found.append(ranks)
+    found = {
+        name: [[f"m{e:02d}" for e in rng.permutation(count)[:10]] for _ in range(queries)] for name in ("a", "b")
+    }
     dataset = sy.load({"m": "x"}, {f"q{q}": f"x{q}" for q in range(queries)}, {"q0": ["m"]}).dataset
-    pool = pooled(replace(dataset, qrels={}), ("a", "b"), dataset.queries, found, seed)
+    pool = pooled(replace(dataset, qrels={}), found, dataset.queries, seed)
     return pool, rng.integers(0, 4, len(pool))
 
 
@@ -80,13 +70,6 @@ def said_of(verdict, more=None):
     """A recommendation of this verdict."""
     about = Provenance("t", DataFacts("starter"), metrics=["nDCG@10"])
     return Result("recommend", Answer("told", {"text": verdict}), about, decision=Decision(verdict, more=more))
-
-
-def test_the_first_place_of_a_search_is_the_first(data):
-    dataset = replace(data.dataset, queries=data.dataset.queries[:2])
-    config = SearchConfig("plain", "documented", 3, parse_strategy("bm25"), {"bm25": RetrieverConfig()}, ())
-    ranks = searched(record(Workspace.open(dataset, "lsa"), dataset.queries, [config]), config)
-    assert sorted(rank for (query, _), rank in ranks.items() if query == 0) == list(range(1, 11))
 
 
 class TestOrder:
@@ -177,7 +160,7 @@ class TestStandings:
             (pool.gain[1] - pool.gain[0])[pool.order[0]] / 60, abs=1e-12
         )
         few = replace(before, verdict="open", needed=None, judged=1)
-        assert "(1)" in _settled(few, 9)
+        assert "(1)" in _settled(asdict(few), 9)
 
     def test_labels_to_come_are_those_of_80_percent_power(self):
         """n labels give a difference d an error e, which falls as 1 / sqrt(n): n (2.8016 e / d)^2 in all."""
@@ -259,38 +242,16 @@ class TestSession:
         again.give(1)
         assert again.next[0] == third[0]  # what was taken back before
 
-    def test_undo_takes_back_what_was_copied_into_the_data_set(self, session, blank):
+    def test_what_is_taken_back_is_asked_again_be_it_copied_into_the_data_set(self, session, blank):
         first = session.next
         session.give(2)
-        session.give(1)
-        other = next(pair for pair in blank.places if pair not in session.given)
-        copied = {**self.merged(session), other[0]: {**self.merged(session).get(other[0], {}), other[1]: 3}}
-        again = Session(replace(blank, dataset=replace(blank.dataset, qrels=copied)), session.folder)
-        assert again.counted() == (3, 2, 0)
-        again.undo()
-
+        held = {first[0]: {first[1]: 2}}
+        again = Session(replace(blank, dataset=replace(blank.dataset, qrels=held)), session.folder)
+        assert again.counted() == (1, 1, 0)
         assert again.undo() == again.next == first
-        assert again.qrels.read_text() == f"{other[0]} 0 {other[1]} 3\n"  # what was there stays
-        assert again.left == len(blank) - 1
-
-        later = Session(replace(blank, dataset=replace(blank.dataset, qrels=copied)), session.folder)
-        later.give(None)  # the data set still holds both labels; another key brings neither back
-        assert later.qrels.read_text() == f"{other[0]} 0 {other[1]} 3\n"
-
-    def merged(self, session):
-        found = {}
-        for (query, entry), one in session.given.items():
-            found.setdefault(query, {})[entry] = one.grade
-        return found
-
-    def test_undo_by_a_second_judge_leaves_what_the_first_gave_as_well(self, session, blank):
-        session.give(2)
-        session.give(1)
-        data = replace(blank.dataset, qrels=self.merged(session))
-        second = Session(replace(blank, dataset=data), session.folder, "bob", session.judge)
-        second.give(session.given[second.next].grade)
-        second.undo()
-        assert second.counted() == (2, 0, 0)
+        assert again.labels == held  # the label stays till there is another one
+        again.give(3)
+        assert again.qrels.read_text() == f"{first[0]} 0 {first[1]} 3\n"
 
     def test_a_key_pressed_twice_does_not_judge_the_next_pair(self, session):
         pair = session.next
@@ -649,12 +610,12 @@ class TestCommand:
     def test_a_set_without_labels_says_what_its_first_ones_are(self, unstated):
         before = (unstated / "dataset.json").read_bytes()
         words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
-        found = CliRunner().invoke(main, words, input="q")
-        assert "dataset.json" not in found.stderr
+        CliRunner().invoke(main, words, input="q")
         assert (unstated / "dataset.json").read_bytes() == before  # nothing was judged
 
-        found = CliRunner().invoke(main, words, input="2q")
-        assert "dataset.json says what" in " ".join(found.stderr.split())
+        CliRunner().invoke(main, words, input="2q")
+        assert (unstated / "dataset.json").read_bytes() == before  # nothing was applied
+        CliRunner().invoke(main, [*words, "--apply"])
         assert json.loads((unstated / "dataset.json").read_text()) == {
             "name": "x",
             "sampled": "duel",
@@ -704,31 +665,12 @@ class TestCommand:
         named = shlex.split(found.stdout.split("to use them: ")[1].splitlines()[0])
         done = " ".join(CliRunner().invoke(main, named[1:]).stdout.split())
         kept = unstated / "qrels.txt.bak"
-        assert "(q1 m2), 0" in done
+        assert "(q1 m2), 0 ch" in done
         assert f"steelyard recommend {unstated}" in done
         assert done.endswith(f"cp {kept} {unstated / 'qrels.txt'}")
         assert kept.read_text() == "q1 0 m1 1\n"
         assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 2}}
         assert (unstated / "dataset.json").read_bytes() == before
-
-    def test_what_other_hands_labelled_or_deleted_since_stays(self, unstated, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "400")
-        (unstated / "qrels.txt").write_text("q1 m1 1\n")
-        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
-        CliRunner().invoke(main, words, input="2q")
-        (unstated / "qrels.txt").write_text("q1 m1 3\n")
-        assert "(q1 m2), 0" in CliRunner().invoke(main, [*words, "--apply"]).stdout
-        assert (unstated / "qrels.txt").read_text() == "q1 0 m1 3\nq1 0 m2 2\n"
-        assert (unstated / "qrels.txt.bak").read_text() == "q1 m1 3\n"
-
-        (unstated / "qrels.txt").write_text("")  # one of other hands, and the one that was judged
-        again = CliRunner().invoke(main, [*words, "--apply"]).stdout
-        assert "(q1 m2), 0" in again
-        said = (
-            f"1 of the added had been added before, and {unstated / 'qrels.txt'} lost them since (q1 m2); to keep "
-        )
-        assert f"{said}one out, delete its line in {unstated / 'j' / 'judge.jsonl'}, and apply" in again
-        assert (unstated / "qrels.txt").read_text() == "q1 0 m2 2\n"
 
     def test_the_counts_and_the_hash_of_dataset_json_are_those_of_the_labels(self, unstated):
         (unstated / "qrels.txt").write_text("q1 m1 1\n")
@@ -779,28 +721,6 @@ class TestCommand:
         assert (found.exit_code, "apply; judge first" in found.stderr) == (2, True)
         assert {path.name: path.read_bytes() for path in unstated.iterdir()} == before
 
-    def test_a_label_that_was_copied_is_taken_back_and_the_set_is_said_to_hold_it(self, unstated, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "400")
-        out, qrels = unstated / "j", unstated / "qrels.txt"
-        self.add(unstated)
-        words = ["judge", str(unstated), "fts", "bm25", "--out", str(out)]
-        CliRunner().invoke(main, words, input="21q")
-        shutil.copy(out / "judge.qrels.txt", qrels)
-        second = list(read_judgments(out / "judge.jsonl"))[1]
-        found = CliRunner().invoke(main, words, input="uq")
-
-        command = shlex.join(["steelyard", *words[:2], *words[4:], "--apply"])
-        assert f"taken back: {second[0]}, {second[1]}, grade 1\n" in found.stderr
-        assert f"{qrels} still holds it; to take it out: {command}\n" in found.stderr
-        assert ": your 1 label\n" in found.stdout
-        assert len((out / "judge.qrels.txt").read_text().splitlines()) == 1
-        before = qrels.read_bytes()
-        asked = CliRunner().invoke(main, [*words, "--apply"])
-        assert (asked.exit_code, qrels.read_bytes()) == (2, before)
-        assert "1 label" in asked.stderr
-        done = CliRunner().invoke(main, [*words, "--apply", "--yes"])
-        assert "0 changed, 1" in done.stdout
-
     def add(self, folder):
         """A second query, so that there is a pair to ask after one is judged."""
         with (folder / "queries.jsonl").open("a") as file:
@@ -848,7 +768,7 @@ class TestCommand:
         CliRunner().invoke(main, [*words, "--apply"])
         file = unstated / "j" / "judge.jsonl"
         file.write_text(file.read_text().replace('"grade": 2', '"grade": 3'))
-        assert "(q1 m2), 0" in CliRunner().invoke(main, [*words, "--apply"]).stdout
+        assert "1 changed (q1 m2)" in CliRunner().invoke(main, [*words, "--apply"]).stdout
         assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 3}}
 
     @pytest.mark.parametrize("sampled", [None, "random"])
@@ -858,7 +778,7 @@ class TestCommand:
         (unstated / "dataset.json").write_text(json.dumps({"name": "x", "sampled": sampled}))
         CliRunner().invoke(main, ["judge", str(unstated), "fts", "bm25"], input="2q")
         apply = ["judge", str(unstated), "--apply"]
-        assert "(q1 m2), 0" in CliRunner().invoke(main, apply).stdout
+        assert "(q1 m2), 0 ch" in CliRunner().invoke(main, apply).stdout
         assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 2}}
 
         files = {path: path.read_bytes() for path in unstated.rglob("*") if path.is_file()}
@@ -866,49 +786,6 @@ class TestCommand:
         assert again.startswith(f"no label changed: {unstated / 'qrels.txt'} has your 1 label already\n")
         assert "written" not in again
         assert {path: path.read_bytes() for path in unstated.rglob("*") if path.is_file()} == files
-
-    def test_an_answer_whose_line_is_deleted_is_taken_out_and_a_file_that_is_gone_takes_nothing(self, unstated):
-        self.add(unstated)
-        (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
-        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
-        CliRunner().invoke(main, words, input="22q")
-        CliRunner().invoke(main, [*words, "--apply"])
-        file, whole = unstated / "j" / "judge.jsonl", load(unstated).qrels
-        gone, kept = file.read_text().splitlines(keepends=True)
-        assert "to use" not in CliRunner().invoke(main, [*words, "--list"]).stdout
-        file.unlink()
-        CliRunner().invoke(main, [*words, "--apply"])
-        assert load(unstated).qrels == whole
-
-        file.write_text(kept)
-        row = json.loads(gone)
-        listed = " ".join(CliRunner().invoke(main, [*words, "--list"]).stdout.split())
-        assert f"steelyard judge {unstated} --out {unstated / 'j'} --apply" in listed
-        told = CliRunner().invoke(main, [*words, "--apply", "--yes"]).stdout
-        assert f"taken out ({row['query']} {row['entry']})" in " ".join(told.split())
-        assert sum(map(len, load(unstated).qrels.values())) == 2
-
-    def test_single_pairs_wait_beside_whole_queries_and_the_command_that_takes_them_is_named(
-        self, unstated, monkeypatch
-    ):
-        monkeypatch.setenv("COLUMNS", "400")
-        self.add(unstated)
-        with (unstated / "corpus.jsonl").open("a") as corpus:
-            corpus.writelines(f'{{"id": "k{at}", "text": "rotate keys"}}\n' for at in range(4))
-        (unstated / "qrels.txt").write_text("q2 0 m1 1\n")
-        (unstated / "dataset.json").write_text('{"name": "x", "sampled": "random"}')
-        alone = ["judge", str(unstated), "--embedder", "none"]
-        CliRunner().invoke(main, [*alone, "fts", "bm25"], input="222q")
-        CliRunner().invoke(main, alone, input="1q")
-        pairs = CliRunner().invoke(main, [*alone, "fts", "bm25"], input="q").stdout
-        assert f"steelyard judge {unstated} fts bm25" in pairs
-        told = CliRunner().invoke(main, [*alone, "--apply"]).stdout
-        given = read_judgments(unstated / "judgments" / "judge.jsonl").values()
-        waiting = [one.drawn for one in given if one.query == "q1"]  # the labels of q2 gain theirs
-        assert {*waiting} == {False, True}
-        assert f"; {len(waiting)} answers wait" in told
-        taken = shlex.split(told.split("as before): ")[1].splitlines()[0])[1:]
-        assert f"labels: {len(waiting)} added" in CliRunner().invoke(main, taken).stdout
 
     def test_drawn_queries_and_a_duel_take_nothing_from_each_other(self, unstated):
         with (unstated / "corpus.jsonl").open("a") as corpus:
@@ -986,17 +863,6 @@ class TestOtherSets:
         shutil.rmtree(first)
         again = self.folder(first, ["of it", "and"], ["apples", "pears", "plums", "nuts"])
         assert "data set" in self.judge(again, "--json").stderr
-
-    def test_two_sets_have_a_folder_each_and_what_lies_in_the_old_one_goes_on(self, first, monkeypatch):
-        monkeypatch.chdir(first.parent)
-        (first.parent / "j").rename("judgments")  # where earlier versions kept the answers on all sets
-        other = self.folder(first.parent / "mb", ["of it", "and"], ["apples", "pears", "plums", "nuts"])
-        for folder, keys in ((first, "1q"), (other, "0q")):
-            words = ["judge", str(folder), "fts, bm25", "--embedder", "none"]
-            assert CliRunner().invoke(main, words, input=keys).exit_code == 0
-        assert len(read_judgments(first.parent / "judgments" / "judge.jsonl")) == 4
-        assert len(read_judgments(other / "judgments" / "judge.jsonl")) == 1
-        assert not (first / "judgments").exists()
 
     def test_labels_without_their_judgments_are_not_applied(self, first):
         other = self.folder(first.parent / "mb", ["of it"], ["roads"])
@@ -1093,35 +959,6 @@ class TestDrawn:
         assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {first} != {second}
         assert len(read_judgments(session.file)) > len(session.qrels.read_text().splitlines())
 
-    def test_a_query_whose_judgment_is_taken_back_is_no_longer_whole_be_it_copied(self, folder, tmp_path):
-        session = self.open(folder, tmp_path / "j")
-        first, last = self.finish(session), self.finish(session)
-        (folder / "qrels.txt").write_bytes(session.qrels.read_bytes())
-        again = self.open(folder, tmp_path / "j")
-        pair = again.undo()
-
-        assert pair == again.next
-        assert pair[0] == last
-        assert {line.split()[0] for line in again.qrels.read_text().splitlines()} == {first}
-        again.give(1)
-        assert again.qrels.read_bytes() == (folder / "qrels.txt").read_bytes()
-
-    def test_a_query_of_which_a_line_is_deleted_is_asked_again(self, folder, tmp_path):
-        session = self.open(folder, tmp_path / "j")
-        first, last = self.finish(session), self.finish(session)
-        apply(session)
-        rows = session.file.read_text().splitlines(keepends=True)
-        session.file.write_text("".join(rows[:-1]))
-        again = self.open(folder, tmp_path / "j")
-        assert again.next == tuple(json.loads(rows[-1])[name] for name in ("query", "entry"))
-
-        before = (folder / "qrels.txt").read_bytes()
-        with pytest.raises(ConfigError, match="taken back"):
-            apply(again)
-        assert (folder / "qrels.txt").read_bytes() == before
-        apply(again, lambda removed: {query for query, _ in removed} == {last})
-        assert load(folder).qrels.keys() == {first} != {last}
-
     def test_what_the_judge_cannot_say_is_asked_and_is_no_label(self, folder, tmp_path):
         session = self.open(folder, tmp_path / "j")
         unsure = session.next
@@ -1182,7 +1019,7 @@ class TestDrawn:
         session.give(0)
         assert "sampled" not in json.loads((folder / "dataset.json").read_text())
         self.finish(session)
-
+        apply(session)
         assert json.loads((folder / "dataset.json").read_text()) == {
             "name": "mine",
             "as_of": "2026-11-15T00:00:00Z",
@@ -1202,7 +1039,7 @@ class TestDrawn:
 
         done = apply(session)
         now = load(folder)
-        assert (done.changed, done.removed) == ([], [])
+        assert done.changed == []
         assert now.qrels.keys() == {*queries}
         assert (now.drawn, now.how_drawn[drawn]) == ({drawn}, "random")
         assert {how for query, how in now.how_drawn.items() if query != drawn} == {"by hand"}
@@ -1240,7 +1077,7 @@ class TestDrawn:
         assert drawn not in queries[:40]
         assert desk(session)["drawn"]["queries"] == len(queries) - 40
         assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {*queries[:40], drawn}
-        assert desk(session)["state"] == {}
+        assert state_of(session) == {}
 
     def test_a_set_says_that_queries_were_drawn_only_while_all_that_have_labels_were(self):
         pool, _ = small()
@@ -1290,8 +1127,8 @@ class TestDrawn:
     def test_the_command_says_what_it_writes(self, folder, tmp_path):
         words = ["judge", str(folder), "fts", "bm25", "--random", "--out", str(tmp_path / "j")]
         found = CliRunner().invoke(main, words, input="1" * 30 + "q", catch_exceptions=False)
-        assert "dataset.json says what" in " ".join(found.stderr.split())
         assert "queries are judged" in " ".join(found.stdout.split())
+        CliRunner().invoke(main, [*words, "--apply"], catch_exceptions=False)
         assert load(folder).sampled == "random"
 
         found = CliRunner().invoke(main, [*words, "--second-to", "ann"])

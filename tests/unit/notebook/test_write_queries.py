@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.notebook.label.apply import copied, logged_queries, save_queries
+from steelyard_eval.notebook.label.apply import copied, logged_queries
 
 ENTRY = Entry("a", title="Keyset cursors", text="Deep pages read and threw away fifty thousand rows every time.")
 
@@ -61,16 +60,6 @@ def test_the_command_helps_to_write_queries_refuses_copies_and_goes_on_to_judge(
     assert [row["text"] for row in rows] == ["slow lists with many rows", "what was thrown away"]
 
 
-def test_the_next_pairs_of_no_queries_are_none_and_it_says_what_to_do(folder):
-    words = ["judge", str(folder), "--out", str(folder / "j"), "--list", "--embedder", "none"]
-    found = CliRunner().invoke(main, words)
-
-    assert found.exit_code == 0
-    command = f"steelyard judge {folder} --out {folder / 'j'} --embedder none"
-    said = f"{folder.name} has no queries, so no pair is next; write some: {command}"
-    assert " ".join(found.stdout.split()) == said
-
-
 def test_a_key_is_no_query_and_u_takes_the_last_one_back(folder):
     keys = "u\n?\n0\nslow lists with many rows\nu\nu\n列表\nq\nq"
     found = CliRunner().invoke(
@@ -90,8 +79,3 @@ def test_what_was_typed_before_an_interruption_is_kept(folder):
     assert [json.loads(line)["text"] for line in (folder / "queries.jsonl").read_text().splitlines()] == [
         "what is this about"
     ]
-
-
-def test_queries_that_are_there_are_never_replaced():
-    with pytest.raises(ConfigError, match="has queries"):
-        save_queries(load(starter()), ["x"])

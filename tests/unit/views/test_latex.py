@@ -109,8 +109,6 @@ def test_neither_the_loser_of_two_nor_coverage_is_marked():
 def test_a_label_is_no_argument_of_the_line_before(label, line):
     r"""LaTeX looks for `*` and `[` after `\\\\`, over the end of the line."""
     assert f"\n{line}" in render(made(label))
-    unlabelled = sy.load({"a": "red"}, {"q": "red"}, {}).compare({label: "bm25", "fts": "fts"}, timed=False)
-    assert f"\n{line}" in unlabelled.to_latex()
 
 
 def test_a_parquet_file_is_written_whole_or_not_at_all(tmp_path):

@@ -8,8 +8,8 @@ import pytest
 from steelyard.base.errors import DataError
 from steelyard_eval.result import document
 from steelyard_eval.result.structs import Estimate, Latency, Table
-from steelyard_eval.views import frames, html, latex, markdown, render, terminal
-from steelyard_eval.views.answered import Answered
+from steelyard_eval.views import html, latex, terminal
+from steelyard_eval.views.answered import Answered, board_frame, frame_of
 from steelyard_eval.views.report import write
 from steelyard_eval.views.sheets import sheets
 
@@ -19,17 +19,15 @@ KINDS = {"compare": result, "recommend": decided}
 
 
 @pytest.mark.parametrize(
-    ("view", "kind", "text"), list(itertools.product(("terminal", "markdown", "html", "latex"), KINDS, HOSTILE))
+    ("view", "kind", "text"), list(itertools.product((terminal, html, latex), KINDS, HOSTILE))
 )
 def test_every_view_shows_hostile_text_as_text(view, kind, text):
-    shown = render(KINDS[kind](text=text), view)
+    shown = view.render(KINDS[kind](text=text))
     assert "\x1b" not in shown and "\u202e" not in shown
-    if view == "html":
+    if view is html:
         assert "<script>" not in shown
-    if view == "latex":
+    if view is latex:
         assert "\\input{/etc}" not in shown
-    if view == "markdown":
-        assert "\n# head" not in shown and "<script>" not in shown
 
 
 @pytest.mark.parametrize(("kind", "text"), list(itertools.product(KINDS, HOSTILE)))
@@ -81,8 +79,6 @@ def test_a_short_table_has_the_best_the_choice_and_what_is_used_today():
 def test_an_interval_that_tells_nothing_is_said_to():
     wide = result(row("x", 0.5), row("y", 0.5, paired(0.3, "open", -0.9, 1.0)))
     assert "[too few queries]" in terminal.render(wide)
-    one = result(row("x", 0.5), row("y", 0.5, paired(0.3, "open"), means={"nDCG@10": Estimate(0.5)}))
-    assert "| y | 0.500 |" in markdown.render(one, short=True)
 
 
 def test_a_command_is_quoted_and_stands_on_one_line(monkeypatch):
@@ -98,20 +94,20 @@ def test_notes_are_left_out_where_they_were_printed():
 
 def test_frames_have_numbers():
     made = result()
-    assert frames.means(made)[["label", "metric", "mean", "low"]].values.tolist() == [
+    assert Answered(made).to_frame()[["label", "metric", "mean", "low"]].values.tolist() == [
         ["x", "nDCG@10", 0.6, pytest.approx(0.55)],
         ["x2", "nDCG@10", 0.7, pytest.approx(0.65)],
     ]
-    assert frames.tests(made).loc[0, ["challenger", "delta", "verdict", "p"]].tolist() == [
+    assert Answered(made).tests().loc[0, ["challenger", "delta", "verdict", "p"]].tolist() == [
         "x2",
         0.1,
         "better",
         0.026,
     ]
-    assert frames.per_query(made).loc["q1", "x2"] == 0.1
-    assert frames.experiment(made).loc["x2", "nDCG@10 +"] == 27
-    assert frames.leaderboard(decided()).loc[1, "gain"] == 0.1
-    assert frames.table(made.tables[0]).loc[0].tolist() == ["x", 3, 0.3, 0.1, 0.5]
+    assert Answered(made).per_query().loc["q1", "x2"] == 0.1
+    assert Answered(made).table().loc["x2", "nDCG@10 +"] == 27
+    assert board_frame(decided()).loc[1, "gain"] == 0.1
+    assert frame_of(made.tables[0]).loc[0].tolist() == ["x", 3, 0.3, 0.1, 0.5]
 
 
 def test_answered_is_its_result(tmp_path):

@@ -16,7 +16,7 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineErr
 from steelyard.base.files import STRICT_JSON, canonical, write_text
 from steelyard.base.inputs import open_regular
 from steelyard.stores.opened import is_address
-from steelyard_eval.common.state_folder import state_folder
+from steelyard_eval.common.process import state_folder
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.folder import fault_message, read_folder
 from steelyard_eval.datasets.in_memory import MemoryReader

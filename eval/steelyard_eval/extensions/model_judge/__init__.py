@@ -90,10 +90,6 @@ class ModelSession(Session):
         order = drawn_order(self.pool)
         self.order = order[np.argsort(~labelled[pool.query[order]], kind="stable")]
 
-    def statement(self) -> dict[Path, str]:
-        """Nothing: the labels of the data set are not a model's."""
-        return {}
-
 
 def judge_name(chat: Chat) -> str:
     """The name of a model as a judge, for its file."""

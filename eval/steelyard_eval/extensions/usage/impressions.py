@@ -21,7 +21,7 @@ from steelyard.config.search_config import SearchConfig, policy_of, ranking_of
 from steelyard.feedback.log import ACTIONS, LONGEST_TEXT, SCHEMA_VERSION
 from steelyard.memory.filters import Filters
 from steelyard.systems import SYSTEMS, find_system
-from steelyard_eval.common.state_folder import state_folder
+from steelyard_eval.common.process import state_folder
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.follow import STRENGTH, Followed

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError
 from steelyard.base.files import canonical
 from steelyard.config.search_config import SearchConfig
+from steelyard.fusion import Expr, compile_plan
+from steelyard.live.search import rank_table
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
@@ -23,12 +26,14 @@ from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.explain.view import contributions
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.paired import difference_interval, mean_interval
 from steelyard_eval.measures.spread import Gain, Interval
 from steelyard_eval.recording.provenance import estimate, origin, promised
 from steelyard_eval.recording.record import needed, record
 from steelyard_eval.recording.replay import only, recorded_lists, replay
+from steelyard_eval.recording.shown_lists import opening
 from steelyard_eval.recording.workspace import Workspace, judged
 
 
@@ -42,7 +47,7 @@ class Bench:
     queries: The Q judged queries to choose on: those that `tune` would use.
     held_out: Judged queries that are looked at when a choice is adopted, and not before.
     measure : Measure; limit : int. What is shown, and the length of the lists.
-    space: The data set, indexed; None where `table` was recorded before.
+    space, table: The data set, indexed; or what was recorded before.
     """
 
     dataset: Dataset
@@ -97,14 +102,13 @@ class Bench:
 
     def trial(self, config: SearchConfig) -> Trial:
         """The configuration over the queries to choose on."""
-        return self._trial(config, self.queries, 0)
+        return Trial.of(config, *self._part(self._recorded(config), 0, len(self.queries)), self.measure)
 
     def proof(self, config: SearchConfig) -> Trial | None:
         """The configuration over the queries held out; None without any."""
-        return self._trial(config, self.held_out, len(self.queries)) if self.held_out else None
-
-    def _trial(self, config: SearchConfig, queries: Sequence[Query], begin: int) -> Trial:
-        return Trial.of(config, *self._part(self._recorded(config), begin, begin + len(queries)), self.measure)
+        begin, end = len(self.queries), len(self.queries) + len(self.held_out)
+        part = self._part(self._recorded(config), begin, end) if end > begin else None
+        return Trial.of(config, *part, self.measure) if part else None
 
     def _part(self, recorded: SignalTable, begin: int, end: int) -> tuple[SignalTable, Judgments]:
         """Some queries of a recording, with their judgments; made once."""
@@ -125,8 +129,6 @@ class Bench:
                 self._tables[key] = record(self.space, every, [config])
             elif self.table is not None:
                 self._tables[key] = only(self.table, [query.id for query in every])
-            else:
-                raise ValueError("exploring needs a workspace or a recording")
         return self._tables[key]
 
     def by_category(self) -> dict[str, Bools]:
@@ -172,23 +174,19 @@ class Trial:
         if self.form is None or self.objective is None:
             run = replay(self.table, self.written(weights))
             return run.metrics(self.judgments, [self.measure])[self.measure]
-        return self.objective.values(self._columns(self.form, weights))
+        return self.objective.values(self.form.spread(np.array([weights], dtype=np.float64))[0])
 
     def curve(self, at: int, weights: Sequence[float], top: float) -> Curve | None:
         """The mean along one weight from 0 to `top`, the others as they are; exact, None without a form."""
         if self.form is None or self.objective is None:
             return None
-        start = self._columns(self.form, [0.0 if slot == at else weight for slot, weight in enumerate(weights)])
-        return sweep(self.objective, start, (self.form.slot == at).astype(np.float64), 0.0, top)
+        others = np.array([[0.0 if slot == at else weight for slot, weight in enumerate(weights)]])
+        moved = (self.form.slot == at).astype(np.float64)
+        return sweep(self.objective, self.form.spread(others)[0], moved, 0.0, top)
 
     def written(self, weights: Sequence[float]) -> SearchConfig:
         """The configuration with these weights."""
         return self.config.with_strategy(self.config.strategy.with_weights(np.array(weights)))
-
-    @staticmethod
-    def _columns(form: Form, weights: Sequence[float]) -> Floats:
-        spread: Floats = form.spread(np.array([weights], dtype=np.float64))[0]
-        return spread
 
 
 Record = dict[str, object]
@@ -206,12 +204,8 @@ def adopted(
 
     The promise is the gain over the current one on the queries that were looked at, times what a gate leaves of
     it (`rule.shrinkage`), because a hand that follows the number chooses what happens to look good on them.
-    Under `holdout` stands the gain on queries that were not looked at.
-
-    Parameters
-    ----------
-    values, current: float64[Q]. The chosen and the current one on the queries that were looked at.
-    held_out: two float64[H], or None. The same on the queries held out.
+    Under `holdout` stands the gain on queries that were not looked at. `values` and `current` (float64[Q]) are the
+    chosen and the current one on the queries that were; `held_out` (two float64[H], or None) on those held out.
     """
     gains = values - current
     numbers = np.array(bench.units)
@@ -231,3 +225,66 @@ def adopted(
         after = difference_interval(np.subtract(*held_out), unit_numbers(bench.held_out).tolist())
         record["holdout"] = estimate(after, len(bench.held_out), least=-1.0)
     return replace(config, provenance=record)
+
+
+TOPS = (1.0, 2.0, 5.0)
+"""The ends of sliders, times powers of ten."""
+
+
+def weight_names(strategy: Expr) -> list[str]:
+    """What each weight of a strategy multiplies, in the order of `strategy.weights`; distinct.
+
+    >>> from steelyard.fusion import parse_strategy
+    >>> weight_names(parse_strategy("tiered(fts, then=weighted_sum(0.3*fts, 0.7*vector))"))
+    ['fts', 'vector']
+    """
+    names = strategy.weight_names
+    seen = [names[:at].count(name) for at, name in enumerate(names)]
+    return [f"{name} ({before + 1})" if before else name for name, before in zip(names, seen, strict=True)]
+
+
+def top_of(weights: Sequence[float]) -> float:
+    """Where sliders end: the first of 1, 2, 5, 10, 20 ... above the largest weight.
+
+    >>> top_of([0.3, 0.7]), top_of([1.0, 1.5]), top_of([4.0, 12.0])
+    (1.0, 2.0, 20.0)
+    """
+    largest = max(weights, default=0.0)
+    return next(top * 10.0**power for power in count() for top in TOPS if top * 10.0**power > largest)
+
+
+SHOWN = 10
+TEXT = 160
+"""Characters of the text of an entry."""
+
+
+def top(
+    table: SignalTable,
+    config: SearchConfig,
+    query: int,
+    entries: Mapping[str, Entry],
+    grades: Mapping[str, int],
+    before: Sequence[str],
+) -> list[dict[str, object]]:
+    """The first places of one query, by the engine's own fusion and finish.
+
+    Each has its id, title, grade (None: not judged), score, place in the list `before` (None: not in it), and its
+    parts: what each signal adds to the score, as pairs of name and number.
+    """
+    masked, ranking = rank_table(table.slice(query, query + 1), config, config.effective)
+    plan = compile_plan(masked, config.effective)
+    rows: list[dict[str, object]] = []
+    for row, score in zip(ranking.row[:SHOWN].tolist(), ranking.score[:SHOWN].tolist(), strict=True):
+        id_ = masked.entries[masked.entry[row]]
+        terms, factor = contributions(tree) if (tree := plan.explain(row)) else ([], None)
+        times = 1.0 if factor is None else factor["value"]
+        parts = [[term["signal"], term["contribution"] * times] for term in terms]
+        place = before.index(id_) + 1 if id_ in before else None
+        rows.append({**described(id_, entries, grades), "score": score, "before": place, "parts": parts})
+    return rows
+
+
+def described(id_: str, entries: Mapping[str, Entry], grades: Mapping[str, int]) -> dict[str, object]:
+    """An entry as it is listed; one that a foreign list names and the data set lacks has its id for a title."""
+    title, text = (opening(entry), entry.text[:TEXT]) if (entry := entries.get(id_)) else (id_, "")
+    return {"id": id_, "title": title, "text": text, "grade": grades.get(id_)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
+from steelyard.memory.query import Query
 from steelyard.systems import SYSTEMS
 from steelyard_eval.choose.answer import write_and_log
 from steelyard_eval.common.configurations import Named, read_configuration
@@ -19,17 +19,17 @@ from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.measures.paired import TIE, difference_interval, mean_interval
 from steelyard_eval.measures.runs import Ranked
-from steelyard_eval.notebook.explorer.bench import Bench, Trial, adopted
-from steelyard_eval.notebook.explorer.knobs import STEPS, described, top, top_of, weight_names
+from steelyard_eval.notebook.explorer.bench import Bench, Record, adopted, described, top, top_of, weight_names
 from steelyard_eval.recording.replay import replay
 
+STEPS = 100
+"""Steps from one end of a slider to the other."""
 POINTS = 160
 """Places at which a curve is drawn."""
 EXTREMES = 6
 """Queries listed as won, and as lost."""
 BARS = 200
 """Differences that are drawn, evenly out of all queries."""
-Record = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,10 @@ class Exploration:
     def _begin(self, label: str, config: SearchConfig) -> None:
         """Take up another configuration."""
         self.start = label
-        self._shape(self.bench.trial(config))
+        self.trial = self.bench.trial(config)
+        self.weights = list(self.trial.weights)
+        self.values = self.trial.values(self.weights)
         self.top = top_of(self.weights)
-
-    def _shape(self, trial: Trial) -> None:
-        self.trial = trial
-        self.weights = list(trial.weights)
-        self.values = trial.values(self.weights)
 
     def weigh(self, at: int, value: float) -> Record:
         """Set one weight, and measure."""
@@ -158,7 +155,6 @@ class Exploration:
         }
 
     def _controls(self) -> Record:
-        names = weight_names(self.trial.config.strategy)
         return {
             "systems": list(self._starts),
             "system": self.start,
@@ -169,7 +165,7 @@ class Exploration:
             "top": self.top,
             "step": self.top / STEPS,
             "curves": self.trial.form is not None,
-            "weights": names,
+            "weights": weight_names(self.trial.config.strategy),
         }
 
     def _result(self) -> Record:
@@ -177,6 +173,7 @@ class Exploration:
         differences = values - base
         mean, gain = mean_interval(values, groups), difference_interval(differences, groups)
         order = np.argsort(differences, kind="stable")
+        evenly = np.unique(np.linspace(0, len(order) - 1, min(len(order), BARS)).astype(np.int64))
         return {
             "strategy": str(self.config.strategy),
             "weights": self.weights,
@@ -192,7 +189,7 @@ class Exploration:
                 [name, int(inside.sum()), float(values[inside].mean()), float(base[inside].mean())]
                 for name, inside in self.bench.by_category().items()
             ],
-            "differences": differences[order[_evenly(len(order))]].round(4).tolist(),
+            "differences": differences[order[evenly]].round(4).tolist(),
             "worst": self._moved(order[:EXTREMES], differences, -1.0),
             "best": self._moved(order[::-1][:EXTREMES], differences, 1.0),
         }
@@ -224,16 +221,13 @@ class Exploration:
     # What it is held against
 
     def _rival(self, used: Named | ListContender) -> Rival:
-        self._used = used
-        bench = self.bench
+        self._used, bench = used, self.bench
         if isinstance(used, Named):
             trial = bench.trial(bench.config(used))
             values, ranked = trial.values(trial.weights), replay(trial.table, trial.config).ranked
         else:
-            answers = used.answers(bench.queries, bench.limit, bench.dataset)
-            ranked = answers.ranked(bench.queries, bench.limit)
-            values = ranked.metrics(bench.dataset.qrels, [bench.measure])[bench.measure]
-        return Rival(used.label, values, _lists(ranked))
+            values, ranked = self._listed(used, bench.queries)
+        return Rival(used.label, values, ranked.lists())
 
     def _held_out(self) -> Floats:
         """float64[H]: the current one on the queries held out."""
@@ -241,9 +235,13 @@ class Exploration:
         if isinstance(used, Named):
             proof = bench.proof(bench.config(used))
             return np.zeros(0) if proof is None else proof.values(proof.weights)
-        answers = used.answers(bench.held_out, bench.limit, bench.dataset)
-        ranked = answers.ranked(bench.held_out, bench.limit)
-        return ranked.metrics(bench.dataset.qrels, [bench.measure])[bench.measure]
+        return self._listed(used, bench.held_out)[0]
+
+    def _listed(self, used: ListContender, queries: Sequence[Query]) -> tuple[Floats, Ranked]:
+        """What lists are worth by query, and the lists."""
+        bench = self.bench
+        ranked = used.answers(queries, bench.limit, bench.dataset).ranked(queries, bench.limit)
+        return ranked.metrics(bench.dataset.qrels, [bench.measure])[bench.measure], ranked
 
 
 def _first(values: Floats, lists: Sequence[Sequence[str]]) -> int:
@@ -253,14 +251,3 @@ def _first(values: Floats, lists: Sequence[Sequence[str]]) -> int:
         if wanted.any():
             return int(np.flatnonzero(wanted)[np.argmin(values[wanted])])
     return 0
-
-
-def _lists(ranked: Ranked) -> list[list[str]]:
-    """The ids of every query, best first."""
-    ids = [ranked.entries[entry] for entry in ranked.entry.tolist()]
-    return [ids[a:b] for a, b in pairwise(ranked.offsets.tolist())]
-
-
-def _evenly(count: int) -> Indices:
-    """int64[n]: at most `BARS` places out of so many, the first and the last among them."""
-    return np.unique(np.linspace(0, count - 1, min(count, BARS)).astype(np.int64))

@@ -10,7 +10,8 @@ import anywidget
 
 from steelyard.base.errors import SteelyardError
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.notebook.explorer.exploration import Exploration, Record
+from steelyard_eval.notebook.explorer.bench import Record
+from steelyard_eval.notebook.explorer.exploration import Exploration
 
 HERE = Path(__file__).parent
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -23,39 +23,32 @@ from steelyard.base.secret_texts import holds_secret
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.memory.text import terms
-from steelyard_eval.common.markup import counted
+from steelyard_eval.choose.duel import PLACES
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import is_beir, qrels_file
 from steelyard_eval.datasets.groups import wording
+from steelyard_eval.datasets.labels import FAIR, Batch, JudgedPool, stated, with_batch
 from steelyard_eval.datasets.logs import decode, lines_of
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash, recounted
 from steelyard_eval.notebook.label.judgments import Pair
-from steelyard_eval.notebook.label.pool import Grades
-from steelyard_eval.notebook.label.session import QRELS, Session, lines, qrels_text
+from steelyard_eval.notebook.label.pool import Pool, judged_entries
+from steelyard_eval.notebook.label.session import QRELS, Session, qrels_text
 from steelyard_eval.recording.steps import sealed, word
 
 
 @dataclass(frozen=True)
 class Applied:
-    """The files that were changed, and the pairs whose labels the data set did not have so, or has no more.
+    """The files that were changed, and the pairs whose labels the data set did not have, or not so.
 
-    `copies` are where the files that were changed had been kept, by file, None for one that was not there; `again`
-    are those of the added that had been added before.
+    `copies` are where the files that were changed had been kept, by file, None for one that was not there.
     """
 
     written: list[Path]
     added: list[Pair]
     changed: list[Pair]
-    removed: list[Pair]
     copies: dict[Path, Path | None]
-    again: list[Pair]
-
-    @property
-    def moved(self) -> bool:
-        """Whether any label is another one now."""
-        return bool(self.added or self.changed or self.removed)
 
     @property
     def undo(self) -> str:
@@ -72,65 +65,86 @@ def labels_file(folder: Path) -> Path | None:
     return None if is_beir(folder) else folder / qrels_file(FolderReader(folder))
 
 
-def apply(session: Session, sure: Callable[[list[Pair]], bool] = lambda removed: False) -> Applied:
+def apply(session: Session) -> Applied:
     """Give the data set the labels of the judge beside those that it has now, and state them.
 
-    Labels are added and changed. Some are taken out only where the judge took their answers back since, and then
-    `sure` is asked of these pairs first. All files are complete before the first is replaced. What was there stays
-    beside it, as ``qrels.txt.bak`` and ``dataset.json.bak``. Raises ConfigError where there is nothing to copy,
-    or no place, or `sure` is not.
+    Labels are added and changed, and none is taken out. All files are complete before the first is replaced. What
+    was there stays beside it, as ``qrels.txt.bak`` and ``dataset.json.bak``. Raises ConfigError where there is
+    nothing to copy, or no place.
     """
     dataset, source = session.pool.dataset, session.qrels
     file = labels_file(dataset.path)
     if file is None:
         raise ConfigError(f"{dataset.called} is in BEIR's form, with labels in a folder qrels; add yours there")
-    judged = source.is_file() and session.file.is_file()  # qrels without judgments may be of another data set
-    text = qrels_text(session.labels) if judged else ""
-    if not text and session.random and session.given:  # no query is judged in full yet
-        return Applied([], [], [], [], {}, [])
-    if not text and (session.random or not judged):
-        raise ConfigError(_nothing_to_apply(session))
-    held, now = _graded(session.held), _graded(session.labels)
-    added = [pair for pair in now if pair not in held]
-    changed = [pair for pair in now if held.get(pair, now[pair]) != now[pair]]
-    removed = [pair for pair in held if pair not in now]
-    if removed and not sure(removed):
-        raise ConfigError(
-            f"--apply would take {counted(len(removed), 'label')} out of {file}, because their answers were taken "
-            "back; nothing is written. --yes does it"
-        )
-    own = session.own(session.labels)
-    files: dict[Path, str | bytes] = {file: text.encode()} if added or changed or removed else {}
-    if files or any(one.grade is not None for one in own.values()):
-        files |= _stated(session, file.name, text if files else None)
-    again = [pair for pair in added if pair in session.merged]
-    undo = {path: spare(path) if path.is_file() else None for path in files}
+    if not (source.is_file() and session.file.is_file()):  # qrels without judgments may be of another data set
+        others = {path.name.removesuffix(QRELS) for path in session.folder.glob(f"*{QRELS}")} - {session.judge}
+        names = ", ".join(map(visible, sorted(others)[:3]))
+        here = f"here are those of --judge {names}" if others else "judge first"
+        raise ConfigError(f"{shown(str(source), PATH_WIDTH)} has no labels to apply; {here}")
+    held, now = dataset.qrels, session.labels
+    added = [(query, id_) for query, row in now.items() for id_ in row if id_ not in held.get(query, {})]
+    changed = [(query, id_) for query, row in held.items() for id_ in row if row[id_] != now[query][id_]]
+    files: dict[Path, str | bytes] = {file: qrels_text(now).encode()} if added or changed else {}
+    if files or session.counted()[1]:
+        files |= _stated(session, file.name, qrels_text(now) if files else None)
+    copies = {path: spare(path) if path.is_file() else None for path in files}
     # the copies first: wherever it is killed, no label is lost
-    held_back: dict[Path, str | bytes] = {copy: read_bytes(path) for path, copy in undo.items() if copy}
-    write_texts({**held_back, **files, source: text, session.applied: lines(own)})
-    return Applied([*held_back, *files], added, changed, removed, undo, again)
-
-
-def _nothing_to_apply(session: Session) -> str:
-    others = {path.name.removesuffix(QRELS) for path in session.folder.glob(f"*{QRELS}")} - {session.judge}
-    here = f"here are those of --judge {', '.join(map(visible, sorted(others)[:3]))}" if others else "judge first"
-    return f"{shown(str(session.qrels), PATH_WIDTH)} has no labels to apply; {here}"
-
-
-def _graded(labels: Grades) -> dict[Pair, int]:
-    return {(query, entry): grade for query, grades in labels.items() for entry, grade in grades.items()}
+    kept: dict[Path, str | bytes] = {copy: read_bytes(path) for path, copy in copies.items() if copy}
+    write_texts({**kept, **files})
+    return Applied([*kept, *files], added, changed, copies)
 
 
 def _stated(session: Session, name: str, labels: str | None) -> dict[Path, str | bytes]:
     """dataset.json with how the labels were chosen and, where there are other `labels`, the hash of their file."""
     folder = session.pool.dataset.path
     record = FolderReader(folder).json_object(MANIFEST) or {}
-    said = session.state
+    said = state_of(session)
     if labels is not None:
         said |= recounted(record, {name: labels.splitlines()})
         if holds_hash(folder, name):
             said["files"] = {**record["files"], name: sha256(labels.encode()).hexdigest()}
     return {folder / MANIFEST: canonical(now)} if record and (now := {**record, **said}) != record else {}
+
+
+def state_of(session: Session) -> dict[str, object]:
+    """What dataset.json should say of the labels; see `to_state`."""
+    judged = judged_entries(session.pool, session.grades()) if session.random else {}
+    return to_state(session.pool, session.random, session.given, judged, session.judge)
+
+
+def to_state(
+    pool: Pool,
+    random: bool,
+    given: Iterable[Pair] = (),
+    judged: Mapping[str, tuple[str, ...]] | None = None,
+    judge: str = "",
+) -> dict[str, object]:
+    """What dataset.json should say of the labels that are collected, where it says nothing.
+
+    Labels that came about in another way keep what is said of them: beside them `provenance` says which queries
+    were drawn (`judged`, at `random`, by whom), or which had been drawn before single pairs of others got labels.
+    What a set without labels says of them is of none.
+    """
+    dataset = pool.dataset
+    way = Batch("random" if random else "duel", judged or {}, JudgedPool(pool.labels, PLACES), judge)
+    collected, said = stated(way.sampled, way.pool), stated(dataset.sampled, dataset.pool)
+    mixed = any(query not in dataset.qrels for query, _ in given)
+    if dataset.qrels and not random:
+        if not mixed or (dataset.sampled and dataset.sampled not in FAIR):
+            return {}
+        before = {query: tuple(row) for query, row in dataset.qrels.items() if query in dataset.drawn}
+        named = {query for batch in dataset.provenance for query in batch.labels}
+        kept = Batch(dataset.sampled, {q: ids for q, ids in before.items() if q not in named}, dataset.pool)
+        earlier = {"provenance": with_batch(dataset.provenance, kept)} if kept.labels else {}
+        return {"sampled": way.sampled, **earlier}
+    if dataset.qrels and dataset.sampled not in FAIR:
+        return {"provenance": with_batch(dataset.provenance, way)} if judged else {}
+    first, unfair = mixed and not dataset.qrels, random and dataset.sampled not in FAIR
+    untrue = {
+        "sampled": unfair or (first and (dataset.complete or not random)),
+        "pool": unfair or (first and dataset.complete),  # the lists of an earlier session stay
+    }
+    return {name: value for name, value in collected.items() if said[name] is None or untrue[name]}
 
 
 WANTED = 20
@@ -175,24 +189,14 @@ def logged_queries(
     return [texts[i] for i in np.random.default_rng(seed).permutation(len(texts))[:count].tolist()]
 
 
-def draw_from_log(dataset: Dataset, seed: int = 0, log: str | Path | None = None) -> list[str]:
-    """The ids of `drawn_from_log`, after the new ones are appended to the data set's queries.jsonl."""
-    ids, new = drawn_from_log(dataset, seed, log)
-    if new:
-        file = dataset.path / QUERIES
-        before = read_text(file).rstrip("\n") if file.is_file() else ""
-        rows = [json.dumps({"id": query.id, "text": query.text}, ensure_ascii=False) for query in new]
-        write_text(file, "".join(f"{row}\n" for row in [before, *rows] if row))
-    return ids
-
-
 def drawn_from_log(
-    dataset: Dataset, seed: int = 0, log: str | Path | None = None
-) -> tuple[list[str], list[Query]]:
-    """Ids of up to `DRAWN` distinct queries of a log, each as likely as another however often it was asked.
+    dataset: Dataset, seed: int = 0, log: str | Path | None = None, *, write: bool = True
+) -> tuple[Dataset, list[str]]:
+    """The data set with queries drawn from a log, each as likely as another however often it was asked; their ids.
 
-    And those that the data set does not have; where its queries.jsonl is sealed by a hash, or has recorded vectors
-    line by line, these are left out. Nothing is written. Raises ConfigError where no query is left.
+    Up to `DRAWN` distinct ones are drawn; those that are new are appended to queries.jsonl where that is to be
+    written. Where it is sealed by a hash, or has recorded vectors line by line, new ones are left out. Raises
+    ConfigError where no query is left.
     """
     texts = logged_queries(dataset, seed, MOST, log)
     known = {wording(query.text): query.id for query in reversed(dataset.queries)}
@@ -200,11 +204,23 @@ def drawn_from_log(
         texts = [text for text in texts if wording(text) in known]
     if not texts:
         raise ConfigError(f"{dataset.called} has no log with queries that it can take; name one with --feedback")
-    drawn = texts[:DRAWN]
-    new = {wording(text): text for text in drawn if wording(text) not in known}
-    named = {key: f"log-{sha256(key.encode()).hexdigest()[:12]}" for key in new}
-    ids = [(known | named)[wording(text)] for text in drawn]
-    return ids, [Query(id=named[key], text=text) for key, text in new.items()]
+    drawn = {wording(text): text for text in texts[:DRAWN]}
+    new = [
+        Query(id=f"log-{sha256(key.encode()).hexdigest()[:12]}", text=text)
+        for key, text in drawn.items()
+        if key not in known
+    ]
+    known |= {wording(query.text): query.id for query in new}
+    if new and write:
+        file = dataset.path / QUERIES
+        before = read_text(file).rstrip("\n") if file.is_file() else ""
+        write_text(file, (before and f"{before}\n") + _lines(new))
+    return replace(dataset, queries=(*dataset.queries, *new)), [known[key] for key in drawn]
+
+
+def _lines(queries: Sequence[Query]) -> str:
+    rows = (json.dumps({"id": query.id, "text": query.text}, ensure_ascii=False) for query in queries)
+    return "".join(f"{row}\n" for row in rows)
 
 
 def log_has_more(dataset: Dataset, seed: int) -> bool:
@@ -237,15 +253,10 @@ def refused(text: str, entry: Entry) -> str:
 
 
 def save_queries(dataset: Dataset, texts: Sequence[str]) -> int:
-    """Write the queries of a data set that has none; returns how many. ConfigError where it has some."""
-    if dataset.queries:
-        raise ConfigError(f"{dataset.called} has queries; add yours to {QUERIES}")
-    if dataset.in_memory:
-        raise ConfigError(f"{dataset.called} is in no folder; import it first (steelyard import)")
-    distinct = list({wording(text): text for text in texts}.values())
-    lines = [
-        json.dumps({"id": f"own-{number:02d}", "text": text}, ensure_ascii=False)
-        for number, text in enumerate(distinct, 1)
-    ]
-    write_text(dataset.path / QUERIES, "".join(f"{line}\n" for line in lines))
-    return len(lines)
+    """Write the queries of a data set that has none; returns how many."""
+    distinct = {wording(text): text for text in texts}.values()
+    write_text(
+        dataset.path / QUERIES,
+        _lines([Query(id=f"own-{at:02d}", text=text) for at, text in enumerate(distinct, 1)]),
+    )
+    return len(distinct)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import os
-import warnings
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
-from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import read_text
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets import Dataset
@@ -27,18 +26,17 @@ NOTHING = ""
 Pair = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class Judgment:
+class Judgment(msgspec.Struct, frozen=True):
     """A grade that a judge gave a pair, None for who cannot say, with a note and the time (ISO, UTC).
 
     `dataset` (the name of its folder), `asked` (the query's text) and `digest` (of the entry's text) tell sets
-    apart whose ids are the same; they are empty in files of earlier versions. `drawn` is whether the query was
-    drawn at random: its grades are labels once it is judged in full.
+    apart whose ids are the same. `drawn` is whether the query was drawn at random: its grades are labels once it
+    is judged in full. Ids have no white space, so that a judgment is a line of qrels.
     """
 
-    query: str
-    entry: str
-    grade: int | None
+    query: Annotated[str, Meta(pattern=r"^\S+\Z")]
+    entry: Annotated[str, Meta(pattern=r"^\S*\Z")]
+    grade: Annotated[int, Meta(ge=0, le=GRADES[-1])] | None
     note: str
     at: str
     dataset: str = ""
@@ -52,22 +50,14 @@ def text_digest(entry: Entry) -> str:
     return sha256(f"{entry.title}\n{entry.text}".encode()).hexdigest()[:16]
 
 
-def folder_of(dataset: Dataset, judge: str) -> Path:
-    """Where a judge's answers are kept unless a folder is named: in the data set's, so that no two sets meet.
+def folder_of(dataset: Dataset) -> Path:
+    """Where answers are kept unless a folder is named: in the data set's, so that no two sets meet.
 
-    In ./judgments where the set is in memory or cannot be written to, and where answers of this judge on this set
-    lie there already: earlier versions kept those of all sets there.
+    In ./judgments where the set is in memory or cannot be written to.
     """
-    inside, shared = dataset.path / FOLDER, Path(FOLDER)
-    if dataset.in_memory or inside.is_symlink() or not os.access(dataset.path, os.W_OK):
-        return shared
-    before = shared / f"{judge}.jsonl"
-    if (inside / before.name).exists() or not before.exists():
-        return inside
-    try:
-        return shared if judgments_of(dataset, before) else inside
-    except ConfigError:
-        return inside
+    inside = dataset.path / FOLDER
+    outside = dataset.in_memory or inside.is_symlink() or not os.access(dataset.path, os.W_OK)
+    return Path(FOLDER) if outside else inside
 
 
 def judgments_of(dataset: Dataset, path: Path) -> dict[Pair, Judgment]:
@@ -117,27 +107,16 @@ def read_judgments(path: Path) -> dict[Pair, Judgment]:
         if not line:
             continue
         try:
-            judgment = Judgment(**STRICT_JSON.decode(line))
-            if not _sound(judgment):
-                raise ValueError
-        except (TypeError, ValueError, RecursionError):
+            one = msgspec.json.decode(line, type=Judgment)
+            if one.entry == NOTHING and one.grade is not None:
+                raise msgspec.ValidationError
+        except (msgspec.MsgspecError, RecursionError):
             raise DataError(
                 f"{shown(str(path), PATH_WIDTH)}, line {number}: {shown(line)} is not a judgment; it needs query, "
                 "entry, grade 0-3 or null, note and at. Mend the line or remove it"
             ) from None
-        judgments[judgment.query, judgment.entry] = judgment
+        judgments[one.query, one.entry] = one
     return judgments
-
-
-def _sound(one: Judgment) -> bool:
-    """Whether a judgment has the types that it says, and can be written as a line of qrels."""
-    texts = (one.query, one.entry, one.note, one.at, one.dataset, one.asked, one.digest)
-    if not all(isinstance(text, str) for text in texts) or type(one.drawn) is not bool:
-        return False
-    "".join(texts).encode()  # ValueError for what is no Unicode
-    graded = one.grade is None or (type(one.grade) is int and one.grade in GRADES)
-    names = [one.query] if one.entry == NOTHING and one.grade is None else [one.query, one.entry]
-    return graded and all(name.split() == [name] for name in names)
 
 
 def agreement(first: Mapping[Pair, Judgment], second: Mapping[Pair, Judgment]) -> dict[str, Any]:
@@ -153,11 +132,6 @@ def agreement(first: Mapping[Pair, Judgment], second: Mapping[Pair, Judgment]) -
     equal = sum(x == y for x, y in zip(a, b, strict=True)) / len(common) if common else None
     record: dict[str, Any] = {"pairs": len(common), "equal": equal, "kappa": None, "weighted": None}
     if len({*a, *b}) > 1:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            plain, weighted = (
-                float(cohen_kappa_score(a, b, labels=list(GRADES), weights=kind)) for kind in (None, "quadratic")
-            )
-        record["kappa"] = plain if math.isfinite(plain) else None
-        record["weighted"] = weighted if math.isfinite(weighted) else None
+        for name, kind in (("kappa", None), ("weighted", "quadratic")):
+            record[name] = float(cohen_kappa_score(a, b, labels=list(GRADES), weights=kind))
     return record

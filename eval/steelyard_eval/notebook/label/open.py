@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,23 +12,77 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steelyard.base.errors import ConfigError
-from steelyard_eval.choose.duel import PairSelectionState, build_pair_selection, gains_of
+from steelyard_eval.choose.duel import PLACES, PairSelectionState, build_pair_selection, gains_of
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.public import CONTENDERS, DEFAULT
 from steelyard_eval.choose.scored import FEWEST
 from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.compare.contenders import Contender, GivenMany, distinct, read_all, usable
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.compare.lists import Arena
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label.judgments import Pair
-from steelyard_eval.notebook.label.pool import PLACES, Firsts, Pool, pool, pooled
+from steelyard_eval.notebook.label.pool import Pool, pool_of
 from steelyard_eval.notebook.label.session import JUDGE, Session
 from steelyard_eval.recording.runs import decided_on
 from steelyard_eval.recording.workspace import Workspace
 
 USUAL, BY_WORDS = "bm25, vector", "bm25, fts"
 """What finds the entries on which queries are judged where no contender is named; without vectors, the second."""
+SECONDS = 15.0
+"""A judgment takes, before the judge's own pace is known."""
+PAUSE = 180.0
+"""Seconds after which a judge was away."""
+
+
+class DuelSession(Session):
+    """A session whose next pair depends on the answers; see `Session`. It ends when the verdict stands.
+
+    `model` is of the vectors.
+    """
+
+    unsure: ClassVar[int | None] = None
+    _seen: tuple[int, PairSelectionState] | None = None
+
+    def __init__(self, pool: Pool, folder: Path, judge: str, model: str) -> None:
+        super().__init__(pool, folder, judge)
+        self.model = model
+
+    @property
+    def standing(self) -> PairSelectionState:
+        """Where the contenders stand by the grades of the data set and of this judge."""
+        now = hash(tuple(self.given.items()))
+        if self._seen is None or self._seen[0] != now:
+            pool = self.pool
+            made = build_pair_selection(pool.labels, pool.gain, pool.query, self.model, pool.dataset.sha256)
+            gains = gains_of(self.grades(), pool.query, pool.queries, pool.dataset)
+            self._seen = now, made.standing(gains)
+        return self._seen[1]
+
+    def _in_order(self) -> Iterator[Pair]:
+        """The pairs to judge, the most telling first; every answer may change the order."""
+        if not self.standing.stands:
+            passed = {place for pair, place in self.pool.places.items() if self._past(pair)}
+            yield from map(self.pool.pair, self.standing.order(passed))
+
+    def to_json(self) -> dict[str, Any]:
+        """Who leads, by how much that can move, and what it still takes."""
+        standing, pool = self.standing, self.pool
+        count = int(standing.judged.sum())
+        leader = pool.labels[int(standing.leaders[0])]
+        times = sorted(datetime.fromisoformat(judgment.at).timestamp() for judgment in self.given.values())
+        steps = [b - a for a, b in pairwise(times) if 0 < b - a < PAUSE]
+        pace = float(np.median(steps)) if len(steps) >= 5 else SECONDS
+        return {
+            "contenders": list(pool.labels),
+            "leader": leader if count >= standing.enough or DEFAULT not in pool.labels else DEFAULT,
+            "leads": leader,
+            "judged": count,
+            "enough": standing.enough,
+            "error": standing.error,
+            "stands": standing.stands,
+            "more": standing.more,
+            "minutes": round(standing.more * pace / 60),
+        }
 
 
 def open_judging(
@@ -47,117 +102,31 @@ def open_judging(
     """A duel where no contender is named, or the second judge of one; else the pool of what contenders find.
 
     Where neither contenders nor `random` are given, the labels of the data set decide: after labels of queries
-    more queries are drawn at random, and without labels or after a duel it is a duel (`Dataset.by_pairs`).
-    The pool is over the queries of a split, all by default, or some by id; see `Session` and `pool`.
+    more queries are drawn at random, and without labels or after a duel it is a duel (`Dataset.by_pairs`) between
+    the usual contenders (`public.CONTENDERS`), as far as there are any.
+    The pool is over the queries of a split, all by default, or some by id; see `Session` and `pool_of`.
+
+    Raises ConfigError for a duel in which no query finds anything.
     """
-    opened = workspace or (lambda: Workspace.open(dataset, embedder))
+    space = cache(workspace or (lambda: Workspace.open(dataset, embedder)))
     if random is None:
         random = contenders is None and not second_to and not dataset.by_pairs
-    if contenders is None and not random:
-        if not second_to:
-            return open_duel(dataset, folder, judge, split, seed, workspace=opened)
-        return Session(duel_pool(dataset, split, seed, opened()), folder, judge, second_to)
-    space = opened() if contenders is None else None
-    usual = USUAL if space is None or space.model else BY_WORDS
-    named = distinct(read_all(usual if contenders is None else contenders))
-    if space is None and any(isinstance(contender, Named) for contender in named):
-        space = opened()
+    duel = contenders is None and not random
+    if duel:
+        named = [one for one in distinct(read_all(list(CONTENDERS))) if _supplied(one, space())]
+    else:
+        usual = USUAL if contenders is not None or space().model else BY_WORDS
+        named = distinct(read_all(usual if contenders is None else contenders))
     asked = [query for query in dataset.split(split or "all") if not queries or query.id in queries]
-    session = Session(pool(dataset, named, space, asked, seed), folder, judge, second_to, random=random)
+    pool = pool_of(dataset, named, asked, seed, space)
+    if duel and not len(pool):
+        raise ConfigError(f"no query of {dataset.called} finds anything; there is nothing to judge")
+    if duel and not second_to:
+        return DuelSession(pool, folder, judge, space().model)
+    session = Session(pool, folder, judge, second_to, random=random)
     session.enough = MIN_QUERIES_WITH_LOG if queries else FEWEST
     session.decided = decided_on(dataset) if random and not queries else None
     return session
-
-
-SECONDS = 15.0
-"""A judgment takes, before the judge's own pace is known."""
-PAUSE = 180.0
-"""Seconds after which a judge was away."""
-
-
-class DuelSession(Session):
-    """A session whose next pair depends on the answers; see `Session`. It ends when the verdict stands."""
-
-    unsure: ClassVar[int | None] = None
-    model = ""
-    """Of the vectors."""
-    _seen: tuple[int, PairSelectionState] | None = None
-
-    @property
-    def standing(self) -> PairSelectionState:
-        """Where the contenders stand by the grades of the data set and of this judge."""
-        if self._seen is None or self._seen[0] != hash(tuple(self.given.items())):
-            pool = self.pool
-            made = build_pair_selection(pool.labels, pool.gain, pool.query, self.model, pool.dataset.sha256)
-            gains = gains_of(self.grades(), pool.query, pool.queries, pool.dataset)
-            self._seen = hash(tuple(self.given.items())), made.standing(gains)
-        return self._seen[1]
-
-    @property
-    def next(self) -> Pair | None:
-        """The pair to judge now; None when the verdict stands."""
-        return next(self.upcoming(), None)
-
-    def _in_order(self) -> Iterator[Pair]:
-        """The pairs to judge, the most telling first; every answer may change the order."""
-        if self.standing.stands:
-            return
-        passed = {place for pair, place in self.pool.places.items() if self._past(pair)}
-        yield from map(self.pool.pair, self.standing.order(passed))
-
-    def to_json(self) -> dict[str, Any]:
-        """Who leads, by how much that can move, and what it still takes."""
-        standing, pool = self.standing, self.pool
-        count = int(standing.judged.sum())
-        leader = pool.labels[int(standing.leaders[0])]
-        return {
-            "contenders": list(pool.labels),
-            "leader": leader if count >= standing.enough or DEFAULT not in pool.labels else DEFAULT,
-            "leads": leader,
-            "judged": count,
-            "enough": standing.enough,
-            "error": standing.error,
-            "stands": standing.stands,
-            "more": standing.more,
-            "minutes": round(standing.more * self._pace() / 60),
-        }
-
-    def _pace(self) -> float:
-        """Seconds that a judgment of this judge takes."""
-        times = sorted(datetime.fromisoformat(judgment.at).timestamp() for judgment in self.given.values())
-        steps = [b - a for a, b in pairwise(times) if 0 < b - a < PAUSE]
-        return float(np.median(steps)) if len(steps) >= 5 else SECONDS
-
-
-def open_duel(
-    dataset: Dataset,
-    folder: Path,
-    judge: str = JUDGE,
-    split: str | None = None,
-    seed: int = 0,
-    *,
-    embedder: str = "auto",
-    workspace: Callable[[], Workspace] | None = None,
-) -> DuelSession:
-    """A duel over the usual contenders; see `duel_pool`."""
-    space = workspace() if workspace else Workspace.open(dataset, embedder)
-    session = DuelSession(duel_pool(dataset, split, seed, space), folder, judge)
-    session.model = space.model
-    return session
-
-
-def duel_pool(dataset: Dataset, split: str | None, seed: int, space: Workspace) -> Pool:
-    """The pairs of a duel over the usual contenders (`public.CONTENDERS`), as far as there are any.
-
-    Raises ConfigError where no query finds anything.
-    """
-    named = [contender for contender in distinct(read_all(list(CONTENDERS))) if _supplied(contender, space)]
-    queries = dataset.split(split or "all")
-    rows = Arena.of(dataset, named, PLACES, None, space).run(named, queries, timed=False)
-    firsts = [_firsts(row.ranked.lists()) for row in rows]
-    if not any(firsts):
-        raise ConfigError(f"no query of {dataset.called} finds anything; there is nothing to judge")
-    return pooled(dataset, [row.label for row in rows], queries, firsts, seed)
 
 
 def _supplied(one: Named | ListContender, space: Workspace) -> bool:
@@ -170,7 +139,3 @@ def _supplied(one: Named | ListContender, space: Workspace) -> bool:
     except ConfigError:
         return False
     return one.kind == "system" or left.config.effective == row.config.effective
-
-
-def _firsts(lists: list[list[str]]) -> Firsts:
-    return {(query, id_): rank for query, ids in enumerate(lists) for rank, id_ in enumerate(ids[:PLACES], 1)}

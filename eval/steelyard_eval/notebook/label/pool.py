@@ -1,35 +1,30 @@
-"""The pool: every pair of query and entry that decides between contenders, with what its label would tell."""
+"""The pool: pairs of query and entry that decide between contenders, what labels would tell, and tell so far."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
+from scipy.special import ndtri
 
-from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
-from steelyard.base.files import canonical
-from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
-from steelyard.table.signal_table import SignalTable
-from steelyard_eval.common.configurations import Named, Setting
-from steelyard_eval.compare.contenders import Contender, usable
+from steelyard_eval.choose.duel import PLACES, DuelPairs
+from steelyard_eval.common.configurations import Named
 from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.compare.lists import Arena
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.file_reader import FolderReader
-from steelyard_eval.datasets.labels import FAIR, Batch, JudgedPool, stated, with_batch
-from steelyard_eval.datasets.manifest import FILE as MANIFEST
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.judgments import UNJUDGED
-from steelyard_eval.recording.record import record
-from steelyard_eval.recording.replay import replay
+from steelyard_eval.measures.paired import POWER, mean_interval
+from steelyard_eval.measures.spread import ALPHA
+from steelyard_eval.notebook.label.judgments import GRADES, Pair
 from steelyard_eval.recording.workspace import Workspace
 
-PLACES = 10
-"""The first places of every list are pooled."""
 REST = 0.02
 """What a pair tells that the contenders place alike, beside the others."""
 
@@ -70,46 +65,33 @@ class Pool:
         return np.array([qrels.get(self.queries[q].id, {}).get(id_, -1) for q, id_ in pairs], dtype=np.int64)
 
     @cached_property
-    def open(self) -> Indices:
-        """int64[n]: the pairs that the data set has no grade of."""
-        return np.flatnonzero(self.known < 0)
-
-    @cached_property
     def keys(self) -> Floats:
-        """float64[n]: the keys of the open pairs."""
-        return sampling_keys(self.value[self.open], self.seed)
+        """float64[P]: by falling keys pairs are judged; 0 for those that the data set has a grade of."""
+        keys, asked = np.zeros(len(self)), self.known < 0
+        keys[asked] = sampling_keys(self.value[asked], self.seed)
+        return keys
 
     @cached_property
     def order(self) -> Indices:
-        """int64[n]: the open pairs in the order in which they are judged."""
-        order: Indices = self.open[by_falling(self.keys)]
-        return order
+        """int64[n]: the pairs without a grade in the order in which they are judged."""
+        return by_falling(self.keys)[: int((self.known < 0).sum())]
 
-    def pair(self, at: int) -> tuple[str, str]:
+    def pair(self, at: int) -> Pair:
         """The ids of a pair: of its query and of its entry."""
         return self.queries[self.query[at]].id, self.entries[at]
 
     @cached_property
-    def places(self) -> dict[tuple[str, str], int]:
+    def places(self) -> dict[Pair, int]:
         """Pair of ids -> its index."""
         return {self.pair(place): place for place in range(len(self))}
 
-    def without(self, labels: Collection[tuple[str, str]]) -> Pool:
-        """The same pool, of a data set that lacks some labels."""
-        left = {
-            query: {id_: grade for id_, grade in grades.items() if (query, id_) not in labels}
-            for query, grades in self.dataset.qrels.items()
-        }
-        qrels = {query: grades for query, grades in left.items() if grades}
-        return replace(self, dataset=replace(self.dataset, qrels=qrels))
 
-
-def pool(
+def pool_of(
     dataset: Dataset,
     contenders: Sequence[Named | ListContender],
-    space: Workspace | None,
     queries: Sequence[Query],
-    seed: int = 0,
+    seed: int,
+    space: Callable[[], Workspace],
 ) -> Pool:
     """Pool what contenders rank among the first places.
 
@@ -117,59 +99,17 @@ def pool(
     """
     if not queries:
         raise ConfigError(f"{dataset.called} has no queries; add some to queries.jsonl")
-    ranks = [firsts(contender, dataset, space, queries) for contender in contenders]
-    return pooled(dataset, [contender.label for contender in contenders], queries, ranks, seed)
-
-
-Pair = tuple[int, str]
-"""The number of a query, and the id of an entry."""
-Firsts = dict[Pair, int]
-"""The ranks of the first places."""
+    made = Arena.of(dataset, contenders, PLACES, None, space).run(contenders, queries, timed=False)
+    return pooled(dataset, {one.label: one.ranked.lists() for one in made}, queries, seed)
 
 
 def pooled(
-    dataset: Dataset, labels: Sequence[str], queries: Sequence[Query], found: Sequence[Firsts], seed: int = 0
+    dataset: Dataset, lists: Mapping[str, Sequence[Sequence[str]]], queries: Sequence[Query], seed: int = 0
 ) -> Pool:
-    """Pool the first places of contenders that are known already, by label."""
-    pairs = sorted({pair for ranks in found for pair in ranks}, key=lambda p: (p[0], p[1].encode()))
-    gain = np.array([[_worth(ranks.get(pair)) for pair in pairs] for ranks in found])
-    return Pool(
-        dataset=dataset,
-        queries=tuple(queries),
-        labels=tuple(labels),
-        query=np.array([query for query, _ in pairs], dtype=np.int64),
-        entries=tuple(id_ for _, id_ in pairs),
-        gain=gain,
-        value=_value(gain),
-        seed=seed,
-    )
-
-
-def firsts(
-    one: Named | ListContender, dataset: Dataset, space: Workspace | None, queries: Sequence[Query]
-) -> Firsts:
-    """The first places of one contender."""
-    if isinstance(one, ListContender):
-        lists = one.answers(queries, PLACES, dataset).lists
-        return {(q, id_): rank for q, row in enumerate(lists) for rank, (id_, _) in enumerate(row[:PLACES], 1)}
-    if space is None:
-        raise ValueError("configurations need a workspace")
-    config = usable(space, Contender(one.label, one.config(Setting(PLACES, space.model)), one.kind))[0].config
-    return searched(record(space, queries, [config]), config)
-
-
-def searched(table: SignalTable, config: SearchConfig) -> Firsts:
-    """The first places of a configuration over a recording."""
-    ranked = replay(table, config).ranked
-    ranks = {}
-    for query, (begin, end) in enumerate(pairwise(ranked.offsets.tolist())):
-        for rank, entry in enumerate(ranked.entry[begin:end][:PLACES].tolist(), 1):
-            ranks[query, ranked.entries[entry]] = rank
-    return ranks
-
-
-def _worth(rank: int | None) -> float:
-    return 0.0 if rank is None else float(1.0 / np.log2(1.0 + rank))
+    """Pool lists of ids, of every query, by the label of who ranked them so."""
+    pairs = DuelPairs.of(lists)
+    gain = pairs.worth
+    return Pool(dataset, tuple(queries), pairs.labels, pairs.query, pairs.entries, gain, _value(gain), seed)
 
 
 def _value(gain: Floats) -> Floats:
@@ -210,7 +150,6 @@ def sampling_weights(values: Floats, keys: Floats, count: int) -> Floats:
 
 STREAM = 3
 """Of the random numbers of a seed, those that draw queries; `Session` takes the second for a second judge."""
-Grades = dict[str, dict[str, int]]
 
 
 def drawn_queries(pool: Pool) -> Indices:
@@ -230,7 +169,7 @@ def drawn_order(pool: Pool) -> Indices:
     turn = np.full(len(pool.queries), -1)
     queries = drawn_queries(pool)
     turn[queries] = np.arange(len(queries))
-    open_ = np.flatnonzero(_asked(pool) & (pool.known < 0) & (turn[pool.query] >= 0))
+    open_ = np.flatnonzero((pool.known < 0) & (turn[pool.query] >= 0))
     keys = np.random.default_rng([pool.seed, STREAM, 1]).random(len(pool))
     pairs: Indices = open_[np.lexsort((keys[open_], turn[pool.query[open_]]))]
     return pairs
@@ -239,77 +178,92 @@ def drawn_order(pool: Pool) -> Indices:
 def judged_whole(pool: Pool, grades: Indices) -> Indices:
     """int64[d]: the drawn queries up to the first that was not asked in full; for `grades` see Session."""
     queries = drawn_queries(pool)
-    lacking = np.isin(queries, pool.query[_asked(pool) & (grades == UNJUDGED)])
+    lacking = np.isin(queries, pool.query[grades == UNJUDGED])
     whole: Indices = queries[: int(np.argmax(lacking)) if lacking.any() else len(queries)]
     return whole
-
-
-def with_drawn(pool: Pool, given: Mapping[tuple[str, str], int], grades: Indices) -> Grades:
-    """The labels that the data set has, with those that are given of queries that are drawn and judged in full."""
-    fair = pool.dataset.drawn | {pool.queries[query].id for query in judged_whole(pool, grades).tolist()}
-    labels = {query: dict(row) for query, row in pool.dataset.qrels.items()}
-    for (query, entry), grade in given.items():
-        if query in fair:
-            labels.setdefault(query, {})[entry] = grade
-    return labels
 
 
 def judged_entries(pool: Pool, grades: Indices) -> dict[str, tuple[str, ...]]:
     """The entries with a grade of each query that is drawn and judged in full, without queries of none."""
     whole = set(judged_whole(pool, grades).tolist())
     entries: dict[str, tuple[str, ...]] = {}
-    for pair in np.flatnonzero(_asked(pool) & (grades >= 0)).tolist():
+    for pair in np.flatnonzero(grades >= 0).tolist():
         if int(pool.query[pair]) in whole:
             query, entry = pool.pair(pair)
             entries[query] = (*entries.get(query, ()), entry)
     return entries
 
 
-def to_state(
-    pool: Pool,
-    random: bool,
-    given: Iterable[tuple[str, str]] = (),
-    judged: Mapping[str, tuple[str, ...]] | None = None,
-    judge: str = "",
-) -> dict[str, object]:
-    """What dataset.json should say of the labels that are collected, where it says nothing.
+ENOUGH = 30
+"""Labels, below which no comparison is settled: what few stand for is a guess."""
+LEAST, FEWEST = 2, 10
+"""Whole queries, below which nothing is shown, and below which nothing is settled."""
 
-    Labels that came about in another way keep what is said of them: beside them `provenance` says which queries
-    were drawn (`judged`, at `random`, by whom), or which had been drawn before single pairs of others got labels.
-    What a set without labels says of them is of none.
+
+@dataclass(frozen=True)
+class Standing:
+    """One comparison as the labels show it.
+
+    Attributes
+    ----------
+    challenger, baseline: str.
+    judged: Labels that it rests on.
+    delta, low, high: The difference of the discounted gain of the first ten (DCG, grades as shares of the
+        highest), challenger less baseline, mean over queries, with its 95% interval: for other queries, and for
+        the labels not given.
+    verdict: better or worse when the interval lies beside 0, else open.
+    needed: Labels still to give until a difference of this size would show with 80% power, be it more than there
+        are pairs; 0 when it shows, None when nothing can be said: a difference below its own standard error may be
+        of either sign, and the number with it thousands or few.
     """
-    dataset = pool.dataset
-    way = Batch("random" if random else "duel", judged or {}, JudgedPool(pool.labels, PLACES), judge)
-    collected, said = stated(way.sampled, way.pool), stated(dataset.sampled, dataset.pool)
-    mixed = any(query not in dataset.qrels for query, _ in given)
-    if dataset.qrels and not random:
-        if not mixed or (dataset.sampled and dataset.sampled not in FAIR):
-            return {}
-        before = {query: tuple(row) for query, row in dataset.qrels.items() if query in dataset.drawn}
-        named = {query for batch in dataset.provenance for query in batch.labels}
-        kept = Batch(dataset.sampled, {q: ids for q, ids in before.items() if q not in named}, dataset.pool)
-        earlier = {"provenance": with_batch(dataset.provenance, kept)} if kept.labels else {}
-        return {"sampled": way.sampled, **earlier}
-    if dataset.qrels and dataset.sampled not in FAIR:
-        return {"provenance": with_batch(dataset.provenance, way)} if judged else {}
-    first, unfair = mixed and not dataset.qrels, random and dataset.sampled not in FAIR
-    untrue = {
-        "sampled": unfair or (first and (dataset.complete or not random)),
-        "pool": unfair or (first and dataset.complete),  # the lists of an earlier session stay
-    }
-    return {name: value for name, value in collected.items() if said[name] is None or untrue[name]}
+
+    challenger: str
+    baseline: str
+    judged: int
+    delta: float
+    low: float
+    high: float
+    verdict: str
+    needed: int | None
 
 
-def statement(pool: Pool, random: bool) -> dict[Path, str]:
-    """dataset.json with it, where there is one and these are the first labels of the set; else nothing."""
-    dataset, said = pool.dataset, to_state(pool, random)
-    if not said or dataset.qrels or dataset.in_memory:
-        return {}
-    record = FolderReader(dataset.path).json_object(MANIFEST)
-    return {} if record is None else {dataset.path / MANIFEST: canonical({**record, **said})}
+def standings(pool: Pool, grades: Indices, queries: Indices | None = None) -> list[Standing]:
+    """Each contender against the first one, from the grades of the pool (int64[P], see `Session.grades`).
+
+    Labels count as far as the order of the pool has no gap, because only then it is known what they stand for; or
+    those of whole `queries`, int64[d], which were drawn at random. While few are new, and where the data set says
+    that all are there, pairs without one are not relevant, as in `compare`: else each new one would stand for
+    hundreds. What the judge cannot say counts as not relevant.
+    """
+    weights = np.ones(len(pool))
+    if queries is None:
+        judged = grades[pool.order] != UNJUDGED
+        count, known = len(judged) if judged.all() else int(np.argmin(judged)), int((pool.known >= 0).sum())
+        total = known + int((grades[pool.order[:count]] >= 0).sum())
+        if count >= min(ENOUGH, len(pool.order)) and not pool.dataset.complete:
+            asked = pool.known < 0
+            weights[asked] = sampling_weights(pool.value[asked], pool.keys[asked], count)
+        queries, early = np.arange(len(pool.queries)), count + known < min(ENOUGH, len(pool))
+    elif len(queries) < LEAST:
+        return []
+    else:
+        count = total = int(np.isin(pool.query[grades >= 0], queries).sum())
+        early = len(queries) < min(FEWEST, len(pool.queries))
+    units = unit_numbers(pool.queries)[queries].tolist()
+    found = []
+    for label, gain in zip(pool.labels[1:], pool.gain[1:], strict=True):
+        told = weights * np.maximum(grades, 0) / GRADES[-1] * (gain - pool.gain[0])
+        mean = mean_interval(np.bincount(pool.query, told, len(pool.queries))[queries], units)
+        beside = (mean.low > 0 or mean.high < 0) and not early
+        verdict = "open" if not beside else "better" if mean.mean > 0 else "worse"
+        needed = 0 if beside else None if early else _needed(mean.mean, mean.high - mean.mean, count)
+        found.append(Standing(label, pool.labels[0], total, mean.mean, mean.low, mean.high, verdict, needed))
+    return found
 
 
-def _asked(pool: Pool) -> Bools:
-    """bool[P]: what a contender ranks among the first."""
-    asked: Bools = pool.gain.max(axis=0) > 0
-    return asked
+def _needed(mean: float, reach: float, judged: int) -> int | None:
+    """Labels to come until the interval is so small: its reach falls with the root of their number."""
+    error = reach / float(ndtri(1 - ALPHA / 2))
+    if mean == 0 or abs(mean) < error:
+        return None
+    return max(1, math.ceil(judged * ((POWER * error / mean) ** 2 - 1)))

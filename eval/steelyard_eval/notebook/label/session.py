@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
 
+import msgspec
 import numpy as np
 
 from steelyard.base.arrays import Indices
@@ -22,31 +22,24 @@ from steelyard.memory.query import Query
 from steelyard_eval.choose.scored import FEWEST
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label.judgments import GRADES, NOTHING, Judgment, Pair, judgments_of, text_digest
-from steelyard_eval.notebook.label.pool import (
-    Grades,
-    Pool,
-    drawn_order,
-    judged_entries,
-    statement,
-    to_state,
-    with_drawn,
-)
+from steelyard_eval.notebook.label.pool import Pool, drawn_order, judged_whole
 from steelyard_eval.recording.runs import KeptRun
 
 JUDGE = "judge"
 UNSURE = -2
 """In place of a grade: asked, and the judge cannot say."""
 QUERIES, QRELS = "queries.jsonl", ".qrels.txt"
+Grades = dict[str, dict[str, int]]
+"""Query -> entry -> grade."""
 
 
 class Session:
     """The judgments of one judge on a pool, in a folder.
 
     ``<judge>.jsonl`` has a line a judgment, in the order given. ``<judge>.qrels.txt`` has the grades of the data
-    set and these, ready to replace its qrels.txt; where whole queries are drawn, see `with_drawn`. Where queries
-    were said to have no answer, ``<judge>.queries.jsonl`` has those of the data set with that. All are written
-    whole after every judgment. ``<judge>.applied.jsonl`` has the judgments whose labels the data set was given:
-    the label of one that was taken back since, or whose line was deleted, is given by no later session.
+    set and these, ready to replace its qrels.txt; of queries that are drawn, those that are judged in full. Where
+    queries were said to have no answer, ``<judge>.queries.jsonl`` has those of the data set with that. All are
+    written whole after every judgment.
 
     Raises ConfigError for a name that is none, judgments of another data set, another judge who has judged nothing
     here, and a second judge of queries drawn at random; DataError for a file that does not hold judgments, naming
@@ -96,14 +89,8 @@ class Session:
         self.first = judgments_of(pool.dataset, folder / f"{second_to}.jsonl") if second_to else {}
         if second_to and not self.first:
             raise ConfigError(f"{second_to} has judged nothing in {shown(str(folder), PATH_WIDTH)}; judge first")
-        self.held = pool.dataset.qrels  # where a label is taken back, `pool` is of a set without it
-        kept = judgments_of(pool.dataset, self.applied) if self.file.exists() else {}  # all is judged anew
-        self.merged = kept | self.own(self.held)
-        self.pool = pool.without(lost) if (lost := self._lost(self.given)) else pool
         self.order = self._order()
-        self._asked = {pool.pair(place) for place in self.order.tolist()}
-        self._at = 0
-        self.passed: list[Pair] = []
+        self.passed: set[Pair] = set()
         self._back: list[Pair] = []
 
     @property
@@ -117,15 +104,8 @@ class Session:
         return self.folder / f"{self.judge}{QRELS}"
 
     @property
-    def applied(self) -> Path:
-        """The judgments whose labels the data set was given."""
-        return self.folder / f"{self.judge}.applied.jsonl"
-
-    @property
     def next(self) -> Pair | None:
         """The pair to judge now; None when all are judged."""
-        while self._at < len(self.order) and self._past(self.pool.pair(int(self.order[self._at]))):
-            self._at += 1
         return next(self.upcoming(), None)
 
     def upcoming(self) -> Iterator[Pair]:
@@ -136,8 +116,7 @@ class Session:
 
     def _in_order(self) -> Iterator[Pair]:
         """The pairs to judge, without regard to what was taken back."""
-        pairs = (self.pool.pair(place) for place in self.order[self._at :].tolist())
-        return (pair for pair in pairs if not self._past(pair))
+        return (pair for pair in map(self.pool.pair, self.order.tolist()) if not self._past(pair))
 
     def _past(self, pair: Pair) -> bool:
         return pair in self.passed or self._judged(pair)
@@ -148,7 +127,8 @@ class Session:
     @property
     def left(self) -> int:
         """How many pairs are not judged yet."""
-        return sum(not self._judged(pair) for pair in self._asked)
+        asked = {*map(self.pool.pair, self.order.tolist()), *self._back}
+        return sum(not self._judged(pair) for pair in asked)
 
     @property
     def unanswerable(self) -> list[str]:
@@ -161,10 +141,11 @@ class Session:
 
     def counted(self) -> tuple[int, int, int]:
         """The labels that the qrels file holds, how many this judge gave, how many of these are new."""
-        labels = self.labels
-        graded = [pair for pair, judgment in self.given.items() if judgment.grade is not None]
-        own = [pair for pair in graded if _grade(labels, pair) is not None]
-        new = [pair for pair in own if _grade(labels, pair) != _grade(self.held, pair)]
+        labels, held = self.labels, self.pool.dataset.qrels
+        own = [
+            pair for pair, one in self.given.items() if one.grade is not None and _grade(labels, pair) is not None
+        ]
+        new = [pair for pair in own if _grade(labels, pair) != _grade(held, pair)]
         return sum(map(len, labels.values())), len(own), len(new)
 
     def shown(self, pair: Pair) -> tuple[Query, Entry]:
@@ -174,7 +155,7 @@ class Session:
 
     def skip(self, pair: Pair | None = None) -> None:
         """Pass the next pair over; it is asked again when the session is opened again. See `give` for errors."""
-        self.passed.append(self._wanted(pair))
+        self.passed.add(self._wanted(pair))
 
     def give(self, grade: int | None, note: str = "", pair: Pair | None = None) -> None:
         """Judge the next pair, and save; None says that it cannot be told, and is no label.
@@ -211,56 +192,24 @@ class Session:
     def undo(self) -> Pair | None:
         """Take the last judgment back, and save; the pair is the next one again. None without any.
 
-        Its label leaves the qrels file also where it was copied into the data set. What was skipped stays skipped.
+        A label that the data set has of it stays there until another grade is applied. What was skipped stays
+        skipped.
         """
         if not self.given:
             return None
         *kept, last = self.given
-        if lost := {*self._lost(kept)} - {*self._lost(self.given)}:
-            self.pool = self.pool.without(lost)
-            order = self._order()
-            self.order = order[np.argsort(order != self.pool.places.get(last, -1), kind="stable")]
-            self._asked = {self.pool.pair(place) for place in order.tolist()}
         self._save({pair: self.given[pair] for pair in kept})
-        self._at = 0
         # where nothing was said to answer, the first pair of the query: those before it were past then, too
         same = (pair for pair in self._in_order() if pair[0] == last[0])
         again = next(same, last) if last[1] == NOTHING else last
         self._back += [again] if again in self.pool.places else []
         return last
 
-    def own(self, labels: Grades) -> dict[Pair, Judgment]:
-        """Judgments whose grade is among these labels and not also a first judge's, and those without a grade."""
-        firsts = {pair: one.grade for pair, one in self.first.items()}
-        return {
-            pair: one
-            for pair, one in self.given.items()
-            if one.grade is None or (one.grade == _grade(labels, pair) != firsts.get(pair))
-        }
-
     @property
     def waiting(self) -> list[Pair]:
         """The pairs with a grade that is no label yet, because their query is not judged in full."""
         labels = self.labels
-        return [
-            pair
-            for pair, one in self.given.items()
-            if one.grade not in (None, _grade(labels, pair), _grade(self.held, pair))
-        ]
-
-    def _lost(self, given: Collection[Pair]) -> list[Pair]:
-        """What the data set holds of judgments that are not given any more; of a query that was drawn, all."""
-        gone = {pair for pair in self.merged if pair not in given}
-        queries = {query for query, entry in gone if self.merged[query, entry].drawn}
-        return [
-            pair
-            for pair, one in self.merged.items()
-            if self._holds(one) and (pair in gone or (one.drawn and pair[0] in queries))
-        ]
-
-    def _holds(self, one: Judgment) -> bool:
-        """Whether the data set holds the grade of a judgment."""
-        return one.grade is not None and one.grade == _grade(self.held, (one.query, one.entry))
+        return [pair for pair, one in self.given.items() if one.grade not in (None, _grade(labels, pair))]
 
     def grades(self, given: Mapping[Pair, Judgment] | None = None) -> Indices:
         """int64[P]: the grades of the pool, the data set's and this judge's; -1 for pairs without one.
@@ -280,35 +229,17 @@ class Session:
         return grades
 
     def _order(self) -> Indices:
-        """int64[n]: the pairs to ask, in order."""
-        if self.first:
-            return self._second()
-        return drawn_order(self.pool) if self.random else self.pool.order
-
-    def _second(self) -> Indices:
-        """int64[n]: what the first judge judged, in an order of its own."""
+        """int64[n]: the pairs to ask, in order; of a second judge what the first judged, shuffled."""
+        if not self.first:
+            return drawn_order(self.pool) if self.random else self.pool.order
         known = [self.pool.places[pair] for pair in self.first if pair in self.pool.places]
         order: Indices = np.random.default_rng([self.pool.seed, 2]).permutation(np.array(known, dtype=np.int64))
         return order
 
     def _save(self, given: dict[Pair, Judgment]) -> None:
-        applied = {self.applied: lines(self.merged)} if self.merged or self.applied.exists() else {}
-        merged = self._labels(given)
-        said = self.statement() if merged else {}
-        write_texts(
-            {self.file: lines(given), self.qrels: qrels_text(merged), **applied, **said, **self._marked(given)}
-        )
+        texts = {self.file: lines(given), self.qrels: qrels_text(self._labels(given))}
+        write_texts({**texts, **self._marked(given)})
         self.given = given
-
-    @property
-    def state(self) -> dict[str, object]:
-        """What dataset.json should say of the labels; see `to_state`."""
-        judged = judged_entries(self.pool, self.grades()) if self.random else {}
-        return to_state(self.pool, self.random, self.given, judged, self.judge)
-
-    def statement(self) -> dict[Path, str]:
-        """dataset.json, saying how these labels were chosen, as far as the session may write it."""
-        return {} if self.first else statement(self.pool, self.random)
 
     def _marked(self, given: Mapping[Pair, Judgment]) -> dict[Path, str]:
         """The queries of the data set, those marked that nothing answers; no file where none is or was."""
@@ -325,14 +256,14 @@ class Session:
         """The labels that the data set has now, and those of this judge."""
         return self._labels(self.given)
 
-    def _labels(self, given: dict[Pair, Judgment]) -> dict[str, dict[str, int]]:
-        grades = {pair: judgment.grade for pair, judgment in given.items() if judgment.grade is not None}
-        if self.random:
-            return with_drawn(self.pool, grades, self.grades(given))
-        merged = {query: dict(known) for query, known in self.pool.dataset.qrels.items()}
-        for (query, entry), grade in grades.items():
-            merged.setdefault(query, {})[entry] = grade
-        return merged
+    def _labels(self, given: Mapping[Pair, Judgment]) -> Grades:
+        pool, labels = self.pool, {query: dict(known) for query, known in self.pool.dataset.qrels.items()}
+        whole = judged_whole(pool, self.grades(given)).tolist() if self.random else range(len(pool.queries))
+        fair = pool.dataset.drawn | {pool.queries[query].id for query in whole}
+        for (query, entry), one in given.items():
+            if one.grade is not None and (query in fair or not self.random):
+                labels.setdefault(query, {})[entry] = one.grade
+        return labels
 
 
 def qrels_text(labels: Grades) -> str:
@@ -342,7 +273,9 @@ def qrels_text(labels: Grades) -> str:
 
 def lines(given: Mapping[Pair, Judgment]) -> str:
     """A file of judgments, a line each."""
-    return "".join(json.dumps(asdict(judgment), ensure_ascii=False) + "\n" for judgment in given.values())
+    return "".join(
+        json.dumps(msgspec.structs.asdict(judgment), ensure_ascii=False) + "\n" for judgment in given.values()
+    )
 
 
 def _grade(labels: Mapping[str, Mapping[str, int]], pair: Pair) -> int | None:

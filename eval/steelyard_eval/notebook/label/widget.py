@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anywidget
+import msgspec
 
 from steelyard.base.errors import SteelyardError
 from steelyard_eval.notebook.label.desk import desk
@@ -48,8 +49,8 @@ class Judge(anywidget.AnyWidget):
         """A row a judgment, in the order given: query, entry, grade, note, at."""
         import pandas as pd
 
-        names = ["query", "entry", "grade", "note", "at"]
-        return pd.DataFrame([vars(judgment) for judgment in self.session.given.values()], columns=names)
+        rows = [msgspec.structs.asdict(judgment) for judgment in self.session.given.values()]
+        return pd.DataFrame(rows, columns=["query", "entry", "grade", "note", "at"])
 
     def comparisons(self) -> pd.DataFrame:
         """A row a comparison: the difference so far with its interval, the verdict, the labels it still needs."""

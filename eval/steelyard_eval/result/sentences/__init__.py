@@ -1,4 +1,4 @@
-"""Every sentence about a result, and no other place: a module a verb, one namespace of keys.
+"""Every sentence about a result, and no other place: one namespace of keys.
 
 A template stands under a key. ``{fact}`` is a fact, ``{fact:form}`` one in a form of `forms.FORMS`, or for
 ``clause`` the sentence whose key it is, with the same facts; a part in
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from steelyard_eval.result.sentences import compare, gate, headings, learn, recommend, report, shared
+from steelyard_eval.result.sentences import gate, headings, learn, recommend, report, shared
 from steelyard_eval.result.sentences.forms import FORMS
 from steelyard_eval.result.structs import Fact, Said
 
@@ -28,7 +28,7 @@ def _joined(*tables: Mapping[str, str]) -> dict[str, str]:
     return made
 
 
-SENTENCES = _joined(shared.SENTENCES, compare.SENTENCES, recommend.SENTENCES, gate.SENTENCES, learn.SENTENCES)
+SENTENCES = _joined(shared.SENTENCES, recommend.SENTENCES, gate.SENTENCES, learn.SENTENCES)
 HEADINGS = _joined(
     report.REPORT,
     report.FIGURES,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from steelyard.base.errors import visible
 from steelyard_eval.common.console import brief, cut
-from steelyard_eval.common.markup import clip, counted, in_range, listed, number, tells
+from steelyard_eval.common.markup import clip, counted, in_range, number, tells
 from steelyard_eval.result.structs import Estimate
 
 FEW = ((0.45, "1 in 2"), (0.3667, "2 in 5"), (0.2917, "1 in 3"))
@@ -90,9 +91,8 @@ def in_words(count: int) -> str:
     return WORDS[count] if count < len(WORDS) else str(count)
 
 
-def signed(value: float) -> str:
-    """A difference in three decimals, with its sign."""
-    return number(value, signed=True)
+signed = partial(number, signed=True)
+"""A difference in three decimals, with its sign."""
 
 
 def ends(of: Estimate) -> str:
@@ -109,10 +109,8 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "mean": lambda of: signed(of.mean),
     "range": ends,
     "odds": odds,
-    "one_in": one_in,
     "percent": "{:.0%}".format,
     "count": "{:,}".format,
-    "names": listed,
     "and": ", ".join,
     "either": " or ".join,
     "semicolons": "; ".join,
@@ -138,7 +136,6 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "joined": " and ".join,
     "acts": lambda count: counted(count, "act"),
     "clients": lambda count: counted(count, "client"),
-    "labels": lambda count: counted(count, "label"),
     "labelled_queries": lambda count: counted(count, "labelled query", "labelled queries"),
     "have_labels": lambda count: counted(count, "different query has labels", "different queries have labels"),
     "promises": lambda kinds: " and ".join(PROMISES[kind] for kind in kinds),

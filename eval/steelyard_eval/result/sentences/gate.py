@@ -11,14 +11,14 @@ _TOLD = (
 _RISEN = "{before} before<< (p = {p:digits2})>><<, and so few do not rule out a rise by more than {budget:plain}>>"
 _FOUND = "<<?finding:{choice:short}: >><<{held:clause}; >><<{finding:clause}>><< (and {more} more)>>."
 
-ANSWERS = {
+SENTENCES: dict[str, str] = {
+    # the answer
     "fail": f"Fail: {_FOUND}",
     "inconclusive": f"Inconclusive: {_FOUND}",
     "pass": f"Pass: <<no list of {{alone:short}} changed>><<no list of {{many}} contenders changed>>{_FOUND}",
     "mismatch": "Mismatch: <<the {differing:joined} changed since the baseline was written, so search cannot be "
     f"compared with it>>{_FOUND}",
-}
-FINDINGS = {
+    # what was found
     "gate_invariant": "{queries:queries} now return entries {promises:promises}; before, none did",
     "gate_identity": "every list and every score is the same<<?elsewhere:, but for ties and rounding on another "
     "platform>>",
@@ -35,16 +35,13 @@ FINDINGS = {
     "gate_changed": "the {part} changed<<: {moved}>>"
     "<<?clock:: its clock (as_of) is another>><<?beside:: their intents, dates, groups or tags>>",
     "gate_digest": "{part} {before:digest} in the baseline, {now:digest} now",
-}
-HELD = {
+    # whether quality held, in a few words, where a finding on anything else decides
     "gate_same": "no list changed",
     "gate_open": "too few queries to tell whether quality held ({change:plus} nDCG@10)",
     "gate_fell": "quality fell ({change:plus} nDCG@10)",
     "gate_rose": "quality rose ({change:plus} nDCG@10)",
     "gate_held": "quality held ({change:plus} nDCG@10)",
-}
-"""Whether quality held, in a few words, where a finding on anything else decides."""
-STEPS = {
+    # steps
     "gate_see_why": "see why {query} fell most",
     "gate_accept": "quality passes, and this is no evidence of a decline; to accept it<<?other:, update the "
     "baseline with it>>",
@@ -52,12 +49,9 @@ STEPS = {
     "can tell more",
     "gate_platform_baseline": "for a baseline of this platform",
     "gate_meant": "if that is meant; else undo it, by hand or from version control",
-}
-NOTICES = {
+    # notices
     "gate_platform": "another platform than the baseline's: {here}; the baseline's: {there}",
 }
-
-SENTENCES: dict[str, str] = {**ANSWERS, **FINDINGS, **HELD, **STEPS, **NOTICES}
 
 HEADINGS: dict[str, str] = {
     "title_findings": "What was found",

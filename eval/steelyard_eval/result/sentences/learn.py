@@ -7,7 +7,8 @@ _UNUSED = "{labelled} labelled queries decided; learn did not use the log:"
 _OTHER = "<<{other}>><<?all:the other ranking>><< ({strategy})>>"
 _WON = "it won {wins} of {decided} decided searches, {share:percent} [95%: {low:percent} to {high:percent}]"
 
-ANSWERS = {
+SENTENCES: dict[str, str] = {
+    # the answer
     "learn_no_lists": "Keep {baseline:yours}: the log has {acts:count} acts on single entries, and not the lists that "
     "they were in, so it says nothing about weights.",
     "learn_nothing": f"Keep {{baseline:yours}}: no candidate gains in every view of {_SEEN}.",
@@ -17,8 +18,7 @@ ANSWERS = {
     "{high:percent}] of {decided:count} decided searches. Acts may follow something else.",
     "learn_adaptive": "Keep {baseline:yours}: the rule adaptive <<?other:would use other weights>><<?same:would "
     "change nothing>><< after {counts:and}>>, and proves nothing.",
-}
-EVIDENCE = {
+    # what it rests on
     "learn_few_labels": "{labelled:have_labels}; labels decide from {fewest} on.",
     "learn_listless": f"{_UNUSED} it has acts on single entries, and no result lists.",
     "learn_unlogged": f"{_UNUSED} <<?none:none of the {{labelled}} labelled queries was logged>><<?one:only 1 of the "
@@ -33,14 +33,12 @@ EVIDENCE = {
     "learn_contradicted": "Labels contradict the acts: on {queries} labelled queries {strategy} gains "
     "{by_acts:plus} by the acts, and {by_labels:plus} by the labels<<. For given the label and the "
     "place, acts follow {follows}: its highest value is acted upon {times:tenths} times as often as its lowest>>.",
-}
-STEPS = {
+    # steps
     "learn_log_lists": "log what your search shows, or label 20 queries",
     "learn_judge_log": "judge {count} queries of the log, drawn at random<<?settle: to settle it>><<?decide:, and they "
     "decide>>",
     "learn_turns": "or let both take turns, which tells what agents prefer",
-}
-NOTICES = {
+    # notices
     "learn_log": "the log has {searches:count} searches of {distinct} distinct queries (worth {worth:whole} equally "
     "frequent ones) and {acts:count} acts<<, {first} to {last}>><<?simulated:, simulated>>",
     "learn_clients": "it has {clients:clients}; the largest made {largest:percent} of the searches",
@@ -54,8 +52,6 @@ NOTICES = {
     "turns_open": f"Not decided yet about {_OTHER}: {_WON}.",
     "turns_preferred": f"{_OTHER} is <<?not:not >>preferred: {_WON}; {{same}} of {{clients:clients}} agree.",
 }
-
-SENTENCES: dict[str, str] = {**ANSWERS, **EVIDENCE, **STEPS, **NOTICES}
 
 HEADINGS: dict[str, str] = {
     "title_gains": "Expected gain",

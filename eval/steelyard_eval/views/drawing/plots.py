@@ -236,7 +236,8 @@ def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -
             hatch = HATCHES[i % len(HATCHES)]
             axes.barh(range(len(rows)), widths, left=left, label=short(name), hatch=hatch, edgecolor=PAPER)
             left = [before + width for before, width in zip(left, widths, strict=True)]
-        _labelled(axes, [label for label, _ in rows])
+        axes.set_yticks(range(len(rows)), [fitted(label, 1.3) for label, _ in rows])
+        axes.grid(visible=False, axis="y")
         axes.invert_yaxis()
         axes.set_xlabel(fitted("score", AXIS))
         figure.suptitle(fitted(title, WIDTH - 0.1), x=0.02, y=0.98, ha="left", va="top", fontsize=8)
@@ -247,18 +248,9 @@ def contributions(rows: Sequence[tuple[str, Mapping[str, float]]], title: str) -
 
 
 def _legend_below(axes: Axes) -> None:
-    """The legend under the name of the axis, its rows below one another."""
-    axes.legend(loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=_under(axes), borderaxespad=0)
-
-
-def _under(axes: Axes, inches: float = 0.42) -> Any:  # noqa: ANN401 -- one of matplotlib's transforms
-    """The axes' own places, moved below the ticks and the name of the axis."""
+    """The legend under the ticks and the name of the axis, its rows below one another."""
     from matplotlib.transforms import ScaledTranslation
 
     figure = axes.get_figure()
-    return axes.transAxes + ScaledTranslation(0, -inches, figure.dpi_scale_trans)  # type: ignore[union-attr]  # they have one
-
-
-def _labelled(axes: Axes, labels: Sequence[str]) -> None:
-    axes.set_yticks(range(len(labels)), [fitted(label, 1.3) for label in labels])
-    axes.grid(visible=False, axis="y")
+    under = axes.transAxes + ScaledTranslation(0, -0.42, figure.dpi_scale_trans)  # type: ignore[union-attr]  # they have one
+    axes.legend(loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=under, borderaxespad=0)

@@ -27,7 +27,6 @@ from steelyard_eval.common.markup import breakable, clip, legible, markdown, mar
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.structs import Listed, Result, Row, replace
-from steelyard_eval.views import markdown as in_markdown
 from steelyard_eval.views.figures import two_sides
 from steelyard_eval.views.report.page import Section, badge, facts, sections, title, told
 from steelyard_eval.views.sheets import Sheet
@@ -238,8 +237,16 @@ def _markdown() -> Environment:
     """The environment for Markdown: every value is escaped, except code spans, which already are."""
     environment = _environment(lambda value: markdown(value) if _is_plain(value) else value, autoescape=False)
     environment.filters["code"] = lambda value: Markup(markdown_code(value))  # noqa: S704 -- escaped just there
-    environment.filters["table"] = lambda sheet: Markup(in_markdown.table(sheet))  # noqa: S704 -- escaped just there
+    environment.filters["table"] = lambda sheet: Markup(_table(sheet))  # noqa: S704 -- escaped just there
     return environment
+
+
+def _table(sheet: Sheet) -> str:
+    """A pipe table."""
+    rows = [[column.name for column in sheet.columns], *sheet.rows]
+    lines = [f"| {' | '.join(map(markdown, row))} |" for row in rows]
+    lines.insert(1, f"|{'|'.join('---:' if column.right else '---' for column in sheet.columns)}|")
+    return "\n".join(lines)
 
 
 def _environment(finalize: Callable[[Any], Any], *, autoescape: bool) -> Environment:

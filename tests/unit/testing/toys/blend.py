@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import RECIPROCAL
-from steelyard_eval.export.base import Parts, Target
-from steelyard_eval.export.hybrid import hybrid, index_notes
+from steelyard_eval.export.base import Parts, Target, hybrid, index_notes
 
 LACKS = {
     name: f"{how} has no counterpart: it normalizes every list by its minimum and maximum"

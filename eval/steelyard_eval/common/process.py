@@ -1,15 +1,18 @@
-"""How much memory a command may take: beyond it an allocation fails, and the command ends with one message.
+"""What surrounds a command: the memory it may take, its clock, its state folder, Ctrl-C.
 
 The system counts what the process allocates (RLIMIT_DATA, which Linux has); files that are mapped do not count.
+Beyond the limit an allocation fails, and the command ends with one message.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
+from steelyard.base.errors import ConfigError, shown
 from steelyard.base.machine import VARIABLE, memory_bytes
 
 try:
@@ -59,3 +62,41 @@ def bounded(size: int | None) -> Iterator[None]:
             resource.setrlimit(resource.RLIMIT_DATA, before)
         if exported:
             os.environ.pop(VARIABLE, None)
+
+
+NAME = "SOURCE_DATE_EPOCH"
+LAST = 253_402_300_799
+"""The last second of the year 9999."""
+
+
+def source_date() -> int | None:
+    """Return the seconds of the variable; None where it is unset or empty. ConfigError for what is no time."""
+    text = os.environ.get(NAME, "").strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= LAST):
+        raise ConfigError(f"{NAME} {shown(text)} is no whole number of seconds from 0 to {LAST}; unset it")
+    return int(text)
+
+
+def checked_source_date() -> None:
+    """Refuse a bad time before libraries read it as they load, and unset an empty one, on which they fail."""
+    if source_date() is None:
+        os.environ.pop(NAME, None)
+
+
+INTERRUPTED = "interrupted; what was committed is kept, run the command again to go on"
+
+
+def was_interrupted(error: BaseException) -> bool:
+    """Whether Ctrl-C is behind an error: extensions written in C raise SystemError where it falls into them."""
+    behind: BaseException | None = error
+    while behind is not None and not isinstance(behind, KeyboardInterrupt):
+        behind = behind.__cause__ or behind.__context__
+    return behind is not None
+
+
+def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """In XDG_STATE_HOME, else ~/.local/state."""
+    home = environ.get("XDG_STATE_HOME", "")
+    return (Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "state") / "steelyard"
