@@ -20,7 +20,7 @@ from steelyard_eval.compare.notices import dependent, effective_number, few, lsa
 from steelyard_eval.compare.tables import agreement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
-from steelyard_eval.explain.proposed_groups import propose_groups
+from steelyard_eval.explain.known_items import propose_groups
 from steelyard_eval.recording.provenance import vouched
 from steelyard_eval.result.structs import Estimate, Paired, Said
 
