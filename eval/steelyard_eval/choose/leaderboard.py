@@ -16,7 +16,7 @@ from steelyard.systems import find_system
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.restriction import TIMED
 from steelyard_eval.common.progress_bar import bar
-from steelyard_eval.compare.latency import latencies
+from steelyard_eval.compare.lists import latencies
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.steps import settings

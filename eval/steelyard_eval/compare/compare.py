@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -11,12 +11,10 @@ from typing import cast
 from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, together
-from steelyard.fusion.progress import ProgressSummary
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import Named, separate, written_as
 from steelyard_eval.common.progress_bar import bar
-from steelyard_eval.compare import notices
-from steelyard_eval.compare.answer import answer
+from steelyard_eval.compare.answer import answer, of_lists, of_values
 from steelyard_eval.compare.contenders import (
     Contender,
     Given,
@@ -29,8 +27,7 @@ from steelyard_eval.compare.contenders import (
 )
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists import Arena, Made, ties
-from steelyard_eval.compare.tables import agreement, categories, silences, stale_lists, told
-from steelyard_eval.compare.verification import verified
+from steelyard_eval.compare.tables import agreement, categories, layers_of, silences, stale_lists
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure, parse_measures
@@ -40,11 +37,10 @@ from steelyard_eval.recording.replay import intents_of, open_recording, recorded
 from steelyard_eval.recording.shown_lists import facts_of, ordered, rows_by_query
 from steelyard_eval.recording.steps import judging, words_of
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.result.structs import Answer, Cell, Provenance, Result, Table, replace
+from steelyard_eval.result.structs import Answer, Fact, Provenance, Result, replace
 from steelyard_eval.views.answered import Answered
 
 METRICS = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
-LAYERS = ["layered", "queries", "at_threshold", "lower_step", "all_details", "no_result", "l0", "l1", "l2"]
 Source = Dataset | str | Path
 """A data set, or the folder it is in."""
 Values = Mapping[str, Mapping[str, Floats]]
@@ -116,7 +112,11 @@ def compare(
     nothing = [query for query in chosen if not query.answerable and query.split != LOGGED]
     made = arena.run(named, queries or chosen, timed, nothing, measures[0])
     values = {one.label: _values(one, dataset, measures) if queries else {} for one in made}
-    checked = verified(made, dataset, queries, values, measures, size, runs, verify)
+    checked = []
+    if runs is not None or verify:
+        from steelyard_eval.compare.verification import verified
+
+        checked = verified(made, dataset, queries, values, measures, size, runs, verify)
     words = {one.label: _word(one) for one in named}
     searched = arena.space.options if arena.space else {"--recording": recording}
     options: dict[str, object] = {
@@ -139,18 +139,18 @@ def compare(
             baseline=base,
             split=split or dataset.report_split or "all",
             limit=size,
-            model=arena.model,
+            model=arena.setting.model,
             recipe=arena.recipe,
             intents=intents_of(dataset, arena.table) or "",
             ties=ties((one.kind for one in named), arena.setting.lists is not None),
             seed=seed,
         ),
         rows=[one.row() for one in made],
-        notices=list(notices.of_lists(arena, made, queries, measures, size, timed)),
+        notices=list(of_lists(arena, made, queries, measures, size, timed)),
         tables=[
             *silences(dataset, made),
             *stale_lists(dataset, queries or chosen, made, measures[0].cutoff or size, base),
-            *layers_of((one.label, one.progress) for one in made),
+            *layers_of(made),
             *checked,
         ],
     )
@@ -167,7 +167,7 @@ def compare(
         searched,
         used=used,
         queries=len(queries),
-        model=arena.model,
+        model=arena.setting.model,
     )
     return Answered(replace(result, answer=said), values)
 
@@ -184,23 +184,14 @@ def _word(one: Named | ListContender) -> str | None:
     return written_as(one.label, one.source) if one.kind in ("run", "endpoint") else None
 
 
-def layers_of(searches: Iterable[tuple[str, ProgressSummary | None]]) -> list[Table]:
-    """How far each layered search went, by its label."""
-    rows: list[list[Cell]] = [
-        [label, went["queries"], went["at_threshold"], sum(went["relaxed"].values()), went["full_search"],
-         went["without_result"], *(went["hit_rates"][layer] for layer in ("l0", "l1", "l2"))]
-        for label, went in searches
-        if went
-    ]  # fmt: skip
-    return [Table("layers", LAYERS, rows)] if rows else []
-
-
 def _alike(result: Result, dataset: Dataset, made: Sequence[Made]) -> Result:
     """How far the lists agree, and what to label first, for queries without judgments."""
     table, disagreement = agreement({one.label: one.ranked.lists() for one in made})
-    said = told(result.provenance.baseline, disagreement)
+    facts: dict[str, Fact] = {"baseline": result.provenance.baseline}
+    facts |= {} if disagreement is None else {"disagreement": disagreement}
+    key = "disagree_alone" if disagreement is None else "disagree"
     step = judging(dataset, "judge_pairs", pairs=dataset.pairs)
-    return replace(result, answer=Answer(said.key, said.facts, steps=[step]), tables=[table, *result.tables])
+    return replace(result, answer=Answer(key, facts, steps=[step]), tables=[table, *result.tables])
 
 
 def _measured(
@@ -226,7 +217,7 @@ def _measured(
     by_query, entries = rows_by_query(
         dataset, queries, primary, [(label, partial(lists.__getitem__, label)) for label in best]
     )
-    said = notices.of_values(dataset, queries, values, metric, base, tests.values(), model)
+    said = of_values(dataset, queries, values, metric, base, tests.values(), model)
     sides = categories(queries, (base, best[1]), primary[base], primary[best[1]]) if challengers else []
     return replace(
         result,

@@ -21,10 +21,10 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.memory.text import words
 from steelyard_eval.common.configurations import ONLY_LISTS
+from steelyard_eval.compare.answer import dependent
 from steelyard_eval.compare.compare import compare
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.lists import Arena
-from steelyard_eval.compare.notices import dependent
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import alike, lack_groups
 from steelyard_eval.recording.workspace import Workspace, judged

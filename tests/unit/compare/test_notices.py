@@ -16,7 +16,7 @@ from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
-from steelyard_eval.compare.notices import dependent, effective_number, few, lsa, unjudged
+from steelyard_eval.compare.answer import dependent, effective_number, few, lsa, unjudged
 from steelyard_eval.compare.tables import agreement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
