@@ -31,7 +31,7 @@ Handed: TypeAlias = Any
 LOGGER = logging.getLogger("steelyard")
 """Warnings, and notes at the level INFO; the command line prints both on stderr."""
 EMBEDDERS = ("auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "wordllama", "api")
-"""The embedders of data sets, as `datasets.named` has them, which would be loaded for every command."""
+"""The embedders of data sets, as `datasets.manifest` has them, which would be loaded for every command."""
 
 
 class Name(click.types.StringParamType):

@@ -52,7 +52,7 @@ from steelyard_eval.compare.searches import (
     search_of,
     takes_text,
 )
-from steelyard_eval.datasets.named import EMBEDDERS
+from steelyard_eval.datasets.manifest import EMBEDDERS
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Fact, Said

@@ -24,8 +24,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.systems.soleri import content_hash
 from steelyard_eval.common.markup import counted
-from steelyard_eval.datasets.dataset import Dataset
-from steelyard_eval.datasets.embeddings import Matrix
+from steelyard_eval.datasets.dataset import Dataset, Matrix
 
 
 def lack_groups(queries: Sequence[Query]) -> bool:

@@ -14,7 +14,7 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, s
 from steelyard.base.files import spare, write_texts
 from steelyard.base.inputs import read_bytes
 from steelyard_eval.compare.contenders import GivenMany
-from steelyard_eval.datasets.named import Naming
+from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.baseline import Baseline, BaselineContender, BaselineList, Hashes, tool
 from steelyard_eval.gate.comparison import BaselineComparison
 from steelyard_eval.gate.hashes import list_hash, platform_name, runs, scores_hash, settled_hash, sources_hash

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from steelyard_eval.common.configurations import Named, written_as
-from steelyard_eval.datasets.named import Naming
+from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.comparison import BaselineComparison
 from steelyard_eval.gate.setup import Gate
 from steelyard_eval.recording.steps import labelling, words_of

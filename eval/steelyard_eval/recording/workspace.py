@@ -30,7 +30,7 @@ from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import parted
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import LOGGED, Dataset
-from steelyard_eval.datasets.named import EMBEDDERS
+from steelyard_eval.datasets.manifest import EMBEDDERS
 from steelyard_eval.recording.replay import only
 from steelyard_eval.recording.steps import choice
 from steelyard_eval.recording.workers import Workers

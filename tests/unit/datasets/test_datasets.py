@@ -7,7 +7,6 @@ import json
 import pickle
 import re
 import shutil
-import sqlite3
 
 import numpy as np
 import pytest
@@ -377,7 +376,7 @@ class TestVectorFaults:
         assert any(note.startswith("1 entry") and "vector of 'm'" in note for note in report.notices)
 
     def test_broken_rows_are_found_beyond_the_first_block(self, tiny, monkeypatch):
-        monkeypatch.setattr("steelyard_eval.datasets.embeddings._BLOCK", 2)
+        monkeypatch.setattr("steelyard_eval.datasets.parts._BLOCK", 2)
         array = vectors(3)
         array[2] = np.nan
         [fault] = faults_after(tiny, **{"corpus.m.f16.npy": array})
@@ -554,13 +553,6 @@ class TestMessages:
     def test_the_folder_is_a_file(self, tiny):
         [fault] = check(tiny / "qrels.txt").faults
         assert "folder" in fault.rule
-
-    def test_a_vault_in_the_place_of_a_folder_is_told_from_other_files(self, tmp_path):
-        with sqlite3.connect(tmp_path / "memory.db") as db:
-            db.execute("CREATE TABLE t (x)")
-        [fault] = check(tmp_path / "memory.db").faults
-        assert "is a vault" in fault.rule
-        assert "steelyard search" in fault.remedy
 
     def test_an_empty_folder_lacks_every_required_file(self, tmp_path):
         faults = check(tmp_path).faults
