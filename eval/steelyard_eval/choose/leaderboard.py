@@ -46,7 +46,7 @@ class Place:
             return Row(self.label, kind, self.label, family="lists")
         return Row(
             self.label, kind, str(config.effective), system=config.system, profile=config.profile,
-            family=config.effective.shown_as, settings=settings(config).get("settings"), depths=config.depths,
+            family=config.effective.shown_as, settings=settings(config), depths=config.depths,
             tuned=self.tuned,
         )  # fmt: skip
 

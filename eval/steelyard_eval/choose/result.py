@@ -27,7 +27,7 @@ from steelyard_eval.compare.scales import of_scales, weightless
 from steelyard_eval.compare.tables import categories
 from steelyard_eval.datasets.labels import unstated
 from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
-from steelyard_eval.recording.shown_lists import ShownLists, facts_of, lists_of, ordered, rows_by_query
+from steelyard_eval.recording.replay import ShownLists, facts_of, lists_of, ordered, rows_by_query
 from steelyard_eval.recording.steps import words_of
 from steelyard_eval.result.structs import (
     Decision,

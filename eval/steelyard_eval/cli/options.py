@@ -88,7 +88,7 @@ class Jobs(click.ParamType[int | Executor]):
     ) -> int | Executor:
         """Read a number or an address."""
         if isinstance(value, str) and "://" in value:
-            from steelyard_eval.recording.record import scheduled
+            from steelyard_eval.recording.workers import scheduled
 
             return scheduled(value)
         return click.IntRange(1, 256).convert(cast("int", value), param, ctx)

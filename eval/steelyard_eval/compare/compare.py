@@ -32,9 +32,15 @@ from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.measures.paired import mean_interval, paired
-from steelyard_eval.recording.provenance import edited, tuned_here
-from steelyard_eval.recording.replay import intents_of, open_recording, recorded_lists
-from steelyard_eval.recording.shown_lists import facts_of, ordered, rows_by_query
+from steelyard_eval.recording.record import edited, tuned_here
+from steelyard_eval.recording.replay import (
+    facts_of,
+    intents_of,
+    open_recording,
+    ordered,
+    recorded_lists,
+    rows_by_query,
+)
 from steelyard_eval.recording.steps import judging, words_of
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.result.structs import Answer, Fact, Provenance, Result, replace

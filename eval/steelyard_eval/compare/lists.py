@@ -28,8 +28,7 @@ from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.record import index_all, record
-from steelyard_eval.recording.replay import intents_of, only, recorded_lists, replay
-from steelyard_eval.recording.shown_lists import ShownLists, lists_of
+from steelyard_eval.recording.replay import ShownLists, intents_of, lists_of, only, recorded_lists, replay
 from steelyard_eval.recording.steps import settings
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Cost, Latency, Row, Said
@@ -108,7 +107,7 @@ class Made:
         config = one.config
         return Row(
             one.label, one.kind, str(config.effective), system=config.system, profile=config.profile,
-            family=one.family, settings=settings(config).get("settings"), cost=cost, empty=self.empty,
+            family=one.family, settings=settings(config), cost=cost, empty=self.empty,
         )  # fmt: skip
 
 

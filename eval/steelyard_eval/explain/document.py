@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict
 
-from steelyard_eval.recording.shown_lists import DatasetRecord
+from steelyard_eval.recording.replay import DatasetRecord
 
 RawSignal = dict[str, float | None]
 """The `value` of a signal, and of a retriever the `position` in its list; None where it was not returned."""

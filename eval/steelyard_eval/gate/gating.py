@@ -23,7 +23,7 @@ from steelyard_eval.gate.result import gated, mismatched
 from steelyard_eval.gate.rule import SMALL
 from steelyard_eval.gate.setup import DIALECT, Gate
 from steelyard_eval.gate.values import SHALLOW
-from steelyard_eval.recording.provenance import day
+from steelyard_eval.recording.record import day
 from steelyard_eval.recording.steps import settings
 from steelyard_eval.result.sentences import say
 from steelyard_eval.views.answered import Gating
@@ -207,7 +207,7 @@ def _contender(gate: Gate, now: ContenderLists) -> BaselineContender:
             for query, values, listed, far, broken in rows
         ),
         answered=now.answered,
-        settings=settings(config).get("settings", "") if config else "",
+        settings=(settings(config) or "") if config else "",
     )
 
 

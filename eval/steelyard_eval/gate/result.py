@@ -16,7 +16,7 @@ from steelyard_eval.gate.hashes import platform_name
 from steelyard_eval.gate.setup import Gate
 from steelyard_eval.gate.steps import to_do
 from steelyard_eval.gate.values import NAMES, Values
-from steelyard_eval.recording.provenance import tuned_here
+from steelyard_eval.recording.record import tuned_here
 from steelyard_eval.recording.replay import intents_of
 from steelyard_eval.recording.steps import settings
 from steelyard_eval.result.structs import (
@@ -129,7 +129,7 @@ def _rows(one: BaselineComparison, before: str) -> Iterator[Row]:
         means=_means(now.values),
         system=config.system if config else None,
         profile=config.profile if config else None,
-        settings=settings(config).get("settings") if config else None,
+        settings=settings(config) if config else None,
         gain=one.gain(kept.values).shown(-1.0),
     )
     yield Row(before, kept.kind, kept.strategy, _means(kept.values), settings=kept.settings)
@@ -163,7 +163,7 @@ def _rewritten(one: BaselineComparison) -> Iterator[Said]:
     kept, config = one.baseline, one.now.config
     known = kept.settings is not None
     before = kept.strategy, (kept.settings or None) if known else None
-    now = one.now.strategy, (settings(config).get("settings") if config else None) if known else None
+    now = one.now.strategy, (settings(config) if config else None) if known else None
     if kept.strategy and one.now.strategy and before != now:
         names = "before", "before_with", "now", "now_with"
         yield Said("gate_rewritten", {"label": one.now.label, **dict(zip(names, (*before, *now), strict=True))})

@@ -21,7 +21,7 @@ from steelyard_eval.compare.tables import agreement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.explain.known_items import propose_groups
-from steelyard_eval.recording.provenance import vouched
+from steelyard_eval.recording.record import vouched
 from steelyard_eval.result.structs import Estimate, Paired, Said
 
 QUERIES = [Query(f"text {at}", id=f"q{at}") for at in range(30)]

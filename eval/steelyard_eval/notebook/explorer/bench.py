@@ -26,8 +26,7 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.paired import difference_interval, mean_interval
 from steelyard_eval.measures.spread import Gain, Interval
-from steelyard_eval.recording.provenance import estimate, origin, promised
-from steelyard_eval.recording.record import needed, record
+from steelyard_eval.recording.record import estimate, needed, origin, promised, record
 from steelyard_eval.recording.replay import only, recorded_lists, replay
 from steelyard_eval.recording.workspace import Workspace, judged
 

@@ -12,7 +12,7 @@ from steelyard.live.search import rank_table
 from steelyard.memory.entry import Entry
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.explain.view import contributions
-from steelyard_eval.recording.shown_lists import opening
+from steelyard_eval.recording.replay import opening
 
 TOPS = (1.0, 2.0, 5.0)
 """The ends of sliders, times powers of ten."""
