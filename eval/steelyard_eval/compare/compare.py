@@ -117,22 +117,20 @@ def compare(
     )
     nothing = [query for query in chosen if not query.answerable and query.split != LOGGED]
     made = arena.run(named, queries or chosen, timed, nothing, measures[0])
-    values = {one.label: _values(one, dataset, measures) if queries else {} for one in made}
+    values: dict[str, dict[str, Floats]] = {}
+    for one in made if queries else ():
+        found = one.ranked.metrics(dataset.qrels, measures)
+        values[one.label] = {str(measure): own for measure, own in found.items()}
     checked = []
     if runs is not None or verify:
         from steelyard_eval.compare.verification import verified
 
         checked = verified(made, dataset, queries, values, measures, size, runs, verify)
     words = {one.label: _word(one) for one in named}
-    searched = arena.space.options if arena.space else {"--recording": recording}
-    options: dict[str, object] = {
-        "--metrics": ",".join(names),
-        "--current": base,
-        "--split": split,
-        "--limit": limit,
-    }
     known = [word for word in words.values() if word is not None]
-    options |= {**searched, "--seed": seed or None}
+    searched = arena.space.options if arena.space else {"--recording": recording}
+    options: dict[str, object] = {"--metrics": ",".join(names), "--current": base, "--split": split}
+    options |= {"--limit": limit, **searched, "--seed": seed or None}
     result = Result(
         "compare",
         Answer(""),
@@ -163,24 +161,11 @@ def compare(
     if not queries:
         return Answered(_alike(result, dataset, made))
     result = _measured(result, dataset, made, queries, values, seed)
-    used = baseline is not None or base == today
+    used, model = baseline is not None or base == today, arena.setting.model
     said = answer(
-        result.rows,
-        base,
-        result.metric,
-        dataset,
-        words,
-        searched,
-        used=used,
-        queries=len(queries),
-        model=arena.setting.model,
+        result.rows, base, result.metric, dataset, words, searched, used=used, queries=len(queries), model=model
     )
     return Answered(replace(result, answer=said), values)
-
-
-def _values(one: Made, dataset: Dataset, measures: Sequence[Measure]) -> dict[str, Floats]:
-    """float64[Q] of every measure, by its name."""
-    return {str(measure): values for measure, values in one.ranked.metrics(dataset.qrels, measures).items()}
 
 
 def _word(one: Named | ListContender) -> str | None:
@@ -209,20 +194,18 @@ def _measured(
     primary = {label: of[metric] for label, of in values.items()}
     challengers = {label: own for label, own in primary.items() if label != base}
     tests = paired(challengers, primary[base], units, seed=seed)
-    rows = [
-        replace(
-            row,
-            means={name: mean_interval(own, units).shown(0.0) for name, own in values[row.label].items()},
-            against=tests.get(row.label),
-            **_tuned(one, dataset, queries),
-        )
-        for row, one in bar("intervals")(list(zip(result.rows, made, strict=True)))
-    ]
+    rows = []
+    for row, one in bar("intervals")(list(zip(result.rows, made, strict=True))):
+        means = {name: mean_interval(own, units).shown(0.0) for name, own in values[row.label].items()}
+        if isinstance(one.contender, Contender):  # by the labels that it is compared with?
+            config = one.contender.config
+            tuned = bool(tuned_here(one.label, config, dataset, queries))
+            row = replace(row, tuned=tuned, edited=edited(config))
+        rows.append(replace(row, means=means, against=tests.get(row.label)))
     best = ordered({label: float(own.mean()) for label, own in primary.items()}, [base])
     lists = {one.label: one.lists for one in made}
-    by_query, entries = rows_by_query(
-        dataset, queries, primary, [(label, partial(lists.__getitem__, label)) for label in best]
-    )
+    listed = [(label, partial(lists.__getitem__, label)) for label in best]
+    by_query, entries = rows_by_query(dataset, queries, primary, listed)
     said = of_values(dataset, queries, values, metric, base, tests.values(), model)
     sides = categories(queries, (base, best[1]), primary[base], primary[best[1]]) if challengers else []
     return replace(
@@ -233,11 +216,3 @@ def _measured(
         queries=by_query,
         entries=entries,
     )
-
-
-def _tuned(one: Made, dataset: Dataset, queries: Sequence[Query]) -> dict[str, bool]:
-    """Whether it was tuned by the labels that it is compared with, and edited since."""
-    if not isinstance(one.contender, Contender):
-        return {}
-    config = one.contender.config
-    return {"tuned": bool(tuned_here(one.label, config, dataset, queries)), "edited": edited(config)}

@@ -7,7 +7,6 @@ Python, a transformer of PyTerrier, or a run of ranx; ``label=`` may precede any
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -140,11 +139,9 @@ def labelled(many: GivenMany) -> list[tuple[Given, str]]:
     """Each of several contenders, with the label that a mapping gives it, else an empty one."""
     if isinstance(many, Mapping) and not (many and is_run(many)):
         return [(cast("Given", given), label) for label, given in many.items()]
-    if isinstance(many, Sequence):
-        texts = [many] if isinstance(many, str) else many
-        parts = (separate(given) if isinstance(given, str) else [given] for given in texts)
-        return [(part, "") for part in itertools.chain.from_iterable(parts)]
-    return [(cast("Given", many), "")]
+    several = many if isinstance(many, Sequence) and not isinstance(many, str) else [cast("Given", many)]
+    parts = (separate(given) if isinstance(given, str) else [given] for given in several)
+    return [(part, "") for own in parts for part in own]
 
 
 def read_all(many: GivenMany | None, lists: Collection[str] = ()) -> list[Callable[[], Named | ListContender]]:
