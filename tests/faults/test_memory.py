@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from steelyard.base.machine import VARIABLE
 from steelyard_eval.cli.main import main
-from steelyard_eval.common.memory_limit import LEAST, bounded, read_size, usual
+from steelyard_eval.common.environment import LEAST, bounded, read_size, usual
 
 
 def beside(name):
@@ -120,5 +120,5 @@ def test_a_loop_of_searches_holds_its_memory_and_its_files():
 
 
 def test_a_bound_of_memory_asks_for_no_database():
-    code = "import sys, steelyard_eval.common.memory_limit as own; own.usual(); sys.exit('apsw' in sys.modules)"
+    code = "import sys, steelyard_eval.common.environment as own; own.usual(); sys.exit('apsw' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

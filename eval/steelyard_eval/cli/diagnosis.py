@@ -189,7 +189,7 @@ def _font() -> Check:
 def _memory_bound() -> Check:
     from steelyard.base.errors import ConfigError
     from steelyard.base.machine import budget
-    from steelyard_eval.common.memory_limit import usual
+    from steelyard_eval.common.environment import usual
 
     try:
         kept = mebibytes(budget())

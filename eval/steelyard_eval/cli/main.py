@@ -24,8 +24,8 @@ from steelyard.base.escape import harmless
 from steelyard_eval.cli import choose, data, keep, measure, search, vault
 from steelyard_eval.cli.options import LOGGER, tell
 from steelyard_eval.common.console import folded, painted
+from steelyard_eval.common.environment import checked_source_date
 from steelyard_eval.common.interrupts import INTERRUPTED, was_interrupted
-from steelyard_eval.common.source_date import checked_source_date
 
 GROUPS = {
     "Measure": (measure.check, measure.compare, measure.explain, measure.runs, measure.report),
@@ -199,12 +199,12 @@ class _Main(click.Group):
 
 
 def _bound(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-    from steelyard_eval.common import memory_limit
+    from steelyard_eval.common import environment
 
     if ctx.resilient_parsing:
         return
     try:
-        ctx.with_resource(memory_limit.bounded(memory_limit.read_size(value) if value else None))
+        ctx.with_resource(environment.bounded(environment.read_size(value) if value else None))
     except ValueError as error:
         raise click.BadParameter(f"{value!r}: {error}", ctx, param) from None
 

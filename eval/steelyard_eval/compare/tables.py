@@ -6,14 +6,17 @@ those of the texts in a list, which an agent's context has to hold.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.finish import Floor
+from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.lists import Made, Unfloored
@@ -23,7 +26,6 @@ from steelyard_eval.measures.judgments import lost_shares
 from steelyard_eval.measures.paired import exact_interval, paired
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.measures.spread import benjamini_hochberg
-from steelyard_eval.measures.stale import Succession
 from steelyard_eval.result.structs import Cell, Estimate, Table
 
 CURVE = 21
@@ -203,3 +205,61 @@ def categories(queries: Sequence[Query], sides: tuple[str, str], left: Floats, r
         for name, own in order
     ]  # fmt: skip
     return [Table("categories", COLUMNS, rows, {"left": sides[0], "right": sides[1]})]
+
+
+@dataclass(frozen=True)
+class Succession:
+    """Which entries took the place of which, and from when on."""
+
+    # replaced entry -> all that took its place, directly or one after the other
+    later: Mapping[str, frozenset[str]]
+    born: Mapping[str, float]  # entry -> when it was created, where that is known; seconds UTC, as `ends`
+    ends: Mapping[str, float]  # entry -> when it ceases to be valid, where it does
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> Succession:
+        """Read the facts of a corpus."""
+        known = {entry.id: entry for entry in entries}
+        direct: dict[str, set[str]] = {}
+        for entry in known.values():
+            if entry.superseded_by in known:
+                direct.setdefault(entry.id, set()).add(entry.superseded_by)
+            for relation in entry.relations:
+                if (
+                    relation.type == "supersedes"
+                    and relation.status in ("", "accepted")
+                    and relation.target in known
+                ):
+                    direct.setdefault(relation.target, set()).add(entry.id)
+        born = {id_: entry.created_at for id_, entry in known.items() if entry.created_at is not None}
+        ends = {id_: entry.valid_until for id_, entry in known.items() if entry.valid_until is not None}
+        return cls({id_: _all_later(id_, direct) for id_ in direct}, born, ends)
+
+    def __bool__(self) -> bool:
+        return bool(self.later or self.ends)
+
+    def stale(self, ids: Sequence[str], clock: float) -> list[str]:
+        """The stale entries of a list, best first: gone by the clock, and no successor stands above them.
+
+        >>> facts = Succession({"old": frozenset({"new"})}, {"new": 5.0}, {"rule": 7.0})
+        >>> facts.stale(["old", "new", "rule"], 9.0), facts.stale(["new", "old"], 9.0), facts.stale(["old"], 4.0)
+        (['old', 'rule'], [], [])
+        """
+        above: set[str] = set()
+        gone = []
+        for id_ in ids:
+            current = {new for new in self.later.get(id_, ()) if self.born.get(new, clock) <= clock}
+            if (current or self.ends.get(id_, math.inf) <= clock) and above.isdisjoint(current):
+                gone.append(id_)
+            above.add(id_)
+        return gone
+
+
+def _all_later(id_: str, direct: Mapping[str, set[str]]) -> frozenset[str]:
+    later: set[str] = set()
+    waiting = [id_]
+    while waiting:
+        new = direct.get(waiting.pop(), set()) - later
+        later |= new
+        waiting += new
+    return frozenset(later - {id_})

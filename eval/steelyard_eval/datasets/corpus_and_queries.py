@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from steelyard.base.errors import Fault, shown
 from steelyard.memory.entry import FIELDS, Entry, read_entry
 from steelyard.memory.query import MAX_WORDS, QUERY_FIELDS, Query, count_words, is_blank, read_query
-from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.file_reader import FolderReader, hinted, meant
 
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
@@ -76,7 +75,14 @@ def _read_table(
         return None
     if not records and name == CORPUS:
         reader.fault(file, 0, "", "", "has no lines", "Add one JSON object per line")
-    renamed = {**renamed, **_misnamed(reader, file, [raw for _, raw in records if raw], known, renamed)}
+    names = {key for _, raw in records for key in raw or ()}
+    absent, foreign = {"id", "text"} - names - {*renamed.values()}, names - known - renamed.keys()
+    misnamed = {own: shown(other, 40) for own in sorted(absent) if (other := meant(own, foreign))}
+    for own, other in misnamed.items():
+        rule = f"is in no line, and {other} is"
+        reader.fault(file, 0, own, "", rule, f"Rename {other} to {own!r} in all lines")
+    if misnamed:
+        return None
     items: list[Item] = []
     lines: dict[str, int] = {}
     odd: list[frozenset[str]] = []
@@ -97,25 +103,6 @@ def _read_table(
             reader.fault(file, line, "id", shown(id_), rule, "Give each line its own id")
     unknown = frozenset[str]().union(*odd)
     return JsonLines(file, tuple(items), lines, len(records), unknown, sum(map(bool, odd)))
-
-
-def _misnamed(
-    reader: FolderReader,
-    file: str,
-    records: Sequence[Mapping[str, object]],
-    known: frozenset[str],
-    renamed: Mapping[str, str],
-) -> dict[str, str]:
-    """A fault for `id` and `text` where all lines have them under another name; reading goes on by that name."""
-    names = {name for record in records for name in record}
-    misnamed: dict[str, str] = {}
-    for own in sorted({"id", "text"} - names - {*renamed.values()}):
-        if other := meant(own, names - known - renamed.keys()):
-            count = sum(other in record for record in records)
-            rule = f"is in no line, and {counted(count, 'line has', 'lines have')} {shown(other, 40)}"
-            reader.fault(file, 0, own, "", rule, f"Rename {shown(other, 40)} to {own!r} in all lines")
-            misnamed[other] = own
-    return misnamed
 
 
 GRADES = {-1: 0, 0: 0, 1: 1, 2: 2, 3: 3, 4: 4}

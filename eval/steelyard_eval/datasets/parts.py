@@ -22,7 +22,7 @@ from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.corpus_and_queries import Item, JsonLines
 from steelyard_eval.datasets.dataset import LOGGED, Dataset, Matrix, Report
 from steelyard_eval.datasets.file_reader import FolderReader, meant
-from steelyard_eval.datasets.groups import asked_again, asked_again_in_words, unit_numbers
+from steelyard_eval.datasets.groups import asked_again_in_words, unit_numbers
 from steelyard_eval.datasets.logs import check_log
 from steelyard_eval.datasets.manifest import Manifest
 
@@ -145,7 +145,7 @@ def notices(
         (split, "group has", "groups have", "queries in more than one split"),
     )
     yield from (f"{counted(count, one, many)} {what}" for count, one, many, what in counts if count)
-    if again := asked_again_in_words(asked_again(queries.items)):
+    if again := asked_again_in_words(queries.items):
         yield again
     if denied:
         count = counted(len(denied), "query is", "queries are")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict
 
-from steelyard_eval.recording.replay import DatasetRecord
-
 RawSignal = dict[str, float | None]
 """The `value` of a signal, and of a retriever the `position` in its list; None where it was not returned."""
 ListPosition = dict[str, int | None]
@@ -133,12 +131,13 @@ class RequestedEntry(ExplainedEntry):
 class ExplanationDocument(TypedDict):
     """One query under one configuration, or two and what changes between them.
 
-    `query` has the fields of the query, how many entries are in its scope, and how many are judged and relevant.
+    `dataset` has what a result says of a data set; `query` has the fields of the query, how many entries are in
+    its scope, and how many are judged and relevant.
     """
 
     schema_version: int
     tool: str
-    dataset: DatasetRecord
+    dataset: dict[str, Any]
     intents: str | None
     query: dict[str, Any]
     model: str

@@ -17,6 +17,7 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.compare.lists import ties
+from steelyard_eval.compare.tables import Succession
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.manifest import Naming
@@ -24,7 +25,6 @@ from steelyard_eval.datasets.states import State, states
 from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.hashes import configuration_hash, data_hashes, platform_name
 from steelyard_eval.gate.rule import BUDGET
-from steelyard_eval.measures.stale import Succession
 from steelyard_eval.recording.steps import word
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.result.sentences import dialect

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,15 +66,14 @@ def replay(table: SignalTable, config: SearchConfig) -> Replay:
 
 def embedded(masked: SignalTable, config: SearchConfig) -> Bools:
     """bool[Q]: the queries that live search would embed, over a recording at the configuration's depths."""
-    mask = np.zeros(len(masked.queries), dtype=bool)
-    for queries in _embedding(masked, config):
-        mask |= queries
+    none = np.zeros(len(masked.queries), dtype=bool)
+    mask: Bools = np.logical_or.reduce([none, *_embedding(masked, config)])
     return mask
 
 
 def may_embed(masked: SignalTable, config: SearchConfig) -> bool:
     """Whether there are queries that live search would embed, be they none of these."""
-    return any(True for _ in _embedding(masked, config))
+    return bool([*_embedding(masked, config)])
 
 
 def _embedding(masked: SignalTable, config: SearchConfig) -> Iterator[Bools]:
@@ -203,20 +202,7 @@ class ShownLists:
         )
 
 
-class DatasetRecord(TypedDict):
-    """The data set, with its hash, sizes and clock; `path` is None for one that is in memory alone."""
-
-    name: str
-    path: str | None
-    description: str | None
-    licence: str | None
-    sha256: str | None
-    entries: int | None
-    set_apart: int | None
-    as_of: str | None
-
-
-def described(dataset: Dataset) -> DatasetRecord:
+def described(dataset: Dataset) -> dict[str, Any]:
     """Name, licence, hash, sizes and clock; `path` is None for a data set that is in memory alone."""
     return {
         "name": dataset.name,
@@ -272,7 +258,7 @@ def rows_by_query(
 
 
 def facts_of(dataset: Dataset, queries: int, judged: int) -> DataFacts:
-    """Name, licence, hash, sizes and clock; `path` is None for a data set that is in memory alone."""
+    """The same, and how many queries there are and are judged."""
     return DataFacts(**described(dataset), queries=queries, judged=judged)
 
 

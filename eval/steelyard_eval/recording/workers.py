@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -42,8 +42,11 @@ BLOCKS = 16  # blocks of a recording at least, whatever the number of workers; n
 
 
 @dataclass(frozen=True)
-class Work:
-    """What is the same for all blocks of a recording. `key` names all that decides their bytes."""
+class QueryBlock:
+    """What a worker is asked for: a file with the rows of some queries, whose vectors are known.
+
+    `key` names all that decides the bytes of the recording.
+    """
 
     key: str
     path: str
@@ -52,13 +55,6 @@ class Work:
     as_of: float
     signals: Sequence[str]
     depth: int | None
-
-
-@dataclass(frozen=True)
-class QueryBlock:
-    """What a worker is asked for: a file with the rows of some queries, whose vectors are known."""
-
-    work: Work
     queries: Sequence[Query]
     vectors: Mapping[str, Vectors]
     file: str
@@ -101,16 +97,8 @@ def submitted(
     model = embedder and (embedder.model, embedder.recipe, str(getattr(embedder, "version", "")))
     texts = [searcher.admitted(query).embedded for query in queries]
     known = dict(embedded(embedder, list(dict.fromkeys(texts)))) if embedder else {}
-    made_of = [
-        _code(),
-        data.sha256,
-        data.vectors_sha256,
-        searcher.config.to_json(),
-        model,
-        data.as_of,
-        list(signals),
-    ]
-    key = sha256(canonical([*made_of, depth]).encode()).hexdigest()
+    made_of = [_code(), data.sha256, data.vectors_sha256, searcher.config.to_json(), model, data.as_of]
+    key = sha256(canonical([*made_of, list(signals), depth]).encode()).hexdigest()
     size = max(1, min(BLOCK, -(-len(queries) // BLOCKS)))
     given = workers.given is not None
     with ExitStack() as ending:
@@ -125,19 +113,15 @@ def submitted(
         ending.enter_context(_ending(workers))
         with Vault(path) as file:
             file.ensure_words(analyses([find_system(searcher.config.name)]))
-        work = Work(key, path, searcher.config, model or None, data.as_of, signals, depth)
-        blocks = [
-            QueryBlock(
-                work,
-                asked := queries[begin : begin + size],
-                {text: known[text] for text in texts[begin : begin + size] if text in known},
-                str(folder / f"{sha256(repr(asked).encode('utf-8', 'surrogatepass')).hexdigest()}.npz"),
-            )
-            for begin in range(0, len(queries), size)
-        ]
+        whole = partial(QueryBlock, key, path, searcher.config, model or None, data.as_of, signals, depth)
+        blocks: list[QueryBlock] = []
         waiting: list[Future[str]] = []
-        for block in blocks:
-            waiting.append(workers.executor.submit(make, block))
+        for begin in range(0, len(queries), size):
+            asked, own = queries[begin : begin + size], texts[begin : begin + size]
+            name = sha256(repr(asked).encode("utf-8", "surrogatepass")).hexdigest()
+            vectors = {text: known[text] for text in own if text in known}
+            blocks.append(whole(asked, vectors, str(folder / f"{name}.npz")))
+            waiting.append(workers.executor.submit(make, blocks[-1]))
             ending.callback(waiting[-1].cancel)
 
         yield lambda progress: [
@@ -151,9 +135,9 @@ def make(block: QueryBlock) -> str:
     """The block's file, made unless it is there; what a worker runs."""
     file = Path(block.file)
     if not file.exists():
-        searcher, ahead = _searcher(block.work)
+        searcher, ahead = _searcher(block)
         ahead.vectors.update(block.vectors)
-        save_block(searcher.part(block.queries, block.work.signals, block.work.depth), file)
+        save_block(searcher.part(block.queries, block.signals, block.depth), file)
     return block.file
 
 
@@ -167,13 +151,13 @@ _open: dict[str, tuple[Searcher, Ahead]] = {}
 """The searchers of this process by vault and key; those of one recording at most."""
 
 
-def _searcher(work: Work) -> tuple[Searcher, Ahead]:
-    name = f"{work.path} {work.key}"
+def _searcher(block: QueryBlock) -> tuple[Searcher, Ahead]:
+    name, as_of = f"{block.path} {block.key}", block.as_of
     if name not in _open:
         _open.clear()
-        ahead = Ahead(*work.embedder) if work.embedder else Ahead("", None, "")
-        embedder = ahead if work.embedder else None
-        _open[name] = Searcher(_vault(work.path), work.config, embedder, clock=lambda: work.as_of), ahead
+        ahead = Ahead(*(block.embedder or ("", None, "")))
+        embedder = ahead if block.embedder else None
+        _open[name] = Searcher(_vault(block.path), block.config, embedder, clock=lambda: as_of), ahead
     return _open[name]
 
 

@@ -129,15 +129,15 @@ class Seen(Executor):
         self.notes, self.read = [], set()
 
     def submit(self, task, block):
-        self.read.add((block.work.config.system, block.work.path))
+        self.read.add((block.config.system, block.path))
         notes, made = self.notes, partial(task, block)
 
         class Waited(Future):
             def result(self, timeout=None):
-                notes.append(("waited", block.work.config.system))
+                notes.append(("waited", block.config.system))
                 return made()
 
-        self.notes.append(("given", block.work.config.system))
+        self.notes.append(("given", block.config.system))
         return Waited()
 
 

@@ -1,6 +1,8 @@
-"""How much memory a command may take: beyond it an allocation fails, and the command ends with one message.
+"""What a command takes from its surroundings: how much memory it may have, and the time that stands for now.
 
-The system counts what the process allocates (RLIMIT_DATA, which Linux has); files that are mapped do not count.
+Beyond the memory an allocation fails, and the command ends with one message. The system counts what the process
+allocates (RLIMIT_DATA, which Linux has); files that are mapped do not count. SOURCE_DATE_EPOCH makes files
+reproducible (reproducible-builds.org).
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from steelyard.base.errors import ConfigError, shown
 from steelyard.base.machine import VARIABLE, memory_bytes
 
 try:
@@ -59,3 +62,24 @@ def bounded(size: int | None) -> Iterator[None]:
             resource.setrlimit(resource.RLIMIT_DATA, before)
         if exported:
             os.environ.pop(VARIABLE, None)
+
+
+NAME = "SOURCE_DATE_EPOCH"
+LAST = 253_402_300_799
+"""The last second of the year 9999."""
+
+
+def source_date() -> int | None:
+    """Return the seconds of the variable; None where it is unset or empty. ConfigError for what is no time."""
+    text = os.environ.get(NAME, "").strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= LAST):
+        raise ConfigError(f"{NAME} {shown(text)} is no whole number of seconds from 0 to {LAST}; unset it")
+    return int(text)
+
+
+def checked_source_date() -> None:
+    """Refuse a bad time before libraries read it as they load, and unset an empty one, on which they fail."""
+    if source_date() is None:
+        os.environ.pop(NAME, None)
