@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.explain.document import (
     ChangeRecord,
     ExplainedEntry,
+    ExplainedTree,
     ExplainedView,
     ExplanationDocument,
     ListedEntry,
@@ -138,28 +138,22 @@ def explain(
         for contender in (first, second)
         if contender is not None
     ]
-    return QueryExplanation(_Case(space, query, dataset.qrels.get(query.id, {}), views).record(entry))
+    grades, entries = dataset.qrels.get(query.id, {}), {one.id: one for one in dataset.entries}
+    # The store decides what is in scope, as it does for the retrievers.
+    scope = {one.id for one in space.store.entries(query.filters)} if query.filters else entries.keys()
+    return QueryExplanation(_Case(space, query, grades, views, entries, scope).record(entry))
 
 
 @dataclass(frozen=True)
 class _Case:
-    """A query with its judgments and its views."""
+    """A query with its judgments and its views; `entries` is the corpus by id, `scope` what the query may find."""
 
     space: Workspace
     query: Query
     grades: Mapping[str, int]
     views: Sequence[ListView]
-
-    @cached_property
-    def entries(self) -> dict[str, Entry]:
-        """The corpus by id."""
-        return {entry.id: entry for entry in self.space.dataset.entries}
-
-    @cached_property
-    def scope(self) -> set[str]:
-        """What the query may find; the store decides it, as it does for the retrievers."""
-        filters = self.query.filters
-        return {entry.id for entry in self.space.store.entries(filters)} if filters else {*self.entries}
+    entries: Mapping[str, Entry]
+    scope: Collection[str]
 
     def record(self, entry: str | None) -> ExplanationDocument:
         """The document."""
@@ -201,7 +195,7 @@ class _Case:
         }
 
     def _listed(self, view: ListView, id_: str, rank: int) -> ListedEntry:
-        tree, again = view.fused(id_), view.finished(id_)
+        tree, again = view.trees(id_)
         terms, factor = contributions(tree) if tree else ([], None)
         listed: ListedEntry = {
             "id": id_,
@@ -233,19 +227,12 @@ class _Case:
         return changes
 
     def _entry(self, id_: str, views: Sequence[tuple[str, ListView]]) -> RequestedEntry:
-        trees = [(role, view, view.tree(id_)) for role, view in views]
-        return {
-            **self._about(id_),
-            "configurations": [
-                {
-                    "role": role,
-                    **self._place(view, id_),
-                    "matching": view.matching(id_),
-                    "explanation": _finite(tree) if tree else None,
-                }
-                for role, view, tree in trees
-            ],
-        }
+        explained: list[ExplainedTree] = []
+        for role, view in views:
+            tree, place = view.tree(id_), self._place(view, id_)
+            explanation = _finite(tree) if tree else None
+            explained.append({"role": role, **place, "matching": view.matching(id_), "explanation": explanation})
+        return {**self._about(id_), "configurations": explained}
 
 
 def _flat(entry: ListedEntry) -> dict[str, object]:

@@ -32,22 +32,22 @@ def moves(before: ListView, after: ListView, about: Callable[[str], ExplainedEnt
     configuration does not rank the one that adds most to its score in the second. None when no signal did it,
     because other entries moved, or when the second list has no signals. `why` is left empty.
     """
-    ids = [*after.listed, *(id_ for id_ in before.listed if id_ not in after.listed)]
-    records = [_move(about(id_), before, after) for id_ in ids]
+    records = [_move(about(id_), before, after) for id_ in {**after.listed, **before.listed}]
     if not isinstance(after, View):
         return records
     compared = {move["id"]: move for move in records if move["id"] in before.ranked and move["id"] in after.ranked}
     parts = [{id_: _parts(view, id_) for id_ in compared} for view in (before, after)]
-    units = [1.0, 1.0] if _on_one_scale(*parts) else [_spread(own) for own in parts]
+    totals = [[sum(added.values()) for added in own.values()] for own in parts]
+    same = _on_one_scale(*parts)
+    units = [1.0 if same or not own else max(own) - min(own) or 1.0 for own in totals]
     for id_, move in compared.items():
         others = [other for other in compared if _turned(move, compared[other])]
         first, second = (_lead(own, id_, others, unit) for own, unit in zip(parts, units, strict=True))
         move["standing"] = {"before": sum(first.values()), "after": sum(second.values())}
         names = sorted({*first, *second})
         move["changes"] = {name: second.get(name, 0.0) - first.get(name, 0.0) for name in names}
-        if up := _places(move):
-            sign = math.copysign(1.0, up)
-            move["by"] = _most({name: sign * change for name, change in move["changes"].items()}, SAME)
+        sign = (_places(move) > 0) - (_places(move) < 0)
+        move["by"] = _most({name: sign * change for name, change in move["changes"].items()}, SAME)
     for move in records:
         if move["id"] in after.listed and move["id"] not in before.ranked:
             move["by"] = _most(_parts(after, move["id"]), 0.0)
@@ -83,8 +83,7 @@ def _turned(one: ChangeRecord, other: ChangeRecord) -> bool:
 
 def _most(parts: Mapping[str, float], least: float) -> str | None:
     """The signal with the most; None where none has more than the least."""
-    best = max(parts, key=lambda name: (parts[name], name), default=None)
-    return best if best is not None and parts[best] > least else None
+    return max((name for name in parts if parts[name] > least), key=lambda name: (parts[name], name), default=None)
 
 
 def _on_one_scale(before: Parts, after: Parts) -> bool:
@@ -94,11 +93,6 @@ def _on_one_scale(before: Parts, after: Parts) -> bool:
         all(math.isclose(added.get(name, 0.0), after[id_].get(name, 0.0)) for id_, added in before.items())
         for name in names
     )
-
-
-def _spread(parts: Parts) -> float:
-    totals = [sum(added.values()) for added in parts.values()]
-    return max(totals, default=0.0) - min(totals, default=0.0) or 1.0
 
 
 def _lead(parts: Parts, id_: str, others: Sequence[str], unit: float) -> dict[str, float]:

@@ -36,14 +36,10 @@ from steelyard_eval.recording.workspace import Workspace
 
 @dataclass(frozen=True)
 class ListView:
-    """The list of a contender that has lists only; nothing is known of its scores.
+    """The list of a contender that has lists only, which tells nothing of how its scores came about.
 
-    Attributes
-    ----------
-    about : the contender, for the document.
-    lists : the list that is shown.
-    scores : id -> score in that list, best first.
-    ranked : id -> rank among all that were scored.
+    `about` is the contender for the document, `lists` the list that is shown, `scores` its scores by id, best
+    first, and `ranked` has the ranks of all that were scored.
     """
 
     about: AboutView
@@ -60,17 +56,14 @@ class ListView:
         """Return the rank in the list, else among all that were scored."""
         return self.listed.get(id_) or self.ranked.get(id_)
 
-    def fused(self, id_: str) -> Explanation | None:
-        """Explain the score that the strategy gives an entry; None when it ranks it not."""
-        return None
-
-    def finished(self, id_: str) -> Explanation | None:
-        """Explain the score of a listed entry that a finish stage scored again; None for any other."""
-        return None
+    def trees(self, id_: str) -> tuple[Explanation | None, Explanation | None]:
+        """Explain the score by the strategy, and that of a listed entry by a finish stage; None without one."""
+        return None, None
 
     def tree(self, id_: str) -> Explanation | None:
         """Explain the score of an entry as a tree; None when it was not ranked."""
-        return self.finished(id_) or self.fused(id_)
+        fused, finished = self.trees(id_)
+        return finished or fused
 
     def signals(self, id_: str) -> dict[str, RawSignal]:
         """Return the raw value of every signal that the ranking used, with its position for a retriever."""
@@ -115,14 +108,10 @@ class ListView:
 class View(ListView):
     """The answer of a configuration.
 
-    Attributes
-    ----------
-    deep, table : the recording with every list as long as the corpus, and masked to the depths.
-    plan : the compiled strategy, over the rows of `table`.
-    asked : the fetched signals that live search would have asked for.
-    rows : id -> row of the tables.
-    query : the query as the system reads it, with its intent and the text that keywords match.
-    searcher : live search by it, with every list as long as the corpus.
+    `deep` is the recording with every list as long as the corpus, `table` the same masked to the depths, `rows`
+    their rows by id, and `plan` the compiled strategy over `table`. Live search would have `asked` for these
+    signals. `query` is the query as the system reads it, with its intent and the text that keywords match, and
+    `searcher` searches live, with every list as long as the corpus.
     """
 
     config: SearchConfig
@@ -134,15 +123,13 @@ class View(ListView):
     query: Query
     searcher: Searcher
 
-    def fused(self, id_: str) -> Explanation | None:
+    def trees(self, id_: str) -> tuple[Explanation | None, Explanation | None]:
         """See ListView."""
-        return self.plan.explain(self.rows[id_]) if id_ in self.rows else None
-
-    def finished(self, id_: str) -> Explanation | None:
-        """See ListView."""
-        if id_ not in self.scores:
-            return None
-        return explain_rescore(self.table, self.plan.scores(), self.config.finish, self.rows[id_])
+        if id_ not in self.rows:
+            return None, None
+        row, scores = self.rows[id_], self.plan.scores()
+        again = explain_rescore(self.table, scores, self.config.finish, row) if id_ in self.scores else None
+        return self.plan.explain(row), again
 
     def signals(self, id_: str) -> dict[str, RawSignal]:
         """See ListView; the signals are those of the branches that ranked something, each once."""
@@ -153,10 +140,9 @@ class View(ListView):
     def _raw(self, leaf: Signal, row: int) -> RawSignal:
         everywhere = np.ones(len(self.table), dtype=bool)
         value = float(leaf.compile(self.table, everywhere).branches[0].columns[0].values[row])
-        if np.isnan(value):
-            return {"value": None, "position": None}
-        position = int(self.table.positions[leaf.name][row]) if leaf.name in self.table.positions else None
-        return {"value": value, "position": position}
+        absent, places = np.isnan(value), self.table.positions.get(leaf.name)
+        position = None if absent or places is None else int(places[row])
+        return {"value": None if absent else value, "position": position}
 
     def matching(self, id_: str) -> dict[str, list[str]]:
         """See ListView."""
@@ -184,9 +170,9 @@ class View(ListView):
         """Whether it was returned and not ranked, returned beyond the depth, or not returned."""
         words = []
         for name, at in lists.items():
-            words.append(f"not found by {name}" if at["position"] is None else f"place {at['position']} in {name}")
-            if at["position"] is None and (looked := sought(self.config, name, self.query.keywords)):
-                words[-1] += f" (holds none of {looked})"
+            looked = sought(self.config, name, self.query.keywords)
+            absent = f"not found by {name}{f' (holds none of {looked})' if looked else ''}"
+            words.append(absent if at["position"] is None else f"place {at['position']} in {name}")
         if any(at["position"] and not too_deep(**at) for at in lists.values()):
             return "not_ranked", "; ".join(["found, but not ranked by the strategy", *words])
         return "beyond_depth" if any(too_deep(**at) for at in lists.values()) else "not_returned", "; ".join(words)
