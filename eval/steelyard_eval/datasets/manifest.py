@@ -25,7 +25,7 @@ from steelyard.memory.entry import FIELDS, read_fields
 from steelyard.memory.template import template_fields
 from steelyard.systems import find_system
 from steelyard_eval.datasets.file_reader import FolderReader, meant
-from steelyard_eval.datasets.labels import Batch, JudgedPool, read_pool, read_provenance, read_sampled
+from steelyard_eval.datasets.labels import Batch, JudgedPool, read_labels
 from steelyard_eval.datasets.starter import starter, workshop
 
 FILE = "dataset.json"
@@ -165,10 +165,8 @@ def read_manifest(reader: FolderReader, sealed: bool = True) -> Manifest:
     return Manifest(
         recipe=recipe,
         embedder=_embedder(reader, record.get("embedder")),
-        sampled=read_sampled(reader, FILE, record.get("sampled")),
-        pool=read_pool(reader, FILE, record.get("pool")),
-        provenance=read_provenance(reader, FILE, record.get("provenance")),
         imported=isinstance(record.get("source"), dict),
+        **read_labels(reader, FILE, record),
         **values,
     )
 
