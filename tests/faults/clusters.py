@@ -25,7 +25,8 @@ import numpy as np
 from steelyard.base.errors import MachineError
 from steelyard_eval.datasets import load
 from steelyard_eval.recording import workers
-from steelyard_eval.recording.record import record_systems, scheduled
+from steelyard_eval.recording.record import record_systems
+from steelyard_eval.recording.workers import scheduled
 
 _spec = importlib.util.spec_from_file_location("faults_campaign", Path(__file__).with_name("campaign.py"))
 campaign = sys.modules.setdefault("faults_campaign", importlib.util.module_from_spec(_spec))

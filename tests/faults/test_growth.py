@@ -103,7 +103,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/recording/disk.py": "ids and arrays, which numpy and the one decoder read once",
     "steelyard/extensions/models/provider_client.py": "the date in a header, which has a few kilobytes",
     "steelyard/extensions/cortex_client/summaries.py": "copies an answer that we kept",
-    "steelyard_eval/datasets/named.py": "looks where a name leads",
+    "steelyard_eval/datasets/manifest.py": "looks where a name leads",
     "steelyard_eval/choose/public.py": "reads a file of the package",
     "steelyard_eval/cli/gate_outputs.py": "copies the summary that it adds to",
     "steelyard/systems/spec_kit/tables.py": "reads a file of the package",

@@ -15,7 +15,7 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
-from steelyard_eval.datasets.named import Naming
+from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.datasets.states import hashed
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.recording.disk import load as load_recording

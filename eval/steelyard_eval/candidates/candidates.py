@@ -26,8 +26,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.record import needed
-from steelyard_eval.recording.replay import Replay, replay
-from steelyard_eval.recording.shown_lists import ShownLists
+from steelyard_eval.recording.replay import Replay, ShownLists, replay
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Said
 

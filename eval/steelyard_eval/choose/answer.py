@@ -18,7 +18,7 @@ from steelyard_eval.choose.few_labels import Advice
 from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.common.markup import tells
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.recording.provenance import chosen_on
+from steelyard_eval.recording.record import chosen_on
 from steelyard_eval.recording.steps import (
     WEIGHTS,
     beside,

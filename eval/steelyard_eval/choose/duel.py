@@ -34,6 +34,33 @@ WORTH = 100.0  # judged pairs that the means of public collections count as
 _DISCOUNT = 1.0 / np.log2(np.arange(2, PLACES + 2))
 
 
+@dataclass(frozen=True)
+class DuelPairs:
+    """All pairs of a query and an entry among the first places of C lists, in the order of queries, then of ids.
+
+    `query` int64[P] and `entries` are the pairs, `worth` float64[C, P] is as in `PairSelection`.
+    """
+
+    labels: tuple[str, ...]
+    query: Indices
+    entries: tuple[str, ...]
+    worth: Floats
+
+    @classmethod
+    def of(cls, lists: Lists) -> DuelPairs:
+        """From lists of the same queries."""
+        worths: dict[tuple[int, str], Floats] = {}
+        for row, ranked in enumerate(lists.values()):
+            for query, ids in enumerate(ranked):
+                for place, id_ in enumerate(ids[:PLACES]):
+                    worth = worths.setdefault((query, id_), np.zeros(len(lists)))
+                    worth[row] = 1.0 / np.log2(place + 2)
+        pairs = sorted(worths, key=lambda pair: (pair[0], pair[1].encode()))
+        table = np.array([worths[pair] for pair in pairs]).reshape(len(pairs), len(lists)).T
+        numbers = np.array([query for query, _ in pairs], dtype=np.int64)
+        return cls(tuple(lists), numbers, tuple(id_ for _, id_ in pairs), table)
+
+
 def build_pair_selection(
     labels: Sequence[str], worth: Floats, query: Indices, model: str, sha256: str
 ) -> PairSelection:
@@ -68,22 +95,13 @@ def gains_of(grades: Indices, query: Indices, queries: Sequence[Query], dataset:
 
 
 def pairwise_estimate(lists: Lists, queries: Sequence[Query], dataset: Dataset, model: str) -> PairSelectionState:
-    """Where contenders stand by the labels of a data set that were chosen one by one, over these queries.
-
-    All pairs of a query and an entry among the first places of the lists count, in the order of queries, then ids.
-    """
-    worths: dict[tuple[int, str], Floats] = {}
-    for row, ranked in enumerate(lists.values()):
-        for number, ids in enumerate(ranked):
-            for place, id_ in enumerate(ids[:PLACES]):
-                worths.setdefault((number, id_), np.zeros(len(lists)))[row] = 1.0 / np.log2(place + 2)
-    pairs = sorted(worths, key=lambda pair: (pair[0], pair[1].encode()))
-    worth = np.array([worths[pair] for pair in pairs]).reshape(len(pairs), len(lists)).T
-    query = np.array([number for number, _ in pairs], dtype=np.int64)
+    """Where contenders stand by the labels of a data set that were chosen one by one, over these queries."""
+    pairs = DuelPairs.of(lists)
     known = [dataset.qrels.get(asked.id, {}) for asked in queries]
-    grades = np.array([known[number].get(entry, -1) for number, entry in pairs], dtype=np.int64)
-    made = build_pair_selection(tuple(lists), worth, query, model, dataset.sha256)
-    return made.standing(gains_of(grades, query, queries, dataset))
+    graded = zip(pairs.query.tolist(), pairs.entries, strict=True)
+    grades = np.array([known[number].get(entry, -1) for number, entry in graded], dtype=np.int64)
+    made = build_pair_selection(pairs.labels, pairs.worth, pairs.query, model, dataset.sha256)
+    return made.standing(gains_of(grades, pairs.query, queries, dataset))
 
 
 @dataclass(frozen=True)

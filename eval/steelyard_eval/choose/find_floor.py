@@ -31,8 +31,7 @@ from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import Contender, Given, read_config, usable
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.recording.provenance import origin
-from steelyard_eval.recording.record import record
+from steelyard_eval.recording.record import origin, record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say

@@ -16,7 +16,7 @@ from steelyard.systems import find_system
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.restriction import TIMED
 from steelyard_eval.common.progress_bar import bar
-from steelyard_eval.compare.latency import latencies
+from steelyard_eval.compare.lists import latencies
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.steps import settings
 from steelyard_eval.recording.workspace import Workspace
@@ -45,7 +45,7 @@ class Place:
             return Row(self.label, kind, self.label, family="lists")
         return Row(
             self.label, kind, str(config.effective), system=config.system, profile=config.profile,
-            family=config.effective.shown_as, settings=settings(config).get("settings"), depths=config.depths,
+            family=config.effective.shown_as, settings=settings(config), depths=config.depths,
             tuned=self.tuned,
         )  # fmt: skip
 

@@ -32,9 +32,8 @@ from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import questions
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.paired import mean_interval
-from steelyard_eval.recording.provenance import day, estimate, origin, promised, vouched
-from steelyard_eval.recording.replay import open_recording, replay
-from steelyard_eval.recording.shown_lists import facts_of
+from steelyard_eval.recording.record import day, estimate, origin, promised, vouched
+from steelyard_eval.recording.replay import facts_of, open_recording, replay
 from steelyard_eval.recording.steps import named
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.result.sentences import say

@@ -17,15 +17,15 @@ from steelyard_eval.choose.leaderboard import Place, costs_of
 from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.scored import FEWEST
 from steelyard_eval.common.configurations import LIMIT
-from steelyard_eval.compare import notices as compared
+from steelyard_eval.compare.answer import of_values
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists import ties
-from steelyard_eval.compare.scales import Scales, of_scales
+from steelyard_eval.compare.scales import of_scales, weightless
 from steelyard_eval.compare.tables import categories
 from steelyard_eval.datasets.labels import unstated
 from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
-from steelyard_eval.recording.shown_lists import ShownLists, facts_of, lists_of, ordered, rows_by_query
+from steelyard_eval.recording.replay import ShownLists, facts_of, lists_of, ordered, rows_by_query
 from steelyard_eval.recording.steps import words_of
 from steelyard_eval.result.structs import (
     Cell,
@@ -207,7 +207,7 @@ def _notices(choice: Choice, values: Values, tests: Mapping[str, Paired]) -> Ite
         Said("told", {"text": text}) for text in unstated(dataset.sampled, dataset.pool, dataset.provenance)
     )
     proven = choice.decision.verdict == "ship"
-    yield from compared.of_values(
+    yield from of_values(
         dataset, choice.queries, values, str(choice.metric), choice.current.label, tests.values(),
         choice.source.model, proven,
     )  # fmt: skip
@@ -230,7 +230,7 @@ def _scales(choice: Choice) -> Iterator[Said]:
     if isinstance(used, Contender):
         yield from of_scales(used, recorded(used.config).table, choice.source.dataset, choice.metric)
     if choice.picked and choice.picked != choice.current.config:
-        yield from Scales(choice.picked.name, choice.picked, recorded(choice.picked).table).weightless()
+        yield from weightless(choice.picked.name, choice.picked, recorded(choice.picked).table)
 
 
 def model_notice(choice: Choice) -> list[Said]:

@@ -22,7 +22,7 @@ from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.config.search_config import LISTS, SearchConfig
 from steelyard_eval.choose.scored import Posterior, Scored
 from steelyard_eval.measures.spread import LEAST, NO_GAIN, Gain, spread
-from steelyard_eval.recording.provenance import FOLDS
+from steelyard_eval.recording.record import FOLDS
 from steelyard_eval.result.structs import Blocker
 
 BOUND_CONFIDENCE = 0.95  # of the bound on what any candidate could gain

@@ -14,7 +14,7 @@ import click
 from steelyard.base.errors import SteelyardError
 from steelyard.base.files import regular_target, write_text, write_texts
 from steelyard.base.inputs import read_text
-from steelyard_eval.recording.provenance import day
+from steelyard_eval.recording.record import day
 from steelyard_eval.result import document
 from steelyard_eval.result.structs import Result
 from steelyard_eval.views import gate_faces

@@ -33,17 +33,15 @@ from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import check, load
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import FOLDER as JUDGMENTS
-from steelyard_eval.datasets.folder import fault_message, is_beir
+from steelyard_eval.datasets.folder import data_sets, fault_message, is_beir
 from steelyard_eval.datasets.labels import JudgedPool, stated, unstated
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
-from steelyard_eval.datasets.manifest import holds_hash
-from steelyard_eval.datasets.named import FILES, Naming
-from steelyard_eval.datasets.places import data_sets
+from steelyard_eval.datasets.manifest import FILES, Naming, holds_hash
 from steelyard_eval.gate.baseline import Baseline
 from steelyard_eval.gate.gating import update
 from steelyard_eval.gate.lists import read_contenders
 from steelyard_eval.gate.setup import BASELINE, Gate
-from steelyard_eval.recording.provenance import chosen_on
+from steelyard_eval.recording.record import chosen_on
 from steelyard_eval.recording.steps import word
 from steelyard_eval.recording.workspace import embedder_of
 

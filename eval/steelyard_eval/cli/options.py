@@ -30,7 +30,7 @@ Handed: TypeAlias = Any
 LOGGER = logging.getLogger("steelyard")
 """Warnings, and notes at the level INFO; the command line prints both on stderr."""
 EMBEDDERS = ("auto", "recorded", "lsa", "none", "minilm", "minilm-int8", "wordllama", "api")
-"""The embedders of data sets, as `datasets.named` has them, which would be loaded for every command."""
+"""The embedders of data sets, as `datasets.manifest` has them, which would be loaded for every command."""
 
 
 class Name(click.types.StringParamType):
@@ -61,7 +61,7 @@ class Jobs(click.ParamType[int | Executor]):
     ) -> int | Executor:
         """Read a number or an address."""
         if isinstance(value, str) and "://" in value:
-            from steelyard_eval.recording.record import scheduled
+            from steelyard_eval.recording.workers import scheduled
 
             return scheduled(value)
         return click.IntRange(1, 256).convert(cast("int", value), param, ctx)

@@ -1,15 +1,32 @@
-"""What a comparison answers: is anything better than the baseline, by how much, how sure, and what to do."""
+"""What a comparison answers, and what a reader has to know with it.
+
+Is anything better than the baseline, by how much, how sure, and what to do; the notices are on too few queries,
+unjudged hits, queries that vary together, and LSA.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from statistics import median
 
+import numpy as np
+
+from steelyard.base.arrays import Floats, Indices
+from steelyard.base.errors import ConfigError, shown
+from steelyard.embedders import installed
+from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import parted
 from steelyard_eval.common.markup import tells
+from steelyard_eval.compare.contenders import Contender, distinct, read_all
+from steelyard_eval.compare.lists import Arena, Made
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.groups import Pair, alike, joined, lack_groups, unit_numbers
+from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA
+from steelyard_eval.recording.record import tuned_here
 from steelyard_eval.recording.steps import (
     NEW,
     WEIGHTS,
@@ -23,6 +40,17 @@ from steelyard_eval.recording.steps import (
 from steelyard_eval.result.sentences.forms import NAMED, best_one
 from steelyard_eval.result.structs import Answer, Fact, Paired, Row, Said, Step
 
+FEW = 25
+"""Judged queries below which hardly anything is told apart."""
+COARSE = 0.1
+"""A detectable difference above which most comparisons end without an answer."""
+UNJUDGED = 0.05
+"""A difference in Judged@10 that can make a loser of a better list."""
+JUDGED = Measure("Judged", 10)
+PAIRS = 3
+"""Pairs of queries that are named in one warning."""
+Values = Mapping[str, Floats]
+"""Label -> float64[Q] of one metric."""
 Words = Mapping[str, str | None]
 """How a command names each contender; None for one that is known in Python alone."""
 
@@ -45,13 +73,16 @@ def answer(
     is used today; `queries` are those with labels, and `model` is of the vectors.
     """
     tested = [(row, row.against) for row in rows if row.against]
-    base = next(row for row in rows if row.label == baseline)
+    base, word = next(row for row in rows if row.label == baseline), words.get(baseline)
     if not tested:
         facts: dict[str, Fact] = {"choice": baseline, "metric": metric, "value": base.means[metric].mean}
-        return Answer("alone", facts, steps=_beside_today(dataset, words.get(baseline)))
+        if not word or word == dataset.today:
+            return Answer("alone", facts)
+        command = words_of("compare", dataset, word, options={"--current": dataset.today})
+        return Answer("alone", facts, steps=[Step("compare_today", {"today": dataset.today}, command)])
     row, test = max(tested, key=lambda pair: (pair[1].verdict == "better", pair[1].gain.mean))
-    place = "best_of" if test.gain.mean == max(one.gain.mean for _, one in tested) else "one_of"
-    vague = test.worse is not None and not _tells(test)
+    low, high = test.gain.low, test.gain.high
+    vague = test.worse is not None and (low is None or high is None or not tells(low, high))
     facts = {
         "choice": row.label,
         "metric": metric,
@@ -62,59 +93,38 @@ def answer(
         "used" if used or len(baseline) > NAMED else "baseline": baseline,
     }
     if len(tested) > 1:
+        place = "best_of" if test.gain.mean == max(one.gain.mean for _, one in tested) else "one_of"
         facts[place] = len(tested)
     if not any(one.wins or one.losses for _, one in tested):
         return Answer("equal", facts)
     if test.verdict == "open" and test.p < ALPHA <= test.p_holm:  # alone it would be told
         facts["tried"] = len(tested)
-    tuned = row.tuned and not row.edited
-    because = [Said("flattered")] if tuned and not base.tuned and test.verdict != "worse" else []
-    because += [test.why] if test.why else []
+    flattered = row.tuned and not row.edited and not base.tuned and test.verdict != "worse"
+    because = [*([Said("flattered")] if flattered else []), *([test.why] if test.why else [])]
     wanted = max(0, (test.needed or 0) - queries)
-    steps = _steps(test, row, baseline, dataset, words, options, wanted, tuned, model)
-    return Answer(test.verdict, facts, because, installed_first(steps), _formula(row, test))
-
-
-def _tells(test: Paired) -> bool:
-    low, high = test.gain.low, test.gain.high
-    return low is not None and high is not None and tells(low, high)
-
-
-def _formula(row: Row, test: Paired) -> str:
-    """The strategy that the answer is about; none where its name says it, or where nothing speaks for it."""
+    steps = _steps(test, row, (word, words.get(row.label)), dataset, options, wanted, model)
+    formula = row.strategy if row.system in (None, "plain") else f"{row.system} with {row.strategy}"
     if test.verdict == "worse" or row.kind == "lists" or row.strategy == best_one(row.label):
-        return ""
-    return row.strategy if row.system in (None, "plain") else f"{row.system} with {row.strategy}"
-
-
-def _beside_today(dataset: Dataset, word: str | None) -> list[Step]:
-    """Where one contender is alone: compare it with what is used."""
-    if not word or word == dataset.today:
-        return []
-    command = words_of("compare", dataset, word, options={"--current": dataset.today})
-    return [Step("compare_today", {"today": dataset.today}, command)]
+        formula = ""  # nothing speaks for it, or its name says it
+    return Answer(test.verdict, facts, because, installed_first(steps), formula)
 
 
 def _steps(
     test: Paired,
     row: Row,
-    baseline: str,
+    words: tuple[str | None, str | None],
     dataset: Dataset,
-    words: Words,
     options: Mapping[str, object],
     wanted: int,
-    tuned: bool,
     model: str,
 ) -> list[Step]:
-    used, other, verdict = words.get(baseline), words.get(row.label), test.verdict
+    (used, other), verdict, tuned = words, test.verdict, row.tuned and not row.edited
     if verdict == "open" and used and other:
         if dataset.unlabelled:
             return [judging(dataset, "label_found", used, other, option="--random")]
-        return (
-            labelling(dataset, wanted or None)
-            if dataset.complete
-            else [judging(dataset, "label_both", used, other)]
-        )
+        if dataset.complete:
+            return labelling(dataset, wanted or None)
+        return [judging(dataset, "label_both", used, other)]
     if verdict == "better" and row.kind == "lists":
         command = words_of("recommend", dataset, options={"--current": other, **options}) if other else []
         return [Step("only_lists", {"more": bool(command)}, command)]
@@ -127,7 +137,134 @@ def _steps(
         key, used = "find_better_still", None if tuned else other
     if not used:
         return steps
+    command = words_of("recommend", dataset, options={"--current": used, **options, "--out": out})
+    return [*steps, Step(key, {}, command)]
+
+
+def of_lists(
+    arena: Arena,
+    made: Sequence[Made],
+    judged: Sequence[Query],
+    measures: Sequence[Measure],
+    limit: int,
+    timed: bool,
+) -> Iterator[Said]:
+    """On the data and on how the contenders ran; `judged` are the queries whose labels are used."""
+    yield from (Said("told", {"text": text}) for text in arena.dataset.notices)
+    yield from (said for one in made for said in one.notices)
+    for one in made:
+        if judged and isinstance(one.contender, Contender):
+            yield from tuned_here(one.label, one.contender.config, arena.dataset, judged)
+    if counts := [f"{one.label} {one.empty}" for one in made if one.empty]:
+        yield Said("empty", {"queries": len(made[0].ranked.queries), "counts": counts})
+    if cut := [str(measure) for measure in measures if (measure.cutoff or 0) > limit]:
+        yield Said("shallow", {"limit": limit, "metrics": cut})
+    yield from arena.notices(made, timed)
+
+
+def of_values(
+    dataset: Dataset,
+    queries: Sequence[Query],
+    values: Mapping[str, Mapping[str, Floats]],
+    metric: str,
+    baseline: str,
+    tests: Iterable[Paired],
+    model: str,
+    proven: bool = False,
+) -> list[Said]:
+    """On what so few queries, and hits without labels, can hide, most important first.
+
+    `values` are by label and metric. Where a gain is `proven`, what so few queries miss matters no more, and where
+    everything is judged, an unjudged hit is not relevant.
+    """
+    primary, judged = (
+        {label: own[name] for label, own in values.items() if name in own} for name in (metric, str(JUDGED))
+    )
     return [
-        *steps,
-        Step(key, {}, words_of("recommend", dataset, options={"--current": used, **options, "--out": out})),
+        *([] if proven else few(queries, tests)),
+        *dependent(queries, alike(dataset, queries), primary, baseline),
+        *([] if dataset.complete else unjudged(judged, baseline, dataset)),
+        *lsa(model),
     ]
+
+
+def few(queries: Sequence[Query], tests: Iterable[Paired]) -> list[Said]:
+    """What so few queries miss; how many to label is the answer's to say."""
+    detectable = [test.detectable for test in tests if test.detectable]
+    many = len(set(unit_numbers(queries).tolist())) >= FEW
+    if not detectable:
+        return [] if many else [Said("tell_little", {"queries": len(queries)})]
+    usual = median(detectable)
+    if many and usual <= COARSE:
+        return []
+    return [Said("few_queries", {"queries": len(queries), "detectable": usual})]
+
+
+def dependent(queries: Sequence[Query], near: Sequence[Pair], values: Values, baseline: str) -> list[Said]:
+    """Queries that share a scope, or ask nearly the same, vary together without being declared a group.
+
+    How many independent queries they are worth is the median over the contenders, of their differences from the
+    baseline, with everything that varies together as one.
+    """
+    scopes = [str(query.filters) for query in queries] if lack_groups(queries) else []
+    first: dict[str, int] = {}
+    pairs = [*near, *((first.setdefault(scope, i), i) for i, scope in enumerate(scopes))]
+    if not pairs:
+        return []
+    base, unit = values[baseline], joined(unit_numbers(queries), pairs)
+    differences = [column - base for label, column in values.items() if label != baseline] or [base]
+    worth = float(median(effective_number(difference, unit) for difference in differences))
+    facts: dict[str, Fact] = {"queries": len(queries), "worth": worth}
+    said = []
+    if scopes and worth <= 0.9 * len(queries):
+        said.append(Said("scopes", {**facts, "scopes": len(first)}))
+    if near:
+        named = [f"{shown(queries[a].id)} and {shown(queries[b].id)}" for a, b in near[:PAIRS]]
+        count = len({other for _, other in near})
+        said.append(Said("nearly", {**facts, "count": count, "pairs": named, "more": len(near) > PAIRS}))
+    return said
+
+
+def effective_number(values: Floats, groups: Sequence[str] | Indices) -> float:
+    """N over the design effect: the variance of the mean over whole groups, beside that of independent queries.
+
+    Kish, Survey Sampling (1965), 5.4; at most n, and 1 for a single group.
+    """
+    n = len(values)
+    _, code, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    if len(counts) < 2:
+        return 1.0
+    alone = float(values.var(ddof=1)) / n
+    away = np.bincount(code, values) - values.mean() * counts
+    together = float((away**2).sum()) * len(counts) / (len(counts) - 1) / n**2
+    return n * min(1.0, alone / together) if together > 0 else float(n)
+
+
+def unjudged(judged: Values, baseline: str, dataset: Dataset) -> list[Said]:
+    """Contenders whose first ten hits are judged less often than the baseline's, and the reverse.
+
+    The command judges what the baseline and the first of them that can be typed differ on; tuned rows cannot.
+    """
+    share = {label: float(column.mean()) for label, column in judged.items()}
+    if (base := share.pop(baseline, None)) is None:
+        return []
+    fewer = [label for label, value in share.items() if value < base - UNJUDGED]
+    more = [label for label, value in share.items() if value > base + UNJUDGED]
+    if not fewer and not more:
+        return []
+    command = None
+    for other in (*fewer, *more):
+        with suppress(ConfigError):
+            distinct(read_all([baseline, other]))
+            command = words_of("judge", dataset, baseline, other, options={}) or None
+            break
+    facts: dict[str, Fact] = {"share": base, "baseline": baseline, "fewer": fewer or None, "more": more or None}
+    return [Said("unjudged", {**facts, "command": command})]
+
+
+def lsa(model: str) -> list[Said]:
+    """What LSA may hide, with the option for a neural model where one is installed here."""
+    if not model.startswith("lsa"):
+        return []
+    here = installed()
+    return [Said("lsa", {"kind": here[0]} if here else {})]

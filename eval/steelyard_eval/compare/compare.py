@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -11,12 +11,10 @@ from typing import cast
 from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, together
-from steelyard.fusion.progress import ProgressSummary
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import Named, separate, written_as
 from steelyard_eval.common.progress_bar import bar
-from steelyard_eval.compare import notices
-from steelyard_eval.compare.answer import answer
+from steelyard_eval.compare.answer import answer, of_lists, of_values
 from steelyard_eval.compare.contenders import (
     Contender,
     Given,
@@ -29,22 +27,26 @@ from steelyard_eval.compare.contenders import (
 )
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists import Arena, Made, ties
-from steelyard_eval.compare.tables import agreement, categories, silences, stale_lists, told
-from steelyard_eval.compare.verification import verified
+from steelyard_eval.compare.tables import agreement, categories, layers_of, silences, stale_lists
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure, parse_measures
 from steelyard_eval.measures.paired import mean_interval, paired
-from steelyard_eval.recording.provenance import edited, tuned_here
-from steelyard_eval.recording.replay import intents_of, open_recording, recorded_lists
-from steelyard_eval.recording.shown_lists import facts_of, ordered, rows_by_query
+from steelyard_eval.recording.record import edited, tuned_here
+from steelyard_eval.recording.replay import (
+    facts_of,
+    intents_of,
+    open_recording,
+    ordered,
+    recorded_lists,
+    rows_by_query,
+)
 from steelyard_eval.recording.steps import judging, words_of
 from steelyard_eval.recording.workspace import Workspace, judged
-from steelyard_eval.result.structs import Answer, Cell, Provenance, Result, Table, replace
+from steelyard_eval.result.structs import Answer, Fact, Provenance, Result, replace
 from steelyard_eval.views.answered import Answered
 
 METRICS = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
-LAYERS = ["layered", "queries", "at_threshold", "lower_step", "all_details", "no_result", "l0", "l1", "l2"]
 Source = Dataset | str | Path
 """A data set, or the folder it is in."""
 Values = Mapping[str, Mapping[str, Floats]]
@@ -115,18 +117,20 @@ def compare(
     )
     nothing = [query for query in chosen if not query.answerable and query.split != LOGGED]
     made = arena.run(named, queries or chosen, timed, nothing, measures[0])
-    values = {one.label: _values(one, dataset, measures) if queries else {} for one in made}
-    checked = verified(made, dataset, queries, values, measures, size, runs, verify)
+    values: dict[str, dict[str, Floats]] = {}
+    for one in made if queries else ():
+        found = one.ranked.metrics(dataset.qrels, measures)
+        values[one.label] = {str(measure): own for measure, own in found.items()}
+    checked = []
+    if runs is not None or verify:
+        from steelyard_eval.compare.verification import verified
+
+        checked = verified(made, dataset, queries, values, measures, size, runs, verify)
     words = {one.label: _word(one) for one in named}
-    searched = arena.space.options if arena.space else {"--recording": recording}
-    options: dict[str, object] = {
-        "--metrics": ",".join(names),
-        "--current": base,
-        "--split": split,
-        "--limit": limit,
-    }
     known = [word for word in words.values() if word is not None]
-    options |= {**searched, "--seed": seed or None}
+    searched = arena.space.options if arena.space else {"--recording": recording}
+    options: dict[str, object] = {"--metrics": ",".join(names), "--current": base, "--split": split}
+    options |= {"--limit": limit, **searched, "--seed": seed or None}
     result = Result(
         "compare",
         Answer(""),
@@ -139,42 +143,29 @@ def compare(
             baseline=base,
             split=split or dataset.report_split or "all",
             limit=size,
-            model=arena.model,
+            model=arena.setting.model,
             recipe=arena.recipe,
             intents=intents_of(dataset, arena.table) or "",
             ties=ties((one.kind for one in named), arena.setting.lists is not None),
             seed=seed,
         ),
         rows=[one.row() for one in made],
-        notices=list(notices.of_lists(arena, made, queries, measures, size, timed)),
+        notices=list(of_lists(arena, made, queries, measures, size, timed)),
         tables=[
             *silences(dataset, made),
             *stale_lists(dataset, queries or chosen, made, measures[0].cutoff or size, base),
-            *layers_of((one.label, one.progress) for one in made),
+            *layers_of(made),
             *checked,
         ],
     )
     if not queries:
         return Answered(_alike(result, dataset, made))
     result = _measured(result, dataset, made, queries, values, seed)
-    used = baseline is not None or base == today
+    used, model = baseline is not None or base == today, arena.setting.model
     said = answer(
-        result.rows,
-        base,
-        result.metric,
-        dataset,
-        words,
-        searched,
-        used=used,
-        queries=len(queries),
-        model=arena.model,
+        result.rows, base, result.metric, dataset, words, searched, used=used, queries=len(queries), model=model
     )
     return Answered(replace(result, answer=said), values)
-
-
-def _values(one: Made, dataset: Dataset, measures: Sequence[Measure]) -> dict[str, Floats]:
-    """float64[Q] of every measure, by its name."""
-    return {str(measure): values for measure, values in one.ranked.metrics(dataset.qrels, measures).items()}
 
 
 def _word(one: Named | ListContender) -> str | None:
@@ -184,23 +175,14 @@ def _word(one: Named | ListContender) -> str | None:
     return written_as(one.label, one.source) if one.kind in ("run", "endpoint") else None
 
 
-def layers_of(searches: Iterable[tuple[str, ProgressSummary | None]]) -> list[Table]:
-    """How far each layered search went, by its label."""
-    rows: list[list[Cell]] = [
-        [label, went["queries"], went["at_threshold"], sum(went["relaxed"].values()), went["full_search"],
-         went["without_result"], *(went["hit_rates"][layer] for layer in ("l0", "l1", "l2"))]
-        for label, went in searches
-        if went
-    ]  # fmt: skip
-    return [Table("layers", LAYERS, rows)] if rows else []
-
-
 def _alike(result: Result, dataset: Dataset, made: Sequence[Made]) -> Result:
     """How far the lists agree, and what to label first, for queries without judgments."""
     table, disagreement = agreement({one.label: one.ranked.lists() for one in made})
-    said = told(result.provenance.baseline, disagreement)
+    facts: dict[str, Fact] = {"baseline": result.provenance.baseline}
+    facts |= {} if disagreement is None else {"disagreement": disagreement}
+    key = "disagree_alone" if disagreement is None else "disagree"
     step = judging(dataset, "judge_pairs", pairs=dataset.pairs)
-    return replace(result, answer=Answer(said.key, said.facts, steps=[step]), tables=[table, *result.tables])
+    return replace(result, answer=Answer(key, facts, steps=[step]), tables=[table, *result.tables])
 
 
 def _measured(
@@ -212,21 +194,19 @@ def _measured(
     primary = {label: of[metric] for label, of in values.items()}
     challengers = {label: own for label, own in primary.items() if label != base}
     tests = paired(challengers, primary[base], units, seed=seed)
-    rows = [
-        replace(
-            row,
-            means={name: mean_interval(own, units).shown(0.0) for name, own in values[row.label].items()},
-            against=tests.get(row.label),
-            **_tuned(one, dataset, queries),
-        )
-        for row, one in bar("intervals")(list(zip(result.rows, made, strict=True)))
-    ]
+    rows = []
+    for row, one in bar("intervals")(list(zip(result.rows, made, strict=True))):
+        means = {name: mean_interval(own, units).shown(0.0) for name, own in values[row.label].items()}
+        if isinstance(one.contender, Contender):  # by the labels that it is compared with?
+            config = one.contender.config
+            tuned = bool(tuned_here(one.label, config, dataset, queries))
+            row = replace(row, tuned=tuned, edited=edited(config))
+        rows.append(replace(row, means=means, against=tests.get(row.label)))
     best = ordered({label: float(own.mean()) for label, own in primary.items()}, [base])
     lists = {one.label: one.lists for one in made}
-    by_query, entries = rows_by_query(
-        dataset, queries, primary, [(label, partial(lists.__getitem__, label)) for label in best]
-    )
-    said = notices.of_values(dataset, queries, values, metric, base, tests.values(), model)
+    listed = [(label, partial(lists.__getitem__, label)) for label in best]
+    by_query, entries = rows_by_query(dataset, queries, primary, listed)
+    said = of_values(dataset, queries, values, metric, base, tests.values(), model)
     sides = categories(queries, (base, best[1]), primary[base], primary[best[1]]) if challengers else []
     return replace(
         result,
@@ -236,11 +216,3 @@ def _measured(
         queries=by_query,
         entries=entries,
     )
-
-
-def _tuned(one: Made, dataset: Dataset, queries: Sequence[Query]) -> dict[str, bool]:
-    """Whether it was tuned by the labels that it is compared with, and edited since."""
-    if not isinstance(one.contender, Contender):
-        return {}
-    config = one.contender.config
-    return {"tuned": bool(tuned_here(one.label, config, dataset, queries)), "edited": edited(config)}

@@ -7,7 +7,6 @@ Python, a transformer of PyTerrier, or a run of ranx; ``label=`` may precede any
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -42,17 +41,17 @@ from steelyard_eval.compare.list_contenders import (
 from steelyard_eval.compare.searches import (
     AtAddress,
     HasScores,
+    Invoked,
     Limited,
     Opened,
-    Retriever,
+    Retrieving,
     Search,
     Transformer,
     by_text,
     search_of,
     takes_text,
-    wrapped,
 )
-from steelyard_eval.datasets.named import EMBEDDERS
+from steelyard_eval.datasets.manifest import EMBEDDERS
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Fact, Said
@@ -62,7 +61,8 @@ if TYPE_CHECKING:
 
 Given: TypeAlias = (
     "str | Path | SearchConfig | Search | AtAddress | Named | ListContender "
-    "| pd.DataFrame | Transformer | HasScores | Retriever | Mapping[str, Mapping[str, float] | Sequence[str]]"
+    "| pd.DataFrame | Transformer | HasScores | Invoked | Retrieving "
+    "| Mapping[str, Mapping[str, float] | Sequence[str]]"
 )
 """One contender, as it may be written."""
 GivenMany: TypeAlias = "Given | Sequence[Given] | Mapping[str, Given]"
@@ -122,7 +122,8 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
         return of_search(label or name, "function", name, by_text(given) if takes_text(given) else given)
     raise ConfigError(
         f"{shown(given)} is no contender; name a system, a strategy, a file, a URL, a DataFrame, a function, a "
-        f"retriever, a transformer or a run, or make a function of it: {wrapped(given)}"
+        "retriever, a transformer or a run, or make a function of it: "
+        "lambda query: [hit.id for hit in search(query.text)]"
     )
 
 
@@ -138,11 +139,9 @@ def labelled(many: GivenMany) -> list[tuple[Given, str]]:
     """Each of several contenders, with the label that a mapping gives it, else an empty one."""
     if isinstance(many, Mapping) and not (many and is_run(many)):
         return [(cast("Given", given), label) for label, given in many.items()]
-    if isinstance(many, Sequence):
-        texts = [many] if isinstance(many, str) else many
-        parts = (separate(given) if isinstance(given, str) else [given] for given in texts)
-        return [(part, "") for part in itertools.chain.from_iterable(parts)]
-    return [(cast("Given", many), "")]
+    several = many if isinstance(many, Sequence) and not isinstance(many, str) else [cast("Given", many)]
+    parts = (separate(given) if isinstance(given, str) else [given] for given in several)
+    return [(part, "") for own in parts for part in own]
 
 
 def read_all(many: GivenMany | None, lists: Collection[str] = ()) -> list[Callable[[], Named | ListContender]]:
@@ -194,8 +193,12 @@ def _check_model(space: Workspace, row: Contender) -> None:
     if not (others := sorted(models - {space.model})):
         return
     dataset = space.dataset
-    known = f"recorded:{others[0]}" if others[0] in dataset.query_vectors else others[0]
-    use = f"use --embedder {known}{_needing(known)}, or " if known.partition(":")[0] in EMBEDDERS else ""
+    known, use = f"recorded:{others[0]}" if others[0] in dataset.query_vectors else others[0], ""
+    if known.partition(":")[0] in EMBEDDERS:
+        extra = KINDS.get(known)
+        lacks = f", which needs {installing(extra)}" if extra and missing_modules(extra) else ""
+        lacks += ", with PyTorch" if lacks and known in LIGHT else ""
+        use = f"use --embedder {known}{lacks}, or "
     raise ConfigError(
         f"{row.label} was tuned with the vectors of {', '.join(others)}, and {dataset.called} is searched with "
         f"{f'those of {space.model}' if space.model else 'none'} here; {use}tune on {dataset.called}"
@@ -229,17 +232,5 @@ def with_baseline(
     try:
         added = read(given, lists=lists)
     except ConfigError as error:
-        if isinstance(given, str) and "=" not in given and "(" not in given:
-            raise ConfigError(f"baseline {shown(given)} is not compared{nearest(given, labels)}") from None
-        raise ConfigError(f"baseline: {error}") from None
-    if added.label in labels:
-        return added.label, named
-    return added.label, [added, *named]
-
-
-def _needing(kind: str) -> str:
-    """What an embedder needs that is not installed here; empty where it can be used."""
-    extra = KINDS.get(kind)
-    if not extra or not missing_modules(extra):
-        return ""
-    return f", which needs {installing(extra)}{', with PyTorch' if kind in LIGHT else ''}"
+        raise ConfigError(f"baseline: {error}{nearest(str(given), labels)}") from None
+    return added.label, named if added.label in labels else [added, *named]

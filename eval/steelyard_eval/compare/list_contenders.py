@@ -27,7 +27,6 @@ from steelyard_eval.compare.searches import (
     Search,
     Transformer,
     is_open,
-    misread,
     read_answer,
     read_id,
     read_score,
@@ -44,11 +43,7 @@ COLUMNS = {
     "entry": ("entry", "doc_id", "docno", "object_id", "id"),
     "score": ("score",),
 }
-"""The names that the columns of a table of lists may have; the second are those of ir_measures."""
-
-
-HABITS = (("qid", "docno", "score"), ("query_id", "doc_id", "score"))
-"""The columns of a table by PyTerrier and by ir_measures: what lacks one is told its name there."""
+"""The names that the columns of a table of lists may have, such as those of PyTerrier and of ir_measures."""
 EXAMPLES = 3
 """Ids that a notice names."""
 
@@ -89,34 +84,18 @@ class ListContender:
         answers = self.ask(self.label, queries, limit, dataset.entries)
         lists = [_firsts(places) for places in answers.lists]
         repeated = sum(map(len, answers.lists)) - sum(map(len, lists))
-        notices = [*answers.notices, *_unknown(self.label, lists, dataset.entries), *self._unasked(dataset)]
+        known, asked = {entry.id for entry in dataset.entries}, {query.id for query in dataset.queries}
+        ids = dict.fromkeys(id_ for places in lists for id_, _ in places)
+        notices = [*answers.notices]
+        if odd := [id_ for id_ in ids if id_ not in known]:  # never relevant
+            facts: dict[str, Fact] = {"label": self.label, "odd": len(odd), "ids": len(ids)}
+            notices.append(Said("unknown_ids", facts | _named(odd)))
+        if odd := [query for query in self.queries if query not in asked]:
+            facts = {"label": self.label, "odd": len(odd), "queries": len(self.queries), "data": dataset.called}
+            notices.append(Said("foreign_queries", facts | _named(odd)))
         if repeated:
             notices.append(Said("repeated", {"label": self.label, "places": repeated}))
         return AnsweredLists(lists, notices, answers.taken)
-
-    def _unasked(self, dataset: Dataset) -> list[Said]:
-        """A notice when lists are of queries that the data set does not have."""
-        known = {query.id for query in dataset.queries}
-        odd = [query for query in self.queries if query not in known]
-        if not odd:
-            return []
-        facts: dict[str, Fact] = {"label": self.label, "odd": len(odd), "queries": len(self.queries)}
-        return [Said("foreign_queries", {**facts, "data": dataset.called, **_named(odd)})]
-
-
-def _named(ids: Sequence[str]) -> dict[str, Fact]:
-    """The first ids, and whether there are more."""
-    return {"named": [shown(id_, 40) for id_ in ids[:EXAMPLES]], "more": len(ids) > EXAMPLES}
-
-
-def _unknown(label: str, lists: Sequence[Sequence[Scored]], entries: Sequence[Entry]) -> list[Said]:
-    """A notice when lists hold ids that the corpus does not have: they are never relevant."""
-    known = {entry.id for entry in entries}
-    ids = {id_: None for places in lists for id_, _ in places}
-    odd = [id_ for id_ in ids if id_ not in known]
-    if not odd:
-        return []
-    return [Said("unknown_ids", {"label": label, "odd": len(odd), "ids": len(ids), **_named(odd)})]
 
 
 def _firsts(own: Sequence[Scored]) -> list[Scored]:
@@ -126,6 +105,11 @@ def _firsts(own: Sequence[Scored]) -> list[Scored]:
     return list(scores.items())
 
 
+def _named(ids: Sequence[str]) -> dict[str, Fact]:
+    """The first ids, and whether there are more."""
+    return {"named": [shown(id_, 40) for id_ in ids[:EXAMPLES]], "more": len(ids) > EXAMPLES}
+
+
 def of_run(label: str, path: Path) -> ListContender:
     """Make a contender of a TREC run; DataError when it cannot be read."""
     return replace(lists_of(label, "run", str(path), read_run(path)), file=path)
@@ -133,24 +117,20 @@ def of_run(label: str, path: Path) -> ListContender:
 
 def of_frame(label: str, frame: pd.DataFrame) -> ListContender:
     """A table with a row a result: query, entry, score (or query_id, doc_id, score). Raises ConfigError."""
-    names = {}
-    usual = next(
-        (habit for habit in HABITS if {*habit} & {*map(str, frame.columns)} - {"query", "score"}), tuple(COLUMNS)
-    )
+    columns = []
     for meaning, valid in COLUMNS.items():
         present = [name for name in valid if name in frame.columns]
         if not present:
-            columns = ", ".join(shown(name, 40) for name in frame)
-            wanted = usual[list(COLUMNS).index(meaning)]
+            have = ", ".join(shown(name, 40) for name in frame)
             raise ConfigError(
-                f"{label}: the table has no column {wanted!r} for the {meaning} of a row; it has {columns}"
+                f"{label}: the table has no column for the {meaning} of a row ({', '.join(valid)}); it has {have}"
             )
         column = frame[present[0]]
         if getattr(column, "ndim", 1) != 1:
             raise ConfigError(f"{label}: the table has several columns {present[0]!r}; leave one of them")
-        names[meaning] = list(column)
+        columns.append(list(column))
     lists: dict[str, list[Scored]] = {}
-    for query, entry, score in zip(*names.values(), strict=True):
+    for query, entry, score in zip(*columns, strict=True):
         lists.setdefault(read_id(label, query), []).append((read_id(label, entry), read_score(label, score)))
     return lists_of(label, "frame", "a table of lists", {q: best_first(places) for q, places in lists.items()})
 
@@ -246,28 +226,25 @@ def _searched(
     lists: list[list[Scored]] = []
     taken = []
     for query in bar(f"asking {label}")(queries):
-        if is_open(query.text):
-            lists.append([])
-            taken.append(0.0)
-            continue
         begin = time.perf_counter()
-        answer = search.ask(query, limit) if isinstance(search, Limited) else _asked(label, search, query)
-        taken.append((time.perf_counter() - begin) * 1000)
+        answer = [] if is_open(query.text) else _asked(label, search, query, limit)
+        taken.append(0.0 if is_open(query.text) else (time.perf_counter() - begin) * 1000)
         lists.append(read_answer(label, answer, known))
-    return AnsweredLists(lists, [*_silent(label, queries), *_unscoped(label, queries)], taken)
+    silent = sum(is_open(query.text) for query in queries)
+    notices = [Said("without_text", {"label": label, "count": silent})] if silent else []
+    return AnsweredLists(lists, [*notices, *_unscoped(label, queries)], taken)
 
 
-def _asked(label: str, search: Search, query: Query) -> object:
+def _asked(label: str, search: Search | Limited, query: Query, limit: int) -> object:
+    if isinstance(search, Limited):
+        return search.ask(query, limit)
     try:
         return search(query)
     except (AttributeError, TypeError) as error:  # it was made for something else than a query
-        raise misread(label, error) from error
-
-
-def _silent(label: str, queries: Sequence[Query]) -> list[Said]:
-    """A notice where queries have no text: nobody is asked them."""
-    count = sum(is_open(query.text) for query in queries)
-    return [Said("without_text", {"label": label, "count": count})] if count else []
+        raise ConfigError(
+            f"{label} cannot be asked ({type(error).__name__}: {shown(str(error), 200)}); a function gets a query "
+            "with its text, a retriever the text. Wrap it: lambda query: search(query.text)"
+        ) from error
 
 
 def _unscoped(label: str, queries: Sequence[Query], column: bool = False) -> list[Said]:

@@ -15,15 +15,15 @@ from steelyard.config.search_config import LISTS as SYSTEM
 from steelyard.fusion import parse_strategy
 from steelyard.live.identity import identity
 from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
 from steelyard.retrievers import RetrieverConfig
 from steelyard.stores.base import Found
 from steelyard.systems import find_system
 from steelyard.table.join import join
 from steelyard.table.signal_table import LISTS, SignalTable
 from steelyard_eval.compare.contenders import GivenMany, distinct, read_all
-from steelyard_eval.compare.list_contenders import AnsweredLists, ListContender
+from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import CLASSIFIED, Dataset
+from steelyard_eval.measures.runs import Scored
 from steelyard_eval.recording.disk import save
 from steelyard_eval.result.structs import Said
 
@@ -36,38 +36,32 @@ def record_lists(
 ) -> tuple[SignalTable, list[Said]]:
     """Record lists of other engines over the queries of a split; return the table and notices.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        The set that the lists answer.
-    lists : mapping
-        Name -> the list's contender. The names are signals of expressions: plain words that no fusion or signal
-        computed by Steelyard has (fts, bm25 and vector may be used).
-    split : str
-        Whose queries are recorded.
-
-    The order of each list is its ranking, also among equal scores. Scores are kept, and a larger one is better.
-    Entries that are not in the data set are kept: they are ranked, and are not judged.
+    `lists` are by their names, which are signals of expressions: plain words that no fusion or signal computed by
+    Steelyard has (fts, bm25 and vector may be used). The order of each list is its ranking, also among equal
+    scores. Scores are kept, and a larger one is better. Entries that are not in the data set are kept: they are
+    ranked, and are not judged.
 
     Raises ConfigError for names that cannot be used, DataError for scores that contradict the order of a list.
     """
     _check_names(lists)
     queries = dataset.asked(dataset.split(split))
     answers = {name: contender.answers(queries, DEPTH, dataset) for name, contender in lists.items()}
+    found: list[dict[str, list[Found]]] = [{} for _ in queries]
     for name, answer in answers.items():
-        _check_order(name, queries, answer)
+        for query, own, places in zip(queries, found, answer.lists, strict=True):
+            own[name] = _found(f"list {name}, query {shown(query.id)}", places)
     known = {entry.id: entry for entry in dataset.entries}
-    table = join(
-        queries,
-        [dataset.clock(query) for query in queries],
-        [{name: _found(answer, i) for name, answer in answers.items()} for i in range(len(queries))],
-        {},
-        lambda ids, _: [known.get(id_) or Entry(id_) for id_ in ids],
-    )
+    clocks = [dataset.clock(query) for query in queries]
+    table = join(queries, clocks, found, {}, lambda ids, _: [known.get(id_) or Entry(id_) for id_ in ids])
     notices = [notice for answer in answers.values() for notice in answer.notices]
     strange = sum(id_ not in known for id_ in table.entries)
     notices += [Said("strangers", {"count": strange, "data": dataset.called})] if strange else []
-    return replace(table, fingerprint=_fingerprint(dataset, answers)), notices
+    config = replace(find_system(SYSTEM).config(), retrievers={name: RetrieverConfig() for name in answers})
+    fixed = {**identity(config), "corpus": dataset.sha256, "model": "", "recipe": ""}
+    fixed["max_depth"] = {name: max(1, *map(len, answer.lists)) for name, answer in answers.items()}
+    hashes = {name: sha256(canonical(answer.lists).encode()).hexdigest() for name, answer in answers.items()}
+    fixed |= {LISTS: hashes, "vectors": "", "intents": dataset.intents or CLASSIFIED}
+    return replace(table, fingerprint=fixed), notices
 
 
 def save_lists(
@@ -100,34 +94,20 @@ def _check_names(lists: Mapping[str, ListContender]) -> None:
             raise ConfigError(f"{shown(name)} cannot be the name of a list; use a word such as mine or bm25")
 
 
-def _check_order(name: str, queries: Sequence[Query], answers: AnsweredLists) -> None:
-    """Refuse lists whose scores rise, because the scores of a recording determine the order.
+def _found(whose: str, places: Sequence[Scored]) -> list[Found]:
+    """One list. Refuse scores that rise, because the scores of a recording determine the order.
 
-    trec_eval reads float32, so what rises by less is a tie.
+    trec_eval reads float32, so what rises by less is a tie, with the score of the place above it.
     """
-    for query, places in zip(queries, answers.lists, strict=True):
-        with np.errstate(over="ignore"):
-            scores = np.array([score for _, score in places], dtype=np.float64).astype(np.float32)
-        if (scores[1:] > scores[:-1]).any():
-            raise DataError(
-                f"list {name}, query {shown(query.id)}: scores rise down the list; a larger score must be better, "
-                "so turn a distance d into 1 / (1 + d)"
-            )
-
-
-def _found(answers: AnsweredLists, i: int) -> list[Found]:
-    """The list of a query; a score that rises by less than float32 can tell is that of the place above it."""
-    places = answers.lists[i]
-    falling = np.minimum.accumulate([score for _, score in places]).tolist() if places else []
+    scores = np.array([score for _, score in places], dtype=np.float64)
+    with np.errstate(over="ignore"):
+        rounded = scores.astype(np.float32)
+    if (rounded[1:] > rounded[:-1]).any():
+        raise DataError(
+            f"{whose}: scores rise down the list; a larger score must be better, "
+            "so turn a distance d into 1 / (1 + d)"
+        )
+    falling = np.minimum.accumulate(scores).tolist()
     return [
         Found(id_, score, place) for place, ((id_, _), score) in enumerate(zip(places, falling, strict=True), 1)
     ]
-
-
-def _fingerprint(dataset: Dataset, answers: Mapping[str, AnsweredLists]) -> dict[str, object]:
-    retrievers = {name: RetrieverConfig() for name in answers}
-    config = replace(find_system(SYSTEM).config(), retrievers=retrievers)
-    hashes = {name: sha256(canonical(answer.lists).encode()).hexdigest() for name, answer in answers.items()}
-    depth = {name: max(1, *map(len, answer.lists)) for name, answer in answers.items()}
-    fixed = {**identity(config), "corpus": dataset.sha256, "model": "", "recipe": ""}
-    return {**fixed, "max_depth": depth, LISTS: hashes, "vectors": "", "intents": dataset.intents or CLASSIFIED}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,24 +16,25 @@ from steelyard.finish import Floor, without_floors
 from steelyard.fusion.progress import ProgressSummary
 from steelyard.live.identity import share
 from steelyard.memory.query import Query
+from steelyard.retrievers import LAYERS
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.contenders import Contender, usable
-from steelyard_eval.compare.latency import Latencies, latencies
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.compare.scales import of_scales
+from steelyard_eval.compare.scales import of_configuration
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.record import index_all, record
-from steelyard_eval.recording.replay import intents_of, only, recorded_lists, replay
-from steelyard_eval.recording.shown_lists import ShownLists, lists_of
+from steelyard_eval.recording.replay import ShownLists, intents_of, lists_of, only, recorded_lists, replay
 from steelyard_eval.recording.steps import settings
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.structs import Cost, Fact, Latency, Row, Said
+from steelyard_eval.result.structs import Cost, Latency, Row, Said
 
+TIMED = 50
+"""The number of queries that latency is measured on."""
 TIES = {
     "run": "ties_runs",
     "frame": "ties_runs",
@@ -105,7 +107,7 @@ class Made:
         config = one.config
         return Row(
             one.label, one.kind, str(config.effective), system=config.system, profile=config.profile,
-            family=one.family, settings=settings(config).get("settings"), cost=cost, empty=self.empty,
+            family=one.family, settings=settings(config), cost=cost, empty=self.empty,
         )  # fmt: skip
 
 
@@ -132,18 +134,12 @@ class Arena:
     ) -> Arena:
         """Make the arena for these contenders at a limit."""
         if table is not None:
-            return cls(
-                dataset, Setting(limit, str(table.fingerprint["model"]), recorded_lists(table)), table, None
-            )
+            setting = Setting(limit, str(table.fingerprint["model"]), recorded_lists(table))
+            return cls(dataset, setting, table, None)
         if not any(isinstance(contender, Named) for contender in named):
             return cls(dataset, Setting(limit), None, None)
         opened = space() if callable(space) else space
         return cls(dataset, Setting(limit, opened.model), None, opened)
-
-    @property
-    def model(self) -> str:
-        """The vectors' model; empty without vectors."""
-        return self.setting.model
 
     @property
     def recipe(self) -> str:
@@ -162,82 +158,67 @@ class Arena:
     ) -> list[Made]:
         """The lists of the contenders, in order; `nothing` are queries that nothing answers.
 
-        By `measure` notices compare two scales of a sum; without one they do not speak of scales.
+        Each group of contenders that find the same lists is recorded once. By `measure` notices compare two scales
+        of a sum; without one they do not speak of scales.
         """
-        configs: list[tuple[Contender, list[Said]]] = []
+        every = list({query.id: query for query in (*queries, *nothing)}.values())
+        rows, notices = [], {}
         for contender in named:
             if isinstance(contender, Named):
                 row = Contender(contender.label, contender.config(self.setting), contender.kind)
-                configs.append(usable(self.space, row) if self.space else (row, []))
-        made = {one.label: one for one in self._replayed(configs, queries, timed, nothing, measure)}
+                row, notices[row.label] = usable(self.space, row) if self.space else (row, [])
+                rows.append(row)
+        configs = [row.config for row in rows]
+        if self.space:
+            index_all(self.space, configs)
+        made: dict[str, Made] = {}
+        for group in [[*range(len(rows))]] if self.table is not None else share(configs):
+            whole = self._table(every, [configs[i] for i in group])
+            table = only(whole, [query.id for query in queries])
+            others = only(whole, [query.id for query in nothing]) if nothing else None
+            for i in bar("timing live search")(group) if self.space and timed else group:
+                one = self._replayed(rows[i], table, others)
+                said = of_configuration(rows[i], table, one.progress, self.dataset, self.setting.model, measure)
+                taken = latencies(self.space, configs[i], queries).summary() if self.space and timed else None
+                made[one.label] = replace(one, notices=(*notices[one.label], *said), latency=taken)
         for contender in named:
             if isinstance(contender, ListContender):
-                made[contender.label] = self._asked(contender, queries, timed, nothing)
+                answers = contender.answers(every, self.setting.size, self.dataset)
+                ranked, silent = (answers.ranked(every, self.setting.size, part) for part in (queries, nothing))
+                took = Latencies(answers.taken[: len(queries)]).summary() if timed and answers.taken else None
+                made[contender.label] = Made(
+                    contender,
+                    ShownLists(ranked),
+                    tuple(answers.notices),
+                    latency=took,
+                    silent=silent if nothing else None,
+                )
         return [made[contender.label] for contender in named]
 
-    def _asked(
-        self, contender: ListContender, queries: Sequence[Query], timed: bool, nothing: Sequence[Query]
-    ) -> Made:
-        every, size = _once(queries, nothing), self.setting.size
-        answers = contender.answers(every, size, self.dataset)
-        ranked, silent = (answers.ranked(every, size, part) for part in (queries, nothing))
-        taken = Latencies(answers.taken[: len(queries)]).summary() if timed and answers.taken else None
-        return Made(
-            contender,
-            ShownLists(ranked),
-            tuple(answers.notices),
-            latency=taken,
-            silent=silent if nothing else None,
-        )
-
-    def _replayed(
-        self,
-        configs: Sequence[tuple[Contender, list[Said]]],
-        queries: Sequence[Query],
-        timed: bool,
-        nothing: Sequence[Query],
-        measure: Measure | None,
-    ) -> list[Made]:
-        """Record each group of contenders that find the same lists once, then replay each configuration."""
-        if self.space and self.table is None:
-            index_all(self.space, [row.config for row, _ in configs])
-        groups = [list(range(len(configs)))] if self.table else share([row.config for row, _ in configs])
-        members = ([configs[i] for i in group] for group in groups)
-        return [made for group in members for made in self._group(group, queries, timed, nothing, measure)]
-
-    def _group(
-        self,
-        members: Sequence[tuple[Contender, list[Said]]],
-        queries: Sequence[Query],
-        timed: bool,
-        nothing: Sequence[Query],
-        measure: Measure | None,
-    ) -> Iterator[Made]:
-        every = self._table([row for row, _ in members], _once(queries, nothing))
-        table = only(every, [query.id for query in queries])
-        others = only(every, [query.id for query in nothing]) if nothing else None
-        for row, notices in bar("timing live search")(members) if self.space and timed else members:
-            run = replay(table, row.config)
-            progress = row.config.effective.progress(run.table)
-            summary = None if progress is None else progress.summary()
-            notes = [*notices, *_no_abstract(row.label, summary), *_other_scale(row, self.dataset, self.model)]
-            yield Made(
-                row,
-                lists_of(run, row.config),
-                (*notes, *(of_scales(row, table, self.dataset, measure) if measure else ())),
-                embedded=None if self.setting.lists is not None else int(run.embedded.sum()),
-                latency=latencies(self.space, row.config, queries).summary() if self.space and timed else None,
-                progress=summary,
-                unfloored=_unfloored(table, row.config),
-                silent=None if others is None else replay(others, row.config).ranked,
-            )
-
-    def _table(self, rows: Sequence[Contender], queries: Sequence[Query]) -> SignalTable:
+    def _table(self, queries: Sequence[Query], configs: Sequence[SearchConfig]) -> SignalTable:
         if self.table is not None:
             return only(self.table, [query.id for query in queries])
         if self.space is None:
             raise ValueError("configurations need a workspace or a recording")
-        return record(self.space, queries, [row.config for row in rows])
+        return record(self.space, queries, configs)
+
+    def _replayed(self, row: Contender, table: SignalTable, others: SignalTable | None) -> Made:
+        """The lists of a configuration, as they are without floors too, and for `others` that nothing answers."""
+        config, run = row.config, replay(table, row.config)
+        progress = config.effective.progress(run.table)
+        unfloored = None
+        if floors := [stage for stage in config.finish if isinstance(stage, Floor)]:
+            bare = replay(table, replace(config, finish=without_floors(config.finish)))
+            scores = floors[-1].scores(bare.table)[bare.ranking.row]
+            unfloored = Unfloored(bare.ranked, scores, floors[-1].least)
+        return Made(
+            row,
+            lists_of(run, config),
+            embedded=None if self.setting.lists is not None else int(run.embedded.sum()),
+            progress=None if progress is None else progress.summary(),
+            unfloored=unfloored,
+            silent=None if others is None else replay(others, config).ranked,
+        )
 
     def notices(self, made: Sequence[Made], timed: bool) -> Iterator[Said]:
         """How the contenders ran: on what recording, by whose vectors and intents, with which caches."""
@@ -253,39 +234,47 @@ class Arena:
         if rows and intents_of(self.dataset, self.table) == CLASSIFIED:
             yield Said("unclassified", {"labels": [row.label for row in rows]})
         if timed and isinstance(embedder, CachedEmbedder):
-            yield Said("cached", {"model": self.model})
+            yield Said("cached", {"model": self.setting.model})
 
 
-def _once(queries: Sequence[Query], more: Sequence[Query]) -> list[Query]:
-    """Queries, then those of others that are not among them."""
-    return list({query.id: query for query in (*queries, *more)}.values())
+@dataclass(frozen=True)
+class Latencies:
+    """Milliseconds of live searches, of their layers by name, and how many searches the embedder failed."""
+
+    searches: Sequence[float]
+    layers: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    degraded: int = 0
+
+    def summary(self) -> Latency | None:
+        """Percentiles for the result; None where nothing was searched."""
+        if not self.searches:
+            return None
+        p50, p95, p99 = np.percentile(self.searches, (50, 95, 99)).tolist()
+        ends = {name: np.percentile(taken, (50, 99)).tolist() for name, taken in self.layers.items()}
+        layers = {name: Latency(low, None, high) for name, (low, high) in ends.items()}
+        return Latency(p50, p95, p99, layers, self.degraded)
 
 
-def _unfloored(table: SignalTable, config: SearchConfig) -> Unfloored | None:
-    """The lists of a configuration without its floors; None where it has none."""
-    floors = [stage for stage in config.finish if isinstance(stage, Floor)]
-    if not floors:
-        return None
-    run = replay(table, replace(config, finish=without_floors(config.finish)))
-    return Unfloored(run.ranked, floors[-1].scores(run.table)[run.ranking.row], floors[-1].least)
+def latencies(
+    space: Workspace, config: SearchConfig, queries: Sequence[Query], most: int | None = None, warm: bool = False
+) -> Latencies:
+    """Time live searches of the first `most` queries, in milliseconds; count those that the embedder failed.
 
-
-def _other_scale(row: Contender, dataset: Dataset, model: str) -> list[Said]:
-    """A notice where a floor was measured on another scale than the one that it is used on."""
-    measured = row.config.provenance.get("floor", {})
-    then = measured.get("model")
-    moved = bool(then) and then != model
-    changed = measured.get("dataset_sha256") not in (None, "", dataset.sha256)
-    if not (moved or changed):
-        return []
-    facts: dict[str, Fact] = {"label": row.label, "both": moved and changed, "changed": changed}
-    facts |= {"now": model, "then": str(then)} if moved else {}
-    return [Said("other_scale", facts)]
-
-
-def _no_abstract(label: str, progress: ProgressSummary | None) -> list[Said]:
-    """How often a layered search had to do without abstracts."""
-    if not progress or not progress["full_search"]:
-        return []
-    facts: dict[str, Fact] = {"label": label, "count": progress["full_search"], "queries": progress["queries"]}
-    return [Said("no_abstract", facts)]
+    A first pass warms caches and is not measured; one that is `warm`, because its lists were fetched for these
+    queries before, needs a search in each scope. Recorded vectors cost a look-up, not an embedding, so the latency
+    is that of searching alone.
+    """
+    searcher = space.searcher(config)
+    queries = space.dataset.asked(queries, searcher.knows)[: TIMED if most is None else most]
+    first_of = {query.filters: query for query in reversed(queries)}
+    for query in first_of.values() if warm else queries:
+        searcher.search(query)
+    taken: list[float] = []
+    layers: dict[str, list[float]] = {}
+    for query in queries:
+        begin = time.perf_counter()
+        result = searcher.search(query)
+        taken.append((time.perf_counter() - begin) * 1000)
+        for name in result.seconds.keys() & LAYERS:
+            layers.setdefault(name, []).append(result.seconds[name] * 1000)
+    return Latencies(taken, dict(sorted(layers.items())), searcher.degraded)

@@ -1,16 +1,16 @@
-"""What the scales of a sum's signals do to it: a term that weighs nothing, and one that outweighs the others."""
+"""Notices on one configuration: what the scales of a sum's signals do to it, and scales that are others today."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr, Signal
 from steelyard.fusion.node import nested
+from steelyard.fusion.progress import ProgressSummary
 from steelyard.fusion.sums import BOUNDED, NormalizedSum
 from steelyard.retrievers import FETCHED
 from steelyard.table.signal_table import SignalTable, count_rows, per_query
@@ -24,42 +24,62 @@ APART = 2.0
 """How many times as large as another's the largest score of a signal may be before a sum of both is doubtful."""
 
 
-@dataclass(frozen=True)
-class Scales:
-    """The scales of the signals of a configuration on a table."""
+def of_configuration(
+    row: Contender,
+    table: SignalTable,
+    progress: ProgressSummary | None,
+    dataset: Dataset,
+    model: str,
+    measure: Measure | None,
+) -> Iterator[Said]:
+    """Notices on one configuration and its recording; with a measure also those on the scales of its sums.
 
-    label: str
-    config: SearchConfig
-    table: SignalTable
+    A layered search may have had to do without abstracts, and a floor may have been measured on another scale than
+    the one that it is used on.
+    """
+    if progress and progress["full_search"]:
+        counts: dict[str, Fact] = {"count": progress["full_search"], "queries": progress["queries"]}
+        yield Said("no_abstract", {"label": row.label, **counts})
+    measured = row.config.provenance.get("floor", {})
+    then = measured.get("model")
+    moved = bool(then) and then != model
+    changed = measured.get("dataset_sha256") not in (None, "", dataset.sha256)
+    if moved or changed:
+        facts: dict[str, Fact] = {"label": row.label, "both": moved and changed, "changed": changed}
+        yield Said("other_scale", facts | ({"now": model, "then": str(then)} if moved else {}))
+    if measure is not None:
+        yield from of_scales(row, table, dataset, measure)
 
-    def weightless(self) -> Iterator[Said]:
-        """A notice for each term that weighs nothing."""
-        masked = self.table.at_depth(self.config.depths)
-        for term, without, of in (found for node in self._sums for found in _weightless(node, masked)):
-            yield Said("weightless", {"label": self.label, "term": str(term), "without": without, "of": of})
 
-    def apart(self, metric: str, value: Callable[[SearchConfig], float | None]) -> Iterator[Said]:
-        """A notice where sums add scores of different ranges.
+def of_scales(row: Contender, table: SignalTable, dataset: Dataset, measure: Measure) -> Iterator[Said]:
+    """Notices on the scales of what was written by hand: systems have those of their documents."""
+    if row.kind == "system":
+        return
+    yield from weightless(row.label, row.config, table)
+    if not row.config.provenance:  # a scale that tuning chose was better on its labels
+        yield from _unlike(row, table, dataset, measure)
 
-        `value` gives the value of a configuration by the metric, None without labels.
-        """
-        masked = self.table.at_depth(self.config.depths)
-        raw = {node: reach for node in self._sums if (reach := _apart(node, masked))}
-        if not raw:
-            return
-        reached = [f"{name} up to {most:.3g}" for name, most in next(iter(raw.values())).items()]
-        scaled = replace(self.config, strategy=_scaled(self.config.strategy, raw), by_intent=self._cases(raw))
-        after = value(scaled)
-        before = None if after is None else value(self.config)
-        facts: dict[str, Fact] = {"metric": metric, "before": before, "after": after, "unmeasured": after is None}
-        yield Said("apart", {"label": self.label, "reached": reached, **facts})
 
-    @cached_property
-    def _sums(self) -> list[NormalizedSum]:
-        return list(_sums(self.config.effective))
+def weightless(label: str, config: SearchConfig, table: SignalTable) -> Iterator[Said]:
+    """A notice for each term that weighs nothing."""
+    masked = table.at_depth(config.depths)
+    for term, without, of in (found for node in _sums(config.effective) for found in _weightless(node, masked)):
+        yield Said("weightless", {"label": label, "term": str(term), "without": without, "of": of})
 
-    def _cases(self, raw: dict[NormalizedSum, dict[str, float]]) -> dict[str, Expr]:
-        return {intent: _scaled(case, raw) for intent, case in self.config.by_intent.items()}
+
+def _unlike(row: Contender, table: SignalTable, dataset: Dataset, measure: Measure) -> Iterator[Said]:
+    """A notice where sums add scores of different ranges, with the metric before and after, where labels tell."""
+    config, masked = row.config, table.at_depth(row.config.depths)
+    raw = {node: reach for node in _sums(config.effective) if (reach := _apart(node, masked))}
+    if not raw:
+        return
+    reached = [f"{name} up to {most:.3g}" for name, most in next(iter(raw.values())).items()]
+    cases = {intent: _scaled(case, raw) for intent, case in config.by_intent.items()}
+    scaled = replace(config, strategy=_scaled(config.strategy, raw), by_intent=cases)
+    after = _valued(table, dataset.qrels, measure, scaled)
+    before = None if after is None else _valued(table, dataset.qrels, measure, config)
+    facts: dict[str, Fact] = {"before": before, "after": after, "unmeasured": after is None}
+    yield Said("apart", {"label": row.label, "reached": reached, "metric": str(measure), **facts})
 
 
 def _sums(expr: Expr) -> Iterator[NormalizedSum]:
@@ -104,16 +124,6 @@ def _apart(node: NormalizedSum, table: SignalTable) -> dict[str, float]:
     known = [most for most in reach.values() if most > 0]
     unbounded = any(name not in BOUNDED or name in table.others_places for name in reach)
     return reach if unbounded and known and max(known) > APART * min(known) else {}
-
-
-def of_scales(row: Contender, table: SignalTable, dataset: Dataset, measure: Measure) -> Iterator[Said]:
-    """Notices on the scales of what was written by hand: systems have those of their documents."""
-    if row.kind == "system":
-        return
-    scales = Scales(row.label, row.config, table)
-    yield from scales.weightless()
-    if not row.config.provenance:  # a scale that tuning chose was better on its labels
-        yield from scales.apart(str(measure), partial(_valued, table, dataset.qrels, measure))
 
 
 def _valued(

@@ -6,7 +6,7 @@ LangChain has `invoke` (and `get_relevant_documents` before), LlamaIndex `retrie
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 METHODS = ("invoke", "retrieve", "get_relevant_documents")
 """What retrievers call their search for a text, in the order in which they are tried."""
-OTHERS = ("similarity_search", "search", "query", "run", "ask", "find", "get")
-"""What other objects call theirs: only named, in the line that makes a function of it."""
 IDS = ("id", "id_", "_id", "node_id", "doc_id", "document_id", "entry_id", "memory_id", "docno", "uuid", "source")
 INSIDE = ("node", "document", "metadata", "meta", "payload")
 """Attributes of a document that may hold its id, too."""
@@ -101,9 +99,6 @@ class Retrieving(Protocol):
         """Documents for a text, best first."""
 
 
-Retriever: TypeAlias = Invoked | Retrieving
-
-
 def search_of(given: object) -> Callable[[Query], Any] | None:
     """The search of a retriever, for the text of a query; None for what has none of `METHODS`."""
     name = next((name for name in METHODS if callable(getattr(given, name, None))), None)
@@ -117,13 +112,6 @@ def by_text(search: Callable[..., Any]) -> Callable[[Query], Any]:
     return lambda query: search(query.text)
 
 
-def wrapped(given: object) -> str:
-    """The line of code that makes a contender of an object: its own method, where it has a usual one."""
-    name = next((name for name in OTHERS if callable(getattr(given, name, None))), None)
-    call = f"it.{name}" if name else "search"
-    return f"lambda query: [hit.id for hit in {call}(query.text)]"
-
-
 def takes_text(search: Callable[..., object]) -> bool:
     """Whether a function says of its first argument that it is a text."""
     told = getattr(search, "__annotations__", {})
@@ -132,34 +120,22 @@ def takes_text(search: Callable[..., object]) -> bool:
     return told.get(first) in (str, "str")
 
 
-def misread(label: str, error: Exception) -> ConfigError:
-    """That a function or a retriever cannot be asked like this."""
-    return ConfigError(
-        f"{label} cannot be asked ({type(error).__name__}: {shown(str(error), 200)}); a function gets a query "
-        "with its text, a retriever the text. Wrap it: lambda query: search(query.text)"
-    )
-
-
-def listed(answer: object) -> object:
-    """The results in an answer: itself, or the only list in a mapping."""
-    if not isinstance(answer, Mapping):
-        return answer
-    lists = [value for value in answer.values() if isinstance(value, list)]
-    return lists[0] if len(lists) == 1 else answer
-
-
 def document(item: object, known: Collection[str]) -> tuple[object, object]:
     """The id and the score of a document, None where it has none; an id of the corpus, `known`, comes first."""
     item, score = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
-    parts = [item, *_inside(item), *(deeper for part in _inside(item) for deeper in _inside(part))]
-    ids = [id_ for part in parts for id_ in _ids(part)]
+    inner = _values(item, INSIDE)
+    parts = [item, *inner, *(deeper for part in inner for deeper in _values(part, INSIDE))]
+    named = [value for part in parts for value in _values(part, IDS)]
+    ids = [id_ for id_ in named if isinstance(id_, str | int) and not isinstance(id_, bool) and id_ != ""]
     found = next((id_ for id_ in ids if str(id_) in known), next(iter(ids), None))
-    scores = (_of(part, name) for part in parts for name in SCORES)
-    return found, score if score is not None else next((one for one in scores if one is not None), None)
+    scores = [score for part in parts for score in _values(part, SCORES)]
+    return found, score if score is not None else next(iter(scores), None)
 
 
-def _inside(part: object) -> list[object]:
-    return [inner for name in INSIDE if (inner := _of(part, name)) is not None]
+def _values(part: object, names: Iterable[str]) -> list[object]:
+    """Keys of a mapping, or attributes of an object, as far as it has them."""
+    found = (part.get(name) if isinstance(part, Mapping) else getattr(part, name, None) for name in names)
+    return [value for value in found if value is not None]
 
 
 def is_open(value: object) -> bool:
@@ -169,20 +145,11 @@ def is_open(value: object) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def _ids(part: object) -> Iterator[object]:
-    for name in IDS:
-        if isinstance(value := _of(part, name), str | int) and not isinstance(value, bool) and value != "":
-            yield value
-
-
-def _of(part: object, name: str) -> object:
-    """A key of a mapping, or an attribute of an object."""
-    return part.get(name) if isinstance(part, Mapping) else getattr(part, name, None)
-
-
 def read_answer(label: str, answer: object, known: Collection[str]) -> list[Scored]:
     """Ids, pairs of id and score, or documents, in the order given; ids without scores get n, n - 1, ... 1."""
-    answer = listed(answer)
+    if isinstance(answer, Mapping):  # the only list in it
+        lists = [value for value in answer.values() if isinstance(value, list)]
+        answer = lists[0] if len(lists) == 1 else answer
     if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
         raise ConfigError(
             f"{label} returned {shown(answer)}; return ids, pairs of id and score, or documents with ids: "

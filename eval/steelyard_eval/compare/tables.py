@@ -6,14 +6,17 @@ those of the texts in a list, which an agent's context has to hold.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats
+from steelyard.base.arrays import Floats
 from steelyard.finish import Floor
+from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.lists import Made, Unfloored
@@ -23,100 +26,85 @@ from steelyard_eval.measures.judgments import lost_shares
 from steelyard_eval.measures.paired import exact_interval, paired
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.measures.spread import benjamini_hochberg
-from steelyard_eval.measures.stale import Succession
-from steelyard_eval.result.structs import Cell, Estimate, Fact, Paired, Said, Table
+from steelyard_eval.result.structs import Cell, Estimate, Table
 
 CURVE = 21
 """Floors of the curve of what is lost against what is answered."""
-SHOWN = [
-    "shown",
-    "floor",
-    "answered",
-    "silenced",
-    "words",
-    "saved",
-    "lost",
-    "false_answers",
-    "none",
-    "false_share",
-]
+SHOWN = "shown floor answered silenced words saved lost false_answers none false_share".split()  # noqa: SIM905 -- short
 FLOORS = ["floor_of", "floor", "floor_lost", "answered_share", "words_left"]
+STALE = ["outdated", "stale", "of", "share", "fewer", "more", "most_often"]
+LAYERS = ["layered", "queries", "at_threshold", "lower_step", "all_details", "no_result", "l0", "l1", "l2"]
+
+
+def layers_of(made: Sequence[Made]) -> list[Table]:
+    """How far each layered search went, by its label."""
+    rows: list[list[Cell]] = [
+        [one.label, went["queries"], went["at_threshold"], sum(went["relaxed"].values()), went["full_search"],
+         went["without_result"], *(went["hit_rates"][layer] for layer in ("l0", "l1", "l2"))]
+        for one in made
+        if (went := one.progress)
+    ]  # fmt: skip
+    return [Table("layers", LAYERS, rows)] if rows else []
 
 
 def silences(dataset: Dataset, made: Sequence[Made]) -> list[Table]:
     """A row for each contender, and of those with a floor what others would do; none without floors or silence."""
-    if not any(one.silent or _floors(one) for one in made):
+    if not any(one.silent or one.unfloored for one in made):
         return []
     words = {entry.id: len(entry.text.split()) for entry in dataset.entries}
-    curves = {one.label: _curve(one.unfloored, words, dataset) for one in made if one.unfloored}
-    rows = [_row(one, words, curves.get(one.label)) for one in made]
-    points: list[list[Cell]] = [[label, *point] for label, curve in curves.items() for point in curve]
+    rows: list[list[Cell]] = []
+    points: list[list[Cell]] = []
+    for one in made:
+        curve = _curve(one.unfloored, words, dataset) if one.unfloored else []
+        points += [[one.label, *point] for point in curve]
+        rows.append(_silence(one, words, curve))
     return [Table("silence", SHOWN, rows), *([Table("floors", FLOORS, points)] if points else [])]
 
 
-def _floors(one: Made) -> list[str]:
-    if not isinstance(one.contender, Contender):
-        return []
-    return [str(stage) for stage in one.contender.config.finish if isinstance(stage, Floor)]
-
-
-def _row(one: Made, words: dict[str, int], curve: list[list[float]] | None) -> list[Cell]:
+def _silence(one: Made, words: Mapping[str, int], curve: Sequence[Sequence[float]]) -> list[Cell]:
     """What it shows, what its floor saves and loses, and what it shows where nothing fits."""
-    asked, answered, shown = _shown(one.ranked, words)
-    saved = lost = None
-    if one.unfloored and curve is not None:
-        own = next((point for point in curve if point[0] == one.unfloored.least), [0.0, 0.0, 1.0, 1.0])
-        saved, lost = 1 - own[3], own[1]
+    config = one.contender.config if isinstance(one.contender, Contender) else None
+    floors = [str(stage) for stage in config.finish if isinstance(stage, Floor)] if config else []
+    asked, total = len(one.ranked.queries), int(_words(one.ranked, words).sum())
     cells: list[Cell] = [
-        one.label,
-        ", ".join(_floors(one)) or None,
-        answered,
-        asked - answered,
-        shown,
-        saved,
-        lost,
-    ]
+        one.label, ", ".join(floors) or None, asked - one.empty, one.empty, total / max(asked, 1)
+    ]  # fmt: skip
+    if one.unfloored and curve:
+        own = next((point for point in curve if point[0] == one.unfloored.least), [0.0, 0.0, 1.0, 1.0])
+        cells += [1 - own[3], own[1]]
+    else:
+        cells += [None, None]
     if one.silent is None:
         return [*cells, None, None, None]
-    asked, answered, _ = _shown(one.silent, words)
+    asked, answered = len(one.silent.queries), int(np.count_nonzero(np.diff(one.silent.offsets)))
     return [*cells, answered, asked, Estimate(answered / max(asked, 1), *exact_interval(answered, asked))]
 
 
-def _curve(whole: Unfloored, words: dict[str, int], dataset: Dataset) -> list[list[float]]:
+def _words(lists: Ranked, words: Mapping[str, int]) -> Floats:
+    """float64[R]: the words of each place."""
+    return np.array([words.get(lists.entries[entry], 0) for entry in lists.entry.tolist()], dtype=np.float64)
+
+
+def _curve(whole: Unfloored, words: Mapping[str, int], dataset: Dataset) -> list[list[float]]:
     """A row a floor: what it loses in the mean of the relevant entries of a list, and the shares of questions
     (coverage) and of words that it leaves.
     """
-    lists = whole.ranked
-    sizes = np.array([words.get(lists.entries[entry], 0) for entry in lists.entry.tolist()], dtype=np.float64)
+    lists, sizes = whole.ranked, _words(whole.ranked, words)
     if not len(sizes):
         return []
     floors = np.unique([whole.least, *np.quantile(whole.score, np.linspace(0, 1, CURVE))])
-    return _points(whole, lists.relevant(dataset.qrels), sizes, floors)
-
-
-def _points(whole: Unfloored, relevant: Bools, sizes: Floats, floors: Floats) -> list[list[float]]:
-    query, count, total = whole.ranked.query, len(whole.ranked.queries), float(sizes.sum())
-    lost = lost_shares(query[relevant], whole.score[relevant, None] < floors)
+    relevant, total = lists.relevant(dataset.qrels), float(sizes.sum())
+    lost = lost_shares(lists.query[relevant], whole.score[relevant, None] < floors)
     stays = whole.score[:, None] >= floors
     return [
         [
             floor,
             float(lost[:, at].mean()) if len(lost) else 0.0,
-            len(np.unique(query[stays[:, at]])) / count,
+            len(np.unique(lists.query[stays[:, at]])) / len(lists.queries),
             float(sizes[stays[:, at]].sum() / total) if total else 0.0,
         ]
         for at, floor in enumerate(floors.tolist())
     ]
-
-
-def _shown(lists: Ranked, words: dict[str, int]) -> tuple[int, int, float]:
-    """How many queries there are, how many show anything, and the mean number of words that a query shows."""
-    asked = len(lists.queries)
-    total = sum(words.get(lists.entries[entry], 0) for entry in lists.entry.tolist())
-    return asked, int(np.count_nonzero(np.diff(lists.offsets))), total / max(asked, 1)
-
-
-STALE = ["outdated", "stale", "of", "share", "fewer", "more", "most_often"]
 
 
 def stale_lists(
@@ -130,27 +118,20 @@ def stale_lists(
     if not facts:
         return []
     clocks = {query.id: dataset.clock(query) for query in queries}
-    lists = {one.label: _stale(facts, one, clocks, cutoff) for one in made}
-    rows = [_stale_row(one, lists[one.label], None if one.label == baseline else lists[baseline]) for one in made]
+    stale: dict[str, dict[str, list[str]]] = {}
+    for one in made:
+        lists = zip(one.ranked.queries, one.ranked.lists(), strict=True)
+        found = {query: facts.stale(ids[:cutoff], clocks[query]) for query, ids in lists}
+        stale[one.label] = {query: ids for query, ids in found.items() if ids}
+    rows: list[list[Cell]] = []
+    for label, own in stale.items():
+        ids, before = sorted(id_ for ids in own.values() for id_ in ids), stale[baseline]
+        share = Estimate(len(own) / max(len(queries), 1), *exact_interval(len(own), len(queries)))
+        moved = [len(before.keys() - own), len(own.keys() - before)] if label != baseline else [None, None]
+        rows.append([label, len(own), len(queries), share, *moved, max(ids, key=ids.count, default=None)])
     return [Table("stale", STALE, rows)]
 
 
-def _stale(facts: Succession, one: Made, clocks: dict[str, float], cutoff: int) -> dict[str, list[str]]:
-    lists = zip(one.ranked.queries, one.ranked.lists(), strict=True)
-    stale = {query: facts.stale(ids[:cutoff], clocks[query]) for query, ids in lists}
-    return {query: ids for query, ids in stale.items() if ids}
-
-
-def _stale_row(one: Made, own: dict[str, list[str]], before: dict[str, list[str]] | None) -> list[Cell]:
-    asked = len(one.ranked.queries)
-    shown = sorted(id_ for ids in own.values() for id_ in ids)
-    share = Estimate(len(own) / max(asked, 1), *exact_interval(len(own), asked))
-    fewer, more = (None, None) if before is None else (len(before.keys() - own), len(own.keys() - before))
-    return [one.label, len(own), asked, share, fewer, more, max(shown, key=shown.count, default=None)]
-
-
-Lists = Mapping[str, Sequence[Sequence[str]]]
-"""Label -> ids, best first, of every query."""
 DEPTH = 10
 PERSISTENCE = 0.9
 """The probability that a reader goes on to the next place: 86% of the weight of RBO lies in the first ten."""
@@ -180,10 +161,11 @@ def rank_biased(one: Sequence[str], other: Sequence[str]) -> float:
     return float(round(shared[-1] * PERSISTENCE**depth + (1 - PERSISTENCE) / PERSISTENCE * total, 12))
 
 
-def agreement(lists: Lists) -> tuple[Table, float | None]:
+def agreement(lists: Mapping[str, Sequence[Sequence[str]]]) -> tuple[Table, float | None]:
     """How far each two configurations agree, means over queries, the least alike first.
 
-    The second is how far they disagree: 1 less the mean RBO, None of one configuration.
+    `lists` are the ids of every query, best first, by label. The second is how far they disagree: 1 less the mean
+    RBO, None of one configuration.
     """
     found = []
     for one, other in combinations(lists, 2):
@@ -193,14 +175,6 @@ def agreement(lists: Lists) -> tuple[Table, float | None]:
     rows: list[list[Cell]] = [[one, other, rbo, jaccard] for rbo, one, other, jaccard in sorted(found)]
     disagreement = 1 - float(np.mean([rbo for rbo, *_ in found])) if found else None
     return Table("agreement", ["one", "other", "rbo", "jaccard"], rows), disagreement
-
-
-def told(baseline: str, disagreement: float | None) -> Said:
-    """What follows from a disagreement; None is of one contender."""
-    facts: dict[str, Fact] = {"baseline": baseline}
-    if disagreement is None:
-        return Said("disagree_alone", facts)
-    return Said("disagree", {**facts, "disagreement": disagreement})
 
 
 FEW = 5
@@ -219,23 +193,73 @@ def categories(queries: Sequence[Query], sides: tuple[str, str], left: Floats, r
     if len(groups) < 2:
         return []
     order = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0] or ""))
-    tests = {name: _tested(queries, rows, left, right) for name, rows in order if len(rows) >= FEW}
-    corrected = benjamini_hochberg([test.p for test in tests.values()]).tolist() if tests else []
-    ps = dict(zip(tests, corrected, strict=True))
-    return [
-        Table(
-            "categories",
-            COLUMNS,
-            [
-                [name, len(rows), float(left[rows].mean()), float(right[rows].mean()),
-                 tests[name].gain if name in tests else None, ps.get(name)]
-                for name, rows in order
-            ],
-            {"left": sides[0], "right": sides[1]},
-        )
+    tests = {}
+    for name, own in order:
+        if len(own) >= FEW:
+            units = unit_numbers([queries[at] for at in own]).tolist()
+            tests[name] = paired({"": right[own]}, left[own], units)[""]
+    ps = dict(zip(tests, benjamini_hochberg([test.p for test in tests.values()]).tolist(), strict=True))
+    rows: list[list[Cell]] = [
+        [name, len(own), float(left[own].mean()), float(right[own].mean()),
+         tests[name].gain if name in tests else None, ps.get(name)]
+        for name, own in order
     ]  # fmt: skip
+    return [Table("categories", COLUMNS, rows, {"left": sides[0], "right": sides[1]})]
 
 
-def _tested(queries: Sequence[Query], rows: list[int], left: Floats, right: Floats) -> Paired:
-    units = unit_numbers([queries[at] for at in rows])
-    return paired({"": right[rows]}, left[rows], units.tolist())[""]
+@dataclass(frozen=True)
+class Succession:
+    """Which entries took the place of which, and from when on."""
+
+    # replaced entry -> all that took its place, directly or one after the other
+    later: Mapping[str, frozenset[str]]
+    born: Mapping[str, float]  # entry -> when it was created, where that is known; seconds UTC, as `ends`
+    ends: Mapping[str, float]  # entry -> when it ceases to be valid, where it does
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> Succession:
+        """Read the facts of a corpus."""
+        known = {entry.id: entry for entry in entries}
+        direct: dict[str, set[str]] = {}
+        for entry in known.values():
+            if entry.superseded_by in known:
+                direct.setdefault(entry.id, set()).add(entry.superseded_by)
+            for relation in entry.relations:
+                if (
+                    relation.type == "supersedes"
+                    and relation.status in ("", "accepted")
+                    and relation.target in known
+                ):
+                    direct.setdefault(relation.target, set()).add(entry.id)
+        born = {id_: entry.created_at for id_, entry in known.items() if entry.created_at is not None}
+        ends = {id_: entry.valid_until for id_, entry in known.items() if entry.valid_until is not None}
+        return cls({id_: _all_later(id_, direct) for id_ in direct}, born, ends)
+
+    def __bool__(self) -> bool:
+        return bool(self.later or self.ends)
+
+    def stale(self, ids: Sequence[str], clock: float) -> list[str]:
+        """The stale entries of a list, best first: gone by the clock, and no successor stands above them.
+
+        >>> facts = Succession({"old": frozenset({"new"})}, {"new": 5.0}, {"rule": 7.0})
+        >>> facts.stale(["old", "new", "rule"], 9.0), facts.stale(["new", "old"], 9.0), facts.stale(["old"], 4.0)
+        (['old', 'rule'], [], [])
+        """
+        above: set[str] = set()
+        gone = []
+        for id_ in ids:
+            current = {new for new in self.later.get(id_, ()) if self.born.get(new, clock) <= clock}
+            if (current or self.ends.get(id_, math.inf) <= clock) and above.isdisjoint(current):
+                gone.append(id_)
+            above.add(id_)
+        return gone
+
+
+def _all_later(id_: str, direct: Mapping[str, set[str]]) -> frozenset[str]:
+    later: set[str] = set()
+    waiting = [id_]
+    while waiting:
+        new = direct.get(waiting.pop(), set()) - later
+        later |= new
+        waiting += new
+    return frozenset(later - {id_})

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,9 +36,12 @@ def verified(
     runs: str | Path | None,
     verify: bool,
 ) -> list[Table]:
-    """Write TREC runs to the folder `runs`, if any; with `verify` check every metric of them by ir_measures."""
-    if runs is None and not verify:
-        return []
+    """Write TREC runs to the folder `runs`, if any; with `verify` check every metric of them by ir_measures.
+
+    The table has a row for each metric: the largest difference of `values` (label -> metric -> float64[Q]) from
+    those of ir_measures over the first `limit` places, and the label and query where it occurs. What it lacks
+    (RecallAny, RecallAll) is not checked and has None, as has the place where nothing differs.
+    """
     if runs is None:
         with TemporaryDirectory(prefix="steelyard-") as folder:
             return verified(made, dataset, queries, values, measures, limit, folder, verify)
@@ -49,49 +51,6 @@ def verified(
     given = {one.label: one.contender.file for one in made if isinstance(one.contender, ListContender)}
     files |= {label: file for label, file in given.items() if file}
     qrels = {query.id: dataset.qrels[query.id] for query in queries}
-    return [verify_runs(files, qrels, values, measures, limit)]
-
-
-def _write_runs(folder: Path, made: Sequence[Made]) -> dict[str, Path]:
-    """Write a file for each contender, named by `Made.tag` with a number if needed; return the files by label."""
-    tags = [one.tag for one in made]
-    names = [f"{tag}.{tags[:i].count(tag) + 1}" if tags.count(tag) > 1 else tag for i, tag in enumerate(tags)]
-    files = {}
-    for one, name in zip(made, names, strict=True):
-        lists = one.ranked
-        path = files[one.label] = folder / f"{name}.run"
-        write_run(path, lists.queries, lists.offsets, lists.entry, lists.entries, name)
-    return files
-
-
-def verify_runs(
-    files: Mapping[str, Path],
-    qrels: Qrels,
-    values: Mapping[str, Mapping[str, Floats]],
-    measures: Sequence[Measure],
-    limit: int,
-) -> Table:
-    """Compute the metrics of runs with ir_measures and compare them with ours, query by query.
-
-    Parameters
-    ----------
-    files : label -> TREC run
-        The file that a contender was read from, else the one that was written of its lists.
-    qrels : query -> entry -> grade
-        Exactly the judged queries of the comparison, in the order of `values`.
-    values : label -> metric -> float64[Q]
-        Our values.
-    measures
-        What is compared. RecallAny and RecallAll are not measures of ir_measures and are not checked.
-    limit : int
-        The places that are measured.
-
-    Returns
-    -------
-    Table
-        A row for each metric: its largest difference (None where it is not checked), and the label and query where
-        that occurs (None where nothing differs).
-    """
     theirs = {measure: _theirs(measure) for measure in measures}
     known = {measure: public for measure, public in theirs.items() if public is not None}
     worst: dict[str, tuple[float, str | None, str | None]] = {str(measure): (0.0, None, None) for measure in known}
@@ -102,7 +61,19 @@ def verify_runs(
                 worst[metric] = (difference, label, query)
     nothing = (None, None, None)
     rows: list[list[Cell]] = [[str(measure), *worst.get(str(measure), nothing)] for measure in measures]
-    return Table("verification", COLUMNS, rows, {"tool": f"ir_measures {version('ir_measures')}"})
+    return [Table("verification", COLUMNS, rows, {"tool": f"ir_measures {version('ir_measures')}"})]
+
+
+def _write_runs(folder: Path, made: Sequence[Made]) -> dict[str, Path]:
+    """Write a file for each contender, named by `Made.tag` with a number if needed; return the files by label."""
+    tags = [one.tag for one in made]
+    files = {}
+    for i, one in enumerate(made):
+        name = f"{tags[i]}.{tags[:i].count(tags[i]) + 1}" if tags.count(tags[i]) > 1 else tags[i]
+        path = files[one.label] = folder / f"{name}.run"
+        lists = one.ranked
+        write_run(path, lists.queries, lists.offsets, lists.entry, lists.entries, name)
+    return files
 
 
 def refuse_differences(result: Result) -> None:
@@ -125,42 +96,37 @@ def _theirs(measure: Measure) -> Any:  # noqa: ANN401 -- ir_measures is untyped
     import ir_measures
 
     family = getattr(ir_measures, measure.family, None)
-    if family is None:
-        return None
-    if sys.version_info < (3, 14):
-        return ir_measures.parse_measure(str(measure))
-    return family if measure.cutoff is None else family @ measure.cutoff  # its parser needs ast.Num
+    # Its own parser of names needs ast.Num, which Python 3.14 lacks.
+    return family if family is None or measure.cutoff is None else family @ measure.cutoff
 
 
 def _differences(
     lists: Mapping[str, list[Scored]], qrels: Qrels, values: Mapping[str, Floats], known: Mapping[Measure, Any]
 ) -> Iterator[tuple[str, str, float]]:
-    """Metric, query and absolute difference of every value that ir_measures has of one run."""
+    """Metric, query and absolute difference of every value that ir_measures has of one run.
+
+    Where ir_measures does not ask trec_eval for a metric it orders equal scores by ascending id; a run for those
+    has scores that fall from place to place.
+    """
     import ir_measures
 
+    grades = [ir_measures.Qrel(query, *pair) for query, row in qrels.items() for pair in row.items()]
     places = {query: place for place, query in enumerate(qrels)}
     names = {str(public): str(measure) for measure, public in known.items()}
     for by_places in (False, True):
-        chosen = [public for measure, public in known.items() if _orders_otherwise(measure) == by_places]
-        for result in ir_measures.iter_calc(chosen, _rows(qrels), _run(lists, by_places)):
+        run = [
+            ir_measures.ScoredDoc(query, entry, -float(place) if by_places else score)
+            for query, scored in lists.items()
+            for place, (entry, score) in enumerate(scored)
+        ]
+        chosen = [
+            public
+            for measure, public in known.items()
+            if by_places == (measure.family == "Judged" or (measure.family == "RR" and measure.cutoff is not None))
+        ]
+        for result in ir_measures.iter_calc(chosen, grades, run):
             metric, query = names[str(result.measure)], result.query_id
             yield metric, query, abs(float(result.value) - float(values[metric][places[query]]))
-
-
-def _orders_otherwise(measure: Measure) -> bool:
-    """Whether ir_measures does not ask trec_eval for it, and so orders equal scores by ascending id."""
-    return measure.family == "Judged" or (measure.family == "RR" and measure.cutoff is not None)
-
-
-def _run(lists: Mapping[str, list[Scored]], by_places: bool) -> list[Any]:
-    """A run with the scores of its file, or with scores that fall from place to place."""
-    import ir_measures
-
-    return [
-        ir_measures.ScoredDoc(query, entry, -float(place) if by_places else score)
-        for query, scored in lists.items()
-        for place, (entry, score) in enumerate(scored)
-    ]
 
 
 def _lists(path: Path, limit: int) -> dict[str, list[Scored]]:
@@ -172,9 +138,3 @@ def _lists(path: Path, limit: int) -> dict[str, list[Scored]]:
     for query, entry, score in read(io.StringIO(read_text(path))):
         lists.setdefault(query, []).append((entry, score))
     return {query: best_first(scored)[:limit] for query, scored in lists.items()}
-
-
-def _rows(qrels: Qrels) -> Iterable[Any]:
-    import ir_measures
-
-    return [ir_measures.Qrel(query, entry, grade) for query, row in qrels.items() for entry, grade in row.items()]

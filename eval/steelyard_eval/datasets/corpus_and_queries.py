@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from steelyard.base.errors import Fault, shown
 from steelyard.memory.entry import FIELDS, Entry, read_entry
 from steelyard.memory.query import MAX_WORDS, QUERY_FIELDS, Query, count_words, is_blank, read_query
-from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.file_reader import FolderReader, hinted, meant
 
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
@@ -76,59 +75,34 @@ def _read_table(
         return None
     if not records and name == CORPUS:
         reader.fault(file, 0, "", "", "has no lines", "Add one JSON object per line")
-    renamed = {**renamed, **_misnamed(reader, file, [raw for _, raw in records if raw], known, renamed)}
+    names = {key for _, raw in records for key in raw or ()}
+    absent, foreign = {"id", "text"} - names - {*renamed.values()}, names - known - renamed.keys()
+    misnamed = {own: shown(other, 40) for own in sorted(absent) if (other := meant(own, foreign))}
+    for own, other in misnamed.items():
+        rule = f"is in no line, and {other} is"
+        reader.fault(file, 0, own, "", rule, f"Rename {other} to {own!r} in all lines")
+    if misnamed:
+        return None
     items: list[Item] = []
     lines: dict[str, int] = {}
     odd: list[frozenset[str]] = []
     for line, raw in records:
         if raw is None:
             continue
-        record = _rename(raw, renamed)
+        # Foreign fields under our names; they replace fields that already have these names.
+        record = {key: value for key, value in raw.items() if key not in renamed}
+        record |= {new: raw[old] for old, new in renamed.items() if old in raw}
         item, faults = read(record, file, line)
-        foreign = frozenset(record.keys() - known)
-        reader.faults += [hinted(fault, foreign) for fault in faults]
-        _note_id(reader, file, line, record.get("id"), lines)
+        odd.append(frozenset(record.keys() - known))
+        reader.faults += [hinted(fault, odd[-1]) for fault in faults]
         if item is not None:
             items.append(item)
-        odd.append(foreign)
+        id_ = record.get("id")
+        if isinstance(id_, str) and (first := lines.setdefault(id_, line)) != line:
+            rule = f"is the id of line {first} already"
+            reader.fault(file, line, "id", shown(id_), rule, "Give each line its own id")
     unknown = frozenset[str]().union(*odd)
     return JsonLines(file, tuple(items), lines, len(records), unknown, sum(map(bool, odd)))
-
-
-def _misnamed(
-    reader: FolderReader,
-    file: str,
-    records: Sequence[Mapping[str, object]],
-    known: frozenset[str],
-    renamed: Mapping[str, str],
-) -> dict[str, str]:
-    """A fault for `id` and `text` where all lines have them under another name; reading goes on by that name."""
-    names = {name for record in records for name in record}
-    misnamed: dict[str, str] = {}
-    for own in ("id", "text"):
-        other = meant(own, names - known - renamed.keys())
-        if own in names or own in renamed.values() or other is None:
-            continue
-        count = sum(other in record for record in records)
-        rule = f"is in no line, and {counted(count, 'line has', 'lines have')} {shown(other, 40)}"
-        reader.fault(file, 0, own, "", rule, f"Rename {shown(other, 40)} to {own!r} in all lines")
-        misnamed[other] = own
-    return misnamed
-
-
-def _rename(raw: dict[str, object], renamed: Mapping[str, str]) -> dict[str, object]:
-    """Rename foreign fields to our names; they replace fields that already have these names."""
-    kept = {name: value for name, value in raw.items() if name not in renamed}
-    return kept | {new: raw[old] for old, new in renamed.items() if old in raw}
-
-
-def _note_id(reader: FolderReader, file: str, line: int, identifier: object, lines: dict[str, int]) -> None:
-    if not isinstance(identifier, str):
-        return
-    first = lines.setdefault(identifier, line)
-    if first != line:
-        rule = f"is the id of line {first} already"
-        reader.fault(file, line, "id", shown(identifier), rule, "Give each line its own id")
 
 
 GRADES = {-1: 0, 0: 0, 1: 1, 2: 2, 3: 3, 4: 4}
@@ -160,14 +134,14 @@ class Qrels:
         named: set[str] = set()
         read = ((line, text.split()) for line, text in self.reader.lines(file) or [] if text is not None)
         lines = [(line, values) for line, values in read if not self._is_comment(values)]
-        columns = _columns(file, lines[0][1] if lines else [])
+        usual = BEIR if file.endswith(".tsv") else TREC
+        columns = {3: BEIR, 4: TREC}.get(len(lines[0][1]) if lines else 0, usual)
         for line, values in lines:
-            text = " ".join(values)
             if len(values) != len(columns):
-                rule = f"must have {len(columns)} columns: {' '.join(columns)}"
+                text, rule = " ".join(values), f"must have {len(columns)} columns: {' '.join(columns)}"
                 commas = text.count(",") >= len(BEIR) - 1 and len(values) == 1
                 remedy = "Put blanks or tabs where it has commas" if commas else "Correct the line"
-                self.reader.fault(file, line, "", shown(text.strip()), rule, remedy)
+                self.reader.fault(file, line, "", shown(text), rule, remedy)
             elif line != lines[0][0] or not self._is_header(values):
                 self._add(file, line, dict(zip(columns, values, strict=True)))
                 named.add(values[0])
@@ -175,22 +149,25 @@ class Qrels:
 
     def _is_comment(self, values: list[str]) -> bool:
         """Whether a line begins as a comment does, and is no judgment of an id that begins so."""
-        if not values[0].startswith(COMMENT) or values[0] in _ids(self.queries):
+        if not values[0].startswith(COMMENT) or _holds(self.queries, values[0]):
             return False
         judges = len(values) in (len(BEIR), len(TREC)) and whole_number(values[-1]) is not None
         if not judges or values[0] == COMMENT:
             return True
-        return self.entries is not None and values[-2] not in self.entries.lines
+        return self.entries is not None and not _holds(self.entries, values[-2])
 
     def _is_header(self, values: list[str]) -> bool:
         """Whether the first line heads columns: three words, none of them a number or an id that is known."""
-        ids = values[0] in _ids(self.queries) or values[1] in _ids(self.entries)
+        ids = _holds(self.queries, values[0]) or _holds(self.entries, values[1])
         return len(values) == len(BEIR) and not ids and not _NUMBER.fullmatch(values[-1])
 
     def _add(self, file: str, line: int, judgment: dict[str, str]) -> None:
         query, entry, written = judgment["query"], judgment["entry"], judgment["grade"]
-        self._check_known(file, line, "query", query, self.queries)
-        self._check_known(file, line, "entry", entry, self.entries)
+        for name, id_, table in (("query", query, self.queries), ("entry", entry, self.entries)):
+            # When no line of the table has an id, that is the fault to report, and not every judgment.
+            if table is not None and table.lines and id_ not in table.lines:
+                rule = f"is the id of no {name}"
+                self.reader.fault(file, line, name, shown(id_), rule, "Add it, or remove the line")
         grade = GRADES.get(number) if (number := whole_number(written)) is not None else None
         if grade is None:
             rule = "must be an integer in 0..4, or -1 for not relevant"
@@ -201,13 +178,9 @@ class Qrels:
             rule = f"contradicts grade {first} given before for query {shown(query)}, entry {shown(entry)}"
             self.reader.fault(file, line, "grade", shown(written), rule, "Keep one of the judgments")
 
-    def _check_known(
-        self, file: str, line: int, name: str, identifier: str, known: JsonLines[Item] | None
-    ) -> None:
-        # When no line of the table has an id, that is the fault to report, and not every judgment.
-        if known is not None and known.lines and identifier not in known.lines:
-            rule = f"is the id of no {name}"
-            self.reader.fault(file, line, name, shown(identifier), rule, "Add it, or remove the line")
+
+def _holds(table: JsonLines[Entry] | JsonLines[Query] | None, id_: str) -> bool:
+    return table is not None and id_ in table.lines
 
 
 def whole_number(written: str) -> int | None:
@@ -223,12 +196,3 @@ def whole_number(written: str) -> int | None:
     except ValueError:
         return None
     return int(number) if number.is_integer() else None
-
-
-def _ids(table: JsonLines[Item] | None) -> Container[str]:
-    return table.lines if table is not None else ()
-
-
-def _columns(file: str, first: list[str]) -> tuple[str, ...]:
-    """The columns of a file by its first line, or by the file's name when that has neither three nor four."""
-    return {3: BEIR, 4: TREC}.get(len(first), BEIR if file.endswith(".tsv") else TREC)

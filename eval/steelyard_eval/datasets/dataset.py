@@ -7,13 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from steelyard.base.errors import ConfigError, DataError, Fault, nearest, shown, visible
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.markup import counted
-from steelyard_eval.datasets.embeddings import Matrix
 from steelyard_eval.datasets.labels import FAIR, Batch, JudgedPool
 
+Matrix = NDArray[np.float16]
+"""float16[rows, dimension], memory-mapped."""
 INTENTS = CLASSIFIED, GIVEN = "classified", "given"
 """Where the intents of queries are from: each system classifies them, as in live search, or the set gives them."""
 UNNAMED = "bm25"

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from steelyard.base.errors import DataError, Fault, visible
-from steelyard.base.files import spare
-from steelyard.base.inputs import open_regular
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.corpus_and_queries import Qrels, read_entries, read_queries
@@ -17,11 +15,9 @@ from steelyard_eval.datasets.dataset import Dataset, Report
 from steelyard_eval.datasets.file_reader import FolderReader, grouped
 from steelyard_eval.datasets.manifest import Manifest, check_report_split, read_manifest
 from steelyard_eval.datasets.parts import DatasetParts, assemble
-from steelyard_eval.datasets.places import data_sets, is_data_set
 
 OTHER_LABELS = "qrels.csv qrels.json qrels.jsonl qrels.trec labels.csv labels.tsv judgments.csv".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 """Where others keep their judgments: a folder with one of these is not meant to be without labels."""
-_VAULT = b"SQLite format 3\0"
 
 
 def load(path: str | Path, intents: str | None = None) -> Dataset:
@@ -101,26 +97,13 @@ def _no_data_set(folder: Path) -> Fault | None:
 
 
 def _no_folder(path: Path) -> Fault:
-    """The fault of a path that is not a folder; a vault is the likely mistake."""
+    """The fault of a path that is not a folder."""
     remedy = "Name the folder that holds dataset.json"
     if path.is_file() and is_data_set(path.parent):
         remedy += f": {visible(str(path.parent))}"
     elif folders := data_sets(Path())[:5]:
         remedy += f", such as {', '.join(visible(str(folder)) for folder in folders)}"
-    if not path.exists():
-        return Fault(str(path), 0, "", "", "does not exist", remedy)
-    if not path.is_file() or not _is_vault(path):
-        return Fault(str(path), 0, "", "", "is not a folder", remedy)
-    remedy += f"; to explain a search of the vault: steelyard search {path} 'your words' --explain"
-    return Fault(str(path), 0, "", "", "is a vault, and a data set is wanted", remedy)
-
-
-def _is_vault(path: Path) -> bool:
-    try:
-        with open_regular(path) as stream:
-            return stream.read(len(_VAULT)) == _VAULT
-    except OSError:
-        return False
+    return Fault(str(path), 0, "", "", "is not a folder" if path.exists() else "does not exist", remedy)
 
 
 def fault_message(source: str, faults: Sequence[Fault]) -> str:
@@ -166,14 +149,22 @@ FOLDER = "judgments"
 """Where judgments are kept, in the folder of the data set."""
 
 
-def kept_labels(dataset: Dataset) -> tuple[Path, dict[str, dict[str, int]]] | None:
-    """The copy with its labels, query -> entry -> grade; None without one that can be read."""
-    if dataset.in_memory:
-        return None
-    copy = spare(dataset.path / qrels_file(FolderReader(dataset.path)))
-    if not copy.is_file():
-        return None
-    reader = FolderReader(copy.parent)
-    qrels = Qrels(reader, None, None)
-    qrels.read(copy.name)
-    return None if reader.faults else (copy, qrels.grades)
+CORPORA = ("corpus.jsonl", "corpus.jsonl.gz")
+OWN = ("dataset.json", *CORPORA, "qrels")
+"""What a folder of our format or of BEIR's has one of, even if something is missing."""
+
+
+def is_data_set(folder: Path) -> bool:
+    """Whether a folder is a data set, perhaps a faulty one."""
+    return any((folder / name).exists() for name in OWN)
+
+
+def has_corpus(folder: Path) -> bool:
+    """Whether a folder has a corpus."""
+    return any((folder / name).is_file() for name in CORPORA)
+
+
+def data_sets(root: Path) -> list[Path]:
+    """The folders with a corpus: this one, then those at most two levels below by their names."""
+    folders = {path.parent for name in CORPORA for depth in ("*/", "*/*/") for path in root.glob(depth + name)}
+    return [*([root] if has_corpus(root) else []), *sorted(folders)]

@@ -24,8 +24,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.systems.soleri import content_hash
 from steelyard_eval.common.markup import counted
-from steelyard_eval.datasets.dataset import Dataset
-from steelyard_eval.datasets.embeddings import Matrix
+from steelyard_eval.datasets.dataset import Dataset, Matrix
 
 
 def lack_groups(queries: Sequence[Query]) -> bool:
@@ -177,8 +176,8 @@ def shared(one: Set[object], other: Set[object]) -> float:
     return len(one & other) / len(one | other)
 
 
-_GROUPS_SHOWN = 3
-_IDS_SHOWN = 5
+SHOWN = 3
+"""Groups that are named, and ids of each."""
 
 
 def duplicates(entries: Iterable[Entry]) -> list[list[str]]:
@@ -209,24 +208,20 @@ def _repeated(keys: Iterable[tuple[str, str]]) -> list[list[str]]:
 
 def duplicates_in_words(groups: Sequence[Sequence[str]]) -> str:
     """Describe duplicates in one line, with their number and the first of them; empty when there are none."""
-    return _in_words(groups, ("entry repeats", "entries repeat"), "the content of another")
-
-
-def asked_again_in_words(groups: Sequence[Sequence[str]]) -> str:
-    """The same of queries that ask the same."""
-    return _in_words(
-        groups, ("query repeats", "queries repeat"), "the text of another, and equal texts count once"
-    )
-
-
-def _in_words(groups: Sequence[Sequence[str]], words: tuple[str, str], what: str) -> str:
     if not groups:
         return ""
-    repeat = counted(sum(len(ids) - 1 for ids in groups), *words)
-    listed = "; ".join(_ids(ids) for ids in groups[:_GROUPS_SHOWN])
-    return f"{repeat} {what}: {listed}{'; ...' if len(groups) > _GROUPS_SHOWN else ''}"
+    repeat = counted(sum(len(ids) - 1 for ids in groups), "entry repeats", "entries repeat")
+    return f"{repeat} the content of another: {_first(groups)}"
 
 
-def _ids(ids: Sequence[str]) -> str:
-    more = ", ..." if len(ids) > _IDS_SHOWN else ""
-    return ", ".join(shown(id_, 60) for id_ in ids[:_IDS_SHOWN]) + more
+def asked_again_in_words(queries: Iterable[Query]) -> str:
+    """The same of queries that ask the same."""
+    if not (groups := asked_again(queries)):
+        return ""
+    repeat = counted(sum(len(ids) - 1 for ids in groups), "query repeats", "queries repeat")
+    return f"{repeat} the text of another, and equal texts count once: {_first(groups)}"
+
+
+def _first(groups: Sequence[Sequence[str]]) -> str:
+    more = ["..."] if len(groups) > SHOWN else []
+    return "; ".join([*(", ".join(shown(id_, 60) for id_ in ids[:SHOWN]) for ids in groups[:SHOWN]), *more])

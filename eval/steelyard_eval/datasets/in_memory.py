@@ -32,10 +32,11 @@ ABOUT = (
 )
 COLUMNS = (("query", "query_id", "qid"), ("entry", "doc_id", "docno", "id"), ("grade", "relevance", "label"))
 """The names that the columns of a table of judgments may have: ours, those of ir_measures, those of PyTerrier."""
-IDS = {"corpus": ("docno", "doc_id", "_id"), "queries": ("qid", "query_id", "_id")}
-"""What the column of ids is called elsewhere."""
-TEXTS = {"corpus": "body", "queries": "query"}
-"""What the column of texts is called elsewhere."""
+ELSEWHERE = {
+    "corpus": {"id": ("docno", "doc_id", "_id"), "text": ("body",)},
+    "queries": {"id": ("qid", "query_id", "_id"), "text": ("query",)},
+}
+"""What PyTerrier and ir_datasets call the ids and the texts."""
 
 
 def load_dict(source: Mapping[str, Any]) -> Dataset:
@@ -55,14 +56,11 @@ def load_dict(source: Mapping[str, Any]) -> Dataset:
     about = {"name": "memory", **{key: source[key] for key in ABOUT if key in source}}
     texts = {
         "dataset.json": _json(about),
-        **{f"{part}.jsonl": _lines(_named(part, _objects(source[part]))) for part in IDS},
-        "qrels.txt": "".join(
-            f"{query} 0 {entry} {grade}\n" for query, entry, grade in _judgments(source["qrels"])
-        ),
+        **{f"{part}.jsonl": _lines(part, source[part]) for part in ELSEWHERE},
+        "qrels.txt": "".join(f"{q} 0 {entry} {_grade(grade)}\n" for q, entry, grade in _rows(source["qrels"])),
     }
-    reader = MemoryReader(
-        {name: text.encode() for name, text in texts.items()}, _arrays(source.get("vectors") or {})
-    )
+    files = {name: text.encode() for name, text in texts.items()}
+    reader = MemoryReader(files, _arrays(source.get("vectors") or {}))
     report = assemble(reader, read_folder(reader), log=False)
     if report.dataset is None:
         raise DataError(fault_message("data set in memory", report.faults))
@@ -105,31 +103,28 @@ class MemoryReader(FolderReader):
         return self._arrays[name]
 
 
-def _objects(rows: Rows) -> list[Mapping[str, object]]:
-    """Entries or queries as JSON objects, without the missing values of a table."""
+def _lines(part: str, rows: Rows) -> str:
+    """Entries or queries as JSON Lines, without the missing values of a table, under our names.
+
+    A name of another library counts where all rows have it and none has ours; ids are texts, which tables may have
+    as numbers.
+    """
     if hasattr(rows, "to_dict"):
-        frame = cast("pd.DataFrame", rows)
-        return [{str(k): v for k, v in row.items() if not _is_open(v)} for row in frame.to_dict("records")]
-    if isinstance(rows, Mapping):
-        return [{"id": id_, **_object(row)} for id_, row in rows.items()]
-    return list(rows)
-
-
-def _object(row: object) -> Mapping[str, object]:
-    """An entry or a query of a mapping; what is missing has no text, which is a fault."""
-    if isinstance(row, Mapping):
-        return row
-    return {} if _is_open(row) else {"text": row}
-
-
-def _named(part: str, rows: list[Mapping[str, object]]) -> list[Mapping[str, object]]:
-    """Rows under our names, where all of them have those of PyTerrier or ir_datasets instead."""
-    names = dict.fromkeys(IDS[part], "id") | {TEXTS[part]: "text"}
-    theirs = {
-        name: ours for name, ours in names.items() if rows and all(name in row and ours not in row for row in rows)
-    }
-    once = {ours: name for name, ours in reversed(theirs.items())}  # the first of several names
-    return [{**row, **{ours: row[name] for ours, name in once.items()}} for row in rows] if once else rows
+        records = cast("pd.DataFrame", rows).to_dict("records")
+        objects = [{str(key): value for key, value in row.items() if not _is_open(value)} for row in records]
+    elif isinstance(rows, Mapping):
+        texts = {id_: {} if _is_open(row) else {"text": row} for id_, row in rows.items()}
+        objects = [{"id": id_, **(row if isinstance(row, Mapping) else texts[id_])} for id_, row in rows.items()]
+    else:
+        objects = [dict(row) for row in rows]
+    for ours, names in ELSEWHERE[part].items():
+        theirs = [name for name in names if all(name in row and ours not in row for row in objects)]
+        for row in objects if theirs else ():
+            row[ours] = row[theirs[0]]
+    for row in objects:
+        id_ = row.get("id")
+        row["id"] = str(id_) if isinstance(id_, int | np.integer) else id_
+    return "".join(f"{_json(row)}\n" for row in objects)
 
 
 def _is_open(value: object) -> bool:
@@ -137,29 +132,23 @@ def _is_open(value: object) -> bool:
     return value is None or bool(np.isscalar(value) and value != value) or str(value) == "NaT"
 
 
-def _judgments(qrels: Judged) -> list[tuple[str, str, str]]:
+def _rows(qrels: Judged) -> Iterable[Sequence[object]]:
+    """Query, entry and grade of every judgment."""
     if hasattr(qrels, "columns"):
         frame = cast("pd.DataFrame", qrels)
-        rows: Iterable[Sequence[object]] = zip(
-            *(frame[_column(frame, names)].tolist() for names in COLUMNS), strict=True
-        )
-    elif isinstance(qrels, Mapping):
-        rows = [(query, entry, grade) for query, rated in qrels.items() for entry, grade in _rated(query, rated)]
-    else:
-        rows = map(_triple, _listed("qrels", qrels))
-    return [(str(query), str(entry), _grade(grade)) for query, entry, grade in rows]
-
-
-def _rated(query: object, rated: object) -> Iterable[tuple[object, object]]:
-    """Entries with their grades, of a mapping or of a list of relevant ones."""
-    return rated.items() if isinstance(rated, Mapping) else ((entry, 1) for entry in _listed(query, rated))
-
-
-def _triple(row: object) -> Sequence[object]:
-    values = list(_listed("qrels", row))
-    if len(values) != len(COLUMNS):
-        raise ConfigError(f"qrels: {shown(row)} is not a judgment; give query, entry and grade")
-    return values
+        return zip(*(frame[_column(frame, names)].tolist() for names in COLUMNS), strict=True)
+    if isinstance(qrels, Mapping):
+        return [
+            (query, entry, grade)
+            for query, rated in qrels.items()
+            for entry, grade in (
+                rated.items() if isinstance(rated, Mapping) else ((one, 1) for one in _listed(query, rated))
+            )
+        ]
+    rows = [list(_listed("qrels", row)) for row in _listed("qrels", qrels)]
+    if odd := next((row for row in rows if len(row) != len(COLUMNS)), None):
+        raise ConfigError(f"qrels: {shown(odd)} is not a judgment; give query, entry and grade")
+    return rows
 
 
 def _listed(of: object, value: object) -> Iterable[Any]:
@@ -170,11 +159,11 @@ def _listed(of: object, value: object) -> Iterable[Any]:
     return value
 
 
-def _grade(value: object) -> str:
+def _grade(grade: object) -> str:
     """A grade as text: truth values as 1 and 0, numbers of numpy and others as the number that they are."""
-    if isinstance(value, bool | np.bool_):
-        return str(int(value))
-    return str(float(value)) if isinstance(value, float | np.floating) else str(value)
+    if isinstance(grade, bool | np.bool_):
+        return str(int(grade))
+    return str(float(grade)) if isinstance(grade, float | np.floating) else str(grade)
 
 
 def _column(frame: pd.DataFrame, names: Sequence[str]) -> str:
@@ -184,15 +173,6 @@ def _column(frame: pd.DataFrame, names: Sequence[str]) -> str:
             f"qrels: the table has no column {names[0]!r}; it has {', '.join(map(str, frame.columns))}"
         )
     return columns[0]
-
-
-def _lines(rows: Iterable[Mapping[str, object]]) -> str:
-    return "".join(f"{_json({**row, 'id': _id(row.get('id'))})}\n" for row in rows)
-
-
-def _id(value: object) -> object:
-    """The id as text, because tables may have numbers as ids."""
-    return str(value) if isinstance(value, int | np.integer) else value
 
 
 def _json(value: object) -> str:
@@ -213,15 +193,11 @@ def _arrays(vectors: Mapping[str, Sequence[ArrayLike]]) -> dict[str, NDArray[np.
     for model, pair in vectors.items():
         if len(pair) != 2:
             raise ConfigError(f"vectors[{shown(model)}] must be two arrays: of the entries, and of the queries")
-        for side, array in zip(("corpus", "queries"), pair, strict=True):
-            arrays[f"{side}.{model}.f16.npy"] = _half(model, array)
+        try:
+            for side, array in zip(("corpus", "queries"), pair, strict=True):
+                arrays[f"{side}.{model}.f16.npy"] = np.asarray(array, dtype=np.float16)
+        except (TypeError, ValueError):
+            raise ConfigError(
+                f"vectors[{shown(model)}] is not an array of numbers; give rows of equal length"
+            ) from None
     return arrays
-
-
-def _half(model: str, array: ArrayLike) -> NDArray[np.float16]:
-    try:
-        return np.asarray(array, dtype=np.float16)
-    except (TypeError, ValueError):
-        raise ConfigError(
-            f"vectors[{shown(model)}] is not an array of numbers; give rows of equal length"
-        ) from None

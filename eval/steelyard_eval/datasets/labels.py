@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from steelyard.base.errors import shown, visible
 from steelyard_eval.common.markup import counted
@@ -18,6 +22,7 @@ SAMPLED = {
     "by hand": "chosen by hand",
 }
 """What `sampled` may say of the labelled queries, in words."""
+Sampled = Annotated[str, Meta(pattern=rf"\A({'|'.join(SAMPLED)})\Z")]
 FAIR = frozenset({"all", "random", "log"})
 """Under these the labelled queries stand for the others."""
 COMPLETE = "complete"
@@ -29,12 +34,15 @@ NAMED = 3
 """Contenders of a pool that are named."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedPool:
+class JudgedPool(Struct, frozen=True, forbid_unknown_fields=True):
     """What was judged: the first `depth` of every contender's list; of no contender: every entry that matters."""
 
-    contenders: tuple[str, ...] = ()
+    contenders: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
     depth: int = 0
+
+    def __post_init__(self) -> None:
+        if (self.depth > 0) != bool(self.contenders):
+            raise ValueError("contenders have a depth")
 
     @property
     def complete(self) -> bool:
@@ -56,15 +64,14 @@ class JudgedPool:
         return f"{names} and {more} more" if more > 0 else names
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True, forbid_unknown_fields=True):
     """Labels that came about in one way: how their queries were drawn, what was judged, and who judged.
 
     `labels` maps queries to the entries that were judged: a query counts as drawn so while all have labels.
     """
 
-    sampled: str
-    labels: Mapping[str, tuple[str, ...]]
+    sampled: Sampled
+    labels: Mapping[str, Annotated[tuple[str, ...], Meta(min_length=1)]]
     pool: JudgedPool | None = None
     judge: str = ""
 
@@ -89,63 +96,41 @@ def with_batch(batches: Sequence[Batch], new: Batch) -> list[dict[str, object]]:
     return [one.to_json() for one in (*(one for one in kept if one.labels and one not in alike), joined)]
 
 
-def read_provenance(reader: FolderReader, file: str, value: object) -> tuple[Batch, ...]:
-    """Read `provenance`; empty where it is absent and, with a fault, for what is none."""
-    batches = value if isinstance(value, list) else [value]
-    read = [] if value is None else [_batch(one) for one in batches]
-    if all(read):
-        return tuple(one for one in read if one)
-    rule = "must be a list of objects of sampled, labels (queries and their entries), and pool and judge, if known"
-    remedy = 'Write it as [{"sampled": "random", "labels": {"q1": ["m1", "m2"]}}]'
-    reader.fault(file, 0, "provenance", shown(value), rule, remedy)
-    return ()
+_KEYS: dict[str, tuple[Any, str, str]] = {
+    "sampled": (Sampled, f"is none of {', '.join(SAMPLED)}", "Name one of them, or leave it out"),
+    "pool": (
+        JudgedPool,
+        f'must be "{COMPLETE}", or an object of contenders (their names) and depth (from 1 on)',
+        'Write it as {"contenders": ["bm25", "vector"], "depth": 10}',
+    ),
+    "provenance": (
+        tuple[Batch, ...],
+        "must be a list of objects of sampled, labels (queries and their entries), and pool and judge, if known",
+        'Write it as [{"sampled": "random", "labels": {"q1": ["m1", "m2"]}}]',
+    ),
+}
+"""What dataset.json may say of labels: the type, the rule and the remedy by key."""
 
 
-def _batch(value: object) -> Batch | None:
-    match value:
-        case {"sampled": str() as sampled, "labels": dict() as labels, **others} if sampled in SAMPLED:
-            pool, judge = _pool(others.pop("pool", None)), others.pop("judge", "")
-            rows = [ids for ids in labels.values() if isinstance(ids, list) and ids]
-            named = all(isinstance(id_, str) for ids in rows for id_ in ids)
-            if len(rows) == len(labels) and named and isinstance(judge, str) and not others and pool is not _NONE:
-                return Batch(sampled, {query: tuple(ids) for query, ids in labels.items()}, pool, judge)
-    return None
+def read_labels(reader: FolderReader, file: str, record: Mapping[str, object]) -> dict[str, Any]:
+    """What dataset.json says of its labels, by key and as far as it says it; a fault for what is none."""
+    found = {}
+    for key, (kind, rule, remedy) in _KEYS.items():
+        try:
+            if (value := record.get(key)) is not None:
+                found[key] = msgspec.convert(_spelled(value), kind)
+        except msgspec.ValidationError:
+            reader.fault(file, 0, key, shown(value), rule, remedy)
+    return found
 
 
-_NONE = JudgedPool(("",), -1)
-"""Stands for what is no pool."""
-
-
-def read_sampled(reader: FolderReader, file: str, value: object) -> str:
-    """Read `sampled`; empty, with a fault, for what is none."""
-    if value is None or (isinstance(value, str) and value in SAMPLED):
-        return value or ""
-    rule = f"is none of {', '.join(SAMPLED)}"
-    reader.fault(file, 0, "sampled", shown(value), rule, "Name one of them, or leave it out")
-    return ""
-
-
-def read_pool(reader: FolderReader, file: str, value: object) -> JudgedPool | None:
-    """Read `pool`; None where it is absent and, with a fault, for what is none."""
-    if (pool := _pool(value)) is not _NONE:
-        return pool
-    rule = 'must be "complete", or an object of contenders (their names) and depth (from 1 on)'
-    remedy = 'Write it as {"contenders": ["bm25", "vector"], "depth": 10}'
-    reader.fault(file, 0, "pool", shown(value), rule, remedy)
-    return None
-
-
-def _pool(value: object) -> JudgedPool | None:
-    """A pool; None for an absent one, `_NONE` for what is no pool."""
-    if value is None:
-        return None
-    if value == COMPLETE:
-        return JudgedPool()
-    match value:
-        case {"contenders": [_, *_] as names, "depth": int() as depth, **others} if not others:
-            if all(isinstance(name, str) and name for name in names) and type(depth) is int and depth > 0:
-                return JudgedPool(tuple(names), depth)
-    return _NONE
+def _spelled(value: Any) -> Any:  # noqa: ANN401 -- JSON of any form
+    """The same with every pool as an object; that of no contender stands for "complete"."""
+    if value in (COMPLETE, {}):
+        return {"contenders": [], "depth": 0 if value else 1}
+    if isinstance(value, list):
+        return [_spelled(one) for one in value]
+    return value | {"pool": _spelled(value["pool"])} if isinstance(value, dict) and "pool" in value else value
 
 
 def stated(sampled: str, pool: JudgedPool | None) -> dict[str, object]:

@@ -1,28 +1,36 @@
-"""Reads dataset.json: the name of the set, its clock, its template, and the hashes of its files."""
+"""Reads dataset.json: the name of the set, its clock, its template, the hashes of its files, and what it names.
+
+What a file may name as a contender follows one rule, for whatever somebody else may have written: whatever asks
+(an endpoint) or runs (a function, a command) comes from the command line or from Python alone. A data set or a
+baseline names systems, expressions, and files in its own folder; links count by where they lead.
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
-from steelyard.base.errors import ConfigError, Fault, shown, visible
+from steelyard.base.errors import PATH_WIDTH, ConfigError, Fault, shown, visible
 from steelyard.base.fields import parse_time
 from steelyard.base.files import canonical, write_text
+from steelyard.base.inputs import inside
+from steelyard.embedders.kinds import KINDS as MODELS
+from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import FIELDS, read_fields
 from steelyard.memory.template import template_fields
+from steelyard.systems import find_system
 from steelyard_eval.datasets.file_reader import FolderReader, meant
-from steelyard_eval.datasets.labels import Batch, JudgedPool, read_pool, read_provenance, read_sampled
-from steelyard_eval.datasets.named import EMBEDDERS, RULE, Naming
+from steelyard_eval.datasets.labels import Batch, JudgedPool, read_labels
 from steelyard_eval.datasets.starter import starter, workshop
 
 FILE = "dataset.json"
 SHORT = 12
 """Digits of a SHA-256 that messages show."""
-
 _COUNTED = {
     "corpus.jsonl": "documents",
     "queries.jsonl": "queries",
@@ -51,18 +59,80 @@ class Manifest:
     """Whether an import wrote the set, and so knows of fields that only the store has."""
 
 
-_TEXT = FIELDS["text"]
-_PARSERS: dict[str, Callable[[object], object]] = {
-    "name": _TEXT,
-    "description": _TEXT,
-    "licence": _TEXT,
-    "as_of": parse_time,
-    "text_for_embedding": _TEXT,
-    "report_split": _TEXT,
-    "system": _TEXT,
-}
+_TEXTS = ("name", "description", "licence", "text_for_embedding", "report_split", "system")
+_PARSERS: dict[str, Callable[[object], object]] = {"as_of": parse_time, **dict.fromkeys(_TEXTS, FIELDS["text"])}
 _KEYS = _PARSERS.keys() | {"counts", "embedder", "files", "provenance", "sampled"}
 """Keys whose misspellings are faults; `pool` is too much like other words, such as tool."""
+KINDS: Mapping[str, Callable[[str], object]] = {"system": find_system, "strategy": parse_strategy}
+"""How a kind of contender that is no file is checked."""
+FILES = {".json": "weights", ".run": "run"}
+"""The kinds of contenders that are files, by the endings of their names."""
+EMBEDDERS = ("auto", "recorded", "lsa", "none", *MODELS)
+"""The embedders of data sets; `Workspace.open` says what they are."""
+RULE = "what a file names is never asked, run, or opened outside its folder"
+
+
+@dataclass(frozen=True)
+class Naming:
+    """A file that names contenders: what it is called in messages, and the folder whose files it may name.
+
+    `instead` says how another file is named where one is gone.
+    """
+
+    file: str
+    folder: Path
+    instead: str = "correct its name"
+
+    @classmethod
+    def of_baseline(cls, path: Path) -> Naming:
+        """A baseline may name files of the working directory when it is in there, else of its own folder."""
+        within = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(Path()))
+        return cls(f"the baseline {shown(str(path), PATH_WIDTH)}", Path() if within else path.parent)
+
+    def contender(self, text: str) -> str:
+        """A contender of any kind, as a command would name it; ConfigError for what no file may name."""
+        if (kind := FILES.get(PurePath(text).suffix)) is not None:
+            return self.of_kind(kind, text)
+        for read in KINDS.values():
+            with suppress(ConfigError):
+                read(text)
+                return text
+        raise self._refused(text, "is no documented system and no strategy")
+
+    def of_kind(self, kind: str, text: str) -> str:
+        """A contender of one kind, as a command would name it; ConfigError for what no file may name."""
+        if kind in KINDS:
+            KINDS[kind](text)
+            return text
+        if kind not in FILES.values():
+            raise self._refused(text, f"is of the kind {shown(kind)}")
+        place = shown(str(self.folder), PATH_WIDTH)
+        try:
+            exists = inside(self.folder, text).is_file()
+        except (ValueError, OSError):
+            raise self._refused(text, f"is no file in {place}") from None
+        if not exists:
+            gone = f"{self.file} names {shown(text)}, which is missing: there is no file in {place} of that name"
+            raise ConfigError(f"{gone}; put it back, or {self.instead}")
+        return os.path.join(self.folder, text)  # noqa: PTH118 -- it keeps the ./ before what could be a label
+
+    def holds(self, text: str) -> bool:
+        """Whether a file lies, and leads, inside the folder, so that it may be named."""
+        try:
+            inside(self.folder, text)
+        except ValueError:
+            return False
+        return True
+
+    def embedder(self, name: str) -> str:
+        """An embedder that asks nobody; ConfigError for the others."""
+        if name == "api":
+            raise ConfigError(f"{self.file} names the embedder api; {RULE}, so write --embedder api yourself")
+        return name
+
+    def _refused(self, text: str, reason: str) -> ConfigError:
+        remedy = "name it on the command line, or in Python"
+        return ConfigError(f"{self.file} names {shown(text)}, which {reason}; {RULE}, so {remedy}")
 
 
 def read_manifest(reader: FolderReader, sealed: bool = True) -> Manifest:
@@ -78,19 +148,25 @@ def read_manifest(reader: FolderReader, sealed: bool = True) -> Manifest:
         reader.fault(FILE, 0, "name", "", "is missing or empty", 'Add "name": "..."')
     recipe = values.pop("text_for_embedding", "")
     values["system"] = _system(reader, values.get("system", ""))
-    _check_keys(reader, record)
-    _check_recipe(reader, recipe)
+    foreign = record.keys() - _KEYS
+    for key in sorted(_KEYS - record.keys()):
+        if other := meant(key, foreign):
+            rule = f"is no key of the format; did you mean {key!r}?"
+            reader.fault(FILE, 0, shown(other, 40), "", rule, f"Write it as {key!r}")
+    try:
+        rule = "" if template_fields(recipe) or not recipe else "names no field"
+    except ConfigError as error:
+        rule = str(error)
+    if rule:
+        remedy = 'Write it as "{title} said: {text}"'
+        reader.fault(FILE, 0, "text_for_embedding", shown(recipe), rule, remedy)
     if sealed:
         _check_files(reader, record.get("files"))
-    sampled = read_sampled(reader, FILE, record.get("sampled"))
-    pool, imported = read_pool(reader, FILE, record.get("pool")), isinstance(record.get("source"), dict)
     return Manifest(
         recipe=recipe,
         embedder=_embedder(reader, record.get("embedder")),
-        sampled=sampled,
-        pool=pool,
-        provenance=read_provenance(reader, FILE, record.get("provenance")),
-        imported=imported,
+        imported=isinstance(record.get("source"), dict),
+        **read_labels(reader, FILE, record),
         **values,
     )
 
@@ -117,11 +193,10 @@ def _embedder(reader: FolderReader, name: object) -> str:
     """What makes the vectors, as a command would name it; empty, and a fault, for what no file may name."""
     if name is None:
         return ""
-    kind = name.partition(":")[0] if isinstance(name, str) else ""
+    rule = f"is no embedder (there are: {', '.join(EMBEDDERS)}, recorded:MODEL)"
     try:
-        if isinstance(name, str) and kind in EMBEDDERS and (kind == "recorded" or kind == name):
+        if isinstance(name, str) and (name in EMBEDDERS or name.startswith("recorded:")):
             return Naming(FILE, reader.folder).embedder(name)
-        rule = f"is no embedder (there are: {', '.join(EMBEDDERS)}, recorded:MODEL)"
     except ConfigError as error:
         rule = str(error)
     reader.fault(FILE, 0, "embedder", shown(name), rule, "Correct it, or leave it out")
@@ -146,27 +221,6 @@ def choose_for(folder: Path, embedder: str | None) -> bool:
     return True
 
 
-def _check_keys(reader: FolderReader, record: Mapping[str, object]) -> None:
-    """Record a fault for a key that looks like a misspelt key of the format; other keys are kept."""
-    foreign = record.keys() - _KEYS
-    for key in sorted(_KEYS - record.keys()):
-        other = meant(key, foreign)
-        if other is not None:
-            rule = f"is no key of the format; did you mean {key!r}?"
-            reader.fault(FILE, 0, shown(other, 40), "", rule, f"Write it as {key!r}")
-
-
-def _check_recipe(reader: FolderReader, recipe: str) -> None:
-    remedy = 'Write it as "{title} said: {text}"'
-    try:
-        named = template_fields(recipe)
-    except ConfigError as error:
-        reader.fault(FILE, 0, "text_for_embedding", shown(recipe), str(error), remedy)
-        return
-    if recipe and not named:
-        reader.fault(FILE, 0, "text_for_embedding", shown(recipe), "names no field", remedy)
-
-
 def holds_hash(folder: Path, name: str) -> bool:
     """Whether dataset.json holds the hash of a file, which then cannot change without it."""
     files = (FolderReader(folder).json_object(FILE) or {}).get("files")
@@ -174,17 +228,16 @@ def holds_hash(folder: Path, name: str) -> bool:
 
 
 def recounted(record: Mapping[str, Any], changed: Mapping[str, Sequence[str]]) -> dict[str, object]:
-    """The `counts` of dataset.json, those that it has, anew for files that changed: their lines by name."""
-    counts = record.get("counts")
-    if not isinstance(counts, dict):
-        return {}
-    now = {_COUNTED[name]: len(lines) - _is_header(name, lines) for name, lines in changed.items()}
-    return {"counts": {**counts, **{key: count for key, count in now.items() if key in counts}}}
+    """The `counts` of dataset.json, those that it has, anew for files that changed: their lines by name.
 
-
-def _is_header(name: str, lines: Sequence[str]) -> bool:
-    """Whether the first line is one of names, as a file of three columns may have."""
-    return name == "qrels.tsv" and bool(lines) and not lines[0].split()[-1].lstrip("-").isdigit()
+    A file of judgments in three columns may begin with a line of names.
+    """
+    counts = dict(record["counts"]) if isinstance(record.get("counts"), dict) else {}
+    for name, lines in changed.items():
+        if (key := _COUNTED[name]) in counts:
+            headed = name == "qrels.tsv" and lines and not lines[0].split()[-1].lstrip("-").isdigit()
+            counts[key] = len(lines) - bool(headed)
+    return {"counts": counts} if isinstance(record.get("counts"), dict) else {}
 
 
 def accept(folder: Path, faults: Sequence[Fault]) -> dict[str, str | None]:
@@ -215,20 +268,16 @@ def _check_files(reader: FolderReader, files: object) -> None:
         rule = "must be an object of file names and SHA-256 hashes"
         reader.fault(FILE, 0, "files", shown(files), rule, 'Write it as {"qrels.txt": "..."}')
         return
+    rule = "must be the plain name of a file in the folder"
     for name in files or ():
         if not _is_plain(name):
-            reader.fault(
-                FILE, 0, _field(name), "", "must be the plain name of a file in the folder", "Remove the path"
-            )
+            reader.fault(FILE, 0, _field(name), "", rule, "Remove the path")
     command = f"steelyard check {shlex.quote(visible(str(reader.folder)))} --accept"
     remedy = f"Restore the file; if this was on purpose: {command}"
     for name, digest in _differing(reader, files).items():
         rule = f"differs from the file's SHA-256 {digest[:SHORT]}" if digest else "names a file that is missing"
-        reader.fault(FILE, 0, _field(name), shown(_short(files[name])) if files and digest else "", rule, remedy)
-
-
-def _short(digest: object) -> object:
-    return digest[:SHORT] if isinstance(digest, str) else digest
+        said = shown(str(files[name])[:SHORT]) if files and digest else ""
+        reader.fault(FILE, 0, _field(name), said, rule, remedy)
 
 
 def _differing(reader: FolderReader, files: object) -> dict[str, str | None]:

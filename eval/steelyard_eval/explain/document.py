@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
-from steelyard_eval.recording.shown_lists import DatasetRecord
-
-
-class ExplainedQuery(TypedDict):
-    """The query, what is in its scope, and how many entries are judged for it."""
-
-    id: str
-    text: str
-    intent: str
-    category: str
-    domain: str
-    split: str
-    tags: list[str]
-    filter: str
-    in_scope: int
-    clock: str
-    judged: int
-    relevant: int
-
-
-class RawSignal(TypedDict):
-    """The raw value of a signal, and of a retriever the position in its list; None where it was not returned."""
-
-    value: float | None
-    position: int | None
+RawSignal = dict[str, float | None]
+"""The `value` of a signal, and of a retriever the `position` in its list; None where it was not returned."""
+ListPosition = dict[str, int | None]
+"""The `position` of an entry in a retriever's whole list, and the `depth` to which that is read."""
 
 
 class TermRecord(TypedDict):
@@ -78,15 +57,8 @@ class ListedEntry(ExplainedEntry):
     finished: NotRequired[ScoreTree]
 
 
-class ListPosition(TypedDict):
-    """Where an entry is in a retriever's whole list, and the depth to which that is read."""
-
-    position: int | None
-    depth: int | None
-
-
 class PlaceRecord(TypedDict):
-    """Where an entry is, see `place` in steelyard_eval.explain.places."""
+    """Where an entry is, see `ListView.place`."""
 
     where: str
     rank: int | None
@@ -126,28 +98,19 @@ class ExplainedView(AboutView):
     missing: list[MissingEntry]
 
 
-class StandingRecord(TypedDict):
-    """The lead of an entry over those with which its order turned, see steelyard_eval.explain.moves."""
+class ChangeRecord(ExplainedEntry):
+    """How an entry moved (stayed, moved, entered or left), by which signal, and the change of each lead.
 
-    before: float
-    after: float
+    `standing` has the lead before and after over those with which its order turned, see `explain.moves`;
+    `why` says why it is not in one of the lists.
+    """
 
-
-class MoveRecord(TypedDict):
-    """How an entry moved (stayed, moved, entered or left), by which signal, and the change of each lead."""
-
-    id: str
     kind: str
     before: int | None
     after: int | None
-    standing: StandingRecord | None
+    standing: dict[str, float] | None
     by: str | None
     changes: dict[str, float]
-
-
-class ChangeRecord(ExplainedEntry, MoveRecord):
-    """The same of an entry, and why it is not in one of the lists."""
-
     why: str
 
 
@@ -166,13 +129,17 @@ class RequestedEntry(ExplainedEntry):
 
 
 class ExplanationDocument(TypedDict):
-    """One query under one configuration, or two and what changes between them."""
+    """One query under one configuration, or two and what changes between them.
+
+    `dataset` has what a result says of a data set; `query` has the fields of the query, how many entries are in
+    its scope, and how many are judged and relevant.
+    """
 
     schema_version: int
     tool: str
-    dataset: DatasetRecord
+    dataset: dict[str, Any]
     intents: str | None
-    query: ExplainedQuery
+    query: dict[str, Any]
     model: str
     configurations: list[ExplainedView]
     changes: list[ChangeRecord] | None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,27 +18,23 @@ from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.common.tabular import Tabular
 from steelyard_eval.compare.contenders import Given, read, read_config
-from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset, as_dataset
 from steelyard_eval.explain.document import (
     ChangeRecord,
     ExplainedEntry,
-    ExplainedQuery,
+    ExplainedTree,
     ExplainedView,
     ExplanationDocument,
     ListedEntry,
-    MissingEntry,
     PlaceRecord,
     RequestedEntry,
     ScoreTree,
 )
 from steelyard_eval.explain.moves import moves
-from steelyard_eval.explain.places import place
-from steelyard_eval.explain.text import html, text
-from steelyard_eval.explain.view import ListView, View, contributions
+from steelyard_eval.explain.text import text
+from steelyard_eval.explain.view import ListView, contributions, list_view_of, view_of
 from steelyard_eval.measures.metrics import parse_measures
-from steelyard_eval.recording.replay import intents_of
-from steelyard_eval.recording.shown_lists import described, headline
+from steelyard_eval.recording.replay import described, headline, intents_of
 from steelyard_eval.recording.steps import spelled
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.views.drawing import plots
@@ -46,7 +43,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-AnyView = View | ListView
 METRICS = ("nDCG@10", "R@10")
 SCHEMA_VERSION = 1
 
@@ -84,7 +80,7 @@ class QueryExplanation(Tabular):
         return text(self.record)
 
     def _repr_html_(self) -> str:
-        return html(self.record)
+        return f"<pre>{escape(str(self))}</pre>"
 
     def plot(self) -> Figure:
         """Plot what each signal adds to the scores of the listed entries, in the last configuration."""
@@ -118,112 +114,95 @@ def explain(
     ConfigError
         When `config` has lists only, without signals, or is the same as `against`.
     """
-    space = source if isinstance(source, Workspace) else None
     dataset = source.dataset if isinstance(source, Workspace) else as_dataset(source)
-    query = _query(dataset, query_id)
+    query = next((query for query in dataset.queries if query.id == query_id), None)
+    if query is None:
+        worst = spelled("explain", dataset, options={})
+        near = nearest(query_id, (query.id for query in dataset.queries))
+        near = near or (f"; the worst queries are listed by: {worst}" if worst else "")
+        raise DataError(f"{dataset.called}: there is no query {shown(query_id)}{near}")
     ids = {one.id for one in dataset.entries}
     if entry is not None and entry not in ids | dataset.qrels.get(query.id, {}).keys():
         raise DataError(f"{dataset.called}: there is no entry {shown(entry)}{nearest(entry, ids)}")
-    named: list[Named | ListContender] = [
-        read_config(config or dataset.today),
-        *([] if against is None else [read(against)]),
-    ]
-    first, *second = named
-    if second and isinstance(first, Named) and isinstance(second[0], Named) and first.given == second[0].given:
+    first, second = read_config(config or dataset.today), None if against is None else read(against)
+    if isinstance(second, Named) and first.given == second.given:
         raise ConfigError(
-            f"{first.label} would be held against {second[0].label}, which is the same; name another contender"
+            f"{first.label} would be held against {second.label}, which is the same; name another contender"
         )
-    space = space or Workspace.open(dataset, embedder)
+    space = source if isinstance(source, Workspace) else Workspace.open(dataset, embedder)
     setting = Setting(limit, space.model)
     views = [
-        View.of(space, query, contender.config(setting), contender.label)
+        view_of(space, query, contender.config(setting), contender.label)
         if isinstance(contender, Named)
-        else ListView.of(contender, dataset, query, setting.size)
-        for contender in named
+        else list_view_of(contender, dataset, query, setting.size)
+        for contender in (first, second)
+        if contender is not None
     ]
-    return QueryExplanation(_Case.of(space, query, views).record(entry))
+    grades, entries = dataset.qrels.get(query.id, {}), {one.id: one for one in dataset.entries}
+    # The store decides what is in scope, as it does for the retrievers.
+    scope = {one.id for one in space.store.entries(query.filters)} if query.filters else entries.keys()
+    return QueryExplanation(_Case(space, query, grades, views, entries, scope).record(entry))
 
 
 @dataclass(frozen=True)
 class _Case:
-    """A query with its judgments and its views."""
+    """A query with its judgments and its views; `entries` is the corpus by id, `scope` what the query may find."""
 
     space: Workspace
     query: Query
     grades: Mapping[str, int]
+    views: Sequence[ListView]
     entries: Mapping[str, Entry]
-    scope: frozenset[str]
-    views: Sequence[AnyView]
-
-    @classmethod
-    def of(cls, space: Workspace, query: Query, views: Sequence[AnyView]) -> _Case:
-        entries = {entry.id: entry for entry in space.dataset.entries}
-        # The store decides what is in scope, as it does for the retrievers.
-        scope = frozenset(e.id for e in space.store.entries(query.filters)) if query.filters else entries.keys()
-        return cls(space, query, space.dataset.qrels.get(query.id, {}), entries, frozenset(scope), views)
+    scope: Collection[str]
 
     def record(self, entry: str | None) -> ExplanationDocument:
         """The document."""
-        roles = ["before", "after"] if len(self.views) == 2 else ["only"]
-        dataset = self.space.dataset
+        dataset, query = self.space.dataset, self.query
+        views = list(zip(["before", "after"] if len(self.views) == 2 else ["only"], self.views, strict=True))
         return {
             "schema_version": SCHEMA_VERSION,
             "tool": f"steelyard {__version__}",
             "dataset": described(dataset),
             "intents": intents_of(dataset),
-            "query": self._about_query(),
+            "query": {
+                **{name: getattr(query, name) for name in ("id", "text", "intent", "category", "domain", "split")},
+                "tags": list(query.tags),
+                "filter": str(query.filters),
+                "in_scope": len(self.scope),
+                "clock": format_time(dataset.clock(query)),
+                "judged": len(self.grades),
+                "relevant": sum(grade >= 1 for grade in self.grades.values()),
+            },
             "model": self.space.model,
-            "configurations": [
-                self._configuration(role, view) for role, view in zip(roles, self.views, strict=True)
-            ],
-            "changes": self._changes() if len(self.views) == 2 else None,
-            "entry": None if entry is None else self._entry(entry, roles),
+            "configurations": [self._configuration(role, view) for role, view in views],
+            "changes": self._changes(*self.views) if len(self.views) == 2 else None,
+            "entry": None if entry is None else self._entry(entry, views),
         }
 
-    def _about_query(self) -> ExplainedQuery:
-        query = self.query
-        clock = self.space.dataset.clock(query)
+    def _configuration(self, role: str, view: ListView) -> ExplainedView:
+        """One view; a query without judgments has no metrics, rather than 0."""
+        measured = view.lists.metrics(self.space.dataset.qrels, parse_measures(METRICS)) if self.grades else {}
+        lost = [id_ for id_, grade in self.grades.items() if grade >= 1 and id_ not in view.listed]
+        last = len(view.ranked) + 1
+        lost.sort(key=lambda id_: (-self.grades[id_], view.ranked.get(id_, last), id_))
         return {
-            "id": query.id,
-            "text": query.text,
-            "intent": query.intent,
-            "category": query.category,
-            "domain": query.domain,
-            "split": query.split,
-            "tags": list(query.tags),
-            "filter": str(query.filters),
-            "in_scope": len(self.scope),
-            "clock": format_time(clock),
-            "judged": len(self.grades),
-            "relevant": sum(grade >= 1 for grade in self.grades.values()),
-        }
-
-    def _configuration(self, role: str, view: AnyView) -> ExplainedView:
-        return {
-            **view.about(),
+            **view.about,
             "role": role,
-            "metrics": self._metrics(view),
+            "metrics": {str(one): float(values[0]) for one, values in measured.items()} or None,
             "ranked": len(view.ranked),
-            "entries": [self._hit(view, id_, rank) for id_, rank in view.listed.items()],
-            "missing": self._missing(view),
+            "entries": [self._listed(view, id_, rank) for id_, rank in view.listed.items()],
+            "missing": [{**self._about(id_), **self._place(view, id_)} for id_ in lost],
         }
 
-    def _metrics(self, view: AnyView) -> dict[str, float] | None:
-        """The metrics; None for a query without judgments, which has no value rather than 0."""
-        if not self.grades:
-            return None
-        measured = view.lists.metrics(self.space.dataset.qrels, parse_measures(METRICS))
-        return {str(measure): float(values[0]) for measure, values in measured.items()}
-
-    def _hit(self, view: AnyView, id_: str, rank: int) -> ListedEntry:
-        tree, again = view.fused(id_), view.finished(id_)
+    def _listed(self, view: ListView, id_: str, rank: int) -> ListedEntry:
+        tree, again = view.trees(id_)
         terms, factor = contributions(tree) if tree else ([], None)
         listed: ListedEntry = {
-            "rank": rank,
             "id": id_,
             "headline": headline(self.entries.get(id_)),
             "grade": self.grades.get(id_),
-            "score": view.score(id_),
+            "rank": rank,
+            "score": view.scores[id_],
             "signals": view.signals(id_),
             "contributions": terms,
             "factor": factor,
@@ -236,51 +215,24 @@ class _Case:
     def _about(self, id_: str) -> ExplainedEntry:
         return {"id": id_, "headline": headline(self.entries.get(id_)), "grade": self.grades.get(id_)}
 
-    def _missing(self, view: AnyView) -> list[MissingEntry]:
-        """The relevant entries outside the list: best grade first, then the nearest to it."""
-        lost = [id_ for id_, grade in self.grades.items() if grade >= 1 and id_ not in view.listed]
-        last = len(view.ranked) + 1
-        ordered = sorted(lost, key=lambda id_: (-self.grades[id_], view.ranked.get(id_, last), id_))
-        return [{**self._about(id_), **self._place(view, id_)} for id_ in ordered]
+    def _place(self, view: ListView, id_: str) -> PlaceRecord:
+        return view.place(id_, self.query, self.entries.get(id_), id_ in self.scope)
 
-    def _place(self, view: AnyView, id_: str) -> PlaceRecord:
-        return place(view, self.query, self.entries.get(id_), id_, id_ in self.scope)
-
-    def _changes(self) -> list[ChangeRecord]:
-        before, after = self.views
-        if not isinstance(before, View):
-            raise TypeError("the first view is that of a configuration")
-        sides = {"entered": before, "left": after}
-        changes: list[ChangeRecord] = []
-        for move in moves(before, after):
-            id_, side = move["id"], sides.get(move["kind"])
-            changes.append({**self._about(id_), **move, "why": self._place(side, id_)["why"] if side else ""})
+    def _changes(self, before: ListView, after: ListView) -> list[ChangeRecord]:
+        """What moved; what entered or left with its place in the other view."""
+        changes, sides = moves(before, after, self._about), {"entered": before, "left": after}
+        for change in changes:
+            if side := sides.get(change["kind"]):
+                change["why"] = self._place(side, change["id"])["why"]
         return changes
 
-    def _entry(self, id_: str, roles: Sequence[str]) -> RequestedEntry:
-        trees = [(role, view, view.tree(id_)) for role, view in zip(roles, self.views, strict=True)]
-        return {
-            **self._about(id_),
-            "configurations": [
-                {
-                    "role": role,
-                    **self._place(view, id_),
-                    "matching": view.matching(id_),
-                    "explanation": _finite(tree) if tree else None,
-                }
-                for role, view, tree in trees
-            ],
-        }
-
-
-def _query(dataset: Dataset, id_: str) -> Query:
-    known = next((query for query in dataset.queries if query.id == id_), None)
-    if known is None:
-        worst = spelled("explain", dataset, options={})
-        close = nearest(id_, (query.id for query in dataset.queries))
-        close = close or (f"; the worst queries are listed by: {worst}" if worst else "")
-        raise DataError(f"{dataset.called}: there is no query {shown(id_)}{close}")
-    return known
+    def _entry(self, id_: str, views: Sequence[tuple[str, ListView]]) -> RequestedEntry:
+        explained: list[ExplainedTree] = []
+        for role, view in views:
+            tree, place = view.tree(id_), self._place(view, id_)
+            explanation = _finite(tree) if tree else None
+            explained.append({"role": role, **place, "matching": view.matching(id_), "explanation": explanation})
+        return {**self._about(id_), "configurations": explained}
 
 
 def _flat(entry: ListedEntry) -> dict[str, object]:

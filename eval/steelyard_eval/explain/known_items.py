@@ -1,16 +1,17 @@
-"""A smoke test of an index: whether entries are found that are asked for by a sentence of their own.
+"""What `check` asks by searching: whether entries are found by a sentence of their own, and what groups may lack.
 
-Nearly every search finds it, so what is not found names what is broken: a field that is not indexed, chunks that
-were lost, vectors that are empty. It says nothing of quality: such questions favour words, and choose worse than
-always the same default (docs/start.md), so no weights are ever chosen by them.
+Nearly every search finds a known item, so what is not found names what is broken: a field that is not indexed,
+chunks that were lost, vectors that are empty. It says nothing of quality: such questions favour words, and choose
+worse than always the same default (docs/start.md), so no weights are ever chosen by them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import bdtrc  # scipy.stats takes half a second to import
@@ -20,11 +21,16 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.memory.text import words
 from steelyard_eval.common.configurations import ONLY_LISTS
+from steelyard_eval.compare.answer import dependent
+from steelyard_eval.compare.compare import compare
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.lists import Arena
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.datasets.groups import alike, lack_groups
+from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.result.sentences import say
 
+METRIC = "nDCG@10"
 ASKED = 200
 PLACES = 10
 WORDS = 4
@@ -41,22 +47,12 @@ PLACED = ("beginning", "middle", "end")
 _END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f\u0964])\s*|\n+")
 
 
-@dataclass(frozen=True)
-class KnownItem:
+class KnownItem(NamedTuple):
     """A sentence with the entry it is of, the field, and the part of the field that it stands in."""
 
     sentence: str
     entry: str
     kinds: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Missed:
-    """How many questions of a kind there were, and how many did not find the sentence among the first ten."""
-
-    kind: str
-    asked: int
-    missed: int
 
 
 def known_items(dataset: Dataset, seed: int = 0) -> list[KnownItem]:
@@ -69,7 +65,9 @@ def known_items(dataset: Dataset, seed: int = 0) -> list[KnownItem]:
         entry = dataset.entries[i]
         if sentences := list(_sentences(entry)):
             field, part, text = sentences[int(rng.integers(len(sentences)))]
-            items.append(KnownItem(text, entry.id, (f"field {field}", f"the {part} of {field}", *_kinds(entry))))
+            named = {"type": entry.type or entry.category, "project": entry.project, "source": entry.source}
+            own = [f"{name} {value}" for name, value in named.items() if value]
+            items.append(KnownItem(text, entry.id, (f"field {field}", f"the {part} of {field}", *own)))
     return items
 
 
@@ -82,50 +80,32 @@ def _sentences(entry: Entry) -> Iterator[tuple[str, str, str]]:
                 yield field, PLACED[3 * i // len(parts)], " ".join(part.split()[:LONGEST])
 
 
-def _texts(entry: Entry) -> list[str]:
-    return [" ".join((getattr(entry, field) or "").split()) for field in FIELDS]
-
-
-def _kinds(entry: Entry) -> list[str]:
-    named = {"type": entry.type or entry.category, "project": entry.project, "source": entry.source}
-    return [f"{name} {value}" for name, value in named.items() if value]
-
-
 def ask_known_items(
-    dataset: Dataset,
-    given: Given | None = None,
-    *,
-    embedder: str = "auto",
-    seed: int = 0,
-    workspace: Callable[[], Workspace] | None = None,
+    dataset: Dataset, given: Given | None = None, *, embedder: str = "auto", seed: int = 0
 ) -> dict[str, object]:
     """Ask for 200 entries by a sentence of each: what is not among the first ten, by kind of entry.
 
-    Recorded vectors hold no vector of such a question, so they are checked by themselves (`broken_vectors`), and a
-    contender that uses them is asked by its words.
-
-    Parameters
-    ----------
-    given : any contender
-        What is asked; what dataset.json names as `system` by default, else bm25.
-    embedder, workspace : see `Workspace.open`.
-    seed : of the drawing.
+    `given` is asked: what dataset.json names as `system` by default, else bm25. Recorded vectors hold no vector of
+    such a question, so they are checked by themselves (`broken_vectors`), and a contender that uses them is asked
+    by its words.
     """
     items = known_items(dataset, seed)
     queries = [Query(text=item.sentence, id=f"known-{i}") for i, item in enumerate(items)]
     asked = replace(dataset, queries=tuple(queries), qrels={}, query_vectors={})
     kind = "none" if embedder in ("auto", "recorded") and dataset.query_vectors else embedder
-    opened = workspace or (lambda: Workspace.open(asked, kind))
     contender = read(dataset.system or "bm25" if given is None else given)
     if contender.kind in ("run", "frame"):
         raise ConfigError(
             f"{contender.label} is {ONLY_LISTS[contender.kind]}, which answers no new question; name what searches"
         )
-    lists: Sequence[Sequence[str]] = [[] for _ in items]
+    lists: Sequence[Sequence[str]] = []
     if items:
-        (row,) = Arena.of(asked, [contender], PLACES, None, opened).run([contender], queries, timed=False)
-        lists = row.ranked.lists()
-    texts = {entry.id: _texts(entry) for entry in dataset.entries}
+        arena = Arena.of(asked, [contender], PLACES, None, lambda: Workspace.open(asked, kind))
+        lists = arena.run([contender], queries, timed=False)[0].ranked.lists()
+    texts = {
+        entry.id: [" ".join((getattr(entry, field) or "").split()) for field in FIELDS]
+        for entry in dataset.entries
+    }
     missed = [
         not any(item.sentence in text for id_ in ids[:PLACES] for text in texts.get(id_, ()))
         for item, ids in zip(items, lists, strict=True)
@@ -134,38 +114,39 @@ def ask_known_items(
         "contender": contender.label,
         "asked": len(items),
         "missed": sum(missed),
-        "kinds": [asdict(kind) for kind in _by_kind(items, missed)],
+        "kinds": _by_kind(items, missed),
         "examples": [item.entry for item, lost in zip(items, missed, strict=True) if lost][:PLACES],
         "vectors": broken_vectors(dataset),
     }
     return {**record, "sentence": " ".join(_told(record))}
 
 
-def _by_kind(items: Sequence[KnownItem], missed: Sequence[bool]) -> list[Missed]:
+def _by_kind(items: Sequence[KnownItem], missed: Sequence[bool]) -> list[dict[str, Any]]:
     """Kinds of at least `FEWEST` questions, those with the largest share first."""
-    counts: dict[str, list[int]] = {}
+    found: dict[str, list[bool]] = defaultdict(list)
     for item, lost in zip(items, missed, strict=True):
         for kind in item.kinds:
-            count = counts.setdefault(kind, [0, 0])
-            count[0] += 1
-            count[1] += lost
-    rows = [Missed(kind, *count) for kind, count in counts.items() if count[0] >= FEWEST]
-    return sorted(rows, key=lambda row: (-row.missed / row.asked, row.kind))
+            found[kind].append(lost)
+    rows = [
+        {"kind": kind, "asked": len(lost), "missed": sum(lost)}
+        for kind, lost in found.items()
+        if len(lost) >= FEWEST
+    ]
+    return sorted(rows, key=lambda row: (-row["missed"] / row["asked"], row["kind"]))
 
 
 def broken_vectors(dataset: Dataset) -> list[dict[str, object]]:
     """Of each model: how many vectors are empty, and how many are those of an entry with another text."""
     rows = []
-    for (model, layer), vectors in sorted(dataset.vectors.items()):
-        if layer != "text":
-            continue
-        empty = np.asarray(~np.asarray(vectors).any(axis=1), dtype=np.bool_)
+    for model in sorted(model for model, layer in dataset.vectors if layer == "text"):
+        vectors = dataset.vectors[model, "text"]
         first: dict[bytes, str] = {}
-        same = 0
-        for entry, row, blank in zip(dataset.entries, vectors, empty.tolist(), strict=True):
+        empty = same = 0
+        for entry, row in zip(dataset.entries, vectors, strict=True):
             told = f"{entry.title}\n{entry.text}"
-            same += not blank and first.setdefault(np.asarray(row).tobytes(), told) != told
-        rows.append({"model": model, "entries": len(empty), "empty": int(empty.sum()), "same": int(same)})
+            empty += not np.any(row)
+            same += bool(np.any(row)) and first.setdefault(np.asarray(row).tobytes(), told) != told
+        rows.append({"model": model, "entries": len(vectors), "empty": empty, "same": same})
     return rows
 
 
@@ -180,10 +161,9 @@ def _told(found: dict[str, Any]) -> Iterator[str]:
     if not found["asked"]:
         yield "No entry has a sentence to ask for it by."
         return
-    share = found["missed"] / found["asked"]
     yield (
         f"{found['contender']} misses {found['missed']} of {found['asked']} entries that were asked for by a "
-        f"sentence of their own ({share:.0%})."
+        f"sentence of their own ({found['missed'] / found['asked']:.0%})."
     )
     for row in found["kinds"]:
         if row["missed"] / row["asked"] >= BROKEN and _chance(row, found) < 1 / (RARE * len(found["kinds"])):
@@ -194,3 +174,19 @@ def _told(found: dict[str, Any]) -> Iterator[str]:
                 f"Vectors of {row['model']}: {row['empty']} of {row['entries']} are empty, and {row['same']} are "
                 "those of an entry with another text (long texts are cut before they are embedded)."
             )
+
+
+def propose_groups(dataset: Dataset) -> list[str]:
+    """A sentence each where judged queries share scopes and have no group, and where some ask nearly the same.
+
+    What they are worth comes from a comparison of two baselines: bm25 and vector where vectors are recorded, else
+    bm25 and fts, so that nothing has to be embedded.
+    """
+    queries = judged(dataset, dataset.split("all"))
+    near = alike(dataset, queries)
+    if not near and not lack_groups(queries):
+        return []
+    other, embedder = ("vector", "recorded") if dataset.query_vectors else ("fts", "none")
+    result = compare(dataset, ["bm25", other], metrics=METRIC, split="all", embedder=embedder, timed=False)
+    values = {label: metrics[METRIC] for label, metrics in result.values.items()}
+    return [say(one) for one in dependent(queries, near, values, "bm25")]

@@ -1,29 +1,26 @@
-"""An explanation as lines and tables, for a terminal and for a notebook; every text in it is escaped."""
+"""An explanation as lines and tables for a terminal; every text in it is escaped."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from html import escape
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from steelyard.base.errors import shown, visible
 from steelyard.grammar import number_text
 from steelyard_eval.common.configurations import LIMIT, short_name
-from steelyard_eval.common.console import brief, cut, table, width, wrapped
+from steelyard_eval.common.console import brief, cut, grid, width, wrapped
 from steelyard_eval.explain.document import (
     ChangeRecord,
-    ExplainedQuery,
     ExplainedView,
     ExplanationDocument,
     ListedEntry,
     PlaceRecord,
-    RawSignal,
     RequestedEntry,
     ScoreTree,
 )
-from steelyard_eval.explain.places import too_deep
+from steelyard_eval.explain.view import too_deep
 
 TITLE = "title"
 SHORTEST_TITLE = 24
@@ -56,62 +53,43 @@ class TextBlock(NamedTuple):
 
 
 def text(record: ExplanationDocument) -> str:
-    """Print the explanation for a terminal."""
-    return "\n\n".join(_text(block) for block in blocks(record))
-
-
-def html(record: ExplanationDocument) -> str:
-    """Print the same for a notebook."""
-    return f"<pre>{escape(text(record))}</pre>"
+    """The query, each configuration with what it missed, and the changes; or the entry that was asked for."""
+    blocks = [_query(record)]
+    if record["entry"] is not None:
+        blocks += _entry(record["entry"], record["configurations"])
+        return "\n\n".join(map(_text, blocks))
+    for about in record["configurations"]:
+        blocks += [_listed(about, record["query"]), *_missing(about)]
+    if record["changes"] is not None:
+        most = max(about["limit"] or LIMIT for about in record["configurations"])
+        blocks.append(_changes(record["changes"], most))
+    return "\n\n".join(map(_text, blocks))
 
 
 def _text(block: TextBlock) -> str:
     lines = "\n".join(wrapped(line, 4) for line in block.lines)
     if not block.rows:
         return lines
-    columns = {head: list(cells) for head, *cells in zip(block.heads, *block.rows, strict=True)}
-    columns = {head: _aligned(head, cells) for head, cells in columns.items()}
-    titles = columns.pop(TITLE, None)
-    if titles:
-        bare = _table(columns, block.keys)
-        room = width() - max(map(len, bare.splitlines())) - 2
-        if room >= SHORTEST_TITLE:
-            columns[TITLE] = [cut(visible(title), room) for title in titles]
-    return f"{lines}\n\n{_table(columns, block.keys)}"
+    heads, rows = list(block.heads), [list(map(visible, row)) for row in block.rows]
+    titles = [row.pop() for row in rows] if heads[-1] == TITLE else []
+    table = _table(heads[: len(rows[0])], rows, block.keys)
+    room = width() - max(map(len, table.splitlines())) - 2
+    if titles and room >= SHORTEST_TITLE:
+        rows = [[*row, cut(title, room)] for row, title in zip(rows, titles, strict=True)]
+        table = _table(heads, rows, block.keys)
+    return f"{lines}\n\n{table}"
 
 
-def _aligned(head: str, cells: Sequence[str]) -> list[str]:
-    """Cells of a column; numbers stand on the right."""
-    widest = max(map(len, (head, *cells)))
-    return [cell.rjust(widest) if set(cell) <= set("+-.0123456789x") else cell for cell in cells]
-
-
-def _table(columns: dict[str, list[str]], keys: int) -> str:
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    return table(rows, None, width(), keys, FOLDED)
-
-
-def blocks(record: ExplanationDocument) -> list[TextBlock]:
-    """The query, each configuration with what it missed, and the changes; or the entry that was asked for."""
-    made = [_query(record)]
-    if record["entry"] is not None:
-        return [*made, *_entry(record["entry"], record["configurations"])]
-    for about in record["configurations"]:
-        made += [_listed(about, record["query"]), *_missing(about)]
-    if record["changes"] is not None:
-        made.append(
-            _changes(record["changes"], max(about["limit"] or LIMIT for about in record["configurations"]))
-        )
-    return made
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], keys: int) -> str:
+    numbers = [all(set(cell) <= set("+-.0123456789x") for cell in column) for column in zip(*rows, strict=True)]
+    return grid(list(map(visible, heads)), rows, numbers, most=width(), keys=keys, folded=FOLDED)
 
 
 def _query(record: ExplanationDocument) -> TextBlock:
     query, dataset = record["query"], record["dataset"]
     facts = {
         "scope": f"{query['filter'] or 'everything'} ({query['in_scope']} of {dataset['entries']} entries)",
-        "clock": query["clock"],
-        "intent": query["intent"],
-        "domain": query["domain"],
+        **{name: query[name] for name in ("clock", "intent", "domain")},
         "intents": record["intents"],
         "tags": ", ".join(query["tags"]),
         "vectors": record["model"] or "none",
@@ -119,15 +97,13 @@ def _query(record: ExplanationDocument) -> TextBlock:
     }
     name = Path(dataset["path"] or "").name or dataset["name"]
     line = PARTED.join(f"{name}: {value}" for name, value in facts.items() if value)
-    return TextBlock(
-        [f"{name}, query {query['id']}: {query['text']}", line, *([] if record["entry"] else [COLUMNS])]
-    )
+    legend = [] if record["entry"] else [COLUMNS]
+    return TextBlock([f"{name}, query {query['id']}: {query['text']}", line, *legend])
 
 
-def _listed(about: ExplainedView, query: ExplainedQuery) -> TextBlock:
+def _listed(about: ExplainedView, query: Mapping[str, Any]) -> TextBlock:
     """The list: rank, entry, grade, score, what each signal adds to it, factor, title."""
-    lines = [*_about(about), *_read(about, query)]
-    entries = about["entries"][: (about["limit"] or LIMIT)]
+    lines, entries = _about(about, query), about["entries"][: (about["limit"] or LIMIT)]
     if not entries:
         return TextBlock([*lines, "nothing was returned"])
     decimals = 4 if max(abs(entry["score"]) for entry in entries) >= 0.1 else 6  # of RRF a few hundredths
@@ -137,8 +113,6 @@ def _listed(about: ExplainedView, query: ExplainedQuery) -> TextBlock:
         "grade": [_whole(entry["grade"]) for entry in entries],
         "score": [f"{entry['score']:.{decimals}f}" for entry in entries],
     }
-    if any("finished" in entry for entry in entries):
-        columns["fused"] = [f"{entry.get('fused') or entry['score']:.6f}" for entry in entries]
     silent = _silent(entries)
     columns |= _signals(entries, silent, decimals)
     if any(entry["factor"] for entry in entries):
@@ -159,45 +133,40 @@ def _silent(entries: Sequence[ListedEntry]) -> list[str]:
 def _signals(entries: Sequence[ListedEntry], silent: Sequence[str], decimals: int) -> dict[str, list[str]]:
     """What each signal adds to the score, or its raw value where it has no weight or is the score itself."""
     terms = dict.fromkeys((t["signal"], t["weight"]) for entry in entries for t in entry["contributions"])
-    names = dict.fromkeys(
-        [*(name for entry in entries for name in entry["signals"]), *(name for name, _ in terms)]
-    )
-    short = {name: short_name(name) for name in names}
-    heads = {name: own if [*short.values()].count(own) == 1 else name for name, own in short.items()}
+    names = dict.fromkeys(name for entry in entries for name in entry["signals"])
+    names |= dict.fromkeys(name for name, _ in terms)
+    short = [short_name(name) for name in names]
     alone = all([entry["score"]] == [own["value"] for own in entry["signals"].values()] for entry in entries)
-    weighed = {} if alone else {name: weight for name, weight in terms if weight}
-    columns = {
-        heads[name]: [_raw(entry["signals"].get(name)) for entry in entries]
-        for name in names
-        if name not in weighed and name not in silent
-    }
-    for name, weight in terms:
-        if name in weighed and name not in silent:
-            head = f"{number_text(weight)}*{heads[name]}"
-            columns[head] = [_added(entry, name, weight, decimals) for entry in entries]
+    weighed = set() if alone else {name for name, weight in terms if weight}
+    shown_as = [(name, None) for name in names if name not in weighed]
+    columns = {}
+    for name, weight in [*shown_as, *(term for term in terms if term[0] in weighed)]:
+        if name not in silent:
+            head = short_name(name) if short.count(short_name(name)) == 1 else name
+            head = head if weight is None else f"{number_text(weight)}*{head}"
+            columns[head] = [_signal(entry, name, weight, decimals) for entry in entries]
     return columns
 
 
-def _added(entry: ListedEntry, name: str, weight: float, decimals: int) -> str:
-    """What the terms written so add together, with the place in the retriever's list; "-" without the signal."""
-    own = [t["contribution"] for t in entry["contributions"] if (t["signal"], t["weight"]) == (name, weight)]
+def _signal(entry: ListedEntry, name: str, weight: float | None, decimals: int) -> str:
+    """What the terms of this weight add together, else the raw value, with the place in the retriever's list."""
     raw = entry["signals"].get(name)
-    if not own or (raw and raw["value"] is None and not sum(own)):
-        return "-"
-    return f"{sum(own):.{decimals}f}{_position(raw)}"
+    place = f" #{raw['position']}" if raw and raw["position"] else ""
+    absent = raw is not None and raw["value"] is None
+    if weight is None:
+        return "-" if raw is None or raw["value"] is None else f"{raw['value']:.4f}{place}"
+    own = [t["contribution"] for t in entry["contributions"] if (t["signal"], t["weight"]) == (name, weight)]
+    return "-" if not own or (absent and not sum(own)) else f"{sum(own):.{decimals}f}{place}"
 
 
-def _raw(signal: RawSignal | None) -> str:
-    return "-" if signal is None or signal["value"] is None else f"{signal['value']:.4f}{_position(signal)}"
-
-
-def _position(signal: RawSignal | None) -> str:
-    return f" #{signal['position']}" if signal and signal["position"] else ""
-
-
-def _about(about: ExplainedView) -> list[str]:
-    strategy = brief(about["strategy"])
+def _name(about: ExplainedView) -> str:
     name = about["label"] if about["role"] == "only" else f"{about['role']}: {about['label']}"
+    strategy = brief(about["strategy"])
+    return name if strategy == about["label"] else f"{name}{PARTED}{strategy}"
+
+
+def _about(about: ExplainedView, query: Mapping[str, Any]) -> list[str]:
+    """What answered, how well, how deep it searched, and what the system made of the query."""
     values = PARTED.join(f"{metric} {value:.4f}" for metric, value in (about["metrics"] or {}).items())
     depths = ", ".join(f"{name} {depth or 'all'}" for name, depth in about["depths"].items())
     extent = f"{len(about['entries'])} listed of {about['ranked']} entries that have a score"
@@ -207,25 +176,25 @@ def _about(about: ExplainedView) -> list[str]:
         "lists only, no signals" if about["system"] is None else f"depth: {depths}",
         *_unasked(about),
     ]
-    lines = [name if strategy == about["label"] else f"{name}{PARTED}{strategy}", PARTED.join(facts)]
     scoring = [stage for stage in about["finish"] if stage.startswith(("rerank(", "rescore("))]
-    lines += [f"sorted again by {cut(brief(stage), 80)}" for stage in scoring]
-    return [*lines, f"nothing found: {about['emptied']}"] if about.get("emptied") else lines
+    read, sure = [], about.get("confidence")
+    if about["intent"] and (about["intent"] != query["intent"] or sure is not None):
+        read.append(f"classified as {about['intent']}" + ("" if sure is None else f", confidence {sure:.2f}"))
+    if about["matched"] not in ("", query["text"]):
+        read.append(f"keywords match {shown(about['matched'])}")
+    lines = [
+        _name(about),
+        PARTED.join(facts),
+        *(f"sorted again by {cut(brief(stage), 80)}" for stage in scoring),
+        f"nothing found: {about['emptied']}" if about.get("emptied") else "",
+        PARTED.join(read),
+    ]
+    return [line for line in lines if line]
 
 
 def _unasked(about: ExplainedView) -> list[str]:
     """The retrievers that were not searched, such as vectors where keywords had found enough."""
     return [f"not searched, as enough was found: {', '.join(about['unasked'])}"] if about["unasked"] else []
-
-
-def _read(about: ExplainedView, query: ExplainedQuery) -> list[str]:
-    """What the system made of the query: an intent where it has none, and another text for keywords."""
-    told, sure = [], about.get("confidence")
-    if about["intent"] and (about["intent"] != query["intent"] or sure is not None):
-        told.append(f"classified as {about['intent']}" + ("" if sure is None else f", confidence {sure:.2f}"))
-    if about["matched"] not in ("", query["text"]):
-        told.append(f"keywords match {shown(about['matched'])}")
-    return [PARTED.join(told)] if told else []
 
 
 def _missing(about: ExplainedView) -> Iterator[TextBlock]:
@@ -268,31 +237,29 @@ def _left_out(count: int, most: int) -> str:
 
 def _cause(change: ChangeRecord) -> str:
     """The signal that moved it, or where it was or is now."""
-    by, why = change["by"], change["why"]
-    if by is not None and by in change["changes"]:
-        return short_name(by)
-    if change["kind"] == "stayed":
-        return ""
+    by, why = change["by"] and short_name(change["by"]), change["why"]
+    if change["kind"] == "stayed" or (by and change["by"] in change["changes"]):
+        return by or ""
     if by is None and change["standing"]:
         return "others moved"
-    where = f"{'before' if change['kind'] == 'entered' else 'after'}: {why}" if why else ""
-    return "; ".join(filter(None, (by and short_name(by), where)))
+    side = "before" if change["kind"] == "entered" else "after"
+    return "; ".join(filter(None, (by, f"{side}: {why}" if why else "")))
 
 
 def _entry(entry: RequestedEntry, configurations: Sequence[ExplainedView]) -> Iterator[TextBlock]:
     yield TextBlock([f"entry {entry['id']}, grade {_whole(entry['grade'])}: {entry['headline']}"])
     for about, own in zip(configurations, entry["configurations"], strict=True):
-        tree = list(_tree(own["explanation"])) if own["explanation"] else []
+        tree = _tree(own["explanation"]) if own["explanation"] else []
         words = [
             f"words of the query that {name} finds in it: {', '.join(map(shown, held)) or 'none'}"
             for name, held in own["matching"].items()
             if held or own["lists"][name]["position"] or own["rank"]  # else the line above says that it finds none
         ]
-        yield TextBlock([_about(about)[0], own["why"], *_not_read(about, [own]), *words, *tree])
+        yield TextBlock([_name(about), own["why"], *_not_read(about, [own]), *words, *tree])
     yield TextBlock([REST])
 
 
-def _tree(node: ScoreTree, depth: int = 0) -> Iterable[str]:
+def _tree(node: ScoreTree, depth: int = 0) -> Iterator[str]:
     value = "-" if node["value"] is None else f"{node['value']:.6g}"
     yield f"{'  ' * depth}{value}  {node['text']}"
     for part in node.get("parts", ()):

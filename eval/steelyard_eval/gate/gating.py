@@ -14,7 +14,7 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, s
 from steelyard.base.files import spare, write_texts
 from steelyard.base.inputs import read_bytes
 from steelyard_eval.compare.contenders import GivenMany
-from steelyard_eval.datasets.named import Naming
+from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.baseline import Baseline, BaselineContender, BaselineList, Hashes, tool
 from steelyard_eval.gate.comparison import BaselineComparison
 from steelyard_eval.gate.hashes import list_hash, platform_name, runs, scores_hash, settled_hash, sources_hash
@@ -22,7 +22,7 @@ from steelyard_eval.gate.lists import ContenderLists, ContenderRef, read_again, 
 from steelyard_eval.gate.result import gated, mismatched
 from steelyard_eval.gate.rule import SHALLOW, SMALL
 from steelyard_eval.gate.setup import DIALECT, Gate
-from steelyard_eval.recording.provenance import day
+from steelyard_eval.recording.record import day
 from steelyard_eval.recording.steps import settings
 from steelyard_eval.result.sentences import say
 from steelyard_eval.views.answered import Gating
@@ -191,7 +191,7 @@ def _kept_anew(gate: Gate, now: ContenderLists, before: BaselineComparison | Non
             for query, values, listed, far, broken in rows
         ),
         answered=now.answered,
-        settings=settings(config).get("settings", "") if config else "",
+        settings=(settings(config) or "") if config else "",
     )
     if before is None or before.against_anchor.better or before.against_anchor.fails:
         return kept

@@ -30,7 +30,7 @@ from steelyard_eval.common.configurations import LIMIT, Named, Setting, parted
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, distinct, labelled, read, usable
 from steelyard_eval.compare.list_contenders import ListContender, of_run
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.named import Naming
+from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.rule import NDCG10, NDCG100, SHALLOW, Values, losses
 from steelyard_eval.gate.setup import Gate
 from steelyard_eval.measures.metrics import Judgments, evaluate

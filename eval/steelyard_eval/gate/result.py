@@ -9,16 +9,15 @@ from msgspec.structs import asdict
 
 from steelyard_eval.common.configurations import LIMIT, Named, written_as
 from steelyard_eval.compare.lists import ties
-from steelyard_eval.datasets.named import Naming
+from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.datasets.states import NAMED, moved
 from steelyard_eval.gate.baseline import tool
 from steelyard_eval.gate.comparison import ORDER, BaselineComparison
 from steelyard_eval.gate.hashes import platform_name
 from steelyard_eval.gate.rule import NAMES, Values
 from steelyard_eval.gate.setup import Gate
-from steelyard_eval.recording.provenance import tuned_here
-from steelyard_eval.recording.replay import intents_of
-from steelyard_eval.recording.shown_lists import facts_of
+from steelyard_eval.recording.record import tuned_here
+from steelyard_eval.recording.replay import facts_of, intents_of
 from steelyard_eval.recording.steps import labelling, settings, words_of
 from steelyard_eval.result.structs import (
     Answer,
@@ -126,7 +125,7 @@ def _rows(one: BaselineComparison, before: str) -> Iterator[Row]:
         means=_means(now.values),
         system=config.system if config else None,
         profile=config.profile if config else None,
-        settings=settings(config).get("settings") if config else None,
+        settings=settings(config) if config else None,
         gain=one.gain(kept.values).shown(-1.0),
     )
     yield Row(before, kept.kind, kept.strategy, _means(kept.values), settings=kept.settings)

@@ -19,7 +19,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.compare.lists import ties
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.datasets.named import Naming
+from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.datasets.states import State, hashed, states
 from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.hashes import data_hashes, platform_name

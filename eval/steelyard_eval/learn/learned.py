@@ -22,7 +22,7 @@ from steelyard_eval.learn.case import LogCase, prepare
 from steelyard_eval.learn.counts import KINDS
 from steelyard_eval.learn.decided import decide_from_log
 from steelyard_eval.learn.result import adaptive, learned
-from steelyard_eval.recording.provenance import origin, promised
+from steelyard_eval.recording.record import origin, promised
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Decision, Row, replace
 

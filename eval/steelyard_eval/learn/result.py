@@ -21,7 +21,7 @@ from steelyard_eval.learn.gains import IMPUTATION_SHARES
 from steelyard_eval.learn.position_bias import FEW_ACTS, RELEVANCE, STEEPEST, FeedbackBias, feedback_biases
 from steelyard_eval.learn.top10 import PLACES
 from steelyard_eval.learn.turns import said_of_turns
-from steelyard_eval.recording.shown_lists import facts_of
+from steelyard_eval.recording.replay import facts_of
 from steelyard_eval.recording.steps import WEIGHTS, named, taking_turns, to_do, words_of
 from steelyard_eval.result.structs import (
     Answer,

@@ -110,52 +110,41 @@ def _read(path: Path, shape: Sequence[int]) -> NDArray[Any]:
 
 def _check(manifest: Mapping[str, Any], arrays: Arrays) -> None:
     """Raise ValueError for anything that would break a replay or silently make its numbers wrong."""
-    queries, entries = manifest["queries"], manifest["entries"]
-    for name in ("queries", "entries"):
-        _expect(_is_words(manifest[name]), name, "must be a list of ids")
-    rows = len(arrays["entry"])
-    _check_spans(arrays, "offsets", len(queries), rows)
-    _check_codes(arrays, "entry", rows, len(entries))
-    if "directory" in arrays:
-        _check_codes(arrays, "directory", len(entries), len(entries))
+    queries, entries, rows = len(manifest["queries"]), len(manifest["entries"]), len(arrays["entry"])
+    vocabularies = manifest["vocabularies"]
+    for name, words in {**vocabularies, **{name: manifest[name] for name in ("queries", "entries")}}.items():
+        _expect(isinstance(words, list) and all(isinstance(word, str) for word in words), name, "must be words")
+    spans = {"offsets": (queries, rows)}
+    codes = {"entry": (rows, entries), **({"directory": (entries, entries)} if "directory" in arrays else {})}
+    numbers = {name: (rows,) for name in arrays if name.startswith("column.")}
+    asked = [name.removeprefix("asked.") for name in arrays]
+    ends = [name for name in asked if name.partition(" ")[0] in ENDS]  # between which a retriever's scores can lie
+    for side, size, facts, labels in (
+        ("about", entries, NUMBER_FACTS, LABEL_FACTS),
+        ("asked", queries, ("clock", *ends), ("intent", "domain")),
+    ):
+        tags = len(arrays[f"{side}.tags.codes"])
+        spans[f"{side}.tags.offsets"], codes[f"{side}.tags.codes"] = (size, tags), (tags, 2**31 - 1)
+        codes |= {name: (size, len(vocabularies[name])) for name in (f"{side}.{label}" for label in labels)}
+        numbers |= {f"{side}.{fact}": (size,) for fact in facts}
+    for name, span in spans.items():
+        _check_spans(arrays, name, *span)
+    for name, code in codes.items():
+        _check_codes(arrays, name, *code)
+    for name, shape in numbers.items():
+        _check_numbers(arrays, name, shape)
+    for name, values in arrays.items():
+        if name.startswith("position."):
+            _expect(values.dtype.kind == "i" and values.shape == (rows,), name, "must be one integer a row")
     if "vectors" in arrays:
         vectors = arrays["vectors"]
-        _expect(vectors.dtype == np.float32 and vectors.ndim == 2, "vectors", "must be rows")
-        _expect(len(vectors) == len(entries), "vectors", "must be rows")
-        _expect(bool(np.isfinite(vectors).all()), "vectors", "must be finite")
-    for name, values in arrays.items():
-        kind = name.partition(".")[0]
-        if kind == "column":
-            _expect(values.dtype == np.float64 and values.shape == (rows,), name, "must be one float64 a row")
-            _expect(_within(values), name, "holds a number too large for a score")
-        elif kind == "position":
-            _expect(values.dtype.kind == "i" and values.shape == (rows,), name, "must be one integer a row")
-    for side, size, numbers, labels in (
-        ("about", len(entries), NUMBER_FACTS, LABEL_FACTS),
-        ("asked", len(queries), ("clock", *_ends(arrays)), ("intent", "domain")),
-    ):
-        for fact in numbers:
-            values, name = arrays[f"{side}.{fact}"], f"{side}.{fact}"
-            _expect(values.dtype == np.float64 and values.shape == (size,), name, f"must be {size} float64")
-            _expect(_within(values), name, "holds a number too large for a fact")
-        for label in labels:
-            words = manifest["vocabularies"][f"{side}.{label}"]
-            _expect(_is_words(words), f"{side}.{label}", "must be a list of words")
-            _check_codes(arrays, f"{side}.{label}", size, len(words))
-        codes = f"{side}.tags.codes"
-        _check_spans(arrays, f"{side}.tags.offsets", size, len(arrays[codes]))
-        _check_codes(arrays, codes, len(arrays[codes]), 2**31 - 1)
+        sound = vectors.dtype == np.float32 and vectors.ndim == 2 and len(vectors) == entries
+        _expect(sound and bool(np.isfinite(vectors).all()), "vectors", "must be finite float32 rows")
     fingerprint = manifest["fingerprint"]
     for name in ("field_weights", "filters", "similarity", "max_depth"):
         _expect(isinstance(fingerprint[name], dict), f"fingerprint.{name}", "must be an object")
     _expect(all(isinstance(v, int) for v in fingerprint["max_depth"].values()), "max_depth", "must hold integers")
     _expect(isinstance(fingerprint["model"], str), "fingerprint.model", "must be a name")
-
-
-def _ends(arrays: Arrays) -> list[str]:
-    """The facts of queries that say between which ends a retriever's scores can lie."""
-    names = (name.removeprefix("asked.") for name in arrays if name.startswith("asked."))
-    return [name for name in names if name.partition(" ")[0] in ENDS]
 
 
 def _check_spans(arrays: Arrays, name: str, count: int, size: int) -> None:
@@ -172,13 +161,12 @@ def _check_codes(arrays: Arrays, name: str, count: int, limit: int) -> None:
     _expect(not count or bool(codes.min() >= 0 and codes.max() < limit), name, f"must lie in 0..{limit - 1}")
 
 
-def _within(values: NDArray[Any]) -> bool:
-    """Whether no number exceeds LARGEST, without copying an array that may be larger than memory."""
-    return bool(np.fmax.reduce(values, initial=0.0) <= LARGEST and np.fmin.reduce(values, initial=0.0) >= -LARGEST)
-
-
-def _is_words(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+def _check_numbers(arrays: Arrays, name: str, shape: tuple[int, ...]) -> None:
+    """Numbers that may be missing (NaN), without copying an array that may be larger than memory."""
+    values = arrays[name]
+    _expect(values.dtype == np.float64 and values.shape == shape, name, f"must be {shape} float64")
+    most, least = np.fmax.reduce(values, None, initial=0.0), np.fmin.reduce(values, None, initial=0.0)
+    _expect(bool(most <= LARGEST and least >= -LARGEST), name, "holds a number too large")
 
 
 def _expect(sound: bool, name: str, rule: str) -> None:
@@ -187,18 +175,15 @@ def _expect(sound: bool, name: str, rule: str) -> None:
 
 
 def _table(manifest: Mapping[str, Any], arrays: Arrays) -> SignalTable:
-    def facts(side: str) -> Facts:
-        vocabularies = {k: v for k, v in manifest["vocabularies"].items() if k.startswith(f"{side}.")}
-        labels = {k.removeprefix(f"{side}."): Labels(arrays[k], tuple(v)) for k, v in vocabularies.items()}
-        tags = TagSets(arrays[f"{side}.tags.offsets"], arrays[f"{side}.tags.codes"])
-        skip = {*vocabularies, f"{side}.tags.offsets", f"{side}.tags.codes"}
-        numbers = {
-            k.removeprefix(f"{side}."): v for k, v in arrays.items() if k.startswith(f"{side}.") and k not in skip
-        }
-        return Facts(numbers, labels, tags)
-
     def named(kind: str) -> Arrays:
         return {k.removeprefix(f"{kind}."): v for k, v in arrays.items() if k.startswith(f"{kind}.")}
+
+    def facts(side: str) -> Facts:
+        own = named(side)
+        tags = TagSets(own.pop("tags.offsets"), own.pop("tags.codes"))
+        words = {name: manifest["vocabularies"].get(f"{side}.{name}") for name in own}
+        labels = {name: Labels(own.pop(name), tuple(known)) for name, known in words.items() if known is not None}
+        return Facts(own, labels, tags)
 
     return SignalTable(
         queries=tuple(manifest["queries"]),
@@ -241,13 +226,21 @@ def load_block(file: Path, queries: int) -> Part:
             for kind in FAMILIES
         }
         ids = STRICT_JSON.decode(arrays["ids"].tobytes().decode())
-        part = Part(ids, arrays["offsets"], arrays["entry"], **families)
-        if not _is_sound(part, queries):
-            raise ValueError("its columns do not fit together")
-    except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
+        if not (isinstance(ids, list) and all(isinstance(id_, str) for id_ in ids)):
+            raise ValueError("ids must be a list of words")
+        rows = len(arrays["entry"])
+        _check_spans(arrays, "offsets", queries, rows)
+        _check_codes(arrays, "entry", rows, len(ids))
+        for name, values in arrays.items():
+            kind = name.partition(".")[0]
+            if kind == "positions":
+                _expect(values.dtype.kind == "i" and values.shape == (rows,), name, "must be one integer a row")
+            elif kind in FAMILIES:
+                _check_numbers(arrays, name, (rows,) if kind == "columns" else (queries, 2))
+        return Part(ids, arrays["offsets"], arrays["entry"], **families)
+    except (OSError, ValueError, TypeError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
         place, reason = shown(str(file), PATH_WIDTH), shown(str(error), 200)
         raise DataError(f"{place} is no whole block of a recording ({reason}); remove its folder") from None
-    return part
 
 
 def _array(member: bytes) -> NDArray[Any]:
@@ -257,20 +250,3 @@ def _array(member: bytes) -> NDArray[Any]:
     shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
     begin = stream.tell()
     return np.frombuffer(member, dtype, (len(member) - begin) // max(dtype.itemsize, 1), begin).reshape(shape)
-
-
-def _is_sound(part: Part, queries: int) -> bool:
-    rows, offsets, entry = len(part.entry), part.offsets, part.entry
-    numbers = [*part.columns.values(), *part.ends.values()]
-    return (
-        isinstance(part.entries, list)
-        and all(isinstance(id_, str) for id_ in part.entries)
-        and offsets.dtype == np.int64
-        and offsets.shape == (queries + 1,)
-        and bool(offsets[0] == 0 and offsets[-1] == rows and (np.diff(offsets) >= 0).all())
-        and all(array.dtype.kind == "i" and array.shape == (rows,) for array in (entry, *part.positions.values()))
-        and (not rows or bool(entry.min() >= 0 and entry.max() < len(part.entries)))
-        and all(array.dtype == np.float64 and not np.isinf(array).any() for array in numbers)
-        and all(array.shape == (rows,) for array in part.columns.values())
-        and all(array.shape == (queries, 2) for array in part.ends.values())
-    )

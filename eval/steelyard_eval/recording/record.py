@@ -1,22 +1,25 @@
-"""Records the signal table of each system, by running its retrievers once over many queries."""
+"""Records the signal table of each system, by running its retrievers once over many queries.
+
+A weights file that is chosen on a recording says where it comes from: the data, the recording, the tool, the day.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from importlib import import_module
+from datetime import UTC, datetime
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
-from steelyard.base.errors import MachineError, shown
-from steelyard.base.extras import require
+from steelyard import __version__
+from steelyard.base.files import canonical
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders import resumable
 from steelyard.finish import diversified, reranked, to_rerank
@@ -25,11 +28,14 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import DEPENDENT, FETCHED, FINDERS, LAYERS
 from steelyard.systems import find_system, find_systems
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.common.process import source_date
 from steelyard_eval.common.progress_bar import bar
-from steelyard_eval.datasets import CLASSIFIED, Dataset
+from steelyard_eval.datasets import CLASSIFIED, Dataset, tuning_queries
+from steelyard_eval.measures.spread import Gain, Interval
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.workers import submitted
-from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.result.structs import Fact, Said
 
 LOGGER = logging.getLogger("steelyard")
 
@@ -47,48 +53,36 @@ def begun(
     workspace: Workspace, queries: Sequence[Query], configs: Iterable[SearchConfig], rerank: str = "top"
 ) -> Iterator[Callable[[], SignalTable]]:
     """Index for a recording and give it to the workers, if there are any; what is yielded makes the table."""
-    chosen = list(configs)
-    system = find_system(chosen[0].name)
+    chosen, data = list(configs), workspace.dataset
     every = {name: settings for config in chosen for name, settings in config.retrievers.items()}
     signals = set(workspace.usable(needed(chosen)))
     depths = [depth for c in chosen for name, depth in c.depths.items() if name not in LAYERS]
     known = [depth for depth in depths if depth is not None]
-    entries = len(workspace.dataset.entries)
+    entries = len(data.entries)
     if told := in_words(len(queries), len(signals), max(known, default=entries), entries, workspace.workers.jobs):
         LOGGER.info("recording %s of %s", ", ".join(sorted(signals)), told)
     with resumable(workspace.embedder):
-        workspace.index_for([system], signals)
+        workspace.index_for([find_system(chosen[0].name)], signals)
     depth = max(known, default=None) if len(known) == len(depths) else None
-    label = f"recording {', '.join(sorted({config.system for config in chosen}))}"
+    progress = bar(f"recording {', '.join(sorted({config.system for config in chosen}))}")
     searcher = workspace.searcher(replace(chosen[0], retrievers=every))
-    queries = workspace.dataset.asked(queries, searcher.knows)
+    queries = data.asked(queries, searcher.knows)
     rescores = any(reranked(config.finish) or diversified(config.finish) for config in chosen)
     key = (searcher.config, signals, depth, workspace.store.revision())
     if not rescores and (table := workspace.tables.find(key, queries)) is not None:
         yield lambda: table
         return
-    data = workspace.dataset
     with ExitStack() as ending:
         parts_of = None
         if workspace.workers.share(len(queries)):
             with resumable(workspace.embedder):
-                parts_of = ending.enter_context(
-                    submitted(
-                        searcher,
-                        queries,
-                        sorted(signals),
-                        depth,
-                        workers=workspace.workers,
-                        as_of=data.as_of,
-                        embedder=workspace.embedder,
-                        corpus=(data.sha256, data.vectors_sha256),
-                    )
-                )
+                given = submitted(searcher, queries, sorted(signals), depth, workspace)
+                parts_of = ending.enter_context(given)
 
         def finished() -> SignalTable:
             with resumable(workspace.embedder):
-                parts = parts_of and parts_of(bar(label))
-                table = searcher.record(queries, signals, depth, data.sha256, bar(label), parts, workspace.kept)
+                parts = parts_of and parts_of(progress)
+                table = searcher.record(queries, signals, depth, data.sha256, progress, parts, workspace.kept)
             if any(reranked(config.finish) for config in chosen):
                 table = rescored(workspace, queries, chosen, table, rerank)
             if any(diversified(config.finish) for config in chosen):
@@ -209,21 +203,83 @@ def in_words(queries: int, retrievers: int, depth: int, entries: int, jobs: int 
     )
 
 
-PATIENCE = 10.0  # seconds that a scheduler may take to answer
+FOLDS = 5  # in which the choice is made again
 
 
-def scheduled(address: str) -> Executor:
-    """The executor of the cluster whose scheduler is at this address, such as ``tcp://127.0.0.1:8786``.
+def origin(
+    dataset: Dataset, fingerprint: Mapping[str, object], seed: int, now: Callable[[], float]
+) -> dict[str, object]:
+    """The facts that every weights file names."""
+    return {
+        "dataset": dataset.name,
+        "dataset_sha256": dataset.sha256,
+        "fingerprint": sha256(canonical(dict(fingerprint)).encode()).hexdigest(),
+        "seed": seed,
+        "folds": FOLDS,
+        "learned_from": "labels",
+        "tool": f"steelyard {__version__}",
+        "date": day(now),
+    }
 
-    Its workers need this version of Steelyard, and the cache folder (STEELYARD_CACHE) at the same path. Raises
-    MachineError without the extra, and when no scheduler answers.
+
+def vouched(config: SearchConfig, facts: Mapping[str, object]) -> SearchConfig:
+    """A configuration with its provenance, which names by its hash what was tuned: an edit by hand shows."""
+    return replace(config, provenance={**facts, "tuned": _tuned(config)})
+
+
+def _tuned(config: SearchConfig) -> str:
+    record = config.to_json()
+    read = {name: record[name] for name in ("strategy", "by_intent", "retrievers")}
+    return sha256(canonical(read).encode()).hexdigest()
+
+
+def edited(config: SearchConfig) -> bool:
+    """Whether weights that were tuned are no longer those that the file was written with."""
+    facts = config.provenance
+    return "tuned" in facts and facts["tuned"] != _tuned(config)
+
+
+def tuned_here(label: str, config: SearchConfig, dataset: Dataset, queries: Sequence[Query]) -> list[Said]:
+    """A notice on weights that were chosen by the labels that they are now looked at with; none for others.
+
+    The hash `tuned` in the provenance of a weights file says that they were searched for. `queries` are those that
+    are looked at.
     """
-    require("dask", "--scheduler")
-    distributed = import_module("distributed")
-    try:
-        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise MachineError(
-            f"no Dask scheduler answers at {shown(address)} ({shown(str(error), 80)}); start one: dask scheduler"
-        ) from None
-    return cast("Executor", client.get_executor(pure=False))
+    facts = config.provenance
+    if "tuned" not in facts:
+        return []
+    if edited(config):
+        return [Said("tuned_edited", {"label": label})]
+    if facts.get("dataset_sha256") != dataset.sha256:
+        return [Said("tuned_other_state", {"label": label})] if facts.get("dataset") == dataset.name else []
+    every, part = judged(dataset, dataset.queries), judged(dataset, tuning_queries(dataset)[0])
+    tuned = part if (facts.get("in_sample") or {}).get("queries") == len(part) else every
+    both = len({query.id for query in tuned} & {query.id for query in queries})
+    of: dict[str, Fact] = {"all": True} if both == len(queries) else {"both": both, "queries": len(queries)}
+    return [Said("tuned_here", {"label": label, **of})] if both else []
+
+
+def chosen_on(record: object) -> str:
+    """The name of the data set that a weights file was chosen on; empty where the record names none."""
+    facts = record.get("provenance") if isinstance(record, dict) else None
+    name = facts.get("dataset") if isinstance(facts, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def day(now: Callable[[], float]) -> str:
+    """Today, or the day of SOURCE_DATE_EPOCH, for reproducible files; ConfigError when that is no time."""
+    given = source_date()
+    return datetime.fromtimestamp(now() if given is None else given, UTC).date().isoformat()
+
+
+def promised(gain: Gain, metric: str, queries: int) -> dict[str, object]:
+    """The promise of a decision, for the file; with its odds, where anything is known of them."""
+    promise = {"metric": metric, **estimate(gain, queries, -1.0)}
+    return promise if gain.worse is None else {**promise, "harm": gain.worse}
+
+
+def estimate(interval: Interval, queries: int, least: float = 0.0) -> dict[str, object]:
+    """A mean with its interval, as weights files write it, which leave out ends that are not known."""
+    low, high = interval.stated(least)
+    value: dict[str, object] = {"value": interval.mean, "queries": queries}
+    return value if low is None or high is None else {**value, "low": low, "high": high}

@@ -1,9 +1,10 @@
-"""Replays a recording under a configuration, by the engine's own fuse and finish."""
+"""Replays a recording under a configuration, by the engine's own fuse and finish, and keeps the first places."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,14 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Ints
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.base.fields import format_time
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Ranking
+from steelyard.fusion import compile_plan
 from steelyard.live.identity import agree
 from steelyard.live.search import rank_table
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
 from steelyard.retrievers import DEPENDENT, EMBEDDING
 from steelyard.table.facts import Facts, Labels, TagSets
 from steelyard.table.signal_table import LISTS, SignalTable
@@ -23,6 +28,7 @@ from steelyard_eval.datasets import CLASSIFIED, GIVEN, Dataset
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.disk import load
+from steelyard_eval.result.structs import DataFacts, Listed, QueryRow
 
 
 @dataclass(frozen=True)
@@ -60,15 +66,14 @@ def replay(table: SignalTable, config: SearchConfig) -> Replay:
 
 def embedded(masked: SignalTable, config: SearchConfig) -> Bools:
     """bool[Q]: the queries that live search would embed, over a recording at the configuration's depths."""
-    mask = np.zeros(len(masked.queries), dtype=bool)
-    for queries in _embedding(masked, config):
-        mask |= queries
+    none = np.zeros(len(masked.queries), dtype=bool)
+    mask: Bools = np.logical_or.reduce([none, *_embedding(masked, config)])
     return mask
 
 
 def may_embed(masked: SignalTable, config: SearchConfig) -> bool:
     """Whether there are queries that live search would embed, be they none of these."""
-    return any(True for _ in _embedding(masked, config))
+    return bool([*_embedding(masked, config)])
 
 
 def _embedding(masked: SignalTable, config: SearchConfig) -> Iterator[Bools]:
@@ -157,3 +162,124 @@ def reaches(table: SignalTable, config: SearchConfig) -> bool:
     deepest = table.fingerprint.get("max_depth", {})
     known = deepest if isinstance(deepest, dict) else {}
     return all(depth is None or depth <= known.get(name, depth) for name, depth in config.depths.items())
+
+
+PLACES = 10  # the number of places of each list that a document keeps
+MOST = 60_000  # the number of places over all lists; contenders beyond it are left out
+HEADLINE = 120  # the characters that are shown of an entry
+SHORT = 30  # titles up to this length are followed by the text
+
+
+@dataclass(frozen=True)
+class ShownLists:
+    """The lists of one contender.
+
+    `signals` names the T terms of its score; `scores` is float64[R] and `parts` float64[R, T], over the places of
+    `ranked`. Lists of other engines have neither.
+    """
+
+    ranked: Ranked
+    signals: tuple[str, ...] = ()
+    scores: Floats | None = None
+    parts: Floats | None = None
+
+    def listed(self, queries: Sequence[str]) -> dict[str, Listed]:
+        """The first places for these queries, by query."""
+        spans = dict(zip(self.ranked.queries, pairwise(self.ranked.offsets.tolist()), strict=True))
+        return {id_: self._places(*spans[id_]) for id_ in queries if id_ in spans}
+
+    def _places(self, begin: int, end: int) -> Listed:
+        places = slice(begin, min(end, begin + PLACES))
+        entries = [self.ranked.entries[i] for i in self.ranked.entry[places].tolist()]
+        if self.scores is None or self.parts is None:
+            return Listed(entries)
+        parts = self.parts[places]
+        used = np.flatnonzero(parts.any(axis=0)).tolist()
+        return Listed(
+            entries,
+            [_short(value) for value in self.scores[places].tolist()],
+            {self.signals[i]: [_short(value) for value in parts[:, i].tolist()] for i in used},
+        )
+
+
+def described(dataset: Dataset) -> dict[str, Any]:
+    """Name, licence, hash, sizes and clock; `path` is None for a data set that is in memory alone."""
+    return {
+        "name": dataset.name,
+        "path": None if dataset.in_memory else str(dataset.path),
+        "description": dataset.description,
+        "licence": dataset.licence,
+        "sha256": dataset.sha256,
+        "entries": len(dataset.entries),
+        "set_apart": dataset.set_apart,
+        "as_of": format_time(dataset.as_of),
+    }
+
+
+def lists_of(run: Replay, config: SearchConfig) -> ShownLists:
+    """The lists of a configuration with what each term of its strategy adds to the scores.
+
+    The terms of an entry that a later stage appended or scored again need not add up to its score.
+    """
+    signals, parts = compile_plan(run.table, config.effective).contributions(run.ranking.row)
+    return ShownLists(run.ranked, signals, run.ranking.score, parts)
+
+
+def rows_by_query(
+    dataset: Dataset,
+    queries: Sequence[Query],
+    values: Mapping[str, Floats],
+    contenders: Iterable[tuple[str, Callable[[], ShownLists]]],
+) -> tuple[list[QueryRow], dict[str, str]]:
+    """A row a query, with the values (float64[Q] each) and lists of contenders, the most important first.
+
+    The second is the opening of every entry that is in a list or judged. Contenders that would make more than
+    `MOST` places are left out.
+    """
+    ids = [query.id for query in queries]
+    lists: dict[str, dict[str, Listed]] = {}
+    for label, made in contenders:
+        if (len(lists) + 1) * len(ids) * PLACES > MOST and len(lists) >= 2:
+            break
+        lists[label] = made().listed(ids)
+    rows = [
+        QueryRow(
+            query.id, query.text, query.category, query.group or None,
+            {label: float(column[i]) for label, column in values.items()},
+            {label: found[query.id] for label, found in lists.items() if query.id in found},
+            dict(dataset.qrels.get(query.id, {})),
+        )
+        for i, query in enumerate(queries)
+    ]  # fmt: skip
+    named = {
+        id_ for row in rows for own in (*(one.entries for one in row.lists.values()), row.grades) for id_ in own
+    }
+    return rows, {entry.id: opening(entry) for entry in dataset.entries if entry.id in named}
+
+
+def facts_of(dataset: Dataset, queries: int, judged: int) -> DataFacts:
+    """The same, and how many queries there are and are judged."""
+    return DataFacts(**described(dataset), queries=queries, judged=judged)
+
+
+def headline(entry: Entry | None) -> str:
+    """The title of an entry, else the start of its text."""
+    return "" if entry is None else (entry.title or entry.text[:HEADLINE])
+
+
+def opening(entry: Entry) -> str:
+    """The title of an entry and, after a short one, which may be no more than a speaker, the start of its text."""
+    if len(entry.title) > SHORT:
+        return entry.title[:HEADLINE]
+    text = " ".join(f"{entry.title}: {entry.text}".split()) if entry.title else entry.text
+    return text[:HEADLINE]
+
+
+def ordered(means: Mapping[str, float], first: Sequence[str]) -> list[str]:
+    """Labels in the order of importance: those of `first`, then by mean, best first."""
+    rest = sorted(means, key=lambda label: (-means[label], label))
+    return list(dict.fromkeys([*first, *rest]))
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.5g}")

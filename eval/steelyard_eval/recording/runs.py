@@ -69,23 +69,13 @@ class KeptFacts(Struct, frozen=True):
     states: dict[str, str] = {}
 
     @property
-    def today(self) -> KeptRow | None:
-        """What was used then, or what the others were tested against."""
-        return next((row for row in self.rows if row.label == self.baseline), None)
-
-    @property
-    def best(self) -> KeptRow | None:
-        """The contender with the highest mean."""
-        return max(self.rows, key=lambda row: row.mean, default=None)
-
-    @property
     def own(self) -> KeptRow | None:
         """What it is about: what it chose or kept, else its only weights file, else the best."""
-        if self.verdict == "keep" and self.today:
-            return self.today
+        kept = [row for row in self.rows if self.verdict == "keep" and row.label == self.baseline]
         files = [row for row in self.rows if row.label.endswith(".json")]
         chosen = [row for row in [*files, *self.rows] if row.strategy and row.strategy == self.chosen]
-        return chosen[0] if chosen else files[0] if len(files) == 1 else self.best
+        best = sorted(self.rows, key=lambda row: -row.mean)
+        return next(iter([*kept, *chosen, *(files if len(files) == 1 else best)]), None)
 
 
 @dataclass(frozen=True)
@@ -116,12 +106,9 @@ def keep(dataset: Dataset, result: Result, now: Callable[[], datetime] | None = 
 
 def kept(dataset: Dataset) -> list[KeptRun]:
     """All runs of a data set, oldest first; DataError for a file that is damaged or not of this program."""
-    rows = _read(dataset, [("SELECT id, at, kind, facts FROM runs ORDER BY id", ())])
-    return [
-        KeptRun(int(str(id_)), str(at), str(kind), _decoded(dataset, facts, KeptFacts))
-        for found in rows
-        for id_, at, kind, facts in found
-    ]
+    found = _read(dataset, [("SELECT id, at, kind, facts FROM runs ORDER BY id", ())])
+    rows = [row for rows in found for row in rows]
+    return [KeptRun(id_, at, kind, _decoded(dataset, facts, KeptFacts)) for id_, at, kind, facts in rows]
 
 
 def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:

@@ -41,12 +41,6 @@ def vault_of(dataset: Dataset) -> str:
     return "VAULT" if dataset.in_memory else word(Path(f"{dataset.path.resolve().name}.db"))
 
 
-def asking(dataset: Dataset) -> str:
-    """A query to try, the first of the data set that is short and can be pasted; QUERY without any."""
-    texts = (query.text for query in dataset.queries if len(query.text) <= SHORT and query.text.isprintable())
-    return next((text for text in texts if not text.startswith("-")), "QUERY")
-
-
 def chosen_for(dataset: Dataset) -> str | None:
     """The weights file here that was chosen on a data set, instead of what is used today; None without one."""
     for file in (WEIGHTS, beside(WEIGHTS)):
@@ -58,8 +52,10 @@ def chosen_for(dataset: Dataset) -> str | None:
 
 
 def using(key: str, path: Path, dataset: Dataset) -> Step:
-    """Search with a weights file."""
-    return Step(key, {}, ["steelyard", "search", vault_of(dataset), asking(dataset), "--weights", str(path)])
+    """Search with a weights file for the first query that is short and can be pasted; QUERY without any."""
+    texts = (query.text for query in dataset.queries if len(query.text) <= SHORT and query.text.isprintable())
+    asked = next((text for text in texts if not text.startswith("-")), "QUERY")
+    return Step(key, {}, ["steelyard", "search", vault_of(dataset), asked, "--weights", str(path)])
 
 
 def taking_turns(key: str, path: Path, dataset: Dataset) -> Step:
@@ -87,18 +83,19 @@ def installed_first(steps: Sequence[Step], again: Sequence[str] = ()) -> list[St
     files = [step.command[-1] for step in steps if step.key == "index_once" and "--weights" in step.command]
     models = {kind_of(model) for file in files for model in SearchConfig.load(file).models}
     absent: list[Step] = []
-    for kind, extra in KINDS.items():
-        if kind in models and missing_modules(extra):
-            absent.append(_installing("install_large" if kind in LIGHT else "install", extra))
+    for kind in filter(models.__contains__, KINDS):
+        if needed := _installing("install_large" if kind in LIGHT else "install", kind):
+            absent += needed
             if again and (other := LIGHT.get(kind)):
-                light = _installing("install_light", KINDS[other])
-                absent += [light] if missing_modules(KINDS[other]) else []
+                absent += _installing("install_light", other)
                 absent.append(Step("choose_light", {}, [*again, "--embedder", other]))
     return [*absent, *steps]
 
 
-def _installing(key: str, extra: str) -> Step:
-    return Step(key, {}, shlex.split(installing(extra)))
+def _installing(key: str, kind: str) -> list[Step]:
+    """Install what a kind of embedder needs; nothing for one that has no extra, or whose extra is here."""
+    extra = KINDS.get(kind)
+    return [Step(key, {}, shlex.split(installing(extra)))] if extra and missing_modules(extra) else []
 
 
 def exporting(key: str, path: Path, target: str) -> Step:
@@ -143,19 +140,15 @@ def drawing(dataset: Dataset, key: str, **facts: Fact) -> Step:
 def labelling(dataset: Dataset, wanted: int | None, purpose: str = "") -> list[Step]:
     """Label so many more queries, but never more than there are; None: how many is not known.
 
-    `purpose` is "settle", "halve" or empty.
+    `purpose` is "settle", "halve" or empty. Where all have labels, new queries are written first, and a new state
+    of the files is accepted before they are labelled.
     """
     left, more = dataset.unlabelled, rough(wanted) if wanted else None
-    if not left:
-        return _writing(dataset, more)
-    if more is None:
+    if left and more is None:
         return [drawing(dataset, "label_more")]
-    key = f"{'label_and_write' if more > left else 'label_so_many'}{'_to_' if purpose else ''}{purpose}"
-    return [drawing(dataset, key, left=left, more=more)]
-
-
-def _writing(dataset: Dataset, more: int | None) -> list[Step]:
-    """Write new queries, then label them; a new state of the files is accepted between the two."""
+    if left and more is not None:
+        key = f"{'label_and_write' if more > left else 'label_so_many'}{'_to_' if purpose else ''}{purpose}"
+        return [drawing(dataset, key, left=left, more=more)]
     file = QUERIES if dataset.in_memory else word(dataset.path / QUERIES)
     told = drawing(dataset, "write_queries", more=more, file=file, **lacking(dataset))
     steps = [told]
@@ -167,8 +160,7 @@ def _writing(dataset: Dataset, more: int | None) -> list[Step]:
 
 def installing_for(dataset: Dataset) -> list[Step]:
     """Install what embeds new queries as the recorded ones were, where that is not here."""
-    extras = [KINDS[kind] for kind in _kinds(dataset) if kind in KINDS]
-    return [_installing("install", extra) for extra in extras if missing_modules(extra)]
+    return [step for kind in _kinds(dataset) for step in _installing("install", kind)]
 
 
 def sealed(dataset: Dataset) -> bool:
@@ -202,44 +194,39 @@ def rough(more: int) -> int:
     return max(step, round(more / step) * step)
 
 
+def _unusual(config: SearchConfig) -> dict[str, int | None]:
+    """The depths of retrievers whose list the strategy uses, where the system has another one."""
+    usual, used = find_system(config.name).config(config.limit).depths, config.effective.signals()
+    return {
+        name: depth for name, depth in config.depths.items() if name in used and depth != usual.get(name, depth)
+    }
+
+
 def named(config: SearchConfig) -> str:
     """A configuration as one would write it: a system, its changed parameters, the strategy, unusual depths."""
-    usual = find_system(config.name).config(config.limit).depths
-    deep = {depth for name, depth in depths_read(config).items() if depth and depth != usual.get(name, depth)}
-    depths = f" at depth {', '.join(map(str, sorted(deep)))}" if deep else ""
+    deep = sorted({depth for depth in _unusual(config).values() if depth})
+    depths = f" at depth {', '.join(map(str, deep))}" if deep else ""
     system, _, parameters = written_name(config).rstrip("]").partition("[")
     moved = f" with {parameters}" if parameters else ""
     lead = "" if system in ("plain", str(config.effective)) else f"{system} with "
     return f"{lead}{config.effective}{moved}{depths}"
 
 
-def settings(config: SearchConfig) -> dict[str, str]:
-    """What a search has that its system has not, apart from the strategy; empty without anything.
+def settings(config: SearchConfig) -> str | None:
+    """What a search has that its system has not, apart from the strategy; None without anything.
 
     >>> settings(find_system("spec_kit[graph.hops=1]").config())
-    {'settings': 'graph.hops=1'}
+    'graph.hops=1'
     """
-    usual = find_system(config.name).config(config.limit)
-    deep = {name: depth for name, depth in depths_read(config).items() if depth != usual.depths.get(name, depth)}
-    told = [written_name(config).rstrip("]").partition("[")[2], *(f"{name}.depth={deep[name]}" for name in deep)]
-    told += [f"finish={', '.join(map(str, config.finish)) or 'none'}"] if config.finish != usual.finish else []
-    text = ", ".join(filter(None, told))
-    return {"settings": text} if text else {}
-
-
-def depths_read(config: SearchConfig) -> dict[str, int | None]:
-    """The depth of every retriever whose list the strategy uses."""
-    used = config.effective.signals()
-    return {name: depth for name, depth in config.depths.items() if name in used}
+    told = [written_name(config).rstrip("]").partition("[")[2]]
+    told += [f"{name}.depth={depth}" for name, depth in _unusual(config).items()]
+    usual = find_system(config.name).config(config.limit).finish
+    told += [f"finish={', '.join(map(str, config.finish)) or 'none'}"] if config.finish != usual else []
+    return ", ".join(filter(None, told)) or None
 
 
 EMBED = frozenset("compare recommend tune learn judge gate explain".split())  # noqa: SIM905 -- one line
 """The commands that search a data set, and take the option --embedder."""
-
-
-def choice(dataset: Dataset) -> dict[str, object]:
-    """The option by which a command embeds as this one did, where dataset.json does not say it."""
-    return {"--embedder": dataset.embedder} if dataset.chosen else {}
 
 
 def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, object]) -> list[str]:
@@ -259,7 +246,7 @@ def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, obje
         return []
     own, chosen = [word(dataset.path), *words], []
     if job in EMBED and "--recording" not in options:
-        options = {**choice(dataset), **options}
+        options = {**({"--embedder": dataset.embedder} if dataset.chosen else {}), **options}
     for name, value in options.items():
         chosen += [] if value is None else [name] if value is True else [name, str(value)]
     dashed = any(text.startswith("-") for text in words)

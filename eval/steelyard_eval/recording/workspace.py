@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
+import weakref
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from multiprocessing import get_context
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +34,8 @@ from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import parted
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import LOGGED, Dataset
-from steelyard_eval.datasets.named import EMBEDDERS
+from steelyard_eval.datasets.manifest import EMBEDDERS
 from steelyard_eval.recording.replay import only
-from steelyard_eval.recording.steps import choice
-from steelyard_eval.recording.workers import Workers
 
 NUMBERS = 20_000_000
 """How many numbers are kept, about 160 MB: the recordings of all families on some hundreds of queries."""
@@ -46,26 +48,62 @@ class KeptTables:
     """
 
     def __init__(self) -> None:
-        self._held: list[tuple[object, dict[str, Query], SignalTable]] = []
+        self._held: list[tuple[object, dict[str, Query], SignalTable, int]] = []
 
     def find(self, key: object, queries: Sequence[Query]) -> SignalTable | None:
         """The recording of these queries, in their order; None where there is none of all of them."""
-        for held, known, table in self._held:
+        for held, known, table, _ in self._held:
             if held == key and all(known.get(query.id) == query for query in queries):
                 return only(table, [query.id for query in queries])
         return None
 
     def keep(self, key: object, queries: Sequence[Query], table: SignalTable) -> None:
         """Keep a recording, if it is no larger than all that may be kept; the oldest give way to it."""
-        if _numbers(table) > NUMBERS:
-            return
-        self._held.append((key, {query.id: query for query in queries}, table))
-        while sum(_numbers(kept) for *_, kept in self._held) > NUMBERS:
-            del self._held[0]
+        size = len(table) * (len(table.columns) + len(table.positions))
+        if size <= NUMBERS:
+            self._held.append((key, {query.id: query for query in queries}, table, size))
+            while sum(size for *_, size in self._held) > NUMBERS:
+                del self._held[0]
 
 
-def _numbers(table: SignalTable) -> int:
-    return len(table) * (len(table.columns) + len(table.positions))
+class Workers:
+    """Who computes the blocks of a recording: processes of this machine, or an executor."""
+
+    def __init__(self, jobs: int | Executor = 1) -> None:
+        self.jobs = jobs if isinstance(jobs, int) else 1
+        self.given = None if isinstance(jobs, int) else jobs
+        self.copies: dict[int, str] = {}
+        """The file of a vault in memory by its revision, as long as a recording is under way."""
+
+    def share(self, queries: int) -> bool:
+        """Whether a recording of so many queries is theirs, and not made in this process."""
+        return queries > 0 and (self.given is not None or min(self.jobs, queries) > 1)
+
+    @cached_property
+    def executor(self) -> Executor:
+        """Where blocks are submitted; processes of this machine are started, and import while others index."""
+        if self.given is not None:
+            return self.given
+        pool = ProcessPoolExecutor(self.jobs, get_context("spawn"), _begin)  # a fork would share open connections
+        # Threads of one worker would take the cores of others; NumPy reads how many when it is loaded there.
+        unset = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"} - os.environ.keys()
+        os.environ.update(dict.fromkeys(unset, "1"))
+        for _ in range(self.jobs):
+            pool.submit(int)  # starts a process, because none is free yet
+        for name in unset:
+            del os.environ[name]
+        weakref.finalize(self, pool.shutdown, wait=False, cancel_futures=True)
+        return pool
+
+    def end(self) -> None:
+        """End the processes of this machine, after a failure; a later recording starts others."""
+        if self.given is None and "executor" in self.__dict__:
+            self.executor.shutdown(cancel_futures=True)
+            del self.executor
+
+
+def _begin() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; whoever started this process ends it
 
 
 @dataclass(frozen=True)
@@ -96,7 +134,8 @@ class Workspace:
         are added by `index_for`. `jobs` processes record, or the workers of an executor.
         """
         workers = Workers(jobs)
-        workers.begin()
+        if workers.jobs > 1:
+            _ = workers.executor
         store = Vault(":memory:") if vault is None else vault
         store.upsert(dataset.entries)
         return cls(dataset, store, choose_embedder(dataset, embedder), embedder, workers)
@@ -114,8 +153,8 @@ class Workspace:
     def options(self) -> dict[str, object]:
         """What a command needs to search in the same way."""
         named = None if self.asked in ("auto", self.dataset.embedder) else self.asked
-        own = {"--embedder": named} if named else choice(self.dataset)
-        return {**own, "--intents": self.dataset.intents}
+        named = named or (self.dataset.embedder if self.dataset.chosen else None)
+        return {**({"--embedder": named} if named else {}), "--intents": self.dataset.intents}
 
     @property
     def model(self) -> str:

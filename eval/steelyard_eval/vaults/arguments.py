@@ -12,12 +12,20 @@ import msgspec
 
 from steelyard.base.errors import ConfigError, shown
 from steelyard.base.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS, parse_number
-from steelyard.memory.filters import EVERYTHING, RANGES, SUPERSEDED, Filters, Rule, visible_to
+from steelyard.memory.filters import EVERYTHING, RANGES, SUPERSEDED, Filters, visible_to
 from steelyard.stores.opened import is_address
 from steelyard.systems.cortex_mem.uris import vault_of
 
 _OPERATOR = re.compile(r"!=|>=|<=|\^=|=|>|<")
 _TESTS = {"!=": "none", ">=": "from", ">": "after", "<": "before", "<=": "until", "^=": "prefix"}
+_OF_PERIOD = {
+    "=": [("from", 0), ("before", 1)],
+    ">=": [("from", 0)],
+    ">": [("from", 1)],
+    "<": [("before", 0)],
+    "<=": [("before", 1)],
+}
+"""The tests of a period, each with its first moment (0), or with the first one after it (1)."""
 TIER = "priority."
 """Before the name of a tier."""
 _PERIOD = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?", re.ASCII)
@@ -33,41 +41,27 @@ def parse_filters(texts: Sequence[str]) -> Filters:
     field.
     """
     asked: dict[str, dict[str, Any]] = {}
-    dates = EVERYTHING
     for text in texts:
         operator = _OPERATOR.search(text)
         if operator is None:
             raise ConfigError(f"filter {shown(text)} is not FIELD=VALUE; write it as project=my-app")
         name, value = text[: operator.start()], text[operator.end() :]
-        if name in TIME_FIELDS and operator[0] == "!=" and (period := _period(value)):
-            dates &= _outside(name, period)
-            continue
         for test, typed in _tests(name, operator[0], value):
             tests = asked.setdefault(name, {})
             if test in tests and test in RANGES:
                 raise ConfigError(f"filter {shown(name)} has two bounds of one kind; write one {operator[0]}")
             tests.setdefault(test, []).append(typed)
     bounds = {name: {t: v[0] if t in RANGES else v for t, v in tests.items()} for name, tests in asked.items()}
-    return Filters.of(bounds) & dates
+    return Filters.of(bounds)
 
 
 def _tests(name: str, operator: str, value: str) -> list[tuple[str, str | float | bool]]:
     """The tests of one option, each with its value; a period has a first moment, and a first one after it."""
-    period = _period(value) if name in TIME_FIELDS else None
-    if period is None:
-        test = _TESTS.get(operator, "all" if name in LIST_FIELDS else "any")
-        return [(test, _typed(name, value))]
-    first, after = period
-    whole: dict[str, list[tuple[str, str | float | bool]]] = {
-        "=": [("from", first), ("before", after)],
-        ">=": [("from", first)],
-        ">": [("from", after)],
-        "<": [("before", first)],
-        "<=": [("before", after)],
-    }
-    if operator not in whole:
-        raise ConfigError(f"filter {shown(name)} is a time and has no beginning; write {name}>={value}")
-    return whole[operator]
+    if (period := _period(value) if name in TIME_FIELDS else None) is None:
+        return [(_TESTS.get(operator, "all" if name in LIST_FIELDS else "any"), _typed(name, value))]
+    if operator not in _OF_PERIOD:
+        raise ConfigError(f"filter {shown(name)} is a time; write {name}>={value}, or {name}<{value}")
+    return [(test, period[end]) for test, end in _OF_PERIOD[operator]]
 
 
 def _period(text: str) -> tuple[float, float] | None:
@@ -86,12 +80,6 @@ def _period(text: str) -> tuple[float, float] | None:
     except (ValueError, OverflowError):
         return None  # there is no such day, or none after it; Filters refuses it by name
     return first.timestamp(), after.timestamp()
-
-
-def _outside(name: str, period: tuple[float, float]) -> Filters:
-    """The entries whose time is not in the period, or not given."""
-    first, after = period
-    return Filters.all_of((Rule(name, "absent"), Rule(name, "before", (first,)), Rule(name, "from", (after,))))
 
 
 def parse_scopes(texts: Sequence[str]) -> Filters:

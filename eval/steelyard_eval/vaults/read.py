@@ -31,8 +31,6 @@ from steelyard_eval.vaults.arguments import Settings, parse_scopes, parse_tier
 MOST_LIMITS = 64
 """Numbers of results whose searchers are kept."""
 PLAIN = Settings()
-
-
 Explored = tuple[float, "RankedBy | None"]
 """The share of searches in which another ranking is interleaved, and which one; drawn weights without one."""
 
@@ -56,29 +54,21 @@ class RankedBy:
             return cls("", "", SearchConfig.load(given))
         return cls(given, strategy) if named.kind == "system" else cls("plain", given)
 
-    def built(
-        self,
-        limit: int | None,
-        embedders: Sequence[Embedder],
-        threshold: float | None = None,
-        direct: bool = False,
-    ) -> SearchConfig:
+    def built(self, limit: int | None, embedders: Sequence[Embedder], settings: Settings = PLAIN) -> SearchConfig:
         """The configuration over the vectors that there are."""
         if self.config is not None:
             return self.config if limit is None else self.config.with_limit(limit)
         models = {embedder.model for embedder in embedders}
         model = models.pop() if len(models) == 1 else ""
-        made = find_system(self.system).config(limit, model, os.environ, threshold=threshold, direct=direct)
+        made = find_system(self.system).config(
+            limit, model, os.environ, threshold=settings.threshold, direct=settings.direct
+        )
         return made.with_strategy(parse_strategy(self.strategy)) if self.strategy else made
 
 
 @contextmanager
 def open_searcher(
-    paths: Sequence[str],
-    by: RankedBy,
-    limit: int | None,
-    scopes: Sequence[str] = (),
-    settings: Settings = PLAIN,
+    paths: Sequence[str], by: RankedBy, limit: int | None, scopes: Sequence[str] = (), settings: Settings = PLAIN
 ) -> Iterator[Searcher]:
     """Open a searcher over a vault file, or over several as tiers; `by` says what ranks.
 
@@ -99,12 +89,17 @@ def open_searcher(
     with ExitStack() as stack:
         vaults = {name: stack.enter_context(_seen(path, visible, settings.hnsw)) for name, path in names.items()}
         embedders = _embedders(list(vaults.values()), settings.model or _model_of(by.config, vaults.values()))
-        config = by.built(limit, embedders, settings.threshold, settings.direct)
+        config = by.built(limit, embedders, settings)
         config = config.with_weights(settings.weights) if settings.weights else config
         tiers = [Tier(name, vault, settings.priorities.get(name)) for name, vault in vaults.items()]
         together = Federation(tiers, rule)  # it refuses bad priorities of a single tier, too
         store = together if len(tiers) > 1 else tiers[0].store
-        yield _searcher(store, config, embedders, _rewriter(store) if settings.rewrite else None, None)
+        rewriter = None
+        if settings.rewrite:
+            if (chat := extension("network").chat_of(os.environ)) is None:
+                raise ConfigError("LLM_BASE_URL names no endpoint to rewrite by; set it, or leave rewrite out")
+            rewriter = extension("cortex_client").Rewriter.of(chat, store)
+        yield _searcher(store, config, embedders, rewriter)
 
 
 class OpenVault:
@@ -136,7 +131,7 @@ class OpenVault:
         known = self._searchers.get(limit)
         if known is None:
             config = self._by.built(limit, self._embedders)
-            known = _searcher(self._seen, config, self._embedders, None, self._explore)
+            known = _searcher(self._seen, config, self._embedders, explore=self._explore)
             if len(self._searchers) < MOST_LIMITS:
                 self._searchers[limit] = known
         return known
@@ -163,8 +158,8 @@ def _searcher(
     store: Readable,
     config: SearchConfig,
     embedders: Sequence[Embedder],
-    rewriter: Callable[[str], str] | None,
-    explore: Explored | None,
+    rewriter: Callable[[str], str] | None = None,
+    explore: Explored | None = None,
 ) -> Searcher:
     """A searcher with what its configuration re-ranks by; ConfigError for a rival of another model."""
     share, other = explore or (0.0, None)
@@ -178,15 +173,6 @@ def _searcher(
     exploring = Explore(share, against) if explore else None
     reranker = open_reranker(config.rerank, os.environ) if reranked(config.finish) else None
     return Searcher(store, config, embedders, reranker=reranker, rewriter=rewriter, explore=exploring)
-
-
-def _rewriter(store: Readable) -> Callable[[str], str]:
-    """What rewrites queries, with the profile that the store holds; ConfigError without an endpoint."""
-    chat = extension("network").chat_of(os.environ)
-    if chat is None:
-        raise ConfigError("LLM_BASE_URL names no endpoint to rewrite by; set it, or leave rewrite out")
-    rewriter: Callable[[str], str] = extension("cortex_client").Rewriter.of(chat, store)
-    return rewriter
 
 
 @contextmanager
@@ -231,11 +217,10 @@ def read_entries(path: str, ids: Sequence[str], scopes: Sequence[str] = ()) -> l
         entries = seen.get(ids)
         missing = sorted(set(ids) - {entry.id for entry in entries})
         if missing:
-            known = [entry.id for entry in seen.entries()]
-            problems = [
-                f"no entry {shown(id_)}" + (nearest(id_, known) if len(known) < 1000 else "") for id_ in missing
-            ]
-            raise DataError(f"{path}: " + "; ".join(problems))
+            known = [entry.id for entry in seen.entries()] if seen.count() < 1000 else []
+            raise DataError(
+                f"{path}: {'; '.join(f'no entry {shown(id_)}{nearest(id_, known)}' for id_ in missing)}"
+            )
         return [record_of(entry) for entry in entries]
 
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
@@ -52,14 +52,11 @@ def index_dataset(
 
     Parameters
     ----------
-    dataset: What is indexed.
-    path: The vault file; it is made if it does not exist.
-    embedder: lsa, none or one of `steelyard.embedders.KINDS`. It is added to the vault's models, which every run
-        keeps up to date. By default the vault's own models, and lsa for a new vault. With none no vectors are
-        made.
+    dataset, path: What is indexed, and the vault file, which is made if it does not exist.
+    embedder: lsa, none or one of `steelyard.embedders.KINDS`, added to the vault's models, which every run keeps
+        up to date. By default the vault's own models, and lsa for a new vault.
     prune: Remove the entries of the vault that are not in the data set.
-    layers: Where abstracts and overviews come from for entries and directories that have none: extractive (from
-        the text), llm (the endpoint that LLM_BASE_URL names; what it wrote is kept in the cache), or none.
+    layers: See `layered_entries`; what a language model wrote is kept in the cache.
     hnsw: Make the HNSW indexes of a database, and measure them.
     """
     from steelyard_eval.datasets.groups import duplicates  # here: what only searches a vault reads no data set
@@ -81,13 +78,9 @@ def index_dataset(
         count = vault.count()
         measured = {}
         if hnsw:
-            fit = _stored(vault)
-            measured["hnsw"] = extension("postgres").index_hnsw(
-                vault,
-                [query.text for query in dataset.queries],
-                [entry.id for entry in dataset.entries],
-                [*outside.values(), *([fit.model] if fit else [])],
-            )
+            asked_by = [*outside.values(), *([fit.model] if (fit := _stored(vault)) else [])]
+            texts, ids = [query.text for query in dataset.queries], [entry.id for entry in dataset.entries]
+            measured["hnsw"] = extension("postgres").index_hnsw(vault, texts, ids, asked_by)
         return {
             "entries": count,
             "changed": changed,
@@ -109,10 +102,13 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
     """
     with open_vault(path) as vault:
         kinds = [embedder] if embedder else _own_kinds(vault)
-        outside = _opened(kinds)
-        for opened in outside.values():
+        outside, ids = _opened(kinds), [entry.id for entry in vault.entries()]
+        batches = [ids[i : i + BATCH] for i in range(0, len(ids), BATCH)]
+        for opened in outside.values():  # ahead, so that no transaction waits for an answer
             with resumable(opened):
-                _ask_ahead(vault, opened)
+                for space in _spaces(vault, opened):
+                    for batch in bar(f"embedding {space.layer}")(batches):
+                        opened.embed(list(texts_of(vault, space, batch).values()))
         with vault.transaction():
             vault.rebuild_indexes(keyword_indexes(SYSTEMS.values()))
             vault.drop_words()
@@ -184,8 +180,7 @@ def _open_all(
     known = _own_kinds(vault) if vault.models() or asked is None else []
     kinds = [] if asked == "none" else list(dict.fromkeys([*known, *([asked] if asked else [])]))
     outside = {**opened, **_opened(kind for kind in kinds if kind not in opened)}
-    other = _unopened(vault, kinds, outside)
-    if other and asked is None:
+    if asked is None and (other := _unopened(vault, kinds, outside)):
         used = ", ".join(shown(embedder.model) for embedder in outside.values())
         raise ConfigError(
             f"{vault.path} was indexed with the model {shown(other[0])}, this run would use {used}; name the "
@@ -213,9 +208,10 @@ def _missing(vault: Vault, model: str) -> int:
 
 
 def layered_entries(entries: Sequence[Entry], layers: str) -> list[Entry]:
-    """Give entries abstracts and overviews where they have none: extractive, llm or none.
+    """Give entries and directories abstracts and overviews where they have none.
 
-    Raises ConfigError for llm where the environment names no endpoint, EmbedderError where it fails.
+    `layers` is extractive (from the text), llm (by the endpoint that LLM_BASE_URL names), or none. Raises
+    ConfigError for llm where the environment names no endpoint, EmbedderError where it fails.
     """
     if layers == "none":
         return list(entries)
@@ -229,23 +225,20 @@ def layered_entries(entries: Sequence[Entry], layers: str) -> list[Entry]:
 
 
 def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[int, int]:
-    """Write the entries and, with `prune`, remove all others, in one transaction; return both counts."""
+    """Write the entries and, with `prune`, remove all others, in one transaction; return both counts.
+
+    Entries that bring no review of their own keep those that the vault has of them.
+    """
     with vault.transaction():
-        changed = vault.upsert(_with_reviews(vault, entries))
+        known = {entry.id: entry for entry in vault.entries(Filters.of({"review_count": {"after": 0}}))}
+        reviews = {id_: {name: getattr(entry, name) for name in REVIEWED} for id_, entry in known.items()}
+        changed = vault.upsert(
+            entry if entry.review_count else dataclasses.replace(entry, **reviews.get(entry.id, {}))
+            for entry in entries
+        )
         kept = {entry.id for entry in entries}
         gone = [entry.id for entry in vault.entries() if entry.id not in kept] if prune else []
         return changed, vault.delete(gone)
-
-
-def _with_reviews(vault: Vault, entries: Sequence[Entry]) -> list[Entry]:
-    """The entries with the reviews that the vault has of them, where they bring none of their own."""
-    known = {entry.id: entry for entry in vault.entries(Filters.of({"review_count": {"after": 0}}))}
-    return [
-        dataclasses.replace(entry, **{name: getattr(known[entry.id], name) for name in REVIEWED})
-        if entry.id in known and not entry.review_count
-        else entry
-        for entry in entries
-    ]
 
 
 def _embed_all(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedEmbedder]) -> int:
@@ -261,21 +254,7 @@ def _embed_all(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedE
     return embedded
 
 
-def _ask_ahead(vault: Vault, embedder: CachedEmbedder) -> None:
-    """Fill the cache with every vector the vault needs, so that no transaction waits for an answer."""
-    ids = [entry.id for entry in vault.entries()]
-    for space in _spaces(vault, embedder):
-        done = 0
-        for batch in bar(f"embedding {space.layer}")([ids[i : i + BATCH] for i in range(0, len(ids), BATCH)]):
-            try:
-                embedder.embed(list(texts_of(vault, space, batch).values()))
-            except EmbedderError as error:
-                raise EmbedderError(f"{error}; {done} of {len(ids)} entries were done") from None
-            done += len(batch)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Fit:
+class _Fit(NamedTuple):
     """A model, and the hash of the texts it was fitted on."""
 
     model: LsaEmbedder

@@ -157,6 +157,6 @@ def _proposed(dataset: Dataset) -> list[str]:
     queries = [query for query in asked if query.id in dataset.qrels and query.answerable]
     if not (lack_groups(queries) or alike(dataset, queries)):
         return []
-    from steelyard_eval.explain.proposed_groups import propose_groups
+    from steelyard_eval.explain.known_items import propose_groups
 
     return propose_groups(dataset)

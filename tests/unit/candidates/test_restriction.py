@@ -19,7 +19,7 @@ from steelyard_eval.choose.recommend import METRICS, recommend, weights_of
 from steelyard_eval.choose.restriction import Restriction
 from steelyard_eval.choose.result import result_of
 from steelyard_eval.cli.main import main
-from steelyard_eval.compare.latency import Latencies
+from steelyard_eval.compare.lists import Latencies
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.export import TARGETS, export

@@ -29,8 +29,8 @@ from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.choose.rule import Ruling, gain_prior_over
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
+from steelyard_eval.compare.answer import effective_number
 from steelyard_eval.compare.contenders import Contender
-from steelyard_eval.compare.notices import effective_number
 from steelyard_eval.compare.tables import overlap, rank_biased
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter

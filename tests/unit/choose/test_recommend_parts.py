@@ -25,8 +25,8 @@ from steelyard_eval.choose.rule import best, cross_validated_choices
 from steelyard_eval.choose.scored import PriorGains, Scored
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import distinct, read_all
-from steelyard_eval.compare.latency import latencies
 from steelyard_eval.compare.list_recording import record_lists
+from steelyard_eval.compare.lists import latencies
 from steelyard_eval.compare.tables import overlap, rank_biased
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter

@@ -1,6 +1,7 @@
 """The last step of an answer: one number of labels, and never more than there are."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from steelyard.base import extras
 from steelyard_eval.choose.duel import PairSelection
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read_config
-from steelyard_eval.recording.steps import asking, installed_first, labelling
+from steelyard_eval.recording.steps import installed_first, labelling, using
 from steelyard_eval.result.structs import Step
 
 
@@ -57,7 +58,8 @@ def test_no_more_pairs_are_asked_for_than_there_are():
 def test_the_query_of_a_command_can_be_pasted():
     # A terminal shows a line break as its escape, which is another query; what begins with a dash is an option.
     asked = {"q0": "two\nlines", "q1": "-x", "q2": "x" * 61, "q3": "rotate keys"}
-    assert asking(sy.load({"a": "x"}, asked, {"q0": ["a"]}).dataset) == "rotate keys"
+    dataset = sy.load({"a": "x"}, asked, {"q0": ["a"]}).dataset
+    assert using("search", Path("w.json"), dataset).command[3] == "rotate keys"
 
 
 @pytest.mark.parametrize("missing", [True, False])

@@ -129,15 +129,15 @@ class Seen(Executor):
         self.notes, self.read = [], set()
 
     def submit(self, task, block):
-        self.read.add((block.work.config.system, block.work.path))
+        self.read.add((block.config.system, block.path))
         notes, made = self.notes, partial(task, block)
 
         class Waited(Future):
             def result(self, timeout=None):
-                notes.append(("waited", block.work.config.system))
+                notes.append(("waited", block.config.system))
                 return made()
 
-        self.notes.append(("given", block.work.config.system))
+        self.notes.append(("given", block.config.system))
         return Waited()
 
 
@@ -165,7 +165,7 @@ def test_a_process_has_no_threads_for_products(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     before = dict(os.environ)
     own = workers.Workers(2)
-    own.begin()
+    _ = own.executor
     assert dict(os.environ) == before
     assert len(own.executor.submit(os.listdir, "/proc/self/task").result()) == 1
     own.end()
@@ -266,7 +266,7 @@ def test_ctrl_c_ends_all_processes_and_leaves_blocks_alone(tmp_path, monkeypatch
         raise KeyboardInterrupt
 
     searcher, queries = space.searcher(system.config(10)), space.dataset.queries
-    asked = (searcher, queries, ["bm25"], 10, space.workers, 0.0, None, ())
+    asked = (searcher, queries, ["bm25"], 10, space)
     with pytest.raises(KeyboardInterrupt), workers.submitted(*asked) as parts:
         parts(interrupted)
     assert not multiprocessing.active_children()

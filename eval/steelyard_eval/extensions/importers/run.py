@@ -18,10 +18,9 @@ from steelyard.base.inputs import open_regular
 from steelyard.stores.opened import is_address
 from steelyard_eval.common.process import state_folder
 from steelyard_eval.datasets import Dataset, load
-from steelyard_eval.datasets.folder import fault_message, read_folder
+from steelyard_eval.datasets.folder import fault_message, has_corpus, read_folder
 from steelyard_eval.datasets.in_memory import MemoryReader
 from steelyard_eval.datasets.parts import assemble
-from steelyard_eval.datasets.places import has_corpus
 from steelyard_eval.export import TARGETS
 from steelyard_eval.extensions.importers.base import BROKEN, Importer
 from steelyard_eval.extensions.importers.benchmark import IR_DATASETS

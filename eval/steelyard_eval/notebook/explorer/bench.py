@@ -30,10 +30,8 @@ from steelyard_eval.explain.view import contributions
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.paired import difference_interval, mean_interval
 from steelyard_eval.measures.spread import Gain, Interval
-from steelyard_eval.recording.provenance import estimate, origin, promised
-from steelyard_eval.recording.record import needed, record
-from steelyard_eval.recording.replay import only, recorded_lists, replay
-from steelyard_eval.recording.shown_lists import opening
+from steelyard_eval.recording.record import estimate, needed, origin, promised, record
+from steelyard_eval.recording.replay import only, opening, recorded_lists, replay
 from steelyard_eval.recording.workspace import Workspace, judged
 
 
