@@ -1,7 +1,6 @@
 """A real browser opens reports from disk: it draws, answers clicks, and runs nothing that the data say."""
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -199,7 +198,8 @@ def crowded(tmp_path_factory):
         "plateau_low": 0.4,
         "plateau_high": 0.41,
     }
-    curve = Table("curve", ["weight", "value"], [[at / 10, 0.1375 + at / 4000] for at in range(11)], facts)
+    steps = [[at / 10, 0.1375 + at / 4000, at / 10 - 0.05, at / 10 + 0.05] for at in range(11)]
+    curve = Table("curve", ["weight", "value", "low", "high"], steps, facts)
     parts = [[f"a long name of a category {at}", 13, paired(at / 10 - 0.1).gain, 0.04 * at] for at in range(3)]
     sides = {"left": "fts", "right": "W" * 90}
     categories = Table("categories", ["category", "queries", "difference", "p_by_category"], parts, sides)
@@ -207,14 +207,6 @@ def crowded(tmp_path_factory):
         *sorted(rows, key=lambda one: one.label != "fts"), queries=queries, tables=[curve, categories], entries={}
     )
     return write(made, tmp_path_factory.mktemp("crowded"))[0]
-
-
-def runs_page(folder):
-    """Two comparisons of starter, whose trend is in the report of the second."""
-    shutil.copytree(starter(), folder / "set")
-    data = sy.load(folder / "set")
-    data.compare("bm25, fts", timed=False)
-    return data.compare("bm25, fts, vector", timed=False).report(folder, data.runs())[0]
 
 
 def gate_page(folder):
@@ -233,7 +225,6 @@ EDGES = """() => [0, ...[...document.querySelectorAll('tbody')].map((body) =>
 
 
 PAGES = {
-    "runs": (runs_page, 2),
     "gate": (gate_page, 1),
     "recommend": (lambda folder: sy.demo().recommend().report(folder)[0], 3),
     "learning": (lambda folder: sy.demo().learn().report(folder)[0], 1),
