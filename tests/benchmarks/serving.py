@@ -1,4 +1,4 @@
-"""What serving costs beside the search itself, from a line on standard input to its answer, with a log.
+"""What serving costs beside the search itself, from the call of a tool to its answer, with a log.
 
     python tests/benchmarks/serving.py
 
@@ -23,19 +23,15 @@ def serve(words):
     """A server that notes when lines came and answers went, and how long searches took; printed at its end."""
     from steelyard.live.search import Searcher
     from steelyard_eval.cli.main import main
-    from steelyard_eval.extensions.serve import stdio
+    from steelyard_eval.extensions.serve.server import MemoryServer
 
-    came, went, took = [], [], []
-    read, write, search = stdio._lines, stdio._Outgoing.write, Searcher.search
+    own, took, call, search = [], [], MemoryServer._call, Searcher.search
 
-    async def reading():
-        async for line in read():
-            came.append(time.perf_counter())
-            yield line
-
-    async def writing(self, text):
-        await write(self, text)
-        went.append(time.perf_counter())
+    async def calling(self, *words):
+        begin = time.perf_counter()
+        answer = await call(self, *words)
+        own.append(time.perf_counter() - begin)
+        return answer
 
     def searching(self, *words, **options):
         begin = time.perf_counter()
@@ -43,10 +39,10 @@ def serve(words):
         took.append(time.perf_counter() - begin)
         return found
 
-    stdio._lines, stdio._Outgoing.write, Searcher.search = reading, writing, searching
+    MemoryServer._call, Searcher.search = calling, searching
     main(["serve", *words], standalone_mode=False)
-    own = [end - begin - one for begin, end, one in zip(came[-len(took) :], went[-len(took) :], took, strict=True)]
-    print(json.dumps({"search": 1e3 * median(took), "on_top": 1e3 * median(own)}), file=sys.stderr)
+    on_top = [whole - one for whole, one in zip(own[-len(took) :], took, strict=True)]
+    print(json.dumps({"search": 1e3 * median(took), "on_top": 1e3 * median(on_top)}), file=sys.stderr)
 
 
 def ask(process, number, method, params):

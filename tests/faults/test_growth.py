@@ -100,7 +100,6 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/notebook/label/session.py": "copies queries.jsonl with a mark on some",
     "steelyard_eval/notebook/label/write_queries.py": "appends to queries.jsonl",
     "steelyard_eval/recording/runs.py": "rows that it wrote, bounded when they are written",
-    "steelyard_eval/extensions/serve/stdio.py": "requests of at most 4 MB, each decoded once",
     "steelyard_eval/extensions/serve/tools.py": "reads a file of the package",
     "steelyard_eval/common/configurations.py": "the first byte of a file",
     "steelyard_eval/compare/verification.py": "hands a run to ir_measures, after our own reader took it",

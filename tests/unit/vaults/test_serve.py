@@ -1,4 +1,4 @@
-"""A vault as a memory server, asked by the official SDK's client; what is expected is from the real servers."""
+"""A vault as a memory server, asked by the official SDK's client; with its log."""
 
 import asyncio
 import json
@@ -6,10 +6,8 @@ import os
 import shutil
 import sys
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 
-import jsonschema
 import pytest
 from click.testing import CliRunner
 
@@ -20,29 +18,26 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from steelyard.config.search_config import policy_of
 from steelyard.feedback.log import ACTIONS
-from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import SYSTEMS, analyses, find_system, keyword_indexes
+from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.serve.caller import ServerLog
-from steelyard_eval.extensions.serve.faces import MIMICS, find_face
-from steelyard_eval.extensions.serve.http import TokenGate, app_of, token_of
 from steelyard_eval.extensions.serve.memory import Memory, Served
-from steelyard_eval.extensions.serve.server import MemoryServer
+from steelyard_eval.extensions.serve.server import MemoryServer, TokenGate, app_of, token_of
+from steelyard_eval.extensions.serve.tools import tools
 from steelyard_eval.learn.interleaving import interleaving_results
 from steelyard_eval.vaults import index_dataset
 
 ROOT = Path(__file__).resolve().parents[3]
-REAL = json.loads(Path(__file__).with_name("mcp_tools.json").read_text())
-"""Names and schemas of the real servers' tools, without descriptions, each with its commit and how it was read."""
 QUERY = "how do we rotate signing keys"
 NOW = 1_780_000_000.0
 
 
 @pytest.fixture(scope="module")
 def vault(tmp_path_factory):
-    """The starter set with what it lacks of the five systems: numbers as ids, URIs, diaries, relations."""
+    """The starter set."""
     path = tmp_path_factory.mktemp("served") / "memory.db"
     index_dataset(load(ROOT / "qrels" / "starter"), str(path), "lsa")
     return str(path)
@@ -55,11 +50,10 @@ def own(tmp_path, vault):
 
 
 @asynccontextmanager
-async def served(path, face=None, log=None, **more):
+async def served(path, log=None, **more):
     """The SDK's client, connected to a server in this process."""
-    shown = find_face(face)
-    memory = Memory(Served(str(path), **{"by": shown.system, **more}))
-    server = MemoryServer(memory, shown, ServerLog(str(log), lambda: NOW) if log else None)
+    memory = Memory(Served(str(path), **more))
+    server = MemoryServer(memory, ServerLog(str(log), lambda: NOW) if log else None)
     try:
         async with Client(server.protocol) as client:
             yield client
@@ -96,268 +90,25 @@ def run(*words):
     return json.loads(found.stdout)
 
 
-def bare(schema):
-    """A schema without descriptions."""
-    if isinstance(schema, list):
-        return [bare(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        name: bare(one) for name, one in schema.items() if not (name == "description" and isinstance(one, str))
-    }
+def test_the_tools_take_every_act_that_a_log_knows():
+    assert tools()["memory_feedback"].schema["properties"]["action"]["enum"] == [*ACTIONS]
 
 
-@pytest.mark.parametrize("system", sorted(MIMICS))
-def test_names_and_schemas_are_those_of_the_real_servers(vault, tmp_path, system):
-    async def listed():
-        async with served(vault, system, tmp_path / "log.jsonl") as client:
-            return (await client.list_tools()).tools
-
-    tools = asked(listed())
-    assert {tool.name: bare(tool.input_schema) for tool in tools} == REAL[system]["tools"]
-    commit, repository = REAL[system]["commit"], REAL[system]["repository"]
-    assert find_face(system).source.startswith(f"{repository} {commit} ")
-    assert all(tool.description for tool in tools)
-
-
-def test_operations_of_soleri_are_those_of_the_real_server():
-    from steelyard_eval.extensions.serve.soleri import OPERATIONS
-
-    ours = {suffix: {name: bare(tool.schema) for name, tool in own.items()} for suffix, own in OPERATIONS.items()}
-    assert ours == REAL["soleri"]["operations"]
-
-
-def test_our_own_face_takes_every_act_that_a_log_knows():
-    feedback = find_face(None).tools[-1]
-    assert feedback.schema["properties"]["action"]["enum"] == [*ACTIONS]
-
-
-SEARCHES = {
-    None: ("memory_search", {"limit": 5}, lambda found: found["hits"]),
-    "echovault": ("memory_search", {"limit": 5}, lambda found: found),
-    "cortex_mem": ("search", {"limit": 5}, lambda found: found["results"]),
-    "soleri": ("soleri_search_intelligent", {"limit": 5, "mode": "scan"}, lambda found: found["data"]),
-    "moltnet": ("entries_search", {"limit": 5}, lambda found: found["results"]),
-    "spec_kit": ("memory_search", {"limit": 5}, lambda found: found["data"]["results"]),
-}
-
-
-def name_of(row):
-    return row.get("uri") or row.get("entry", row)["id"]
-
-
-@pytest.mark.parametrize("face", SEARCHES)
-def test_answers_are_those_of_the_command_search_to_the_bit(vault, face):
-    tool, arguments, rows = SEARCHES[face]
-    shown = find_face(face)
-    expected = run("search", vault, QUERY, "--system", shown.system, "-k", 5, "--json")["hits"]
-
+def test_answers_are_those_of_the_command_search_to_the_bit(vault):
     async def found():
-        async with served(vault, face) as client:
-            return rows(await call(client, tool, query=QUERY, **arguments))
+        async with served(vault) as client:
+            return await call(client, "memory_search", query=QUERY, limit=5)
 
-    ours = asked(found())
-    if face is None:
-        assert ours == expected
-    assert list(map(name_of, ours)) == list(map(name_of, expected))[: len(ours)]
-    assert len(ours) == min(len(expected), 5) > 0
-    if face != "moltnet":  # the real one shows no scores of one's own diaries
-        digits = 2 if face == "echovault" else 17  # the real one rounds
-        wanted = [one.get("score", one.get("combined_score")) for one in expected]
-        assert [one["score"] for one in ours] == [round(score, digits) for score in wanted][: len(ours)]
-
-
-@pytest.fixture(scope="module")
-def entries(tmp_path_factory):
-    """A small vault with what the five systems show and the starter set lacks."""
-    path = tmp_path_factory.mktemp("entries") / "memory.db"
-    folder = "cortex://user/preferences"
-    with Vault(path, create=True) as made:
-        made.upsert(
-            [
-                Entry(
-                    "101",
-                    title="Rotate keys monthly",
-                    text="Signing keys rotate each month.",
-                    uri=f"{folder}/keys.md",
-                    vault="d1",
-                    domain="security",
-                    type="semantic",
-                    tags=("keys",),
-                    created_at=NOW - 86_400,
-                    l0="Keys.",
-                    relations=(Relation("supports", "102"),),
-                ),
-                Entry(
-                    "102",
-                    title="Sessions",
-                    text="Session keys live an hour.",
-                    uri=f"{folder}/sessions.md",
-                    vault="d2",
-                ),
-                Entry(
-                    "dir", uri=folder, l0="What the user wants.", l1="Keys and sessions, and how long they live."
-                ),
-            ]
-        )
-        for index in keyword_indexes(SYSTEMS.values()):
-            made.ensure_index(index)
-        made.ensure_words(analyses(SYSTEMS.values()))
-    return str(path)
-
-
-def valid(system, tool, value):
-    jsonschema.validate(value, REAL[system]["outputs"][tool], jsonschema.Draft202012Validator)
-
-
-def test_moltnet_searches_reads_and_lists(entries, tmp_path):
-    log = tmp_path / "log.jsonl"
-
-    async def used():
-        async with served(entries, "moltnet", log) as client:
-            found = await call(client, "entries_search", query="rotate keys", w_recency=0.3)
-            one = await call(client, "entries_get", entry_id="101", expand_relations=True)
-            listed = await call(client, "entries_list", diary_id="d1", ids=["101", "102"])
-            gone = await client.call_tool("entries_get", {"entry_id": "103"})
-            narrow = await call(client, "entries_search", query="keys", diary_id="d2", tags=[])
-            return found, one, listed, gone, narrow
-
-    found, one, listed, gone, narrow = asked(used())
-    for tool, value in (("entries_search", found), ("entries_get", one), ("entries_list", listed)):
-        valid("moltnet", tool, value)
-    assert found["results"][0]["id"] == one["id"] == "101"
-    assert one["relations"]["items"][0]["targetId"] == "102"
-    assert [item["id"] for item in listed["items"]] == ["101"]
-    assert gone.is_error and "error" in json.loads(gone.content[0].text)
-    assert {item["id"] for item in narrow["results"]} == {"102"}
-    assert [act[1:] for act in acts(log)] == [("101", "opened")]
-    config = find_system("moltnet:shipped").config(10).with_weights({"w_recency": 0.3})
-    assert next(one["policy"] for one in lines(log) if "user_query" in one) == policy_of(config)
-
-
-def test_an_entry_in_scope_names_no_entry_outside_it(entries):
-    async def used(scopes):
-        async with served(entries, "moltnet", scopes=scopes) as client:
-            one = await call(client, "entries_get", entry_id="101", expand_relations=True)
-            return [item["targetId"] for item in one["relations"]["items"]]
-
-    assert asked(used(())) == ["102"]
-    assert asked(used(("vault=d1",))) == []
-    assert "relations" not in run("get", entries, "101", "--scope", "vault=d1", "--json")["entries"][0]
-    listed = run("list", entries, "--scope", "vault=d1", "--json")
-    assert ["relations" in entry for entry in listed["entries"]] == [False]
-
-
-def test_cortex_mem_searches_and_reads_at_three_depths(entries, tmp_path):
-    log = tmp_path / "log.jsonl"
-    uri = "cortex://user/preferences/keys.md"
-
-    async def used():
-        async with served(entries, "cortex_mem", log, by="bm25") as client:
-            found = await call(
-                client, "search", query="rotate keys", scope="cortex://user", return_layers=["L0", "L1", "L2"]
-            )
-            nothing = await call(client, "recall", query="rotate keys")  # sessions, where there is nothing
-            read = [await call(client, depth, uri=uri) for depth in ("abstract", "overview", "content")]
-            gone = await client.call_tool("content", {"uri": f"{uri}x"})
-            return found, nothing, read, gone
-
-    found, nothing, read, gone = asked(used())
-    valid("cortex_mem", "search", found)
-    valid("cortex_mem", "recall", nothing)
-    for depth, one in zip(("abstract", "overview", "content"), read, strict=True):
-        valid("cortex_mem", depth, one)
-    first = found["results"][0]
-    assert (first["uri"], first["snippet"], first["overview"]) == (uri, "Keys.", None)
-    assert nothing["total"] == 0
-    assert read[1]["overview_text"].startswith("Keys and sessions") and read[2]["token_count"] == 5
-    assert gone.is_error and uri in gone.content[0].text
-    assert [act[1:] for act in acts(log)] == [("101", "opened")]
-
-
-def test_soleri_searches_loads_and_rates(entries, tmp_path):
-    log = tmp_path / "log.jsonl"
-
-    async def used():
-        async with served(entries, "soleri:ernesto", log) as client:
-            names = [tool.name for tool in (await client.list_tools()).tools]
-            whole = await call(client, "ernesto_search_intelligent", query="rotate keys")
-            vault = partial(call, client, "ernesto_vault")
-            scan = await vault(op="search", params={"query": "rotate keys", "mode": "scan", "domain": "security"})
-            loaded = await vault(op="load_entries", params={"ids": ["101", "gone"]})
-            rated = await vault(
-                op="search_feedback", params={"query": "rotate keys", "entryId": "101", "helpful": False}
-            )
-            brain = await call(
-                client,
-                "ernesto_brain",
-                op="brain_feedback",
-                params={"query": "rotate keys", "entryId": "101", "action": "modified"},
-            )
-            faults = [
-                await client.call_tool("ernesto_vault", {"op": op, "params": params})
-                for op, params in (("vault_bulk_remove", {}), ("search", {}), ("load_entries", {}))
-            ]
-            return names, whole, scan, loaded, rated, brain, faults
-
-    names, whole, scan, loaded, rated, brain, faults = asked(used())
-    assert names == ["ernesto_vault", "ernesto_search_intelligent", "ernesto_brain"]
-    assert (whole["success"], whole["op"], whole["facade"]) == (True, "search_intelligent", "ernesto_vault")
-    first = whole["data"][0]
-    assert first["source"] == "vault" and first["breakdown"]["total"] == first["score"]
-    assert first["entry"]["description"] == loaded["data"][0]["description"] == "Signing keys rotate each month."
-    assert [row["id"] for row in scan["data"]] == ["101"]
-    assert rated["data"] == {
-        "recorded": True, "query": "rotate keys", "entryId": "101", "action": "dismissed", "context": None,
-    }  # fmt: skip
-    assert brain["data"]["action"] == "modified"
-    assert [act[1:] for act in acts(log)] == [("101", "opened"), ("101", "dismissed"), ("101", "modified")]
-    assert all(one.is_error and json.loads(one.content[0].text)["success"] is False for one in faults)
-
-
-def test_spec_kit_searches_and_validates(entries, tmp_path):
-    log = tmp_path / "log.jsonl"
-
-    async def used():
-        async with served(entries, "spec_kit", log) as client:
-            found = await call(client, "memory_search", concepts=["rotate", "keys"], includeContent=True)
-            quick = await call(client, "memory_quick_search", query="rotate keys")
-            named = await call(client, "memory_validate", id=101, wasUseful=True, queryId=found["data"]["queryId"])
-            newest = await call(client, "memory_validate", id=101, wasUseful=False)
-            none = await client.call_tool("memory_validate", {"id": 7, "wasUseful": True})
-            empty = await client.call_tool("memory_search", {"cursor": "x"})
-            return found, quick, named, newest, none, empty
-
-    found, quick, named, newest, none, empty = asked(used())
-    assert found.keys() == {"summary", "data", "hints", "meta"} and found["meta"]["tool"] == "memory_search"
-    assert found["data"]["count"] == len(found["data"]["results"]) > 0
-    assert found["data"]["results"][0]["id"] == 101 and "content" in quick["data"]["results"][0]
-    assert named["data"]["queryId"] == found["data"]["queryId"] != newest["data"]["queryId"]
-    assert [act[1:] for act in acts(log)] == [("101", "accepted"), ("101", "dismissed")]
-    for one in (none, empty):
-        assert one.is_error and json.loads(one.content[0].text)["meta"]["isError"]
-
-
-def test_echovault_lists_what_is_new(entries, tmp_path, monkeypatch):
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-
-    async def used():
-        async with served(entries, "echovault") as client:
-            return await call(client, "memory_context"), await call(client, "memory_search", query="rotate")
-
-    context, found = asked(used())
-    assert (context["total"], context["memories"]) == (0, [])  # nothing is of the project `elsewhere`
-    keys = "id title what why impact category tags project created_at score has_details"
-    assert found[0].keys() == set(keys.split())
+    expected = run("search", vault, QUERY, "--system", "echovault", "-k", 5, "--json")["hits"]
+    assert asked(found())["hits"] == expected
+    assert len(expected) == 5
 
 
 def test_what_is_opened_and_quoted_after_a_search_is_logged_once(vault, tmp_path):
     log = tmp_path / "log.jsonl"
 
     async def used():
-        async with served(vault, None, log) as client:
+        async with served(vault, log) as client:
             first = await call(client, "memory_search", query=QUERY, limit=3)
             ids = [hit["id"] for hit in first["hits"]]
             for _ in range(2):
@@ -393,7 +144,7 @@ def test_feedback_on_the_list_of_another_client_is_refused(vault, tmp_path):
     log = tmp_path / "log.jsonl"
 
     async def used():
-        async with served(vault, None, log) as client:
+        async with served(vault, log) as client:
             return await call(client, "memory_search", query=QUERY, limit=3)
 
     found = asked(used())
@@ -403,7 +154,7 @@ def test_feedback_on_the_list_of_another_client_is_refused(vault, tmp_path):
     given = {"query_id": found["query_id"], "id": found["hits"][0]["id"], "action": "used"}
 
     async def acted():
-        async with served(vault, None, log) as client:
+        async with served(vault, log) as client:
             return await client.call_tool("memory_feedback", given)
 
     assert asked(acted()).is_error
@@ -414,7 +165,7 @@ def test_a_query_with_a_secret_is_logged_without_its_text(vault, tmp_path):
     log = tmp_path / "log.jsonl"
 
     async def used():
-        async with served(vault, None, log) as client:
+        async with served(vault, log) as client:
             found = await call(client, "memory_search", query="rotate keys with REDIS_PASSWORD=kumquat9", limit=3)
             given = {"query_id": found["query_id"], "id": found["hits"][0]["id"], "action": "used"}
             await call(client, "memory_feedback", **given)
@@ -427,8 +178,8 @@ def test_a_query_with_a_secret_is_logged_without_its_text(vault, tmp_path):
 
 def test_a_session_ends_when_nothing_is_asked(vault, monkeypatch):
     """Its id is then unknown: 404, as the protocol has it."""
-    monkeypatch.setattr("steelyard_eval.extensions.serve.http.IDLE", 0.3)
-    server = MemoryServer(Memory(Served(vault)), find_face(None))
+    monkeypatch.setattr("steelyard_eval.extensions.serve.server.IDLE", 0.3)
+    server = MemoryServer(Memory(Served(vault)))
     begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
 
     async def posted(app, method, params, session=""):
@@ -473,7 +224,7 @@ def test_words_are_not_taken_for_ids(tmp_path):
     log = tmp_path / "log.jsonl"
 
     async def used():
-        async with served(path, None, log, by="bm25") as client:
+        async with served(path, log, by="bm25") as client:
             await call(client, "memory_search", query="keys")
             await call(client, "memory_search", query="rotation on k8s, see (key-rotation). sub/key-rotation.md!")
 
@@ -562,7 +313,7 @@ def test_two_weights_files_take_turns_and_the_log_says_which_is_preferred(own, t
 
     async def used():
         more = {"by": str(first), "against": str(second), "share": 1.0}
-        async with served(own, None, log, **more) as client:
+        async with served(own, log, **more) as client:
             for query in load(ROOT / "qrels" / "starter").queries[:30]:
                 found = await call(client, "memory_search", query=query.text)
                 teams = [(hit["object_id"], hit["interleaved"]) for hit in lines(log)[-1]["hits"]]
@@ -609,7 +360,7 @@ async def passed(headers):
         sent.append(message)
 
     scope = {"type": "http", "headers": [(k.encode(), v.encode()) for k, v in headers]}
-    await TokenGate(app, "a-token-of-24-characters", 8377)(scope, None, send)
+    await TokenGate(app, "a-token-of-24-characters")(scope, None, send)
     assert not sent or sent[1]["body"] == b""
     return (sent[0]["status"] if sent else 0), bool(asked_for)
 
@@ -621,21 +372,14 @@ HOST, KEY = ("host", "127.0.0.1:8377"), ("authorization", "Bearer a-token-of-24-
     ("headers", "status"),
     [
         ([HOST, KEY], 0),
-        ([HOST, KEY, ("Origin", "http://localhost:8377")], 0),
         ([HOST], 401),
         ([HOST, ("authorization", "Bearer a-token-of-24-character")], 401),
         ([HOST, ("authorization", "a-token-of-24-characters")], 401),
         ([HOST, KEY, KEY], 401),
-        ([HOST, KEY, ("origin", "https://example.com")], 403),
-        ([HOST, KEY, ("origin", "null")], 403),
-        ([HOST, KEY, ("origin", "http://localhost:8377"), ("origin", "http://evil")], 403),
-        ([HOST, KEY, ("origin", "http://localhost:83770")], 403),
-        ([("host", "evil.example:8377"), KEY], 403),  # a name that was bent to this machine
-        ([("host", "127.0.0.1"), KEY], 403),
-        ([KEY], 403),
+        ([KEY], 0),  # other hosts and origins are refused by the SDK behind it
     ],
 )
-def test_who_has_no_token_or_comes_from_elsewhere_gets_nothing(headers, status):
+def test_who_has_no_token_gets_nothing(headers, status):
     assert asyncio.run(passed(headers)) == (status, status == 0)
 
 

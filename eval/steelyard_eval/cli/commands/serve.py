@@ -24,17 +24,17 @@ from steelyard_eval.common.extensions import extension
 from steelyard_eval.vaults.arguments import vault_file
 
 LOG = "Add what is shown, and the acts that follow, to this feedback log, for `steelyard learn`."
-MIMIC = "Offer the tools of this memory system: echovault, cortex_mem, soleri or soleri:AGENT, moltnet, spec_kit."
 EXPLORE = "Interleave the list with that of another configuration; see --share. The word `drawn` draws weights."
 HTTP = "Serve on a port of this machine, for who has the token, and not over standard input."
 DRAWN = "drawn"
+SYSTEM = "echovault"
+"""What ranks where nothing is named."""
 
 
 @click.command()
 @click.argument("vault", type=click.Path())
 @by_option
 @click.option("--log", type=click.Path(), metavar="LOG", help=LOG)
-@click.option("--mimic", metavar="SYSTEM", help=MIMIC)
 @scope_option
 @tenant_option
 @hnsw_option
@@ -49,7 +49,6 @@ def serve(
     vault: str,
     by: str,
     log: str | None,
-    mimic: str | None,
     scopes: tuple[str, ...],
     tenant: str | None,
     hnsw: int | None,
@@ -65,7 +64,6 @@ def serve(
     """
     require("serve", "an MCP server")
     serving = extension("serve")
-    face = serving.find_face(mimic)
     if explore is not None and log is None:
         raise ConfigError("--explore is for a log, which says who placed what; name one with --log")
     if as_json and port is None:
@@ -73,13 +71,13 @@ def serve(
     served = serving.Served(
         vault_file(vault, tenant),
         scopes,
-        by or face.system,
+        by or SYSTEM,
         share if explore is not None else 0.0,
         None if explore == DRAWN else explore,
         hnsw,
     )
     writer = None if log is None else serving.ServerLog(log, time.time)
-    serving.run(served, face, writer, client, port, partial(_told, as_json))
+    serving.run(served, writer, client, port, partial(_told, as_json))
 
 
 def _told(as_json: bool, address: str, token: str, new: bool) -> None:

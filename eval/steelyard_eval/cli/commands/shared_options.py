@@ -98,7 +98,7 @@ EXAMPLES = {
     ],
     "serve": [
         "steelyard serve memory.db --weights search-weights.json --log feedback.jsonl",
-        "steelyard serve memory.db --mimic echovault --scope project=api",
+        "steelyard serve memory.db --system echovault --scope project=api",
         "steelyard serve memory.db --log feedback.jsonl --explore search-weights.try.json --http 8377",
     ],
     "get": ["steelyard get memory.db m1 m2"],

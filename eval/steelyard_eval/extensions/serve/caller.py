@@ -1,39 +1,46 @@
-"""One client while it calls a tool: what it may ask of the memory, and what is logged of it."""
+"""One client while it calls a tool: what it may ask of the memory, what it was shown, and what is logged of it.
+
+Agents hardly ever give feedback, but they open what they use, and quote it: an entry that is read after a list
+showed it was opened, and one whose id stands in the next query was cited.
+"""
 
 from __future__ import annotations
 
 import logging
+import re
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 
 from steelyard.base.errors import ConfigError, MachineError, shown
 from steelyard.feedback.log import ACTIONS, FeedbackLog, append, append_act
 from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Hit
-from steelyard.memory.filters import Filters
+from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.results import SearchResult
-from steelyard_eval.extensions.serve.recent import Recent
 from steelyard_eval.vaults.read import OpenVault
 
 MOST_LOGS = 1_000
 """Configurations whose records are known to be in the log."""
+MOST = 64
+"""Lists of a client that are remembered."""
+QUOTED = 8
+"""Lists whose ids are looked for in the next query."""
+SHORTEST = 8
+"""Characters of an id that is recognised in a query; they are not all letters, as those of words are."""
+_WORD = re.compile(r"[^\s\"'`,;|<>()\[\]{}*]+")
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class LoggedSearch:
-    """What a search found, its hits best first; `query_id` is empty where it was not logged."""
+    """What a search found; `query_id` is empty where it was not logged."""
 
     result: SearchResult
     searcher: Searcher
     query_id: str
-
-    @property
-    def hits(self) -> Sequence[Hit]:
-        """Best first."""
-        return self.result.hits
 
 
 class ServerLog:
@@ -67,6 +74,43 @@ class ServerLog:
             append_act(self.path, query_id, entry_id, action, client, self._clock, client)
 
 
+@dataclass
+class ShownList:
+    """One list, with the entries that were acted upon already."""
+
+    query_id: str
+    ids: frozenset[str]
+    used: set[tuple[str, str]] = field(default_factory=set)
+
+
+class Recent:
+    """The newest lists of one client; threads may share it."""
+
+    def __init__(self) -> None:
+        self._lists: deque[ShownList] = deque(maxlen=MOST)
+        self._turn = threading.Lock()
+
+    def shown(self, query_id: str, ids: Sequence[str]) -> None:
+        """Remember a list."""
+        with self._turn:
+            self._lists.appendleft(ShownList(query_id, frozenset(ids)))
+
+    def newest(self, entry_id: str, act: str, most: int = MOST) -> str:
+        """The newest list that showed an entry; empty where there is none, or the act was asked for before."""
+        with self._turn:
+            listed = next((one for one in islice(self._lists, most) if entry_id in one.ids), None)
+            if listed is None or (entry_id, act) in listed.used:
+                return ""
+            listed.used.add((entry_id, act))
+            return listed.query_id
+
+    def quoted(self, text: str) -> list[tuple[str, str]]:
+        """The lists and entries whose ids stand in the next query, each once."""
+        words = _WORD.findall(text)
+        names = {word for word in (*words, *(word.strip(".:!?#") for word in words)) if len(word) >= SHORTEST}
+        return [(self.newest(name, "cited", QUOTED), name) for name in sorted(names) if not name.isalpha()]
+
+
 @dataclass(frozen=True)
 class Caller:
     """A client: its name for the log, what it was shown lately, and the memory as it is now."""
@@ -76,9 +120,9 @@ class Caller:
     memory: OpenVault
     log: ServerLog | None
 
-    def search(self, query: Query, limit: int | None = None, changed: Searcher | None = None) -> LoggedSearch:
-        """Search as `steelyard search` does, and log the list; `changed` searches in place of the usual one."""
-        searcher = changed or self.memory.searcher(limit)
+    def search(self, query: Query, limit: int | None = None) -> LoggedSearch:
+        """Search as `steelyard search` does, and log the list."""
+        searcher = self.memory.searcher(limit)
         with self.memory.snapshot():
             result = searcher.search(query)
         if self.log is None:
@@ -86,66 +130,29 @@ class Caller:
         self._infer(self.recent.quoted(query.text), "cited")
         query_id = self.log.shown(searcher, result, self.name)
         if query_id:
-            self.recent.shown(query_id, query.text, [hit.entry.id for hit in result.hits])
+            self.recent.shown(query_id, [hit.entry.id for hit in result.hits])
         return LoggedSearch(result, searcher, query_id)
 
-    def weighted(self, limit: int | None, weights: dict[str, float]) -> Searcher | None:
-        """The searcher with other weights; None where its strategy has none of these names."""
-        searcher = self.memory.searcher(limit)
-        try:
-            return searcher.with_config(searcher.config.with_weights(weights))
-        except ConfigError:
-            return None
-
-    def recent_entries(self, filters: Filters, limit: int) -> tuple[list[Hit], int]:
-        """The newest entries, and how many there are."""
-        with self.memory.snapshot():
-            return self.memory.searcher(limit).context("", filters)
-
-    def read(self, ids: Sequence[str], opened: bool = True) -> list[Entry]:
+    def read(self, ids: Sequence[str]) -> list[Entry]:
         """Whole entries by id, without those that are not there; each that a list showed counts as opened."""
         with self.memory.snapshot():
             entries = self.memory.searcher(None).store.get(list(ids))
-        if opened:
-            self.opened(entries)
-        return entries
-
-    def listed(self, filters: Filters, most: int = -1) -> list[Entry]:
-        """The entries that pass, newest first; all by default."""
-        with self.memory.snapshot():
-            return self.memory.searcher(None).store.recent(filters, most)
-
-    def opened(self, entries: Sequence[Entry]) -> None:
-        """Log that entries were opened, where a list showed them."""
         if self.log is not None:
-            pairs = ((self.recent.newest(entry.id, once="opened"), entry.id) for entry in entries)
-            self._infer([(query_id, name) for query_id, name in pairs if query_id], "opened")
+            self._infer([(self.recent.newest(entry.id, "opened"), entry.id) for entry in entries], "opened")
+        return entries
 
     def act(self, query_id: str, entry_id: str, action: str) -> None:
         """Log an act that the client reports; ConfigError for an unknown list or action."""
-        log = self._kept()
-        if action not in ACTIONS:
-            raise ConfigError(f"there is no action {shown(action)}; valid: {', '.join(ACTIONS)}")
-        log.act(query_id, entry_id, action, self.name)
-
-    def act_on(self, entry_id: str, action: str, text: str | None = None) -> str:
-        """Log an act on the newest list that showed an entry; the list, or ConfigError where there is none."""
-        self._kept()
-        query_id = self.recent.newest(entry_id, text)
-        if not query_id:
-            of = "" if text is None else f" for {shown(text)}"
-            raise ConfigError(f"no list of this client showed {shown(entry_id)}{of} lately; search first")
-        self.act(query_id, entry_id, action)
-        return query_id
-
-    def _kept(self) -> ServerLog:
         if self.log is None:
             raise ConfigError("this server keeps no log; start it with --log FILE")
-        return self.log
+        if action not in ACTIONS:
+            raise ConfigError(f"there is no action {shown(action)}; valid: {', '.join(ACTIONS)}")
+        self.log.act(query_id, entry_id, action, self.name)
 
     def _infer(self, pairs: Sequence[tuple[str, str]], action: str) -> None:
         for query_id, entry_id in pairs:
             try:
-                self.act(query_id, entry_id, action)
+                if query_id:
+                    self.act(query_id, entry_id, action)
             except (MachineError, ConfigError) as error:  # what nobody reported is nobody's error
                 _log.warning("an act was not logged: %s", error)

@@ -1,14 +1,9 @@
-"""What a memory server offers: the tools of one face, each with its arguments and its answer.
-
-A face is how a server looks: our own, or that of a memory system whose place we take. Each stands in the module of
-its name, with the form of its answers; names and schemas of a system's tools are in `schemas/`, as they are in its
-source but for the descriptions, which are in our words. Everything else is the same for all.
-"""
+"""What a memory server offers: its tools, each with its arguments and answer, as the commands of these names."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -17,16 +12,17 @@ from typing import Any
 import jsonschema_rs
 
 from steelyard.base.errors import ConfigError, shown
-from steelyard.base.fields import format_time
-from steelyard.base.files import STRICT_JSON
-from steelyard.memory.entry import Entry
-from steelyard.memory.filters import Filters
+from steelyard.memory.query import Query
 from steelyard_eval.extensions.serve.caller import Caller
+from steelyard_eval.vaults.arguments import parse_filters
+from steelyard_eval.vaults.read import record_of
 
 Json = Any
 Arguments = Mapping[str, Any]
 LONGEST = 200
 """Characters that a message quotes of an argument."""
+MOST_RESULTS = 10_000
+"""Results of one search, as in `steelyard search`."""
 
 
 @dataclass(frozen=True)
@@ -58,75 +54,41 @@ class Tool:
         return {**defaults, **arguments}
 
 
-@dataclass(frozen=True)
-class Face:
-    """How a server looks to its clients.
-
-    `name` is what `--mimic` calls it, `system` what ranks unless the command line says otherwise, `tools` are in
-    the order in which they are listed. `source` is the repository and the commit that names, schemas and forms
-    are of. `structured` is whether answers are also given as structured content, `indent` that of the JSON text.
-    `fault` makes the answer of a call that failed, from a message and the name of the tool.
-    """
-
-    name: str
-    system: str
-    tools: Sequence[Tool]
-    source: str = ""
-    structured: bool = False
-    indent: int | None = None
-    fault: Callable[[str, str], Json] = lambda message, _: message
-
-    def text(self, value: Json) -> str:
-        """An answer as text: JSON, or a message as it is."""
-        if isinstance(value, str):
-            return value
-        separators = (",", ":") if self.structured else None
-        return json.dumps(value, ensure_ascii=False, indent=self.indent, separators=separators, allow_nan=False)
+def search(caller: Caller, given: Arguments) -> Json:
+    """Hits as `steelyard search --json` gives them."""
+    filters, tags = parse_filters(given.get("filters", ())), tuple(given.get("tags", ()))
+    query = Query(given["query"], filters=filters, tags=tags, domain=given.get("domain", ""))
+    logged = caller.search(query, _limit(given.get("limit")))
+    showing = logged.searcher.system.showing
+    hits = [showing.show(hit, logged.result, given["mode"]) for hit in logged.result.hits]
+    name = {"query_id": logged.query_id} if logged.query_id else {}
+    return {"hits": hits, "notes": list(logged.result.notes), **name}
 
 
-def declared(face: str, **answers: Callable[[Caller, Arguments], Json]) -> tuple[Tool, ...]:
-    """The tools that ``schemas/FACE.json`` declares, in its order, each with what answers it by its name."""
-    text = resources.files(__package__).joinpath(f"schemas/{face}.json").read_text("utf-8")
-    return tuple(
-        Tool(one["name"], one.get("about", ""), one["schema"], answers[one["name"]], one.get("logs", False))
-        for one in STRICT_JSON.decode(text)
-    )
+def get(caller: Caller, given: Arguments) -> Json:
+    """Whole entries, and the ids of which there is none."""
+    entries = caller.read(given["ids"])
+    known = {entry.id for entry in entries}
+    missing = [name for name in given["ids"] if name not in known]
+    return {"entries": list(map(record_of, entries)), "missing": missing}
 
 
-def told(entry: Entry, form: str) -> dict[str, Json]:
-    """An entry in a program's words, by a form: their name, and with `=` the field of ours.
-
-    ``+`` before it is a field that an import kept, ``@`` a time as text; of what is empty ``?`` makes null, and
-    ``-`` nothing.
-
-    >>> told(Entry("a", text="Keys."), "id content=text title=title? tier=+tier- tags")
-    {'id': 'a', 'content': 'Keys.', 'title': None, 'tags': []}
-    """
-    said: dict[str, Json] = {}
-    for theirs, _, ours in (part.partition("=") for part in form.split()):
-        name = (ours or theirs).strip("+@?-")
-        value = entry.extra.get(name) if ours[:1] == "+" else getattr(entry, name)
-        value = format_time(value) if ours[:1] == "@" else list(value) if isinstance(value, tuple) else value
-        if value or ours[-1:] not in ("?", "-"):
-            said[theirs] = value
-        elif ours[-1:] == "?":
-            said[theirs] = None
-    return said
+def feedback(caller: Caller, given: Arguments) -> Json:
+    """An act, logged."""
+    caller.act(given["query_id"], given.get("id", ""), given["action"])
+    return {"recorded": True}
 
 
-def passing(**wanted: Json) -> Filters:
-    """The entries whose fields have these values: any of a list, but all of the tags; None asks nothing."""
-    return Filters.of({name: value for name, value in wanted.items() if value is not None})
-
-
-def number_of_results(value: Json, default: int | None = None) -> int | None:
+def _limit(value: Json) -> int | None:
     """A number of results as clients write it, also 5.0; ConfigError for none."""
-    if value is None:
-        return default
-    if value != int(value) or not 1 <= value <= MOST_RESULTS:
+    if value is not None and (value != int(value) or not 1 <= value <= MOST_RESULTS):
         raise ConfigError(f"the limit {shown(str(value))} is not a whole number from 1 to {MOST_RESULTS}")
-    return int(value)
+    return None if value is None else int(value)
 
 
-MOST_RESULTS = 10_000
-"""Results of one search, as in `steelyard search`."""
+def tools() -> dict[str, Tool]:
+    """Every tool by name, with the schema that tools.json declares."""
+    answers = {"memory_search": search, "memory_get": get, "memory_feedback": feedback}
+    declared = json.loads(resources.files(__package__).joinpath("tools.json").read_text("utf-8"))
+    made = (Tool(answer=answers[one["name"]], **one) for one in declared)
+    return {tool.name: tool for tool in made}
