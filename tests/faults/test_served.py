@@ -1,26 +1,16 @@
 """A server that is asked nonsense, by many at once, by who may not, and killed: it stays, and loses nothing."""
 
-import asyncio
-import http.client
 import json
-import os
 import random
 import signal
-import socket
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("mcp", reason="pip install '.[serve]'")
 
-import httpx2
-from mcp.client import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset
@@ -142,115 +132,3 @@ def test_what_was_acknowledged_is_in_the_log_when_the_server_is_killed(vault, tm
         lines = [json.loads(line) for line in log.read_text().splitlines()]
         acts = [one for one in lines if one.get("query_id") == found["query_id"] and "actions" in one]
         assert [act["object_id"] for one in acts for act in one["actions"]] == [entry]
-
-
-@pytest.fixture(scope="module")
-def port(vault, tmp_path_factory):
-    """The port of a server over HTTP; its log lies beside."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        number = free.getsockname()[1]
-    folder = tmp_path_factory.mktemp("http")
-    command = [sys.executable, "-m", "steelyard_eval", "serve", vault, "--system", "bm25", "--http", str(number)]
-    command += ["--log", str(folder / "log.jsonl"), "--json"]
-    environ = {**os.environ, "STEELYARD_SERVE_TOKEN": TOKEN}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environ, text=True) as process:
-        told = json.loads(process.stdout.readline() + "".join(iter(process.stdout.readline, "}\n")) + "}")
-        assert told == {"address": f"http://127.0.0.1:{number}/mcp", "token": TOKEN}
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
-            with socket.socket() as tried:
-                if tried.connect_ex(("127.0.0.1", number)) == 0:
-                    break
-            time.sleep(0.05)
-        yield number, folder / "log.jsonl"
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) in (0, 130)
-
-
-def requested(number, method="POST", path="/mcp", body=b"{}", **headers):
-    """The status, the headers and the body of an answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", number, timeout=30)
-    try:
-        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
-        answer = connection.getresponse()
-        return answer.status, dict(answer.getheaders()), answer.read()
-    finally:
-        connection.close()
-
-
-@pytest.mark.parametrize("method", ["POST", "GET", "DELETE", "OPTIONS", "PUT"])
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"authorization": "Bearer another-token-of-24-cha"},
-        {"authorization": f"Bearer {TOKEN}", "origin": "https://example.com"},
-        {"authorization": f"Bearer {TOKEN}", "host": "example.com"},
-    ],
-)
-def test_who_may_not_gets_nothing(port, method, headers):
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
-    kinds = {"content_type": "application/json", "accept": "application/json, text/event-stream"}
-    for path in ("/mcp", "/", "/.well-known/oauth-protected-resource"):
-        status, named, body = requested(port[0], method, path, json.dumps(hello).encode(), **kinds, **headers)
-        assert status >= 400
-        if len(headers) < 2:  # without the token
-            assert (status, body) == (401, b"")
-            assert {name.lower() for name in named} <= {"content-length", "date", "connection"}
-
-
-RAW = (
-    b"GET /mcp HTTP/1.1\r\nHost: a\r\n" + b"".join(b"X-%d: %s\r\n" % (at, b"y" * 1000) for at in range(200)),
-    b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -5\r\n\r\n{}",
-    b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n{}",
-    b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    b"POST /mcp HTTP/1.1\r\nHost: a\r\nHost: b\r\nContent-Length: 99999999999999999999\r\n\r\n",
-    b"GET http://example.com/mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-    b"GET /mcp HTTP/1.1\r\n\r\n",
-    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-    b"\r\n" * 5000,
-)
-
-
-@pytest.mark.parametrize("raw", RAW, ids=range(len(RAW)))
-def test_broken_requests_have_no_answer_but_a_refusal(port, raw):
-    """Also where who asked closes its half: the connection ends, and the next one is answered."""
-    with socket.create_connection(("127.0.0.1", port[0]), timeout=60) as one:
-        said = b""
-        with suppress(ConnectionError):
-            one.sendall(raw)
-            with suppress(OSError):  # it is closed already
-                one.shutdown(socket.SHUT_WR)
-            while part := one.recv(65536):
-                said += part
-    assert said[:12] in (b"", b"HTTP/1.1 400", b"HTTP/1.1 401", b"HTTP/1.1 403")
-    assert requested(port[0])[0] == 401
-
-
-async def asked(number, client, queries):
-    """The lists that one client is shown."""
-    headers = {"authorization": f"Bearer {TOKEN}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=60) as http_client:
-        transport = streamable_http_client(f"http://127.0.0.1:{number}/mcp", http_client=http_client)
-        async with Client(transport) as connected:
-            found = []
-            for query in queries:
-                answer = await connected.call_tool("memory_search", {"query": f"{query} {client}", "limit": 3})
-                assert not answer.is_error, answer.content[0].text
-                found.append(json.loads(answer.content[0].text))
-            return found
-
-
-@pytest.mark.parametrize("count", [10, pytest.param(1_250, marks=pytest.mark.nightly)])
-def test_eight_clients_lose_no_line(port, count):
-    number, log = port
-    queries = [query.text for query in load(ROOT / "qrels" / "starter").queries]
-    with ThreadPoolExecutor(8) as pool:
-        own = (queries * (count // len(queries) + 1))[:count]
-        found = list(pool.map(lambda name: asyncio.run(asked(number, f"c{name}", own)), range(8)))
-    shown = {one["query_id"]: [hit["id"] for hit in one["hits"]] for lists in found for one in lists}
-    assert len(shown) == 8 * count
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    logged = {one["query_id"]: [hit["object_id"] for hit in one["hits"]] for one in lines if "user_query" in one}
-    assert shown.items() <= logged.items()

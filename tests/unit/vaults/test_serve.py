@@ -23,10 +23,8 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.extensions.serve.caller import ServerLog
-from steelyard_eval.extensions.serve.memory import Memory, Served
-from steelyard_eval.extensions.serve.server import MemoryServer, TokenGate, app_of, token_of
-from steelyard_eval.extensions.serve.tools import tools
+from steelyard_eval.extensions.serve.caller import ServerLog, tools
+from steelyard_eval.extensions.serve.server import MemoryServer, Served
 from steelyard_eval.learn.interleaving import interleaving_results
 from steelyard_eval.vaults import index_dataset
 
@@ -52,8 +50,7 @@ def own(tmp_path, vault):
 @asynccontextmanager
 async def served(path, log=None, **more):
     """The SDK's client, connected to a server in this process."""
-    memory = Memory(Served(str(path), **more))
-    server = MemoryServer(memory, ServerLog(str(log), lambda: NOW) if log else None)
+    server = MemoryServer(Served(str(path), **more), ServerLog(str(log), lambda: NOW) if log else None)
     try:
         async with Client(server.protocol) as client:
             yield client
@@ -174,44 +171,6 @@ def test_a_query_with_a_secret_is_logged_without_its_text(vault, tmp_path):
     assert "kumquat9" not in log.read_text()
     assert len(acts(log)) == 1
     assert log.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_session_ends_when_nothing_is_asked(vault, monkeypatch):
-    """Its id is then unknown: 404, as the protocol has it."""
-    monkeypatch.setattr("steelyard_eval.extensions.serve.server.IDLE", 0.3)
-    server = MemoryServer(Memory(Served(vault)))
-    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-
-    async def posted(app, method, params, session=""):
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-        headers = {"content-type": "application/json", "accept": "application/json", "host": "127.0.0.1:1"}
-        headers |= {"mcp-session-id": session} if session else {}
-        coded = [(name.encode(), value.encode()) for name, value in headers.items()]
-        scope = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": coded}
-        sent, waiting = [], [{"type": "http.request", "body": body}]
-
-        async def receive():
-            return waiting.pop() if waiting else await asyncio.sleep(60)
-
-        async def send(message):
-            sent.append(message)
-
-        await app(scope | {"http_version": "1.1", "scheme": "http", "client": ("127.0.0.1", 2)}, receive, send)
-        return sent[0]["status"], dict(sent[0]["headers"]).get(b"mcp-session-id", b"").decode()
-
-    async def used():
-        app = app_of(server)
-        async with app.router.lifespan_context(app):
-            status, session = await posted(app, "initialize", begin)
-            first = await posted(app, "tools/list", {}, session)
-            await asyncio.sleep(1)
-            return status, session, first[0], (await posted(app, "tools/list", {}, session))[0]
-
-    try:
-        status, session, before, after = asked(used())
-    finally:
-        server.close()
-    assert (status, before, after) == (200, 200, 404) and session
 
 
 def test_words_are_not_taken_for_ids(tmp_path):
@@ -344,51 +303,3 @@ def test_over_standard_input_a_client_is_served_and_named(vault, tmp_path):
     found = asked(used())
     (logged,) = [one for one in lines(log) if "user_query" in one]
     assert (logged["query_id"], logged["client_id"]) == (found["query_id"], "ann")
-
-
-# HTTP
-
-
-async def passed(headers):
-    """The status of an answer of the gate, and whether the server behind it was asked."""
-    sent, asked_for = [], []
-
-    async def app(scope, receive, send):
-        asked_for.append(scope)
-
-    async def send(message):
-        sent.append(message)
-
-    scope = {"type": "http", "headers": [(k.encode(), v.encode()) for k, v in headers]}
-    await TokenGate(app, "a-token-of-24-characters")(scope, None, send)
-    assert not sent or sent[1]["body"] == b""
-    return (sent[0]["status"] if sent else 0), bool(asked_for)
-
-
-HOST, KEY = ("host", "127.0.0.1:8377"), ("authorization", "Bearer a-token-of-24-characters")
-
-
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ([HOST, KEY], 0),
-        ([HOST], 401),
-        ([HOST, ("authorization", "Bearer a-token-of-24-character")], 401),
-        ([HOST, ("authorization", "a-token-of-24-characters")], 401),
-        ([HOST, KEY, KEY], 401),
-        ([KEY], 0),  # other hosts and origins are refused by the SDK behind it
-    ],
-)
-def test_who_has_no_token_gets_nothing(headers, status):
-    assert asyncio.run(passed(headers)) == (status, status == 0)
-
-
-def test_a_token_is_given_or_made():
-    from steelyard.base.errors import ConfigError
-
-    assert token_of({"STEELYARD_SERVE_TOKEN": "x" * 16}) == ("x" * 16, False)
-    made = {token_of({}) for _ in range(3)}
-    assert len(made) == 3 and all(new and len(token) >= 32 for token, new in made)
-    for bad in ("x" * 15, "x" * 16 + "\n", "é" * 16):
-        with pytest.raises(ConfigError, match="STEELYARD_SERVE_TOKEN"):
-            token_of({"STEELYARD_SERVE_TOKEN": bad})

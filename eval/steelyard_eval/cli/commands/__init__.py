@@ -58,7 +58,7 @@ MEANT = {
     "validate": "check", "why": "explain",
     "loop": "import FOLDER; learn FOLDER --from transcripts; recommend FOLDER; gate FOLDER",
     "feedback": "learn FOLDER --from ubi:FILES", "floor": "recommend FOLDER --floor lost=10%",
-    "interleave": "serve VAULT --log LOG --explore FILE", "refresh": "import FOLDER",
+    "interleave": "serve VAULT --log LOG --explore FILE", "refresh": "import SOURCE FOLDER",
     "reindex": "index VAULT --rebuild", "simulate": "learn FOLDER --from transcripts",
 }  # fmt: skip
 """What people type who know other programs or an earlier Steelyard, and what does it."""

@@ -27,9 +27,6 @@ COLUMN = (
 SQL = "Of an SQLite file: the SELECT whose rows are the entries."
 LARGEST_WEIGHTS = 2**20
 """Bytes; a larger file is no weights file."""
-UNIT = "Of conversations: what is an entry."
-CORRECTIONS = "Of LoCoMo: the errors.json of its audit, whose evidence replaces the published one."
-HEADINGS = "Make every section of a note an entry of its own."
 
 
 @click.command(name="import")
@@ -38,9 +35,6 @@ HEADINGS = "Make every section of a note an entry of its own."
 @click.option("--kind", metavar="KIND", help=KIND)
 @click.option("--map", "columns", multiple=True, metavar="FIELD=COLUMN", help=COLUMN)
 @click.option("--sql", default="", metavar="SELECT", help=SQL)
-@click.option("--headings", is_flag=True, help=HEADINGS)
-@click.option("--unit", type=click.Choice(["turns", "sessions"]), default="turns", show_default=True, help=UNIT)
-@click.option("--corrections", type=click.Path(), default="", metavar="FILE", help=CORRECTIONS)
 @click.option("--list", "listing", is_flag=True, help="Show the kinds, and where each program keeps its store.")
 @json_option
 def import_(
@@ -49,37 +43,25 @@ def import_(
     kind: str | None,
     columns: tuple[str, ...],
     sql: str,
-    headings: bool,
-    unit: str,
-    corrections: str,
     listing: bool,
     as_json: bool,
 ) -> None:
     """Read the store of another program into the folder of a data set, or bring that folder up to date.
 
-    SOURCE is a file or a folder, or the name of a kind, whose own place is then looked up. A folder alone that an
-    import made is imported again, from the same place. The weights file of system-spec-kit
-    (configs/search-weights.json) becomes a weights file OUT.
+    SOURCE is a file or a folder, or the name of a kind, whose own place is then looked up. The weights file of
+    system-spec-kit (configs/search-weights.json) becomes a weights file OUT.
     """
     if listing:
         _list(as_json)
         return
-    if source is None or (out is None and not (Path(source) / "dataset.json").is_file()):
-        raise click.UsageError(
-            "name the SOURCE and the folder OUT that is written, or the folder of an earlier import alone; --list "
-            "shows the kinds"
-        )
-    if out is None:
-        if kind or columns or sql or headings or corrections:
-            raise click.UsageError(f"{source} remembers how it was imported; name the SOURCE to change that")
-        _tell(extension("importers").refresh(source), as_json)
-        return
+    if source is None or out is None:
+        raise click.UsageError("name the SOURCE and the folder OUT that is written; --list shows the kinds")
     if config := _weights(source):
         told = "".join(f"\n{line}" for line in write_weights({Path(out): config}))
         put(config.to_json(), as_json, f"written: {out}\n{config.strategy}{told}")
         return
     importing = extension("importers")
-    options = importing.Options(_pairs(columns), sql, headings, unit, corrections)
+    options = importing.Options(_pairs(columns), sql)
     _tell(importing.import_store(source, out, kind, options), as_json)
 
 
@@ -91,9 +73,7 @@ def _tell(done: Import, as_json: bool) -> None:
         counted(count, ones.get(name, name.removesuffix("s")), name) for name, count in done.counts.items()
     )
     counts = counts or "nothing"
-    first = f"{done.folder}: {counts}, from {done.kind}" + (
-        (done.moved and f"; entries: {done.moved}") if done.changed else "; nothing has changed"
-    )
+    first = f"{done.folder}: {counts}, from {done.kind}{'' if done.changed else '; nothing has changed'}"
     put(
         done.to_json(),
         as_json,

@@ -21,7 +21,7 @@ SPELLINGS = (
 EXAMPLES = {
     "import": [
         "steelyard import echovault mine",
-        "steelyard import notes/ mine --headings",
+        "steelyard import notes/ mine",
         "steelyard import memories.csv mine --map text=body --map created_at=day",
         "steelyard import mine",
         "steelyard import configs/search-weights.json search-weights.json",
@@ -99,7 +99,7 @@ EXAMPLES = {
     "serve": [
         "steelyard serve memory.db --weights search-weights.json --log feedback.jsonl",
         "steelyard serve memory.db --system echovault --scope project=api",
-        "steelyard serve memory.db --log feedback.jsonl --explore search-weights.try.json --http 8377",
+        "steelyard serve memory.db --log feedback.jsonl --explore search-weights.try.json",
     ],
     "get": ["steelyard get memory.db m1 m2"],
     "list": ["steelyard list memory.db --filter tags=auth --filter superseded=false"],

@@ -17,11 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import shown
-from steelyard.base.fields import format_time, parse_time
-from steelyard.base.secret_texts import kept_text
-from steelyard.feedback.log import SCHEMA_VERSION
 from steelyard_eval.common.markup import counted
-from steelyard_eval.extensions.importers.postgres import LiveDatabase
 from steelyard_eval.extensions.importers.source import ForeignStore
 
 Record = dict[str, object]
@@ -36,7 +32,7 @@ BROKEN = (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowE
 class Imported:
     """The parts of a data set that a store holds.
 
-    `entries`, `queries` and `feedback` are lines of the files of these names; fields that none of ours stand for
+    `entries` and `queries` are lines of the files of these names; fields that none of ours stand for
     are kept as they are, and times may be ISO 8601 texts or seconds UTC. `qrels` has grades 0..4 by query and
     entry, `runs` what the program itself returned: name -> query -> list of (entry, score), best first. `vectors`
     are by model and entry, and `recipe` is the template of the text that they stand for. `system`, as
@@ -48,7 +44,6 @@ class Imported:
     queries: list[Record] = field(default_factory=list)
     qrels: dict[str, dict[str, int]] = field(default_factory=dict)
     runs: dict[str, dict[str, list[Scored]]] = field(default_factory=dict)
-    feedback: list[Record] = field(default_factory=list)
     vectors: dict[str, dict[str, NDArray[np.float32]]] = field(default_factory=dict)
     recipe: str = "{title}\n{text}"
     system: str = ""
@@ -77,31 +72,6 @@ class Imported:
         if vector is not None:
             self.vectors.setdefault(identifier(str(model)), {})[id_] = vector
 
-    def impression(
-        self, time: str, query: str, client: str, text: object, shown: Iterable[str], acts: Iterable[Record]
-    ) -> None:
-        """Add what a client was shown for a query, best first, and the acts on it, as a line of the log."""
-        self.feedback.append(
-            {
-                "schema_version": SCHEMA_VERSION,
-                "timestamp": time,
-                "query_id": query,
-                "user_query": kept_text(str(text or "")),
-                "client_id": client,
-                "policy": self.system,
-                "hits": [{"object_id": entry, "position": place} for place, entry in enumerate(shown, 1)],
-                "actions": list(acts),
-            }
-        )
-
-
-@dataclass(frozen=True)
-class LiveTables:
-    """How a kind is read from a database that is running; `needed` are columns that its tables have to have."""
-
-    needed: Mapping[str, tuple[str, ...]]
-    read: Callable[[LiveDatabase], Imported]
-
 
 @dataclass(frozen=True)
 class Importer:
@@ -109,8 +79,7 @@ class Importer:
 
     `matches` is whether a source is of this kind, decided by names of files and tables; `read` gives the parts of
     the data set, or DataError where the store is damaged. `homes` are the places where the program keeps its
-    store, best first, from the environment; they need not exist. `live` is how it is read from a PostgreSQL
-    database.
+    store, best first, from the environment; they need not exist.
     """
 
     name: str
@@ -118,7 +87,6 @@ class Importer:
     matches: Callable[[ForeignStore], bool]
     read: Callable[[ForeignStore], Imported]
     homes: Callable[[Mapping[str, str]], Iterable[Path]] = lambda environ: ()
-    live: LiveTables | None = None
 
 
 def picked(row: Row, form: str) -> Record:
@@ -149,18 +117,6 @@ def identifier(name: str) -> str:
     'Seat%20holds'
     """
     return _UNFIT.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), name)
-
-
-def moment(seconds: object) -> str:
-    """A time in seconds UTC as ISO 8601; empty for what is no time.
-
-    >>> moment(0), moment(None), moment("soon")
-    ('1970-01-01T00:00:00Z', '', '')
-    """
-    try:
-        return format_time(parse_time(seconds))
-    except (ValueError, OverflowError):
-        return ""
 
 
 def first(record: Row, *names: str) -> Any:  # noqa: ANN401 -- any value

@@ -1,6 +1,6 @@
 """What was imported as the files of a data set, and a folder brought up to date without losing labels.
 
-The corpus is the store's: entries that left the store leave the folder. Queries, labels and feedback are also
+The corpus is the store's: entries that left the store leave the folder. Queries and labels are also
 the user's own: an imported query replaces the one of the same id and everything else stays. Labels whose entry
 has left wait in `LOST` until it returns.
 """
@@ -8,7 +8,6 @@ has left wait in `LOST` until it returns.
 from __future__ import annotations
 
 import math
-import os
 import shutil
 from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass, field
@@ -18,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, DataError, shown
-from steelyard.base.files import STRICT_JSON, canonical, draft, move_folder, sweep, write_bytes
+from steelyard.base.files import canonical, draft, move_folder, sweep, write_bytes
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.corpus_and_queries import whole_number
 from steelyard_eval.datasets.labels import FAIR
-from steelyard_eval.datasets.states import moved
-from steelyard_eval.extensions.importers.base import BROKEN, Imported, Record, Scored
+from steelyard_eval.extensions.importers.base import Imported, Record, Scored
 from steelyard_eval.extensions.importers.held import (
     SHOWN,
     Labels,
@@ -37,7 +35,7 @@ from steelyard_eval.extensions.importers.held import (
 from steelyard_eval.extensions.importers.source import ForeignStore, decoded
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.txt"
-FEEDBACK, ABOUT = "feedback.jsonl", "dataset.json"
+ABOUT = "dataset.json"
 LOST = "qrels.lost.txt"
 """Labels of entries that are not in the corpus now."""
 MANAGED = ("as_of", "source", "text_for_embedding")
@@ -69,15 +67,14 @@ def files_of(
     labels, unusable = usable(labels, queries)
     notes += faults + unusable
     found: dict[str, Sized] = {"entries": entries, "queries": queries, "labels": labels}
-    found |= {"runs": imported.runs, "impressions": imported.feedback}
+    found |= {"runs": imported.runs}
     counts = {name: len(some) for name, some in found.items() if some}
-    feedback, manifest = imported.feedback, dict(about)
+    manifest = dict(about)
     if old is not None:
         before = _old_labels(old)
         new = len({query for query, _ in labels} - {query for query, _ in before})
         labels = before | labels
         queries = list(({q["id"]: q for q in _records(old, QUERIES)} | {q["id"]: q for q in queries}).values())
-        feedback = _joined(_records(old, FEEDBACK), feedback)
         manifest |= {key: value for key, value in old.json(ABOUT).items() if key not in MANAGED}
         if new and manifest.get("sampled") in FAIR:  # nobody drew those of the store
             count = counted(new, "query has its first labels", "queries have their first labels")
@@ -99,22 +96,9 @@ def files_of(
         QRELS: _qrels(present),
         ABOUT: canonical(own | manifest | managed | as_of),
         **({LOST: _qrels(lost)} if lost else {}),
-        **({FEEDBACK: _lines(feedback)} if feedback else {}),
         **{f"runs/{name}.run": _run(name, lists) for name, lists in sorted(imported.runs.items())},
     }
     return FolderFiles(texts, arrays, [*imported.notes, *notes, *ahead, *left_out], counts)
-
-
-def moved_entries(old: ForeignStore | None, files: FolderFiles) -> str:
-    """How many entries the new files add to a folder, remove and change; empty without any."""
-    if old is None or not old.has(CORPUS):
-        return ""
-    try:
-        was, now = {line for _, line in old.lines(CORPUS)}, set(files.texts[CORPUS].split("\n")[:-1])
-        ids = [{STRICT_JSON.decode(line)["id"]: line for line in lines} for lines in (was - now, now - was)]
-        return moved(*ids)
-    except (DataError, *BROKEN):  # the old corpus, which the import makes whole again
-        return ""
 
 
 def write_folder(folder: Path, files: FolderFiles) -> bool:
@@ -134,7 +118,7 @@ def write_folder(folder: Path, files: FolderFiles) -> bool:
     with draft(folder, folder=True) as made:
         if folder.exists():
             ours = {*texts, *(f"{name}.gz" for name in texts), *files.arrays, *stale, LOST}
-            _link(folder, made, ours)
+            _copy(folder, made, ours)
         for name, data in texts.items():
             (made / name).parent.mkdir(exist_ok=True)
             write_bytes(made / name, data)
@@ -158,15 +142,8 @@ def _old_labels(old: ForeignStore) -> Labels:
 
 
 def _records(old: ForeignStore, name: str) -> list[Record]:
-    """The lines of a JSON Lines file of the folder; none where it is absent."""
     lines = old.lines(name) if old.has(name) else ()
     return [decoded(line, f"{old}: {name}:{number}") for number, line in lines]
-
-
-def _joined(old: list[Record], new: list[Record]) -> list[Record]:
-    """The old lines, then the new ones that are not among them."""
-    known = {canonical(record) for record in old}
-    return old + [record for record in new if canonical(record) not in known]
 
 
 def _lines(records: Iterable[Record]) -> str:
@@ -213,19 +190,13 @@ def _same_array(path: Path, array: NDArray[np.float16]) -> bool:
         return False
 
 
-def _link(folder: Path, made: Path, ours: set[str]) -> None:
-    """Put all files of a folder that are not `ours` into another one, by links where the file system has them."""
+def _copy(folder: Path, made: Path, ours: set[str]) -> None:
+    """Put all files of a folder that are not `ours` into another one."""
 
     def skipped(place: str, names: list[str]) -> list[str]:
         return [name for name in names if (Path(place) / name).relative_to(folder).as_posix() in ours]
 
-    def linked(source: str, target: str) -> None:
-        try:
-            os.link(source, target)
-        except OSError:
-            shutil.copy2(source, target)
-
-    shutil.copytree(folder, made, copy_function=linked, ignore=skipped, symlinks=True, dirs_exist_ok=True)
+    shutil.copytree(folder, made, ignore=skipped, symlinks=True, dirs_exist_ok=True)
 
 
 def check_target(folder: Path) -> ForeignStore | None:
