@@ -25,8 +25,10 @@ SOURCES = (
         "soleri",
         "spec-kit",
         "moltnet/moltnet.sql",
+        "moltnet/export.json",
     ),
     *(
+        "moltnet",
         "cortex-mem",
         "langgraph-sqlite/store.db",
         "mem0",

@@ -83,6 +83,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/views/answered.py": "its own result, which was read or made before",
     "steelyard_eval/gate/gating.py": "copies the baseline that it replaces",
     "steelyard_eval/cli/workflow.py": "the record of an installation, which pip wrote",
+    "steelyard_eval/extensions/importers/pickled.py": "bounded by what it unpacks to",
     "steelyard/config/weights_schema.py": "reads a file of the package",
     "steelyard/extensions/postgres/vault.py": "writes ids and settings",
     "steelyard_eval/extensions/importers/held.py": "decodes the line of an entry that it made",
@@ -531,20 +532,20 @@ def table_of(name, columns, values):
 
 
 def moltnet(n):
-    columns = (
-        "id",
-        "title",
-        "content",
-        "tags",
-        "diary_id",
-        "entry_type",
-        "importance",
-        "access_count",
-        "embedding",
-    )
-    columns += ("injection_risk", "injection_threats")
-    rows = "".join(f"e{at}\t\\N\ttoken\t{{a,b}}\td\tx\t1\t0\t\\N\tf\t[]\n" for at in range(n))
-    return f"COPY public.diary_entries ({', '.join(columns)}) FROM stdin;\n{rows}\\.\n"
+    row = dict.fromkeys(
+        ("title", "content", "entry_type", "injection_risk", "importance", "access_count", "created_at",
+         "updated_at", "last_accessed_at", "diary_id")
+    )  # fmt: skip
+    rows = [
+        {**row, "id": f"e{at}", "content": "token", "tags": "{a,b}", "injection_threats": "[]"} for at in range(n)
+    ]
+    return json.dumps({"diaries": [], "diary_entries": rows, "entry_relations": []})
+
+
+def dump(n):
+    columns = "id, title, content, tags, diary_id, entry_type, importance, access_count, embedding, injection_risk"
+    rows = "".join(f"e{at}\t\\N\ttoken\t{{a,b}}\td\tx\t1\t0\t\\N\tf\n" for at in range(n))
+    return f"COPY public.diary_entries ({columns}) FROM stdin;\n{rows}\\.\n"
 
 
 def entity(name, said="token"):
@@ -587,7 +588,8 @@ STORES = {
             f"## Metadata\n\n```json\n{{{keys(n)}}}\n```\n"
         ),
     ),
-    "rows of moltnet": ("dump.sql", moltnet),
+    "rows of moltnet": ("export.json", moltnet),
+    "rows of a dump": ("dump.sql", dump),
     "front matter": ("n/a.md", lambda n: "---\n" + "".join(f"k{at}: 1\n" for at in range(n)) + "---\ntoken\n"),
     "front matter that is none": ("n/a.md", lambda n: "---\nx: y: z\n" + "a: 1\n" * n + "---\ntoken\n"),
     "paths": ("n/a.md", lambda n: "".join(f"[x](../{at}.md#p) " for at in range(n))),

@@ -1,6 +1,7 @@
 """Stores of other programs that are damaged or hostile: one message, nothing run, nothing outside read."""
 
 import importlib.util
+import pickle
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from steelyard.base.errors import DataError
 from steelyard_eval.cli.main import main
 from steelyard_eval.extensions.importers import load_store
 from steelyard_eval.extensions.importers.front_matter import read_yaml
+from steelyard_eval.extensions.importers.pickled import MOST, Unpacking
 
 spec = importlib.util.spec_from_file_location("faults_stores", Path(__file__).parent / "stores.py")
 stores = importlib.util.module_from_spec(spec)
@@ -23,11 +25,83 @@ def test_two_hundred_damaged_stores_end_in_one_message_or_none(store_root):
     assert {"refused", "imported"} == {name for one in done for name in one}
 
 
+def test_a_pickle_that_calls_something_is_refused():
+    class Evil:
+        def __reduce__(self):
+            return print, ("run",)
+
+    with pytest.raises(ValueError, match="REDUCE"):
+        Unpacking("a store").plain(pickle.dumps(Evil()))
+    assert Unpacking("a store").plain(pickle.dumps({"a": [1, 2.5, None, ("b", True)]})) == {
+        "a": [1, 2.5, None, ["b", True]]
+    }
+
+
 def nested(make, inner):
     """Ten of the value in one, ten of these in one, and so on: a billion of it in a few hundred bytes."""
     for _ in range(9):
         inner = make(inner)
     return inner
+
+
+BOMBS = {
+    "lists": nested(lambda inner: [inner] * 10, "x" * 8),
+    "tuples": nested(lambda inner: (inner,) * 10, "x" * 8),
+    "objects": nested(lambda inner: {str(at): inner for at in range(10)}, "x" * 8),
+    "one text": ["x" * 100_000] * 1000,
+    "one number": [[2**2000]] * 200_000,
+    "keys": [{"x" * 100_000: 1}] * 1000,
+}
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+def test_a_pickle_that_shares_its_way_to_gigabytes_is_refused(kind):
+    raw = pickle.dumps(BOMBS[kind], 4)
+    assert len(raw) < 1_000_000
+    with pytest.raises(DataError):
+        Unpacking("a store").plain(raw)
+
+
+def test_the_points_of_a_store_share_a_budget():
+    """Of a thousand points of 8 MB each the first few are read: 64 MB in all, as of a compressed file."""
+    unpacking, raw = Unpacking("a store"), pickle.dumps(["x" * 1000] * 8000, 4)
+    for _ in range(7):
+        unpacking.plain(raw)
+    with pytest.raises(DataError):
+        for _ in range(5):
+            unpacking.plain(raw)
+
+
+def test_a_pickle_in_itself_too_deep_or_with_numbers_as_keys_is_refused():
+    circle = []
+    circle.append(circle)
+    for value in (circle, nested(lambda inner: [inner] * 1, nested(lambda inner: [[[[[[[inner]]]]]]], 1)), {7: 1}):
+        with pytest.raises(ValueError, match=r"nested too deep|no text"):
+            Unpacking("a store").plain(pickle.dumps(value, 4))
+
+
+def test_attributes_that_are_copied_count_as_work():
+    """A state of many attributes is built into one object after another, two bytes each time."""
+    state = pickle.dumps({f"a{at}": None for at in range(5000)}, 4)[2:-1]
+    made = b"\x8c\x01m\x8c\x01c\x93)\x81"  # a class by name, and an object of it
+    again = (made + b"h\x00b") * 500  # BINGET of the state, BUILD
+    assert MOST < 5000 * 500
+    with pytest.raises(ValueError, match="too long"):
+        Unpacking("a store").plain(b"\x80\x04" + state[9:] + again + b".")
+
+
+def test_a_hostile_qdrant_folder_ends_in_one_message(tmp_path):
+    import sqlite3
+
+    place = tmp_path / "collection" / "notes"
+    place.mkdir(parents=True)
+    (tmp_path / "meta.json").write_text("{}")
+    point = {"id": "p1", "payload": {"data": "hello", "more": BOMBS["lists"]}, "vector": [0.5]}
+    with sqlite3.connect(place / "storage.sqlite") as db:
+        db.execute("CREATE TABLE points (id TEXT PRIMARY KEY, point BLOB)")
+        db.execute("INSERT INTO points VALUES ('p1', ?)", (pickle.dumps(point, 4),))
+    with pytest.raises(DataError, match="unpack"):
+        load_store(tmp_path)
 
 
 def test_yaml_that_names_a_class_or_grows_is_refused():

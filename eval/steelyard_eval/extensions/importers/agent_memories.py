@@ -1,10 +1,11 @@
-"""Memories of agents: LangGraph's store, mem0's history, the MCP memory server's file.
+"""Memories of agents: LangGraph's store, mem0's folders, the MCP memory server's file.
 
 LangGraph (langgraph-checkpoint-sqlite 3): a value is any JSON object, so its text is looked for by name; the file
-keeps vectors of deleted items. mem0 (2.2.1): vectors and metadata lie in a vector store; the files of a local one
-are pickles, which are never read. The MCP memory server has entities with observations, and relations; no ids and
-no dates. Forks have a line of their own before the others, other names for the ends of a relation, observations
-with dates, or one JSON object with lists of both.
+keeps vectors of deleted items. mem0 (2.2.1): a local Qdrant folder holds pickles, which are read as plain values;
+of a memory that only the history has, the last event counts, and who it belongs to is not kept there. The MCP
+memory server has entities with observations, and relations; no ids and no dates. Forks have a line of their own
+before the others, other names for the ends of a relation, observations with dates, or one JSON object with lists
+of both.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from steelyard.base.errors import DataError
 from steelyard.base.files import STRICT_JSON, compact, is_deep
 from steelyard_eval.common.markup import counted
 from steelyard_eval.extensions.importers.base import (
+    BROKEN,
     Imported,
     Importer,
     Record,
@@ -28,12 +30,17 @@ from steelyard_eval.extensions.importers.base import (
     identifier,
     picked,
 )
+from steelyard_eval.extensions.importers.pickled import Unpacking
 from steelyard_eval.extensions.importers.source import ForeignStore
-from steelyard_eval.extensions.importers.table import named, searched
+from steelyard_eval.extensions.importers.table import fitted, named, searched, vector_of
 
-MODEL = "langgraph"
-HISTORY = "history.db"
+MODEL, MEM0_MODEL = "langgraph", "mem0"
+HISTORY, META, STORAGE = "history.db", "meta.json", "storage.sqlite"
 MEM0_ENTRY = "id=memory_id text=new_memory created_at updated_at role actor_id"
+MEM0_FIELDS = ("title", "category", "tags", "project", "type", "domain", "source")
+"""Keys of a user's metadata that fields of ours stand for."""
+MEM0_OWN = ("data", "text_lemmatized", "hash", "id", "text")
+"""Keys of a point that are no metadata, and those that its id and its text have here."""
 FILES = ("memory.jsonl", "memory.json")
 MARKERS = frozenset(("_aim",))
 """Types of lines by which a fork knows its own files."""
@@ -92,17 +99,48 @@ def _item(row: Row) -> Record:
     )
 
 
+def is_mem0(source: ForeignStore) -> bool:
+    """A folder with mem0's history, or the folder of a local Qdrant alone, which mem0 keeps in /tmp by default."""
+    if source.has(HISTORY):
+        return source.holds(HISTORY, history=["memory_id"])
+    return source.has(META) and any(source.files(STORAGE))
+
+
 def read_mem0(source: ForeignStore) -> Imported:
-    """The memories that are there now, as their last event left them."""
-    entries: dict[str, Record] = {}
-    with source.database(HISTORY) as db:
-        for row in db.rows("history"):
-            if row["event"] == "DELETE":
-                entries.pop(row["memory_id"], None)
-            else:
-                entries[row["memory_id"]] = filled(picked(row, MEM0_ENTRY))
-    told = "users, metadata and vectors are not in it: export them from mem0's vector store, and import a table"
-    return Imported(list(entries.values()), recipe="{text}", notes=[f"taken from {HISTORY}; {told}"])
+    """The memories that are there now: those of Qdrant, then those that the history alone has."""
+    imported, unpacking, unread = Imported(recipe="{text}"), Unpacking(str(source)), 0
+    for name in source.files(STORAGE):
+        with source.database(name) as db:
+            for row in db.rows("points", "id"):
+                try:
+                    _point(imported, unpacking.plain(row["point"]))
+                except BROKEN:
+                    unread += 1
+    imported.note(unread, "point", "of Qdrant left out: no text of a memory is found in them")
+    if source.has(HISTORY):
+        known = {entry["id"] for entry in imported.entries}
+        last: dict[str, Record] = {}
+        with source.database(HISTORY) as db:
+            for row in db.rows("history"):
+                if row["event"] == "DELETE":
+                    last.pop(row["memory_id"], None)
+                elif row["memory_id"] not in known:
+                    last[row["memory_id"]] = filled(picked(row, MEM0_ENTRY))
+        imported.entries += last.values()
+        rest = f"taken from {HISTORY}, which has no user and no metadata"
+        imported.note(len(last), "memory is", rest, "memories are")
+    return imported
+
+
+def _point(imported: Imported, point: Any) -> None:  # noqa: ANN401 -- whatever the file holds
+    id_, payload, vector = point["id"], point["payload"], point.get("vector")
+    if not isinstance(payload["data"], str) or not isinstance(id_, str | int) or isinstance(id_, bool):
+        raise ValueError("no memory")
+    entry: Record = {"id": str(id_), "text": payload["data"]}
+    entry |= {name: fitted(name, value) for name, value in payload.items() if value and name in MEM0_FIELDS}
+    entry |= {name: value for name, value in payload.items() if name not in (*MEM0_OWN, *MEM0_FIELDS)}
+    imported.entries.append(filled(entry))
+    imported.vector(MEM0_MODEL, str(id_), vector_of(vector.get("") if isinstance(vector, dict) else vector))
 
 
 def _file(source: ForeignStore) -> str:
@@ -229,8 +267,8 @@ def _text(observation: object) -> str:
 IMPORTERS = (
     Importer(
         "mem0",
-        "mem0: history.db",
-        lambda source: source.holds(HISTORY, history=["memory_id"]),
+        "mem0: history.db and a local Qdrant folder",
+        is_mem0,
         read_mem0,
         lambda environ: [Path(environ.get("MEM0_DIR") or Path.home() / ".mem0")],
     ),

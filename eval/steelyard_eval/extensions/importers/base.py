@@ -17,7 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import shown
+from steelyard.base.fields import format_time
+from steelyard.base.secret_texts import kept_text
+from steelyard.feedback.log import SCHEMA_VERSION
 from steelyard_eval.common.markup import counted
+from steelyard_eval.common.times import seconds
 from steelyard_eval.extensions.importers.source import ForeignStore
 
 Record = dict[str, object]
@@ -32,7 +36,7 @@ BROKEN = (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowE
 class Imported:
     """The parts of a data set that a store holds.
 
-    `entries` and `queries` are lines of the files of these names; fields that none of ours stand for
+    `entries`, `queries` and `feedback` are lines of the files of these names; fields that none of ours stand for
     are kept as they are, and times may be ISO 8601 texts or seconds UTC. `qrels` has grades 0..4 by query and
     entry, `runs` what the program itself returned: name -> query -> list of (entry, score), best first. `vectors`
     are by model and entry, and `recipe` is the template of the text that they stand for. `system`, as
@@ -44,6 +48,7 @@ class Imported:
     queries: list[Record] = field(default_factory=list)
     qrels: dict[str, dict[str, int]] = field(default_factory=dict)
     runs: dict[str, dict[str, list[Scored]]] = field(default_factory=dict)
+    feedback: list[Record] = field(default_factory=list)
     vectors: dict[str, dict[str, NDArray[np.float32]]] = field(default_factory=dict)
     recipe: str = "{title}\n{text}"
     system: str = ""
@@ -71,6 +76,24 @@ class Imported:
         """Keep the vector of an entry, where it has one."""
         if vector is not None:
             self.vectors.setdefault(identifier(str(model)), {})[id_] = vector
+
+    def impression(
+        self, time: object, query: str, client: str, text: object, shown: Iterable[str], acts: Iterable[Record]
+    ) -> None:
+        """Add what a client was shown for a query, best first, and the acts on it; nothing without a time."""
+        if (at := seconds(time)) is not None:
+            self.feedback.append(
+                {
+                    "schema_version": SCHEMA_VERSION,
+                    "timestamp": format_time(at),
+                    "query_id": query,
+                    "user_query": kept_text(str(text or "")),
+                    "client_id": client,
+                    "policy": self.system,
+                    "hits": [{"object_id": entry, "position": place} for place, entry in enumerate(shown, 1)],
+                    "actions": list(acts),
+                }
+            )
 
 
 @dataclass(frozen=True)

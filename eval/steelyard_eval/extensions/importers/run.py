@@ -83,7 +83,7 @@ OWN = Importer(
 class Import:
     """What an import did: the kind and the place that it read, and the folder that it wrote to.
 
-    `counts` are those of entries, queries, labels and runs that are not 0, `models` those whose
+    `counts` are those of entries, queries, labels, runs and impressions that are not 0, `models` those whose
     vectors were carried over; `notes` say what was found beside that, and what could not be carried over. An
     import that finds nothing new leaves the folder as it is, and has not `changed` it.
     """

@@ -3,7 +3,9 @@
 EchoVault (commits 18790d6 to a1f74ca): what an older store lacks is not given. The database has the newest text,
 so the Markdown files are not read. Soleri (d87b305): times of entries are seconds, those of links milliseconds;
 archived entries are in a table that the program does not search. system-spec-kit (schema 20, c7509739): the index
-has memories and edges, `speckit-eval.db` beside it queries, labels and the lists of every channel.
+has memories and edges, `speckit-eval.db` beside it queries, labels and the lists of every channel. The ledger
+`feedback_events` (075709df) lies in the index and holds no texts; where evaluation was on, its `query_id` is one
+of the evaluation's.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ from pathlib import Path
 
 from steelyard.base.errors import DataError, shown
 from steelyard.base.files import canonical
+from steelyard.feedback.log import ACTIONS
 from steelyard_eval.common.markup import counted
+from steelyard_eval.common.times import seconds
 from steelyard_eval.extensions.importers.base import (
     Imported,
     Importer,
@@ -43,17 +47,27 @@ MEMORY += (
 )
 MEMORY += " last_verified retrieved_count details_opened_count dismissed_count"
 VAULT = "vault.db"
-SOLERI_ENTRY = (
-    "id type domain title severity context why created_at updated_at text=description impact valid_from "
-)
-SOLERI_MEMORY = (
-    "id text=summary context impact type kind tags=[topics] project=project_path created_at intent current_state "
-)
+SOLERI_ENTRY = """
+    id type domain title severity context why created_at updated_at text=description impact valid_from valid_until
+    tags=[tags] vault=tier relations link_notes example counter_example applies_to=[applies_to] origin
+"""
+SOLERI_MEMORY = """
+    id text=summary context impact type kind tags=[topics] project=project_path created_at intent current_state
+    archived_at files_modified=[files_modified] tools_used=[tools_used] decisions=[decisions]
+    next_steps=[next_steps] vault_entries_referenced=[vault_entries_referenced]
+"""
 INDEXES = ("context-index.sqlite", "context-index.db")
 EVALUATION = "speckit-eval.db"
-SPEC_KIT_MEMORY = (
-    "id title importance_tier context_type memory_type document_type embedding_status stability difficulty "
-)
+SPEC_KIT_MEMORY = """
+    id title importance_tier context_type memory_type document_type embedding_status stability difficulty
+    review_count access_count half_life_days created_at updated_at last_review text=content_text
+    tags=[trigger_phrases] project=spec_folder uri=file_path importance spec_level last_accessed_at
+    correction_count visibility relations evidence related=[related_memories] anchor_id session_id is_pinned
+    confidence validation_count channel quality_score encoding_intent parent_id chunk_index chunk_label
+    content_hash importance_weight expires_at
+"""
+ACTS = {"result_cited": "cited", "follow_on_tool_use": "used"}
+"""Kinds of events of the ledger that are acts; others say what was shown, or that it was asked again."""
 QUERY = "id text=query intent category filter answerable difficulty"
 
 
@@ -119,14 +133,6 @@ def _golden(imported: Imported, document: object, rows: Sequence[StoreRow], plac
     imported.note(missing, "expected entry is", "not in the store", "expected entries are")
 
 
-SOLERI_ENTRY += (
-    "valid_until tags=[tags] vault=tier relations link_notes example counter_example applies_to=[applies_to] "
-)
-SOLERI_ENTRY += "origin"
-SOLERI_MEMORY += "archived_at files_modified=[files_modified] tools_used=[tools_used] decisions=[decisions] "
-SOLERI_MEMORY += "next_steps=[next_steps] vault_entries_referenced=[vault_entries_referenced]"
-
-
 def soleri_homes(environ: Mapping[str, str]) -> Iterable[Path]:
     """The vaults of all agents below SOLERI_HOME, else ~/.soleri; then those of agents that live in ~ itself."""
     home = Path(environ.get("SOLERI_HOME") or Path.home() / ".soleri")
@@ -136,7 +142,7 @@ def soleri_homes(environ: Mapping[str, str]) -> Iterable[Path]:
 
 
 def read_soleri(source: ForeignStore) -> Imported:
-    """Entries and memories, links as relations, and vectors."""
+    """Entries and memories, links as relations, vectors, and feedback."""
     imported = Imported(system="soleri")
     with source.database(VAULT) as db:
         links = grouped(db.rows("vault_links"), "source_id", "type=link_type target=target_id note")
@@ -146,6 +152,7 @@ def read_soleri(source: ForeignStore) -> Imported:
         for row in db.rows("entry_vectors"):
             if row["entry_id"] in known:
                 imported.vector(row["model"], row["entry_id"], db.floats(row["vector"]))
+        _soleri_feedback(imported, known, db)
         imported.notes += db.notes()
         for name in ("entries_archive", "transcript_sessions"):
             left_out = sum(1 for _ in db.rows(name))
@@ -175,17 +182,17 @@ def _joined(*texts: object) -> str:
     return "\n".join(text for text in texts if isinstance(text, str) and text)
 
 
-SPEC_KIT_MEMORY += "review_count access_count half_life_days created_at updated_at last_review text=content_text "
-SPEC_KIT_MEMORY += (
-    "tags=[trigger_phrases] project=spec_folder uri=file_path importance spec_level last_accessed_at "
-)
-SPEC_KIT_MEMORY += (
-    "correction_count visibility relations evidence related=[related_memories] anchor_id session_id is_pinned "
-)
-SPEC_KIT_MEMORY += (
-    "confidence validation_count channel quality_score encoding_intent parent_id chunk_index chunk_label "
-)
-SPEC_KIT_MEMORY += "content_hash importance_weight expires_at"
+def _soleri_feedback(imported: Imported, known: set[object], db: Database) -> None:
+    """Each row as a list of the one entry that it names: what else was shown, and where, is not in the store."""
+    rows = list(db.rows("brain_feedback", "id"))
+    named = [row for row in rows if row["action"] in ACTIONS and row["entry_id"] in known]
+    for row in named:
+        name = f"brain-{row['id']}"  # and the client's, too: an event of its own, which repeats no other
+        act: Record = {"object_id": row["entry_id"], "action_name": row["action"]}
+        imported.impression(row["created_at"], name, name, row["query"], [row["entry_id"]], [act])
+    rest = f"of feedback, of which {len(imported.feedback)} name an entry of the store; they are weak evidence, "
+    imported.note(len(rows), "row", rest + "because the other entries of each list are not recorded")
+    imported.note(len(named) - len(imported.feedback), "row", "of feedback without a time left out")
 
 
 def spec_kit_homes(environ: Mapping[str, str]) -> Iterable[Path]:
@@ -201,7 +208,7 @@ def _index(source: ForeignStore) -> str:
 
 
 def read_spec_kit(source: ForeignStore) -> Imported:
-    """Memories with their edges and vectors; queries, labels, and lists of every channel."""
+    """Memories with their edges and vectors; queries, labels, lists of every channel, and the ledger."""
     imported = Imported(system="spec_kit")
     with source.database(_index(source) or INDEXES[0]) as db:
         edges = grouped(db.rows("causal_edges"), "source_id", "type=relation target=target_id strength evidence")
@@ -211,11 +218,13 @@ def read_spec_kit(source: ForeignStore) -> Imported:
         model = models.pop() if len(models) == 1 else "spec-kit"
         for rowid, vector in db.vectors("vec_memories").items():
             imported.vector(model, str(rowid), vector)
+        events = list(db.rows("feedback_events", "id"))
         imported.notes += db.notes()
     if source.has(EVALUATION):
         with source.database(EVALUATION) as db:
             _evaluation(imported, db)
             imported.notes += db.notes()
+    _ledger(imported, events)
     return imported
 
 
@@ -257,6 +266,28 @@ def _evaluation(imported: Imported, db: Database) -> None:
     imported.note(judged, "label", "of a language model left out: they are no judgments of a person")
     selected = sum(1 for _ in db.rows("eval_user_selections"))
     imported.note(selected, "selection", "of users left out: what else was shown is not recorded with them")
+
+
+def _ledger(imported: Imported, events: Sequence[StoreRow]) -> None:
+    """The lists of the ledger as impressions: what was shown for one query, in the order of its rows."""
+    texts = {query["id"]: query["text"] for query in imported.queries}
+    timed = [event for event in events if seconds(event["timestamp"]) is not None]
+    imported.note(len(events) - len(timed), "event", "of the ledger without a time left out")
+    shown: dict[str, list[StoreRow]] = {}
+    acts: dict[str, list[StoreRow]] = {}
+    for event in timed:
+        (shown if event["type"] == "search_shown" else acts).setdefault(event["query_id"], []).append(event)
+    for query, rows in shown.items():
+        entries = list(dict.fromkeys(row["memory_id"] for row in rows))
+        acted = [act for act in acts.get(query, []) if act["type"] in ACTS and act["memory_id"] in entries]
+        if {act["memory_id"] for act in acted if act["type"] == "result_cited"} == {*entries}:
+            # Content was included: the program then cites every row that it shows.
+            acted = [act for act in acted if act["type"] != "result_cited"]
+        named: list[Record] = [{"object_id": act["memory_id"], "action_name": ACTS[act["type"]]} for act in acted]
+        client, time = rows[0]["session_id"] or "", rows[0]["timestamp"]
+        imported.impression(time, f"ledger-{query}", client, texts.get(query), entries, named)
+    unnamed = len(shown.keys() - texts.keys())
+    imported.note(unnamed, "list", "of the ledger without a text: it keeps none, and no evaluation was on")
 
 
 IMPORTERS = (

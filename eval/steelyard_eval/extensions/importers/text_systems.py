@@ -1,9 +1,9 @@
-"""Memory systems in files of text: MoltNet's dump, Cortex-Mem's folder.
+"""Memory systems in files of text: MoltNet's tables, Cortex-Mem's folder.
 
-MoltNet (commit 25e711d): a plain dump, as pg_dump writes it, of which only the COPY blocks are read; no statement
-in it is run. The newer entry of a relation is its source. Cortex-Mem (0bbcdb1): `.memory_index.json` has the dates
-and counters of a scope's memories, `.session.json` those who take part. Footers that the program adds to a file
-are no text. Vectors lie in Qdrant and are not read.
+MoltNet (commit 25e711d): a plain dump, of which only the COPY blocks are read and no statement is run, a JSON
+export, or a folder of CSV files. The newer entry of a relation is its source. Cortex-Mem (0bbcdb1):
+`.memory_index.json` has the dates and counters of a scope's memories, `.session.json` those who take part. Footers
+that the program adds to a file are no text. Vectors lie in Qdrant and are not read.
 """
 
 from __future__ import annotations
@@ -12,16 +12,21 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-import numpy as np
-
 from steelyard.base.errors import DataError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems.cortex_mem.layers import id_of
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, uri_of
 from steelyard_eval.extensions.importers.base import Imported, Importer, Record, Row, filled, grouped, picked
 from steelyard_eval.extensions.importers.source import ForeignStore
+from steelyard_eval.extensions.importers.table import rows_of, vector_of
 
-TABLES = ("diaries", "diary_entries", "entry_relations")
+TABLES = {
+    "diaries": ("diaries.csv",),
+    "diary_entries": ("diary_entries.csv", "entries.csv"),
+    "entry_relations": ("entry_relations.csv", "relations.csv"),
+}
+"""MoltNet's tables, and the names that CSV files of them have."""
+MARKS = {".sql": "COPY public.diary_entries (", ".json": '"diary_entries"'}
 MODEL = "e5-small-v2"
 """The model of the program's vectors; texts have the prefix "passage: ", which recorded queries lack here."""
 ENTRY = "id title text=content tags type=entry_type category importance access_count created_at updated_at "
@@ -34,9 +39,8 @@ _NAMED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ITEM = re.compile(r'"((?:[^"\\]|\\.)*+)"?|([^,"{}]+)')
 """A quote that is never closed ends with the text: what stands in it is not read again from each of its places."""
 MEMORIES, SESSION = ".memory_index.json", ".session.json"
-CORTEX_MEMORY = (
-    "memory_id=id memory_type_of_program=memory_type created_at updated_at last_accessed_at=last_accessed "
-)
+CORTEX_MEMORY = "memory_id=id memory_type_of_program=memory_type created_at updated_at "
+CORTEX_MEMORY += "last_accessed_at=last_accessed access_count confidence archived source_sessions"
 _ADDED = "**Added**: "
 _FOOTERS = ((_ADDED, ""), ("<!-- source-hash: ", "-->"))
 """How a remark of the program begins and ends, in the last line of a file."""
@@ -48,49 +52,49 @@ _MESSAGE = re.compile(
 )
 
 
-def is_dump(source: ForeignStore) -> bool:
-    """A plain dump in which the table of entries is copied."""
-    name = source.path.name
-    if not name.endswith(".sql") or not source.has(name):
-        return False
-    return any("COPY public.diary_entries (" in line for _, line in source.lines(name))
+def is_moltnet(source: ForeignStore) -> bool:
+    """A dump or an export with the table of entries, or a folder with a CSV file of it."""
+    if source.path.is_dir():
+        files = (name for name in TABLES["diary_entries"] if source.has(name))
+        return any("diary_id" in source.head(name).partition("\n")[0] for name in files)
+    name, mark = source.path.name, MARKS.get(source.path.suffix)
+    return mark is not None and source.has(name) and mark in source.text(name, None)
 
 
 def read_moltnet(source: ForeignStore) -> Imported:
     """Entries of all diaries, with their relations and vectors."""
-    tables: dict[str, list[Row]] = {name: [] for name in TABLES}
-    try:
-        for table, row in copied_rows(source.text(source.path.name, None).split("\n"), TABLES):
+    tables: dict[str, list[Row]] = {table: [] for table in TABLES}
+    name = source.path.name
+    if source.path.is_dir():
+        for table, names in TABLES.items():
+            tables[table] += (row for file in names if source.has(file) for row in rows_of(source, file))
+    elif name.endswith(".json"):  # an empty table is null
+        tables |= {table: rows for table, rows in source.json(name).items() if rows}
+    else:
+        for table, row in copied_rows(source.text(name, None).split("\n"), TABLES):
             tables[table].append(row)
-        return _imported(tables)
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{source} is damaged ({error}); dump the tables again") from None
-
-
-def _imported(tables: Mapping[str, list[Row]]) -> Imported:
     imported = Imported(system="moltnet", recipe="{title}\n{text}\ntag:{tag}")
     diaries = {row["id"]: row for row in tables["diaries"]}
     relations = grouped(tables["entry_relations"], "source_id", "type=relation target=target_id status")
     imported.add(
         tables["diary_entries"],
-        lambda row: _entry(row, diaries.get(row["diary_id"], {}), relations.get(row["id"], [])),
+        lambda row: _entry(row, diaries.get(row.get("diary_id"), {}), relations.get(row["id"], [])),
     )
     for row in tables["diary_entries"]:
-        if vector := row["embedding"]:
-            imported.vector(MODEL, row["id"], np.array(STRICT_JSON.decode(vector), dtype=np.float32))
+        imported.vector(MODEL, str(row.get("id")), vector_of(row.get("embedding")))
     return imported
 
 
 def _entry(row: Row, diary: Row, relations: list[Record]) -> Record:
-    threats = row["injection_threats"]
+    tags, threats = row.get("tags"), row.get("injection_threats")
     more = {
-        "tags": [tag for tag in array_of(row["tags"]) if tag is not None],
-        "category": "suspicious" if row["injection_risk"] == "t" else None,
-        "importance": _number(row["importance"]),
-        "access_count": _number(row["access_count"]),
+        "tags": [tag for tag in (array_of(tags) if isinstance(tags, str) else tags or []) if tag is not None],
+        "category": "suspicious" if row.get("injection_risk") in (True, "t", "true") else None,
+        "importance": _number(row.get("importance")),
+        "access_count": _number(row.get("access_count")),
         **picked(diary, "project=name tenant=team_id visibility"),
         "relations": relations,
-        "injection_threats": STRICT_JSON.decode(threats) if threats else None,
+        "injection_threats": STRICT_JSON.decode(threats) if isinstance(threats, str) else threats,
     }
     return filled(picked(row, ENTRY) | more)
 
@@ -122,10 +126,8 @@ def _value(text: str) -> str | None:
     return None if text == r"\N" else _ESCAPE.sub(lambda match: _NAMED.get(match[1], match[1]), text)
 
 
-def array_of(text: str | None) -> list[str | None]:
+def array_of(text: str) -> list[str | None]:
     """A one-dimensional array of texts; ValueError for text that is none."""
-    if not text:
-        return []
     inner = text.removeprefix("{").removesuffix("}")
     if len(inner) != len(text) - 2:
         raise ValueError(f"{text:.40} is no array")
@@ -133,9 +135,6 @@ def array_of(text: str | None) -> list[str | None]:
         re.sub(r"\\(.)", r"\1", match[1]) if match[1] is not None else None if match[2] == "NULL" else match[2]
         for match in _ITEM.finditer(inner)
     ]
-
-
-CORTEX_MEMORY += "access_count confidence archived source_sessions"
 
 
 def homes(environ: Mapping[str, str]) -> Iterable[Path]:
@@ -266,7 +265,7 @@ def _seconds(value: object) -> str | None:
 
 
 IMPORTERS = (
-    Importer("moltnet", "MoltNet: a plain dump of its database", is_dump, read_moltnet),
+    Importer("moltnet", "MoltNet: a plain dump, a JSON export, CSV files of its tables", is_moltnet, read_moltnet),
     Importer(
         "cortex_mem",
         "Cortex-Mem: the folder of a tenant, or of all",

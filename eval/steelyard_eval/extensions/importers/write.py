@@ -1,6 +1,6 @@
 """What was imported as the files of a data set, and a folder brought up to date without losing labels.
 
-The corpus is the store's: entries that left the store leave the folder. Queries and labels are also
+The corpus is the store's: entries that left the store leave the folder. Queries, labels and feedback are also
 the user's own: an imported query replaces the one of the same id and everything else stays. Labels whose entry
 has left wait in `LOST` until it returns.
 """
@@ -35,7 +35,7 @@ from steelyard_eval.extensions.importers.held import (
 from steelyard_eval.extensions.importers.source import ForeignStore, decoded
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.txt"
-ABOUT = "dataset.json"
+FEEDBACK, ABOUT = "feedback.jsonl", "dataset.json"
 LOST = "qrels.lost.txt"
 """Labels of entries that are not in the corpus now."""
 MANAGED = ("as_of", "source", "text_for_embedding")
@@ -67,14 +67,17 @@ def files_of(
     labels, unusable = usable(labels, queries)
     notes += faults + unusable
     found: dict[str, Sized] = {"entries": entries, "queries": queries, "labels": labels}
-    found |= {"runs": imported.runs}
+    found |= {"runs": imported.runs, "impressions": imported.feedback}
     counts = {name: len(some) for name, some in found.items() if some}
-    manifest = dict(about)
+    feedback, manifest = imported.feedback, dict(about)
     if old is not None:
         before = _old_labels(old)
         new = len({query for query, _ in labels} - {query for query, _ in before})
         labels = before | labels
         queries = list(({q["id"]: q for q in _records(old, QUERIES)} | {q["id"]: q for q in queries}).values())
+        own_log = _records(old, FEEDBACK)
+        known_lines = {*map(canonical, own_log)}
+        feedback = own_log + [record for record in feedback if canonical(record) not in known_lines]
         manifest |= {key: value for key, value in old.json(ABOUT).items() if key not in MANAGED}
         if new and manifest.get("sampled") in FAIR:  # nobody drew those of the store
             count = counted(new, "query has its first labels", "queries have their first labels")
@@ -96,6 +99,7 @@ def files_of(
         QRELS: _qrels(present),
         ABOUT: canonical(own | manifest | managed | as_of),
         **({LOST: _qrels(lost)} if lost else {}),
+        **({FEEDBACK: _lines(feedback)} if feedback else {}),
         **{f"runs/{name}.run": _run(name, lists) for name, lists in sorted(imported.runs.items())},
     }
     return FolderFiles(texts, arrays, [*imported.notes, *notes, *ahead, *left_out], counts)

@@ -1,11 +1,12 @@
 """A row of a store that its program would not have written costs that value or that row, and is counted."""
 
 import contextlib
+import json
 import sqlite3
 
 import pytest
 
-from steelyard_eval.extensions.importers import load_store
+from steelyard_eval.extensions.importers import import_store, load_store
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +88,40 @@ def test_a_text_that_is_none_costs_its_entry(damaged):
 
     assert {entry.id for entry in whole.entries} - {entry.id for entry in found.entries} == {"a-e01"}
     assert count(found, "'a-e01' (text ")
+
+
+def test_feedback_of_soleri_without_a_time_is_left_out(damaged, tmp_path, store_root):
+    import_store(store_root / "soleri", tmp_path / "whole")
+    # As the column may not be NULL, the table is made anew, as an older program may have had it.
+    damaged(
+        "soleri",
+        "vault.db",
+        "CREATE TABLE other AS SELECT * FROM brain_feedback",
+        "DROP TABLE brain_feedback",
+        "ALTER TABLE other RENAME TO brain_feedback",
+        "UPDATE brain_feedback SET created_at = NULL WHERE id = 1",
+        "UPDATE brain_feedback SET created_at = 'soon' WHERE id = 2",
+    )
+    done = import_store(tmp_path / "soleri", tmp_path / "mine")
+
+    whole, mine = ((tmp_path / name / "feedback.jsonl").read_text().splitlines() for name in ("whole", "mine"))
+    assert mine == [line for line in whole if json.loads(line)["query_id"] not in ("brain-1", "brain-2")]
+    assert [note for note in done.notes if note.startswith("2 rows")]
+
+
+def test_events_of_spec_kit_without_a_time_are_left_out(damaged, tmp_path):
+    damaged(
+        "spec-kit",
+        "context-index.sqlite",
+        "CREATE TABLE other AS SELECT * FROM feedback_events",
+        "DROP TABLE feedback_events",
+        "ALTER TABLE other RENAME TO feedback_events",
+        "UPDATE feedback_events SET timestamp = NULL WHERE id IN (SELECT min(id) FROM feedback_events)",
+    )
+    done = import_store(tmp_path / "spec-kit", tmp_path / "mine")
+
+    assert [note for note in done.notes if note.startswith("1 event")]
+    assert done.counts["impressions"] > 1
 
 
 def test_a_hard_negative_of_spec_kit_has_an_answer_where_one_is_judged(damaged):

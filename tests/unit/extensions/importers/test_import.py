@@ -438,6 +438,19 @@ def test_a_label_of_minus_one_survives(notes, tmp_path):
     assert (tmp_path / "mine" / "qrels.txt").read_text() == "q 0 keys -1\n"
 
 
+def test_a_vault_of_soleri_without_feedback_is_one(store_copy):
+    place = store_copy("soleri")
+    change(place / "vault.db", "DROP TABLE brain_feedback", "DROP TABLE memories")
+
+    assert len(load_store(place).entries) == 23
+
+
+def test_the_folder_of_mem0_s_qdrant_alone_is_read(store_root):
+    whole, alone = load_store(store_root / "mem0"), load_store(store_root / "mem0" / "qdrant")
+
+    assert [entry.id for entry in alone.entries] == [entry.id for entry in whole.entries]
+
+
 def test_vectors_that_came_later_are_written(store_root, tmp_path):
     place = tmp_path / "store.db"
     shutil.copy(store_root / "langgraph-sqlite" / "store.db", place)

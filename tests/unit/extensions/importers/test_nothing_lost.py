@@ -61,10 +61,7 @@ def flat(text):
 def test_of_a_store_that_its_program_wrote(store_root, kind):
     place = store_root / STORES[kind]
     expected = json.loads((store_root / STORES[kind].split("/")[0] / "expected.json").read_text())
-    parts = [expected.get(part, []) for part in ENTRIES]
-    if kind == "mem0":  # its history has no metadata
-        parts = [[memory["data"] for memory in expected["memories"]]]
-    texts = {flat(text) for part in parts for text in texts_in(part) if len(text.split()) > 2}
+    texts = {flat(text) for part in ENTRIES for text in texts_in(expected.get(part, [])) if len(text.split()) > 2}
     found = searched(load_store(place, kind))
     assert len(texts) > 20
     assert [text for text in texts if text not in found] == []

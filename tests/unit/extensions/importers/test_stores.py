@@ -85,6 +85,25 @@ def test_soleri(store_root):
         assert (entry.type, list(entry.tags), entry.created_at) == (row["type"], row["topics"], row["created_at"])
 
 
+def test_soleri_feedback(store_root, tmp_path):
+    from steelyard_eval.extensions.importers import import_store
+
+    import_store(store_root / "soleri", tmp_path / "mine")
+    expected = json.loads((store_root / "soleri" / "expected.json").read_text())
+    known = {row["id"] for row in (*expected["entries"], *expected["memories"])}
+    lines = [json.loads(line) for line in (tmp_path / "mine" / "feedback.jsonl").read_text().splitlines()]
+    found = [
+        (line["user_query"], act["object_id"], act["action_name"], parse_time(line["timestamp"]))
+        for line in lines
+        for act in line["actions"]
+    ]
+    assert found == [
+        (row["query"], row["entry_id"], row["action"], row["created_at"])
+        for row in expected["feedback"]
+        if row["entry_id"] in known
+    ]
+
+
 def test_spec_kit(store_root):
     store = Store(store_root, "spec-kit")
     assert set(store.entries) == {str(memory["id"]) for memory in store.expected["memories"]}
@@ -134,8 +153,32 @@ def test_spec_kit_evaluation(store_root, tmp_path):
         assert [entry for entry, _ in lists.get(query, [])] == ids, (channel, query)
 
 
-def test_moltnet(store_root):
-    store = Store(store_root, "moltnet", "moltnet.sql")
+def test_spec_kit_ledger(store_root, tmp_path):
+    from steelyard_eval.extensions.importers import import_store
+
+    import_store(store_root / "spec-kit", tmp_path / "mine")
+    events = json.loads((store_root / "spec-kit" / "expected.json").read_text())["feedback_events"]
+    lines = [json.loads(line) for line in (tmp_path / "mine" / "feedback.jsonl").read_text().splitlines()]
+    shown: dict = {}
+    for event in events:
+        if event["type"] == "search_shown":
+            shown.setdefault(event["query_id"], []).append(event["memory_id"])
+    assert {line["query_id"]: [hit["object_id"] for hit in line["hits"]] for line in lines} == {
+        f"ledger-{query}": list(dict.fromkeys(ids)) for query, ids in shown.items()
+    }
+    used = {(f"ledger-{e['query_id']}", e["memory_id"]) for e in events if e["type"] == "follow_on_tool_use"}
+    found = {
+        (line["query_id"], act["object_id"])
+        for line in lines
+        for act in line["actions"]
+        if act["action_name"] == "used"
+    }
+    assert found == used
+
+
+@pytest.mark.parametrize("source", ["moltnet.sql", "export.json", ""])
+def test_moltnet(store_root, source):
+    store = Store(store_root, "moltnet", source)
     diaries = {diary["id"]: diary for diary in store.expected["diaries"]}
     assert set(store.entries) == {row["id"] for row in store.expected["entries"]}
     for row in store.expected["entries"]:
@@ -219,10 +262,19 @@ def test_mem0(store_root):
     store = Store(store_root, "mem0")
     assert set(store.entries) == {memory["id"] for memory in store.expected["memories"]}
     for memory in store.expected["memories"]:
-        entry = store.entries[memory["id"]]
+        entry, metadata = store.entries[memory["id"]], memory["metadata"]
         assert entry.text == memory["data"]
+        assert (entry.title, entry.category, entry.project, list(entry.tags)) == (
+            metadata.get("title", ""),
+            metadata.get("category", ""),
+            metadata.get("project", ""),
+            metadata.get("tags", []),
+        )
         assert entry.created_at == parse_time(memory["created_at"])
         assert entry.updated_at == parse_time(memory["updated_at"])
+        extra = ("user_id", "agent_id", "run_id", "role")
+        check({name: entry.extra.get(name) for name in extra}, {name: memory[name] for name in extra})
+    assert ("mem0", "text") in store.data.vectors
 
 
 def test_mcp_memory(store_root):
