@@ -163,10 +163,6 @@ def test_an_id_that_is_there_twice_is_one_entry(tmp_path):
     assert any("'1' (its id" in note for note in done.notes)
 
 
-ENGINES = dict.fromkeys(("opensearch", "elasticsearch", "vespa", "weaviate", "qdrant"), "rrf(fts, vector, k=60)")
-PROGRAMS = {name: name for name in ("echovault", "soleri", "moltnet", "cortex_mem")}
-
-
 def test_links_are_neither_followed_nor_read(notes, tmp_path):
     secret = tmp_path / "secret.md"
     secret.write_text("the secret")
