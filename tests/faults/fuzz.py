@@ -69,9 +69,10 @@ from steelyard_eval.datasets.states import hashed
 from steelyard_eval.export import TARGETS as TARGETS_OF_EXPORT
 from steelyard_eval.export import export
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
+from steelyard_eval.extensions.usage import KINDS
 from steelyard_eval.extensions.usage.gather import gather
-from steelyard_eval.extensions.usage.kinds import KINDS
-from steelyard_eval.extensions.usage.ubi_lines import from_ubi
+from steelyard_eval.extensions.usage.session import Corpus
+from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.learn.policies import interleaving_results
 from steelyard_eval.learn.reader import DatasetIndex, read_log
@@ -373,7 +374,7 @@ def log(data: bytes) -> str:
     path = world().folder / kind
     path.write_bytes(gzip.compress(body, mtime=0) if data[:1] >= b"\x80" and kind.endswith(".gz") else body)
     outcome = []
-    for read in (_read_log, interleaving_results, _convert(from_ubi)):
+    for read in (_read_log, interleaving_results, _read_ubi):
         try:
             json.dumps([_plain(one) for one in found] if (found := read(str(path))) else [], allow_nan=False)
             outcome.append("read")
@@ -391,18 +392,9 @@ def _read_log(path: str) -> None:
         raise Fault(f"counts {shown}")
 
 
-def _convert(convert: Callable[[list[str], Counter[str]], Iterator[str]]) -> Callable[[str], None]:
-    """What is converted is JSON of one line, and can be read as a log of ours."""
-
-    def read(path: str) -> None:
-        out = world().folder / "converted.jsonl"
-        lines = [line.rstrip("\n") for line in convert([path], Counter())]
-        for line in lines:
-            json.loads(line)
-        out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        _read_log(str(out))
-
-    return read
+def _read_ubi(path: str) -> None:
+    for session in read_ubi([Path(path)], Corpus(ENTRIES), "", Counter()):
+        list(session.events)
 
 
 def used(data: bytes) -> str:

@@ -8,8 +8,7 @@ import pytest
 from steelyard.base.errors import DataError
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets import load
-from steelyard_eval.extensions.endpoints.answer_form import place_of_ids
-from steelyard_eval.extensions.endpoints.mentioned import Mentioned
+from steelyard_eval.extensions.endpoints.answer_form import Mentioned, place_of_ids
 from steelyard_eval.extensions.usage.gather import gather
 
 LIST = [{"id": "m1", "score": 10**300 * 10**100}, {"id": "m2", "score": 1}]

@@ -177,15 +177,8 @@ def test_a_path_into_prose_is_refused(server):
         asked(server("prose") + "&ids=results[*].id")
 
 
-def test_a_program_ends_where_its_host_cannot_wait_for_it(server, monkeypatch):
-    monkeypatch.delattr(os, "waitid")  # as on macOS before Python 3.13
-    assert asked(server("plain"))[0]
-
-
-@pytest.mark.parametrize("form", ["family", "scattered"])
-def test_the_server_and_what_it_started_end_with_the_comparison(server, answers, form):
-    """Scattered: in sessions of their own, which a signal to the group does not reach."""
-    asked(server(form))
+def test_the_server_and_what_it_started_end_with_the_comparison(server, answers):
+    asked(server("family"))
 
     running = Path(f"{answers}.pid").read_text().split()
     for _ in range(1000):  # a killed process takes a moment to go
@@ -227,7 +220,6 @@ def test_a_key_is_masked_before_what_a_server_says_is_cut(server, form, before):
         ("mcp:#search", ConfigError, "mcp:COMMAND#TOOL"),
         ("mcp:serve", ConfigError, "mcp:COMMAND#TOOL"),
         ("mcp:serve 'a#b", ConfigError, "quote it as in a shell"),
-        ("mcp:LLM_KEY=abcdefgh12 serve#search", ConfigError, "'LLM_KEY' before its command sets nothing"),
         ("mcp:serve#search&id=x", ConfigError, "unknown 'id'; did you mean 'ids'"),
         ("mcp:serve#search&ids=[[", ConfigError, "cannot be read"),
         ('mcp:serve#search&arguments={"q": 1}', ConfigError, "no JSON object with {query}"),

@@ -1,18 +1,26 @@
-"""Where the ids, and the scores, of an answer stand: by paths that are named, or by where searches put them."""
+"""What an answer names: its ids and scores, by paths that are named or by where searches put them; and entries.
+
+Programs show their agents less than a whole id, or another name: the first characters, a title, a path. Such a
+name counts where it is one entry's and no other's.
+"""
 
 from __future__ import annotations
 
 import json
-from collections import deque
+import re
+from bisect import bisect_left
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 from urllib.parse import unquote
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.extras import require
 from steelyard.extensions.network.endpoint import Response
+from steelyard.memory.entry import Entry
+from steelyard_eval.common.markup import counted
 
 LISTS: tuple[str, ...] = ("results", "result", "hits", "memories", "entries", "items", "documents", "matches")
 LISTS += ("entities", "notes", "nodes", "records", "data")
@@ -29,6 +37,11 @@ LONGEST_TEXT = 10_000
 """Characters of an id."""
 
 Results = list[tuple[str, Any]] | list[str]
+SHORTEST = 8
+"""Characters of an id, or of its beginning, that is looked for in prose or taken for a whole one."""
+NAMED = ("name", "item_key", "permalink", "file_path", "path")
+"""What else programs call an entry by."""
+_WORD = re.compile(rf"[^\s\"'`,;|<>()\[\]{{}}*]{{{SHORTEST},{LONGEST_TEXT}}}")
 
 
 class FormError(ValueError):
@@ -53,7 +66,7 @@ class AnswerForm:
         place = self.ids or place_of_ids(document)
         if place is None:
             raise FormError("has no list of ids where they are looked for; name the path with ids=")
-        ids = (self._ids or _path(place)).search(document)
+        ids = self._ids.search(document) if self._ids else _at(place, document)
         if not isinstance(ids, list) or not all(isinstance(id_, str | int) for id_ in ids):
             raise FormError(f"has no list of ids at {place}; name the path with ids=")
         names = [str(id_) for id_ in ids[:MANY]]
@@ -102,8 +115,18 @@ def place_of_ids(document: object) -> str | None:
     return empty
 
 
+def _at(place: str, document: object) -> Any:  # noqa: ANN401 -- any JSON value
+    """What stands at a place that was guessed, for which no library is needed."""
+    head, listed, inner = place.removeprefix("@").partition("[*]")
+    found = _walked(document, head)
+    return [_walked(item, inner) for item in found] if listed else found
+
+
+def _walked(value: Any, path: str) -> Any:  # noqa: ANN401 -- any JSON value
+    return reduce(lambda inside, name: inside[name], filter(None, path.split(".")), value)
+
+
 def _inner(items: list[Any], usual: bool) -> str | None:
-    """The path from each of the items to its id; None where they have none."""
     if not items:
         return None
     if usual and all(isinstance(item, str | int) and not isinstance(item, bool) for item in items):
@@ -220,3 +243,74 @@ def _path(text: str) -> Any:  # noqa: ANN401 -- jmespath publishes no types
     except jmespath.exceptions.JMESPathError as error:
         reason = str(error).splitlines()[0]
         raise ConfigError(f"path {shown(text)} cannot be read ({reason}); write it as hits.hits[*]._id") from None
+
+
+class Mentioned:
+    """The names of a corpus; `notices` count what was matched otherwise than by ids."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
+        self._by: Counter[str] = Counter()
+        self._silent = 0
+        self._known = {entry.id for entry in entries}
+
+    @property
+    def notices(self) -> list[str]:
+        """How many places were matched by what, and how many by nothing."""
+        by = [f"{count} by {what}" for what, count in self._by.items() if what]
+        told = f"places of its lists were found in the corpus by other names than ids: {', '.join(by)}"
+        notices = [told] if by else []
+        if none := self._by.get("", 0):
+            notices.append(f"{none} places of its lists name no entry of the corpus, and count as not relevant")
+        if self._silent:
+            notices.append(f"{counted(self._silent, 'answer')} in prose, in which the id of no entry stands")
+        return notices
+
+    def matched(self, results: Results) -> Results:
+        """The results with the ids of the corpus; what is none of them stays as it is."""
+        return [
+            (self.named(hit[0]) or hit[0], hit[1]) if isinstance(hit, tuple) else self.named(hit) or hit
+            for hit in results
+        ]  # type: ignore[return-value]  # all are pairs, or none is
+
+    def in_text(self, text: str) -> list[str]:
+        """The entries whose ids, or the beginnings of them, stand in a text, in the order in which they do."""
+        words = (word.strip(".:!?#") for word in _WORD.findall(text))
+        ids = dict.fromkeys(id_ for word in words if (id_ := self._whole(word)))
+        self._silent += not ids
+        return list(ids)[:MANY]
+
+    def named(self, name: str) -> str | None:
+        """The id of the one entry that has this id or name, or whose id begins with it; None for none."""
+        if name in self._known:
+            return name
+        what, id_ = self._others.get(name, ("", ""))
+        if not id_ and (whole := self._whole(name)):
+            what, id_ = "the beginning of an id", whole
+        self._by[what] += 1
+        return id_ or None
+
+    def _whole(self, word: str) -> str | None:
+        if word in self._known or len(word) < SHORTEST:
+            return word if word in self._known else None
+        begin = bisect_left(self._sorted, word)  # the ids that begin with it follow one another from here on
+        fitting = [id_ for id_ in self._sorted[begin : begin + 2] if id_.startswith(word)]
+        return fitting[0] if len(fitting) == 1 else None
+
+    @cached_property
+    def _sorted(self) -> list[str]:
+        return sorted(self._known)
+
+    @cached_property
+    def _others(self) -> dict[str, tuple[str, str]]:
+        """Other names of one entry alone: what it is called by, and its id."""
+        others: dict[str, tuple[str, str]] = {}
+        twice = set()
+        for entry in self._entries:
+            pairs: list[tuple[Any, str]] = [(entry.uri, "uri"), (entry.title, "title")]
+            pairs += [(entry.extra.get(name), name) for name in NAMED]
+            for name, what in ((name, what) for name, what in pairs if isinstance(name, str) and name):
+                if others.get(name, ("", entry.id))[1] != entry.id:
+                    twice.add(name)
+                others.setdefault(name, (what, entry.id))
+        return {name: other for name, other in others.items() if name not in twice}

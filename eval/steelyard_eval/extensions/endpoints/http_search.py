@@ -111,12 +111,10 @@ class HttpSearch:
             raise DataError(f"endpoint {self.label}, query {shown(query.id)}: {error}") from None
 
     def _hide(self, text: str) -> str:
-        """The text without the keys of the address, however they are repeated."""
         return reduce(lambda told, secret: secret.scrub(told), self._secrets, masked(text))
 
     @cached_property
     def _secrets(self) -> tuple[Secret, ...]:
-        """The keys in the address."""
         keys = (unquote(match["value"]) for match in _KEYED.finditer(self.url) if "{" not in match["value"])
         return tuple(Secret(value, "a key in the address of the endpoint") for value in keys)
 

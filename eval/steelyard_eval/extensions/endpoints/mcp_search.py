@@ -24,6 +24,7 @@ from steelyard_eval.common.configurations import PREFIX
 from steelyard_eval.extensions.endpoints.answer_form import (
     AnswerForm,
     FormError,
+    Mentioned,
     Results,
     document_of,
     filled,
@@ -32,10 +33,8 @@ from steelyard_eval.extensions.endpoints.answer_form import (
     template_of,
     text_in,
 )
-from steelyard_eval.extensions.endpoints.child import Child, started
 from steelyard_eval.extensions.endpoints.http_search import KEY_NAMES, KEYS, holds_key, masked
-from steelyard_eval.extensions.endpoints.mcp_client import McpClient
-from steelyard_eval.extensions.endpoints.mentioned import Mentioned
+from steelyard_eval.extensions.endpoints.mcp_client import McpClient, started
 
 OPTIONS = ("arguments", "ids", "scores")
 STARTING = 120.0
@@ -51,7 +50,6 @@ LIMITS += ("n", "count", "size", "page_size", "pageSize", "max")
 _FLAG = re.compile(rf"--?(?:{KEY_NAMES})", re.IGNORECASE)
 _HEADER = re.compile(rf"((?:--?[\w-]+=)?[\w-]*(?:{KEYS})[\w-]*\s*:\s*)(.+)", re.IGNORECASE | re.DOTALL)
 """A header with a key, as ``Authorization: Bearer ...``."""
-_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 _ASSIGNED = re.compile(rf"(-{{0,2}}(?:{KEY_NAMES}))=(.+)", re.IGNORECASE | re.DOTALL)
 
 
@@ -79,12 +77,6 @@ class McpSearch:
     def __post_init__(self) -> None:
         if not self.words or not self.tool:
             raise ConfigError('an MCP server is written as mcp:COMMAND#TOOL, as in "mcp:npx -y my-server#search"')
-        if _VARIABLE.match(self.words[0]):
-            name = self.words[0].partition("=")[0]
-            raise ConfigError(
-                f"no shell starts an MCP server, so {shown(name)} before its command sets nothing; set it in the "
-                "environment, or write mcp:env NAME=VALUE COMMAND#TOOL"
-            )
         if self.arguments and (not isinstance(self.template, dict) or "{query}" not in self.arguments):
             raise ConfigError(
                 f"the arguments of {shown(self.tool)} are no JSON object with {{query}} in it; write "
@@ -166,8 +158,9 @@ class McpSearch:
     @contextmanager
     def opened(self, entries: Sequence[Entry]) -> Iterator[McpSession]:
         """The server while it runs, for a corpus that its answers name; MachineError when it does not start."""
-        with started(self.words) as child:
-            session = McpSession(self, child, Mentioned(entries))
+        place = f"the MCP tool {shown(self.tool)} of {shown(self.words[0])}"
+        with started(self.words, place, self.told) as client:
+            session = McpSession(self, client, place, Mentioned(entries))
             session.begin()
             yield session
 
@@ -175,10 +168,8 @@ class McpSearch:
 class McpSession:
     """A server that is running; `notices` say how it is asked and read."""
 
-    def __init__(self, search: McpSearch, child: Child, names: Mentioned) -> None:
-        self._search, self._names = search, names
-        self._place = f"the MCP tool {shown(search.tool)} of {shown(search.words[0])}"
-        self._client = McpClient(child, self._place, search.told)
+    def __init__(self, search: McpSearch, client: McpClient, place: str, names: Mentioned) -> None:
+        self._search, self._client, self._place, self._names = search, client, place, names
         self._template: Any = search.template
         self._places: dict[str, int] = {}
         self._limited = "{limit}" in search.arguments
@@ -234,7 +225,6 @@ class McpSession:
         return self._names.matched(self._search.form.results(document))
 
     def _schema(self, until: float) -> Mapping[str, Any]:
-        """The schema of the tool's arguments; ConfigError where there is no such tool."""
         names, tool = [], self._search.tool
         for known in self._client.tools(until):
             names.append(known["name"])

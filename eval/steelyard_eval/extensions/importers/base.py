@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import shown
-from steelyard.base.fields import format_time, parse_time
+from steelyard.base.fields import format_time
 from steelyard.base.secret_texts import kept_text
 from steelyard.feedback.log import SCHEMA_VERSION
 from steelyard_eval.common.markup import counted
-from steelyard_eval.extensions.importers.postgres import LiveDatabase
+from steelyard_eval.common.times import seconds
 from steelyard_eval.extensions.importers.source import ForeignStore
 
 Record = dict[str, object]
@@ -78,29 +78,22 @@ class Imported:
             self.vectors.setdefault(identifier(str(model)), {})[id_] = vector
 
     def impression(
-        self, time: str, query: str, client: str, text: object, shown: Iterable[str], acts: Iterable[Record]
+        self, time: object, query: str, client: str, text: object, shown: Iterable[str], acts: Iterable[Record]
     ) -> None:
-        """Add what a client was shown for a query, best first, and the acts on it, as a line of the log."""
-        self.feedback.append(
-            {
-                "schema_version": SCHEMA_VERSION,
-                "timestamp": time,
-                "query_id": query,
-                "user_query": kept_text(str(text or "")),
-                "client_id": client,
-                "policy": self.system,
-                "hits": [{"object_id": entry, "position": place} for place, entry in enumerate(shown, 1)],
-                "actions": list(acts),
-            }
-        )
-
-
-@dataclass(frozen=True)
-class LiveTables:
-    """How a kind is read from a database that is running; `needed` are columns that its tables have to have."""
-
-    needed: Mapping[str, tuple[str, ...]]
-    read: Callable[[LiveDatabase], Imported]
+        """Add what a client was shown for a query, best first, and the acts on it; nothing without a time."""
+        if (at := seconds(time)) is not None:
+            self.feedback.append(
+                {
+                    "schema_version": SCHEMA_VERSION,
+                    "timestamp": format_time(at),
+                    "query_id": query,
+                    "user_query": kept_text(str(text or "")),
+                    "client_id": client,
+                    "policy": self.system,
+                    "hits": [{"object_id": entry, "position": place} for place, entry in enumerate(shown, 1)],
+                    "actions": list(acts),
+                }
+            )
 
 
 @dataclass(frozen=True)
@@ -109,8 +102,7 @@ class Importer:
 
     `matches` is whether a source is of this kind, decided by names of files and tables; `read` gives the parts of
     the data set, or DataError where the store is damaged. `homes` are the places where the program keeps its
-    store, best first, from the environment; they need not exist. `live` is how it is read from a PostgreSQL
-    database.
+    store, best first, from the environment; they need not exist.
     """
 
     name: str
@@ -118,7 +110,6 @@ class Importer:
     matches: Callable[[ForeignStore], bool]
     read: Callable[[ForeignStore], Imported]
     homes: Callable[[Mapping[str, str]], Iterable[Path]] = lambda environ: ()
-    live: LiveTables | None = None
 
 
 def picked(row: Row, form: str) -> Record:
@@ -149,18 +140,6 @@ def identifier(name: str) -> str:
     'Seat%20holds'
     """
     return _UNFIT.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), name)
-
-
-def moment(seconds: object) -> str:
-    """A time in seconds UTC as ISO 8601; empty for what is no time.
-
-    >>> moment(0), moment(None), moment("soon")
-    ('1970-01-01T00:00:00Z', '', '')
-    """
-    try:
-        return format_time(parse_time(seconds))
-    except (ValueError, OverflowError):
-        return ""
 
 
 def first(record: Row, *names: str) -> Any:  # noqa: ANN401 -- any value

@@ -1,14 +1,20 @@
-"""Retrieval benchmarks in their published forms: BEIR and MTEB folders, TREC files, ids of ir_datasets."""
+"""Benchmarks in their published forms: BEIR and MTEB folders, TREC files, ids of ir_datasets; LoCoMo, LongMemEval.
+
+Of the last two, which are of memories of conversations, the unit is the turn, and every question is asked of its
+own conversation.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from html import unescape
 from typing import Any
 
 from steelyard.base.errors import DataError, MachineError, shown
 from steelyard.base.extras import require
+from steelyard.base.fields import format_time
 from steelyard_eval.datasets.corpus_and_queries import whole_number
 from steelyard_eval.extensions.importers.base import Imported, Importer, Record, Row, Scored, filled, identifier
 from steelyard_eval.extensions.importers.source import ForeignStore
@@ -18,12 +24,21 @@ SPLITS = ("test", "dev", "validation", "train")
 """A query that several files judge belongs to the first of these, so that test queries are never tuned on."""
 IR_DATASETS = "irds:"
 """How a source begins that is the id of a data set of ir_datasets."""
-TABLES = (".jsonl", ".jsonl.gz", ".parquet")
+TABLES = (".jsonl", ".jsonl.gz")
 RECIPE = "{title} {text}"
 _TOP = re.compile(r"<top>([^<]*+(?:<(?!/?top>)[^<]*+)*+)</top>", re.IGNORECASE)
 _DOC = re.compile(r"<DOC>([^<]*+(?:<(?!/?DOC>)[^<]*+)*+)</DOC>", re.IGNORECASE)
 """Up to the next mark of the same name, so that many that are never closed are not each read to the end."""
 _TAGS = re.compile(r"<[^<>]+>")
+CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+"""LoCoMo's categories; adversarial questions have no answer in the conversation."""
+_TURN = re.compile(r"D:?(\d+):0*(\d+)")
+"""A turn in an evidence list; a few are written as D:11:26 or D30:05."""
+_LONGMEMEVAL = "%Y/%m/%d (%a) %H:%M"
+LOOKED_AT = 65_536
+"""Characters of a file in which a benchmark is recognised."""
+Json = dict[str, Any]
+"""An object of a published file: another form of it is an error that `BROKEN` names."""
 
 
 def matches_beir(source: ForeignStore) -> bool:
@@ -111,7 +126,6 @@ def _lines(source: ForeignStore, name: str, least: int, what: str) -> Iterator[t
 
 
 def _topics(text: str) -> Iterator[Record]:
-    """Topics in TREC's markup, else lines of an id, a tab and a text."""
     tops = _TOP.findall(text)
     for top in tops:
         number, title, told = (_field(top, key) for key in ("num", "title", "desc"))
@@ -121,7 +135,6 @@ def _topics(text: str) -> Iterator[Record]:
 
 
 def _documents(text: str) -> Iterator[Record]:
-    """Documents in TREC's markup, else lines of an id, a tab and a text."""
     documents = _DOC.findall(text)
     for document in documents:
         body = " ".join(unescape(_TAGS.sub(" ", document.partition("</DOCNO>")[2] or document)).split())
@@ -177,7 +190,121 @@ def of_ir_dataset(dataset: Any) -> Imported:  # noqa: ANN401 -- ir_datasets has 
     return imported
 
 
+class _Set:
+    """A data set that grows: turns of conversations, questions with their evidence."""
+
+    def __init__(self) -> None:
+        self.found = Imported(recipe="{title}: {text}")
+        self._turns: set[str] = set()
+        self._absent = 0
+
+    def turn(self, conversation: str, session: str, id_: str, record: Json) -> None:
+        """A turn, as an entry."""
+        self._turns.add(id_)
+        self.found.entries.append(filled({"id": id_, "project": conversation, "source": session, **record}))
+
+    def question(self, id_: str, text: str, conversation: str, turns: list[str], more: Record) -> None:
+        """A question with the turns of its evidence."""
+        self.found.queries.append(filled({"id": id_, "text": text, "filter": {"project": conversation}, **more}))
+        self._absent += len({*turns} - self._turns)
+        if known := [turn for turn in turns if turn in self._turns]:
+            self.found.qrels[id_] = dict.fromkeys(known, 1)
+
+    def done(self) -> Imported:
+        """What was read, with a note on evidence that no turn carries."""
+        self.found.note(self._absent, "piece", "of evidence that no turn carries left out")
+        return self.found
+
+
+def read_locomo(source: ForeignStore) -> Imported:
+    """locomo10.json: ten conversations of two people over months, with questions."""
+    made = _Set()
+    for sample in _list(source):
+        conversation, sessions, last = str(sample["sample_id"]), sample["conversation"], None
+        numbers = sorted(int(match[1]) for name in sessions if (match := re.fullmatch(r"session_(\d+)", name)))
+        for session in (f"session_{number}" for number in numbers):
+            moment = _dated(sessions.get(f"{session}_date_time", ""), "%I:%M %p on %d %B, %Y")
+            last = moment or last
+            for turn in sessions[session]:
+                caption = f"\n[shares a picture: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
+                record = {"title": turn["speaker"], "speaker": turn["speaker"], "created_at": moment}
+                record["text"] = f"{turn['text']}{caption}"
+                made.turn(conversation, session, f"{conversation}:{turn['dia_id']}", record)
+        for i, row in enumerate(sample["qa"]):
+            evidence = row.get("evidence") or []
+            turns = (match for part in evidence for match in _TURN.finditer(str(part)))
+            named = [f"{conversation}:D{match[1]}:{match[2]}" for match in turns]
+            category = CATEGORIES.get(row["category"], str(row["category"]))
+            more: Record = {"category": category, "asked_at": last, "group": conversation}
+            more |= {
+                "answer": str(row.get("answer", "")),
+                "answerable": False if category == "adversarial" else None,
+            }
+            made.question(f"{conversation}:q{i:03}", row["question"], conversation, named, more)
+    return made.done()
+
+
+def read_longmemeval(source: ForeignStore) -> Imported:
+    """longmemeval_*.json: questions, each with a haystack of sessions of its own."""
+    made = _Set()
+    for row in _list(source):
+        question, named = str(row["question_id"]), list[str]()
+        days = row.get("haystack_dates") or [None] * len(row["haystack_sessions"])
+        for session, day, turns in zip(row["haystack_session_ids"], days, row["haystack_sessions"], strict=True):
+            for i, turn in enumerate(turns):
+                id_, role = f"{question}:{session}:{i}", turn["role"]
+                record = {"title": role, "speaker": role, "text": turn["content"]}
+                made.turn(question, str(session), id_, {**record, "created_at": _dated(day, _LONGMEMEVAL)})
+                named += [id_] if turn.get("has_answer") else []
+        more: Record = {
+            "category": row["question_type"],
+            "asked_at": _dated(row.get("question_date"), _LONGMEMEVAL),
+        }
+        more |= {"answer": str(row.get("answer", "")), "answerable": False if question.endswith("_abs") else None}
+        made.question(question, row["question"], question, named, more)
+    return made.done()
+
+
+def _moment(text: object, form: str) -> str | None:
+    """A time that is written in this form, in ISO 8601; None for anything else."""
+    try:
+        return format_time(datetime.strptime(str(text).strip(), form).replace(tzinfo=UTC).timestamp())
+    except ValueError:
+        return None
+
+
+def _dated(text: object, form: str) -> str | None:
+    """A time in this form as ISO 8601; any other text as it is, to be read or counted as other dates are."""
+    return _moment(text, form) or (str(text) if text else None)
+
+
+def _list(source: ForeignStore) -> list[Json]:
+    rows = source.json(source.path.name)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise DataError(f"{source} is no list of conversations; name the published file")
+    return rows
+
+
+def _has(source: ForeignStore, *keys: str) -> bool:
+    if source.path.is_dir() or not source.path.name.endswith(".json"):
+        return False
+    head = source.head(source.path.name, LOOKED_AT)
+    return all(f'"{key}"' in head for key in keys)
+
+
 IMPORTERS = (
+    Importer(
+        "locomo",
+        "LoCoMo: locomo10.json",
+        lambda source: _has(source, "qa") and (_has(source, "conversation") or _has(source, "evidence")),
+        read_locomo,
+    ),
+    Importer(
+        "longmemeval",
+        "LongMemEval: longmemeval_s.json, _m, _oracle",
+        lambda source: _has(source, "question_id", "question_type"),
+        read_longmemeval,
+    ),
     Importer("beir", "BEIR and MTEB: corpus, queries, a folder of qrels", matches_beir, read_beir),
     Importer("trec", "TREC: doc*, topics*, qrels*, *.run in one folder", matches_trec, read_trec),
     Importer(

@@ -117,7 +117,6 @@ class Database:
         return self._json(row, column, list) or []
 
     def _json(self, row: StoreRow, column: str, kind: type[Json]) -> Json | None:
-        """A value of this type; another one is counted."""
         value = row[column]
         with suppress(ValueError, RecursionError):
             value = STRICT_JSON.decode(value) if isinstance(value, str) and value else value or None
@@ -148,7 +147,6 @@ class Database:
         self._db.close()
 
     def _columns(self) -> dict[str, list[str]]:
-        """The columns of every ordinary table."""
         tables = list(self._run("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
         columns = "SELECT name FROM pragma_table_info(?)"
         return {
@@ -166,7 +164,6 @@ class Database:
             raise self.damaged(error) from None
 
     def _look(self) -> bool:
-        """Whether the statement is to be broken off."""
         self._spent += STEPS
         return self._spent > self._steps
 
@@ -225,7 +222,6 @@ def _state(path: Path, name: str) -> list[tuple[int, int, int]]:
 
 
 def _guarded(path: Path) -> apsw.Connection:
-    """A connection that only reads ordinary tables."""
     db = apsw.Connection(str(path))
     for setting, value in (
         (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
@@ -248,5 +244,4 @@ def _authorize(action: int, first: str | None, second: str | None, _: str | None
 
 
 def _quoted(name: str) -> str:
-    """A name in SQL; the names are the file's own."""
     return '"' + name.replace('"', '""') + '"'

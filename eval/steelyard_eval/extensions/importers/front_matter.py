@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from typing import Any
 
 from steelyard.base.errors import DataError
-from steelyard_eval.extensions.importers.source import read_yaml
 
 LARGEST_HEADER = 65_536
 """Characters of front matter."""
@@ -13,6 +14,10 @@ WORDS_OF_A_KEY = 3
 """A line with more words before its colon is a sentence."""
 _KEY = re.compile(r"^(?![ \t#\-\[\]{},])([^:\n]+):(?=[ \t]|$)", re.MULTILINE)
 """A key that begins a line."""
+DEEPEST = 64
+"""Levels of a YAML document, as of JSON: libyaml's loader calls itself for each."""
+_ODD = re.compile(r"[-+]?(?:\.\w+|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}(?:\.\d*)?|[\d.]+[eE][-+]?\d{3,})")
+"""Infinities, and what is larger than any number that is kept exactly."""
 
 
 def read_front_matter(text: str) -> tuple[str, str, dict[str, object], dict[str, str]]:
@@ -36,7 +41,6 @@ def read_front_matter(text: str) -> tuple[str, str, dict[str, object], dict[str,
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """The front matter, empty without any, and the body without blank lines around it."""
     first, _, rest = text.partition("\n")
     if first.rstrip() == "---":
         at = 0
@@ -76,3 +80,60 @@ def _as_written(lines: list[str]) -> str | list[str]:
         return [line[2:].strip() for line in rest]
     text = "\n".join([first, *rest]).strip()
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
+@cache
+def _yaml_loader() -> Any:  # noqa: ANN401 -- a class that is made of whichever loader is installed
+    """A loader of plain values: true, false and null, numbers that are one, all else as it is written."""
+    import yaml
+
+    # libyaml, ten times as fast, is in all wheels of PyYAML
+    loader: Any = type("Plain", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {"yaml_implicit_resolvers": {}})
+    for name, pattern, first in (
+        ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
+        ("bool", r"true|True|TRUE|false|False|FALSE", tuple("tTfF")),
+        ("int", r"[-+]?\.?(?:\d[\w.:+-]*|inf|nan|Inf|NaN|INF|NAN)", tuple("-+.0123456789")),
+    ):
+        loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{pattern})\Z"), first)
+    for name in ("int", "float"):
+        loader.add_constructor(f"tag:yaml.org,2002:{name}", _yaml_number)
+    return loader
+
+
+def _yaml_number(loader: Any, node: Any) -> object:  # noqa: ANN401 -- PyYAML has no types
+    """A number that its text stands for exactly; any other text as it is, such as 1.10, 12:30 and 2026-03-01."""
+    text = str(loader.construct_scalar(node))
+    if re.fullmatch(r"-?(?:0|[1-9]\d{0,17})", text):
+        return int(text)
+    if re.fullmatch(r"-?\d{1,9}\.\d{1,9}", text) and str(float(text)) == text:
+        return float(text)
+    loader.odd = [*getattr(loader, "odd", ()), *([text] if _ODD.fullmatch(text) else ())]
+    return text
+
+
+def read_yaml(text: str, place: str, odd: list[str] | None = None) -> Any:  # noqa: ANN401 -- any YAML value
+    """A YAML document of plain values, without anchors, by which a small file could grow without end.
+
+    DataError, which begins with `place`, when it is none, is too deep, or has anchors or tags. `odd` gets the
+    numbers that no program computes with, which stay texts.
+    """
+    import yaml
+
+    depth = 0
+    try:
+        for event in yaml.parse(text, _yaml_loader()):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or depth > DEEPEST:
+                what = "more than 64 levels of YAML" if depth > DEEPEST else "YAML anchors; write the values out"
+                raise DataError(f"{place} has {what}")
+        loader = _yaml_loader()(text)
+        try:
+            value = loader.get_single_data()
+        finally:
+            loader.dispose()
+        if odd is not None:
+            odd += getattr(loader, "odd", ())
+        return value
+    except (yaml.YAMLError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        reason = str(error).split("\n")[0]
+        raise DataError(f"{place} is not YAML that can be read ({reason}); correct it") from None

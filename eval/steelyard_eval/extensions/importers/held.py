@@ -18,7 +18,7 @@ from steelyard.base.files import MAX_NESTING, STRICT_JSON
 from steelyard.memory.entry import Entry, read_entry
 from steelyard_eval.common.markup import counted
 from steelyard_eval.common.times import seconds
-from steelyard_eval.extensions.importers.base import Imported, Record, moment
+from steelyard_eval.extensions.importers.base import Imported, Record
 
 NEEDED = frozenset(("id", "text"))
 """Fields without which an entry is none."""
@@ -165,7 +165,7 @@ def whole(queries: list[Record]) -> tuple[list[Record], list[str]]:
         if not query.get("id") or not isinstance(query.get("text"), str):
             continue
         asked = query.get("asked_at")
-        if asked and not moment(time_of(asked)):
+        if asked and seconds(time_of(asked)) is None:
             odd += 1
             rest = {name: value for name, value in query.items() if name != "asked_at"}
             kept.append(rest | {"as_written": {"asked_at": asked}})

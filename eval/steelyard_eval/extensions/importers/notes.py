@@ -16,9 +16,9 @@ from unicodedata import normalize
 from urllib.parse import unquote
 
 from steelyard_eval.extensions.importers.base import Record, filled, first, identifier
-from steelyard_eval.extensions.importers.columns import fitted, searched
 from steelyard_eval.extensions.importers.front_matter import read_front_matter
 from steelyard_eval.extensions.importers.source import ForeignStore
+from steelyard_eval.extensions.importers.table import fitted, searched
 
 SUFFIXES = (".md", ".MD", ".markdown")
 LINKS = "links_to"
@@ -210,35 +210,6 @@ def entry_of(note: Note, names: Names) -> Record:
     )
 
 
-def sections(note: Note) -> list[Note]:
-    """The note cut at its headings; what stands before the first keeps the note's own name.
-
-    A heading without a text of its own stands before the text of the next.
-    """
-    parts: list[tuple[int, str, list[str]]] = [(0, "", [])]
-    number, fenced = 0, False
-    for line in note.text.split("\n"):
-        fenced ^= bool(_FENCE.match(line))
-        title = "" if fenced else heading_of(line)
-        if not title:
-            parts[-1][2].append(line)
-            continue
-        number += 1
-        _, before, lines = parts[-1]
-        if before and not "".join(lines).strip():
-            parts[-1] = number, title, [before]
-        else:
-            parts.append((number, title, []))
-    notes = []
-    for number, title, lines in parts:
-        text = "\n".join(lines).strip()
-        if title:
-            notes.append(Note(f"{note.place}#{number}-{title}", {**note.front, "title": title}, text))
-        elif text:
-            notes.append(Note(note.name, note.front, text, note.header))
-    return notes or [note]
-
-
 def heading_of(line: str) -> str:
     """The text of a heading, without the marks that may close it; empty for another line."""
     match = _HEADING.match(line)
@@ -247,7 +218,6 @@ def heading_of(line: str) -> str:
 
 
 def _plain(value: object) -> object:
-    """Keys as texts, and what JSON has not as text; everything else is plain already."""
     if isinstance(value, dict):
         return {str(name): _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple | set):

@@ -12,6 +12,7 @@ import pickletools
 from collections.abc import Callable
 from typing import Any
 
+from steelyard.base.errors import DataError
 from steelyard.base.inputs import budget
 
 MOST = 2_000_000
@@ -24,57 +25,46 @@ _MARK = object()
 _PUSHED = frozenset(
     ("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "BINFLOAT", "BININT", "BININT1", "BININT2", "LONG1")
 )
-_CONSTANTS: dict[str, Callable[[], object]] = {
+_MADE: dict[str, Callable[[], object]] = {
     "MARK": lambda: _MARK,
     "NONE": lambda: None,
     "NEWTRUE": lambda: True,
     "NEWFALSE": lambda: False,
     "EMPTY_DICT": dict,
     "EMPTY_LIST": list,
-    "EMPTY_TUPLE": tuple,
+    "EMPTY_TUPLE": list,
     "EMPTY_SET": list,
 }
-_IGNORED = frozenset(("PROTO", "FRAME"))
-
-
-class PickleTooLargeError(Exception):
-    """The pickles of a store unpack to more than its budget."""
+_IGNORED = ("PROTO", "FRAME", "STOP")
 
 
 class Unpacking:
     """Reads the pickles of one store, whose budget they share: that of a compressed file of as many bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: str) -> None:
+        self._place = place
         self._given = self._spent = 0
 
-    def plain(self, raw: bytes) -> object:
+    def plain(self, raw: bytes) -> Any:  # noqa: ANN401 -- whatever the file holds
         """The value; ValueError for a pickle that needs more than plain values, is cut short, or too deep.
 
-        Raises PickleTooLargeError when all values so far are more, written out, than their bytes may unpack to.
+        Raises DataError when all values so far are more, written out, than their bytes may unpack to.
         """
-        value = _value(raw)
+        stack, memo, work = list[Any](), list[Any](), 0
+        try:
+            for opcode, argument, _ in pickletools.genops(raw):
+                work += 1 + (len(_state(stack[-1])) if opcode.name == "BUILD" else 0)
+                if work > MOST:
+                    raise ValueError("it is too long")
+                _step(opcode.name, argument, stack, memo)
+            value = stack.pop()
+        except (IndexError, TypeError, AttributeError, KeyError) as error:
+            raise ValueError(f"it is broken ({error})") from None
         self._given += len(raw)
         self._spent += _written_out(value, {})[0]
         if self._spent > budget(self._given):
-            raise PickleTooLargeError
+            raise DataError(f"{self._place} has pickles that unpack to far more than they are; export it anew")
         return value
-
-
-def _value(raw: bytes) -> object:
-    stack: list[object] = []
-    memo: list[object] = []
-    work = 0
-    try:
-        for opcode, argument, _ in pickletools.genops(raw):
-            work += 1 + (len(_state(stack[-1])) if opcode.name == "BUILD" else 0)
-            if work > MOST:
-                raise ValueError("it is too long")
-            if opcode.name == "STOP":
-                return stack.pop()
-            _step(opcode.name, argument, stack, memo)
-    except (IndexError, TypeError, AttributeError, KeyError) as error:
-        raise ValueError(f"it is broken ({error})") from None
-    raise ValueError("it ends before its end")
 
 
 def _written_out(value: object, known: dict[int, tuple[int, int]], level: int = 1) -> tuple[int, int]:
@@ -82,8 +72,10 @@ def _written_out(value: object, known: dict[int, tuple[int, int]], level: int = 
 
     ValueError for what is too deep, as everything is that stands in itself.
     """
+    if isinstance(value, str | int):
+        return len(value) if isinstance(value, str) else NUMBER + value.bit_length() // 3, 0
     if not isinstance(value, list | dict):
-        return _size(value), 0
+        return NUMBER, 0
     if id(value) not in known:
         if level > DEEPEST:
             raise ValueError("it is nested too deep")
@@ -97,10 +89,6 @@ def _written_out(value: object, known: dict[int, tuple[int, int]], level: int = 
     return known[id(value)]
 
 
-def _size(value: object) -> int:
-    return len(value) if isinstance(value, str) else value.bit_length() // 3 if isinstance(value, int) else NUMBER
-
-
 def _state(value: Any) -> dict[str, Any]:  # noqa: ANN401 -- whatever lies on the stack
     """The attributes that an object is given."""
     state = value.get("__dict__", value)
@@ -109,18 +97,11 @@ def _state(value: Any) -> dict[str, Any]:  # noqa: ANN401 -- whatever lies on th
     return state
 
 
-def _key(value: object) -> str:
-    """A key; others than texts are not needed, and numbers can be chosen so that they all collide."""
-    if not isinstance(value, str):
-        raise TypeError("a key is no text")
-    return value
-
-
 def _step(name: str, argument: Any, stack: list[Any], memo: list[Any]) -> None:  # noqa: ANN401 -- the opcode's own
     if name in _PUSHED:
         stack.append(argument)
-    elif name in _CONSTANTS:
-        stack.append(_CONSTANTS[name]())
+    elif name in _MADE:
+        stack.append(_MADE[name]())
     elif name == "MEMOIZE":
         memo.append(stack[-1])
     elif name in ("BINGET", "LONG_BINGET"):
@@ -130,7 +111,9 @@ def _step(name: str, argument: Any, stack: list[Any], memo: list[Any]) -> None: 
         stack[-1].extend(items)
     elif name in ("SETITEM", "SETITEMS"):
         items = [stack.pop(), stack.pop()][::-1] if name == "SETITEM" else _popped(stack)
-        stack[-1].update(zip(map(_key, items[::2]), items[1::2], strict=True))
+        if not all(isinstance(key, str) for key in items[::2]):  # numbers can be chosen so that they all collide
+            raise TypeError("a key is no text")
+        stack[-1].update(zip(items[::2], items[1::2], strict=True))
     elif name in ("TUPLE1", "TUPLE2", "TUPLE3"):
         size = int(name[-1])
         stack[-size:] = [stack[-size:]]
@@ -147,9 +130,9 @@ def _step(name: str, argument: Any, stack: list[Any], memo: list[Any]) -> None: 
         raise ValueError(f"it has the opcode {name}, which plain values do not need")
 
 
-def _popped(stack: list[object]) -> list[object]:
+def _popped(stack: list[Any]) -> list[Any]:
     """What lies above the last mark, taken off with it; IndexError without one."""
-    items: list[object] = []
+    items = list[Any]()
     while (item := stack.pop()) is not _MARK:
         items.append(item)
     return items[::-1]

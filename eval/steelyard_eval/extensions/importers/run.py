@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineError, beside, nearest, shown
-from steelyard.base.files import STRICT_JSON, canonical, write_text
-from steelyard.base.inputs import open_regular
-from steelyard.stores.opened import is_address
+from steelyard.base.files import canonical, write_text
+from steelyard.embedders.lsa import MODEL
+from steelyard.memory.filters import EVERYTHING
+from steelyard.stores.opened import is_address, open_vault
 from steelyard_eval.common.state_folder import state_folder
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.folder import fault_message, read_folder
 from steelyard_eval.datasets.in_memory import MemoryReader
 from steelyard_eval.datasets.parts import assemble
 from steelyard_eval.datasets.places import has_corpus
-from steelyard_eval.export import TARGETS
-from steelyard_eval.extensions.importers.base import BROKEN, Importer
+from steelyard_eval.extensions.importers import (
+    agent_memories,
+    benchmark,
+    markdown,
+    sqlite_systems,
+    table,
+    text_systems,
+)
+from steelyard_eval.extensions.importers.base import BROKEN, Imported, Importer
 from steelyard_eval.extensions.importers.benchmark import IR_DATASETS
-from steelyard_eval.extensions.importers.kinds import importers
-from steelyard_eval.extensions.importers.postgres import connected
 from steelyard_eval.extensions.importers.source import ForeignStore, Options
 from steelyard_eval.extensions.importers.write import (
     ABOUT,
@@ -34,16 +41,47 @@ from steelyard_eval.extensions.importers.write import (
     FolderFiles,
     check_target,
     files_of,
-    moved_entries,
     write_folder,
 )
 
 DEFAULTS = Options()
 Clock = Callable[[], float]
-LARGEST_OWN = 2**20
-"""Bytes; a larger file is none that Steelyard writes without entries."""
-_EXPORT = re.compile(r"# strategy: [^\n]*\n# follows: ([^\n]*)\n")
-"""How an export begins that is not JSON."""
+
+
+MODULES = (sqlite_systems, text_systems, agent_memories, benchmark, markdown, table)
+"""In the order in which a source is tried. To add a kind, add to the `IMPORTERS` of one, or name an importer of a
+package of your own under the entry point `GROUP`."""
+GROUP = "steelyard.importers"
+
+
+@cache
+def importers() -> dict[str, Importer]:
+    """Every kind by name: ours, then those of installed packages."""
+    every = [importer for module in MODULES for importer in module.IMPORTERS]
+    known = {importer.name: importer for importer in (*every, OWN)}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        importer = point.load()
+        if importer.name in known:
+            raise ConfigError(f"two importers are named {shown(importer.name)}; uninstall one of the packages")
+        known[importer.name] = importer
+    return known
+
+
+def _read_own(place: ForeignStore) -> Imported:
+    """Every entry that this role may see; vectors of LSA are made again from them, and so left behind."""
+    with open_vault(place.address) as vault, vault.snapshot():
+        records = (entry.to_json() for entry in vault.entries())
+        imported = Imported(entries=[{**record.pop("extra", {}), **record} for record in records], recipe="")
+        kept = [s for s, _ in vault.spaces() if s.layer == "text" and s.model.partition(":")[0] != MODEL]
+        for space in kept[:1]:
+            imported.recipe = space.recipe
+            imported.vectors[space.model] = dict(zip(*vault.vectors(space, EVERYTHING), strict=True))
+        return imported
+
+
+OWN = Importer(
+    "steelyard", "Steelyard's own store in PostgreSQL: postgresql://...", lambda place: False, _read_own
+)
 
 
 @dataclass(frozen=True)
@@ -52,8 +90,7 @@ class Import:
 
     `counts` are those of entries, queries, labels, runs and impressions that are not 0, `models` those whose
     vectors were carried over; `notes` say what was found beside that, and what could not be carried over. An
-    import that finds nothing new leaves the folder as it is, and has not `changed` it. `moved` is how many
-    entries were added, removed and changed, in words; empty where none was, and of a new folder.
+    import that finds nothing new leaves the folder as it is, and has not `changed` it.
     """
 
     kind: str
@@ -63,7 +100,6 @@ class Import:
     models: tuple[str, ...]
     notes: tuple[str, ...]
     changed: bool
-    moved: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -94,11 +130,12 @@ def import_store(
     if not files.texts[CORPUS]:
         told = "; ".join(files.notes) or "it is empty"
         raise DataError(f"{shown(str(source), PATH_WIDTH)} holds no entry that can be imported: {told}")
-    moved = moved_entries(old, files)
     changed = write_folder(target, files)
-    remember(target, _source(importer, place))
+    with suppress(OSError, MachineError):  # a home that cannot be written is no error
+        _memory_of(target).parent.mkdir(parents=True, exist_ok=True)
+        write_text(_memory_of(target), canonical(_source(importer, place)))
     models = tuple(name.split(".", 1)[1].removesuffix(".f16.npy") for name in files.arrays)
-    return Import(importer.name, place.place, target, files.counts, models, tuple(files.notes), changed, moved)
+    return Import(importer.name, place.place, target, files.counts, models, tuple(files.notes), changed)
 
 
 def refresh(folder: str | Path) -> Import:
@@ -106,29 +143,15 @@ def refresh(folder: str | Path) -> Import:
 
     A folder may come from a stranger, and its dataset.json may name any path.
     """
-    old = check_target(Path(folder))
-    if old is None:
-        raise ConfigError(f"{shown(str(folder), PATH_WIDTH)} does not exist; make it with steelyard import")
-    source = old.json(ABOUT)["source"]
-    if not isinstance(source, dict) or not all(isinstance(source.get(key), str) for key in ("kind", "path")):
-        raise DataError(f"{old}: {ABOUT} has a broken source; import again by steelyard import SOURCE {old}")
-    own = _memory_of(Path(folder))
+    old, own = check_target(Path(folder)), _memory_of(Path(folder))
+    source = old.json(ABOUT)["source"] if old is not None else {}
     if not own.is_file() or own.read_text(encoding="utf-8") != canonical(source):
-        place = shown(source["path"], PATH_WIDTH)
         raise ConfigError(
-            f"{old}: you did not import it here from {place} yourself; if that is the store you mean, run "
-            f"steelyard import {place} {old}"
+            f"{shown(str(folder), PATH_WIDTH)}: you did not import it here yourself from the store that it names; "
+            "name the store: steelyard import SOURCE FOLDER"
         )
     options = {name: value for name, value in source.items() if name not in ("kind", "path")}
     return import_store(source["path"], folder, source["kind"], Options(**options))
-
-
-def remember(folder: Path, source: Mapping[str, object]) -> None:
-    """Keep that this user imported the source into the folder; a home that cannot be written is no error."""
-    place = _memory_of(folder)
-    with suppress(OSError, MachineError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_text(place, canonical(dict(source)))
 
 
 def _memory_of(folder: Path) -> Path:
@@ -158,7 +181,6 @@ def open_store(source: str | Path) -> Dataset:
 
 
 def _read(importer: Importer, place: ForeignStore, clock: Clock, old: ForeignStore | None = None) -> FolderFiles:
-    """The files of what the store holds; DataError for values that no such program writes."""
     name = place.path.stem if place.path.is_file() else place.path.name
     about = {
         "name": f"{importer.name} {name}",
@@ -166,19 +188,15 @@ def _read(importer: Importer, place: ForeignStore, clock: Clock, old: ForeignSto
         "source": _source(importer, place),
     }
     try:
-        if is_address(place.address) and importer.live:
-            with connected(place.address) as database:
-                imported = importer.live.read(database)
-        else:
-            imported = importer.read(place)
-        return files_of(imported, about, old, clock())
+        return files_of(importer.read(place), about, old, clock())
     except BROKEN as error:
         reason = shown(f"{type(error).__name__}: {error}", 200)
         raise DataError(f"{place} is damaged, or not of the kind {importer.name} ({reason}); restore it") from None
 
 
 def _source(importer: Importer, place: ForeignStore) -> dict[str, object]:
-    return {"kind": importer.name, "path": place.place, **place.options.to_json()}
+    given = {name: value for name, value in asdict(place.options).items() if value}
+    return {"kind": importer.name, "path": place.place, **given}
 
 
 def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Importer, ForeignStore]:
@@ -187,7 +205,10 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
     if kind is not None and kind not in known:
         raise ConfigError(f"unknown kind {shown(kind)}{nearest(kind, known)}; see steelyard import --list")
     if is_address(source):
-        return _of_database(str(source), known, kind, options)
+        if kind not in (None, OWN.name):
+            raise ConfigError(f"{kind} is not read from a database; name its file or folder")
+        name = str(source).rpartition("/")[2].partition("?")[0]
+        return OWN, ForeignStore(Path(name), options, str(source))
     path = Path(source).expanduser()
     if not path.exists() and str(source) in known:
         return _at_home(known[str(source)], options)
@@ -199,8 +220,6 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
     place = ForeignStore(path if has_id else path.absolute(), options)
     if kind is not None:
         return known[kind], place
-    if told := _told_of_own(path):
-        raise ConfigError(told)
     if path.is_dir() and has_corpus(path) and (path / "queries.jsonl").exists() and not (path / "qrels").is_dir():
         raise ConfigError(f"{shown(str(source), PATH_WIDTH)} is a data set already: steelyard check it")
     damage: DataError | None = None
@@ -215,24 +234,6 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
     )
 
 
-def _of_database(
-    address: str, known: Mapping[str, Importer], kind: str | None, options: Options
-) -> tuple[Importer, ForeignStore]:
-    """The importer whose tables a database has."""
-    live = {name: importer.live for name, importer in known.items() if importer.live}
-    place = ForeignStore(Path(address.rpartition("/")[2].partition("?")[0]), options, address)
-    if kind is not None and kind not in (*live, "steelyard"):
-        raise ConfigError(f"{kind} is not read from a database; that can be {', '.join((*live, 'steelyard'))}")
-    with connected(address) as database:
-        if database.ours and kind in (None, "steelyard"):
-            return known["steelyard"], place
-        for name, tables in live.items():
-            if kind in (None, name) and database.holds(tables.needed):
-                return known[name], place
-    looked = "; ".join(f"{name}: {', '.join(tables.needed)}" for name, tables in live.items())
-    raise ConfigError(f"{place} has not the tables of a store that is known ({looked}); name another database")
-
-
 def _at_home(importer: Importer, options: Options) -> tuple[Importer, ForeignStore]:
     places = list(importer.homes(os.environ))
     for path in places:
@@ -240,26 +241,3 @@ def _at_home(importer: Importer, options: Options) -> tuple[Importer, ForeignSto
             return importer, store
     looked = ", ".join(map(str, places)) or "nowhere: it has no place of its own"
     raise ConfigError(f"no store of {importer.name} is found (looked at {looked}); name its file or folder")
-
-
-def _told_of_own(path: Path) -> str:
-    """What a file is that Steelyard writes without entries, and which command takes it; empty for any other."""
-    text, file, record = "", shown(str(path)), dict[str, Any]()
-    with suppress(OSError, ValueError, RecursionError):
-        if path.is_file() and path.stat().st_size <= LARGEST_OWN:
-            with open_regular(path) as stream:
-                text = stream.read().decode("utf-8-sig")
-        record = STRICT_JSON.decode(text) if text.lstrip()[:1] == "{" else {}
-    about, begin = record.get("about"), _EXPORT.match(text)
-    follows = about.get("follows") if isinstance(about, dict) else begin[1] if begin else None
-    for name in (name for name, target in TARGETS.items() if target.follows == follows):
-        return (
-            f"{file} is what steelyard export --to {name} wrote, a configuration for {name} without entries; "
-            f"give it to {name}, and search here with the weights file that it was made from"
-        )
-    if {"strategy", "retrievers", "schema_version"} <= record.keys():
-        return (
-            f"{file} is a weights file of Steelyard and holds no entries; use it by steelyard search VAULT QUERY "
-            f"--weights {file}, or translate it by steelyard export {file} --to TARGET"
-        )
-    return ""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from functools import cache
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,36 +18,19 @@ MOST_FILES = 200_000
 """FolderFiles that a folder may hold below it."""
 LARGEST_NOTE = 16 * 2**20
 """Bytes of a file that becomes one entry."""
-DEEPEST = 64
-"""Levels of a YAML document, as of JSON: libyaml's loader calls itself for each."""
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """The byte order marks of UTF-16."""
-LOOKED_AT = 4096
-"""Bytes by which UTF-16 without a mark is recognised: every second byte of most texts is 0."""
-_ODD = re.compile(r"[-+]?(?:\.\w+|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}(?:\.\d*)?|[\d.]+[eE][-+]?\d{3,})")
-"""Infinities, and what is larger than any number that is kept exactly."""
 
 
 @dataclass(frozen=True)
 class Options:
     """What the user says of a source that cannot be seen in it.
 
-    `columns` maps fields of an entry to the columns or keys that stand for them. `sql` is the query whose rows
-    are the entries; empty for a whole table. With `headings` the sections of a note are entries of their own, and
-    of conversations the `unit`, turns or sessions. `corrections` is a file with the corrected evidence of a
-    benchmark.
+    `columns` maps fields of an entry to columns or keys. `sql` is the query whose rows are the entries, if any.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     sql: str = ""
-    headings: bool = False
-    unit: str = "turns"
-    corrections: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """What differs from the defaults, as plain JSON values."""
-        chosen, plain = asdict(self), asdict(Options())
-        return {name: value for name, value in chosen.items() if value != plain[name]}
 
 
 @dataclass(frozen=True)
@@ -107,10 +88,7 @@ class ForeignStore:
             raise DataError(f"{self}: {shown(name)} cannot be read ({error.strerror}); make it readable") from None
 
     def text(self, name: str, most: int | None = LARGEST_NOTE) -> str:
-        """A file as text, without a byte order mark, line ends as line feeds.
-
-        DataError when it is neither UTF-8 nor UTF-16 with a byte order mark.
-        """
+        """A file as text, line ends as line feeds; DataError for neither UTF-8 nor UTF-16 with its mark."""
         content = self._unpacked(name, most)
         try:
             text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig")
@@ -120,10 +98,13 @@ class ForeignStore:
 
     def prose(self, name: str) -> tuple[str, str]:
         """A file that somebody wrote as text, and the encoding where that is a guess; DataError for no text."""
-        read = _prose(self._unpacked(name, LARGEST_NOTE))
-        if read is None:
-            raise DataError(f"{self}: {shown(name)} is no text; remove it")
-        return read[0].replace("\r\n", "\n").replace("\r", "\n"), read[1]
+        content = self._unpacked(name, LARGEST_NOTE)
+        guesses = () if 0 in content else ("windows-1252", "latin-1")
+        for encoding in ("utf-16",) if content.startswith(UTF_16) else ("utf-8-sig", *guesses):
+            with suppress(UnicodeDecodeError):
+                text = content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+                return text, encoding if encoding in guesses else ""
+        raise DataError(f"{self}: {shown(name)} is no text; remove it")
 
     def head(self, name: str, size: int = 4096) -> str:
         """The beginning of a file, by which a kind is recognised; empty where it cannot be read."""
@@ -182,77 +163,3 @@ def decoded(text: str, place: str) -> Any:  # noqa: ANN401 -- any JSON value
         return STRICT_JSON.decode(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{place} is not JSON that can be read ({error}); restore it") from None
-
-
-def _prose(content: bytes) -> tuple[str, str] | None:
-    """Bytes as text, and the encoding where nothing in them tells it; None for what is no text."""
-    even, odd = (content[start:LOOKED_AT:2].count(0) for start in (0, 1))
-    if content.startswith(UTF_16):
-        encodings: tuple[str, ...] = ("utf-16",)
-    elif max(even, odd) * 4 >= len(content[:LOOKED_AT]) > 0:
-        encodings = ("utf-16-le",) if odd > even else ("utf-16-be",)
-    else:
-        encodings = ("utf-8-sig",) if 0 in content else ("utf-8-sig", "windows-1252", "latin-1")
-    for encoding in encodings:
-        try:
-            return content.decode(encoding), "" if encoding in ("utf-16", "utf-8-sig") else encoding
-        except UnicodeDecodeError:
-            continue
-    return None
-
-
-@cache
-def _yaml_loader() -> Any:  # noqa: ANN401 -- a class that is made of whichever loader is installed
-    """A loader of plain values: true, false and null, numbers that are one, all else as it is written."""
-    import yaml
-
-    # libyaml, ten times as fast, is in all wheels of PyYAML
-    loader: Any = type("Plain", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {"yaml_implicit_resolvers": {}})
-    for name, pattern, first in (
-        ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
-        ("bool", r"true|True|TRUE|false|False|FALSE", tuple("tTfF")),
-        ("int", r"[-+]?\.?(?:\d[\w.:+-]*|inf|nan|Inf|NaN|INF|NAN)", tuple("-+.0123456789")),
-    ):
-        loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{pattern})\Z"), first)
-    for name in ("int", "float"):
-        loader.add_constructor(f"tag:yaml.org,2002:{name}", _yaml_number)
-    return loader
-
-
-def _yaml_number(loader: Any, node: Any) -> object:  # noqa: ANN401 -- PyYAML has no types
-    """A number that its text stands for exactly; any other text as it is, such as 1.10, 12:30 and 2026-03-01."""
-    text = str(loader.construct_scalar(node))
-    if re.fullmatch(r"-?(?:0|[1-9]\d{0,17})", text):
-        return int(text)
-    if re.fullmatch(r"-?\d{1,9}\.\d{1,9}", text) and str(float(text)) == text:
-        return float(text)
-    loader.odd = [*getattr(loader, "odd", ()), *([text] if _ODD.fullmatch(text) else ())]
-    return text
-
-
-def read_yaml(text: str, place: str, odd: list[str] | None = None) -> Any:  # noqa: ANN401 -- any YAML value
-    """A YAML document of plain values, without anchors, by which a small file could grow without end.
-
-    DataError, which begins with `place`, when it is none, is too deep, or has anchors or tags. `odd` gets the
-    numbers that no program computes with, which stay texts.
-    """
-    import yaml
-
-    depth = 0
-    try:
-        for event in yaml.parse(text, _yaml_loader()):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if isinstance(event, yaml.AliasEvent) or depth > DEEPEST:
-                what = "more than 64 levels of YAML" if depth > DEEPEST else "YAML anchors; write the values out"
-                raise DataError(f"{place} has {what}")
-        loader = _yaml_loader()(text)
-        try:
-            value = loader.get_single_data()
-        finally:
-            loader.dispose()
-        if odd is not None:
-            odd += getattr(loader, "odd", ())
-        return value
-    except (yaml.YAMLError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        reason = str(error).split("\n")[0]
-        raise DataError(f"{place} is not YAML that can be read ({reason}); correct it") from None

@@ -8,7 +8,6 @@ has left wait in `LOST` until it returns.
 from __future__ import annotations
 
 import math
-import os
 import shutil
 from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass, field
@@ -18,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, DataError, shown
-from steelyard.base.files import STRICT_JSON, canonical, draft, move_folder, sweep, write_bytes
+from steelyard.base.files import canonical, draft, move_folder, sweep, write_bytes
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.corpus_and_queries import whole_number
 from steelyard_eval.datasets.labels import FAIR
-from steelyard_eval.datasets.states import moved
-from steelyard_eval.extensions.importers.base import BROKEN, Imported, Record, Scored
+from steelyard_eval.extensions.importers.base import Imported, Record, Scored
 from steelyard_eval.extensions.importers.held import (
     SHOWN,
     Labels,
@@ -76,13 +74,16 @@ def files_of(
         before = _old_labels(old)
         new = len({query for query, _ in labels} - {query for query, _ in before})
         labels = before | labels
-        queries = list(({q["id"]: q for q in _records(old, QUERIES)} | {q["id"]: q for q in queries}).values())
-        feedback = _joined(_records(old, FEEDBACK), feedback)
+        queries = _records(old, QUERIES) + queries
+        own_log = _records(old, FEEDBACK)
+        known_lines = {*map(canonical, own_log)}
+        feedback = own_log + [record for record in feedback if canonical(record) not in known_lines]
         manifest |= {key: value for key, value in old.json(ABOUT).items() if key not in MANAGED}
         if new and manifest.get("sampled") in FAIR:  # nobody drew those of the store
             count = counted(new, "query has its first labels", "queries have their first labels")
             notes.append(f"{count} from the store, so {ABOUT} no longer says {manifest['sampled']!r} of all")
             manifest["sampled"] = "by hand"
+    queries = list({query["id"]: query for query in queries}.values())
     known = {entry.id for entry in entries}
     present = {pair: grade for pair, grade in labels.items() if pair[1] in known}
     lost = {pair: grade for pair, grade in labels.items() if pair[1] not in known}
@@ -105,18 +106,6 @@ def files_of(
     return FolderFiles(texts, arrays, [*imported.notes, *notes, *ahead, *left_out], counts)
 
 
-def moved_entries(old: ForeignStore | None, files: FolderFiles) -> str:
-    """How many entries the new files add to a folder, remove and change; empty without any."""
-    if old is None or not old.has(CORPUS):
-        return ""
-    try:
-        was, now = {line for _, line in old.lines(CORPUS)}, set(files.texts[CORPUS].split("\n")[:-1])
-        ids = [{STRICT_JSON.decode(line)["id"]: line for line in lines} for lines in (was - now, now - was)]
-        return moved(*ids)
-    except (DataError, *BROKEN):  # the old corpus, which the import makes whole again
-        return ""
-
-
 def write_folder(folder: Path, files: FolderFiles) -> bool:
     """Make the folder, or bring it up to date in one step; whether anything changed.
 
@@ -134,7 +123,7 @@ def write_folder(folder: Path, files: FolderFiles) -> bool:
     with draft(folder, folder=True) as made:
         if folder.exists():
             ours = {*texts, *(f"{name}.gz" for name in texts), *files.arrays, *stale, LOST}
-            _link(folder, made, ours)
+            _copy(folder, made, ours)
         for name, data in texts.items():
             (made / name).parent.mkdir(exist_ok=True)
             write_bytes(made / name, data)
@@ -158,15 +147,8 @@ def _old_labels(old: ForeignStore) -> Labels:
 
 
 def _records(old: ForeignStore, name: str) -> list[Record]:
-    """The lines of a JSON Lines file of the folder; none where it is absent."""
     lines = old.lines(name) if old.has(name) else ()
     return [decoded(line, f"{old}: {name}:{number}") for number, line in lines]
-
-
-def _joined(old: list[Record], new: list[Record]) -> list[Record]:
-    """The old lines, then the new ones that are not among them."""
-    known = {canonical(record) for record in old}
-    return old + [record for record in new if canonical(record) not in known]
 
 
 def _lines(records: Iterable[Record]) -> str:
@@ -213,19 +195,13 @@ def _same_array(path: Path, array: NDArray[np.float16]) -> bool:
         return False
 
 
-def _link(folder: Path, made: Path, ours: set[str]) -> None:
-    """Put all files of a folder that are not `ours` into another one, by links where the file system has them."""
+def _copy(folder: Path, made: Path, ours: set[str]) -> None:
+    """Put all files of a folder that are not `ours` into another one."""
 
     def skipped(place: str, names: list[str]) -> list[str]:
         return [name for name in names if (Path(place) / name).relative_to(folder).as_posix() in ours]
 
-    def linked(source: str, target: str) -> None:
-        try:
-            os.link(source, target)
-        except OSError:
-            shutil.copy2(source, target)
-
-    shutil.copytree(folder, made, copy_function=linked, ignore=skipped, symlinks=True, dirs_exist_ok=True)
+    shutil.copytree(folder, made, ignore=skipped, symlinks=True, dirs_exist_ok=True)
 
 
 def check_target(folder: Path) -> ForeignStore | None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -108,32 +109,23 @@ def provenance(chat: Chat) -> str:
 
 def cost(session: Session, most: int) -> Price:
     """What asking about the next pairs would take, by the sizes of their texts; nothing is sent."""
-    pairs = list(_pending(session, most))
+    every = (session.pool.pair(place) for place in session.order.tolist())
+    pairs = list(islice((pair for pair in every if pair not in session.given), most))
     sent = sum(len(prompt_of(query.text, entry)) for query, entry in map(session.shown, pairs))
     return Price(len(pairs), sent // CHARACTERS, len(pairs) * ANSWER)
 
 
-def _pending(session: Session, most: int) -> Iterator[Pair]:
-    pairs = (session.pool.pair(place) for place in session.order.tolist())
-    for count, pair in enumerate(pair for pair in pairs if pair not in session.given):
-        if count == most:
-            return
-        yield pair
-
-
-def ask(session: Session, chat: Chat, most: int, told: Callable[[int], None] = lambda count: None) -> int:
+def ask(session: Session, chat: Chat, most: int) -> int:
     """Let a model judge the next pairs, at most so many; returns how many. Every answer is saved.
 
-    An answer without a grade is kept as "cannot say". Raises EndpointError where the endpoint fails; what was
-    answered before is kept, and the next call goes on from there.
+    An answer without a grade is kept as "cannot say". EndpointError where it fails: the next call goes on.
     """
-    count = 0
-    while count < most and (pair := session.next) is not None:
+    for count in range(most):
+        if (pair := session.next) is None:
+            return count
         query, entry = session.shown(pair)
         session.give(grade_of(chat.complete(prompt_of(query.text, entry))), provenance(chat), pair)
-        count += 1
-        told(count)
-    return count
+    return most
 
 
 def model_agreement(

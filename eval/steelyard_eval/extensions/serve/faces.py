@@ -1,31 +1,48 @@
-"""The faces that a server can have: a face is the set of tools by which clients of one memory system search.
+"""The faces that a server can have: our own, with the forms of the commands of these names, and those of systems.
 
-Our own is here, with the forms of the commands of these names.
+EchoVault's searches and shows what is new; MoltNet's searches, reads and lists diary entries. Neither has a tool
+for feedback. The others stand in modules of their names.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
 
-from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.base.fields import format_time
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
-from steelyard_eval.extensions.serve import cortex_mem, echovault, moltnet, soleri, spec_kit
+from steelyard.systems import find_system
+from steelyard_eval.extensions.serve import cortex_mem, soleri, spec_kit
 from steelyard_eval.extensions.serve.caller import Caller
-from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, declared, number_of_results
+from steelyard_eval.extensions.serve.tools import (
+    Arguments,
+    Face,
+    Json,
+    declared,
+    number_of_results,
+    passing,
+    told,
+)
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import record_of
 
 AGENT = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 """A name of an agent, which tools may begin with."""
-MIMICS: Mapping[str, Callable[[str], Face]] = {
-    "echovault": lambda _: echovault.FACE,
-    "cortex_mem": lambda _: cortex_mem.FACE,
-    "soleri": lambda agent: soleri.face(agent or "soleri"),
-    "moltnet": lambda _: moltnet.FACE,
-    "spec_kit": lambda _: spec_kit.FACE,
-}
-"""The memory systems whose place a server can take; Soleri's tools have the name of an agent: `soleri:NAME`."""
+TYPES = ("episodic", "semantic", "procedural", "reflection")
+WEIGHTS = ("w_relevance", "w_recency", "w_importance")
+FARTHEST = 3
+"""Hops of relations that MoltNet follows; an entry of ours names the first."""
+DIARY_ENTRY = "id diaryId=vault title=title? content=text tags=tags? injectionRisk=+injection_risk importance "
+DIARY_ENTRY += "accessCount=access_count lastAccessedAt=@last_accessed_at? entryType=type "
+DIARY_ENTRY += "contentHash=+content_hash? contentSignature=+content_signature? createdAt=@created_at "
+DIARY_ENTRY += "updatedAt=@updated_at"
+SNAPSHOTS = ("sourceCidSnapshot", "targetCidSnapshot", "workflowId", "confidence", "parentRelationId")
+"""What a relation has in MoltNet alone."""
 
 
 def search(caller: Caller, given: Arguments) -> Json:
@@ -53,11 +70,123 @@ def feedback(caller: Caller, given: Arguments) -> Json:
     return {"recorded": True}
 
 
+def memory_search(caller: Caller, given: Arguments) -> Json:
+    """EchoVault's memories: the date without the time, scores of two decimals."""
+    query = Query(given["query"], filters=passing(project=given.get("project") or None))
+    logged = caller.search(query, number_of_results(given["limit"]))
+    showing = find_system("echovault:shipped").showing
+    return [showing.show(hit, logged.result, "scan") for hit in logged.hits]
+
+
+def memory_context(caller: Caller, given: Arguments) -> Json:
+    """EchoVault's newest memories of a project, by default that of the working directory."""
+    project = given.get("project") or Path.cwd().name
+    searcher = caller.memory.searcher(number_of_results(given["limit"]))
+    hits, total = searcher.context("", passing(project=project))
+    memories = [told(hit.entry, "id title category=category? tags") | _dated(hit.entry) for hit in hits]
+    message = "memory_search finds more by topic; this server reads only."
+    return {"total": total, "showing": len(hits), "memories": memories, "message": message}
+
+
+def _dated(entry: Entry) -> dict[str, Json]:
+    created = entry.created_at
+    date = "" if created is None else f"{datetime.fromtimestamp(created, UTC):%b %d}"
+    return {"title": entry.title or "Untitled", "date": date}
+
+
+def entries_search(caller: Caller, given: Arguments) -> Json:
+    """MoltNet's diary entries without scores, as the program shows those of one's own diaries."""
+    filters = passing(tags=given.get("tags") or None, vault=given.get("diary_id"), type=given.get("entry_types"))
+    if given.get("exclude_superseded"):
+        filters &= Filters.of({"superseded": False})
+    limit = number_of_results(given.get("limit"), 10)
+    weights = {name: float(given[name]) for name in WEIGHTS if given.get(name) is not None}
+    other = caller.weighted(limit, weights) if weights else None
+    logged = caller.search(Query(given["query"], filters=filters), limit, other)
+    return {"results": [_diary_entry(hit.entry) for hit in logged.hits], "total": len(logged.hits)}
+
+
+def entries_get(caller: Caller, given: Arguments) -> Json:
+    """One entry, with its own relations where they are asked for."""
+    entries = caller.read([given["entry_id"]])
+    if not entries:
+        raise DataError(f"no entry {shown(given['entry_id'])}; name one that a search showed")
+    found = _diary_entry(entries[0])
+    if given.get("expand_relations"):
+        items = [_relation(entries[0], place) for place in range(len(entries[0].relations))]
+        found["relations"] = {"requestedDepth": given.get("depth", 1), "maxDepth": FARTHEST, "items": items}
+    return found
+
+
+def entries_list(caller: Caller, given: Arguments) -> Json:
+    """Entries of a diary, newest first; those of given ids count as opened."""
+    filters = passing(vault=given["diary_id"], tags=given.get("tags") or None, type=given.get("entry_type"))
+    if given.get("exclude_tags"):
+        filters &= Filters.of({"tags": {"none": list(given["exclude_tags"])}})
+    if given.get("ids"):
+        entries = [entry for entry in caller.read(given["ids"]) if not filters.failed(entry)]
+    else:
+        entries = caller.listed(filters)
+    limit, offset = number_of_results(given.get("limit"), 20) or 20, max(0, int(given.get("offset") or 0))
+    items = list(map(_diary_entry, entries[offset : offset + limit]))
+    return {"items": items, "total": len(entries), "limit": limit, "offset": offset}
+
+
+def _diary_entry(entry: Entry) -> dict[str, Json]:
+    """What a vault does not have is what the program writes for a new entry."""
+    said = told(entry, DIARY_ENTRY)
+    return said | {
+        "injectionRisk": bool(said["injectionRisk"]),
+        "importance": 5 if entry.importance is None else entry.importance,
+        "accessCount": entry.access_count or 0,
+        "entryType": entry.type if entry.type in TYPES else "semantic",
+        "updatedAt": said["updatedAt"] or said["createdAt"],
+    }
+
+
+def _relation(entry: Entry, place: int) -> dict[str, object]:
+    relation, made = entry.relations[place], format_time(entry.created_at)
+    return {
+        "id": f"{entry.id}:{place}",
+        "sourceId": entry.id,
+        "targetId": relation.target,
+        "relation": relation.type,
+        "status": relation.status or "accepted",
+        **dict.fromkeys(SNAPSHOTS),
+        "similarity": relation.strength,
+        "createdAt": made,
+        "updatedAt": made,
+        "depth": 1,
+    }
+
+
 OWN = Face(
     name="steelyard",
     system="echovault",
     tools=declared("steelyard", memory_search=search, memory_get=get, memory_feedback=feedback),
 )
+ECHOVAULT = Face(
+    name="echovault",
+    system="echovault:shipped",
+    source="mraza007/echovault d2f5d2d162ed289066c0cd50d727739a13ec80ca src/memory/mcp_server.py",
+    tools=declared("echovault", memory_search=memory_search, memory_context=memory_context),
+)
+MOLTNET = Face(
+    name="moltnet",
+    system="moltnet:shipped",
+    source="getlarge/themoltnet 25e711da825027a0a7ef103fa0e9c85afd166bd1 apps/mcp-server/src/schemas",
+    structured=True,
+    fault=lambda message, _: {"error": message},
+    tools=declared("moltnet", entries_search=entries_search, entries_get=entries_get, entries_list=entries_list),
+)
+MIMICS: Mapping[str, Callable[[str], Face]] = {
+    "echovault": lambda _: ECHOVAULT,
+    "cortex_mem": lambda _: cortex_mem.FACE,
+    "soleri": lambda agent: soleri.face(agent or "soleri"),
+    "moltnet": lambda _: MOLTNET,
+    "spec_kit": lambda _: spec_kit.FACE,
+}
+"""The memory systems whose place a server can take; Soleri's tools have the name of an agent: `soleri:NAME`."""
 
 
 def find_face(text: str | None) -> Face:

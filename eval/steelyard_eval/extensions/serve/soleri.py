@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 from steelyard.base.errors import ConfigError, shown
@@ -22,24 +22,32 @@ from steelyard_eval.extensions.serve.tools import (
     told,
 )
 
-SEARCHED = 10
 ENTRY = "id type domain title severity description=text context=context- example=+example- "
 ENTRY += "counterExample=+counter_example- why=why- appliesTo=+applies_to- tier=+tier- origin=+origin- "
 ENTRY += "validFrom=valid_from- validUntil=valid_until- tags"
 SCANNED, WHOLE = 10, 20
-"""Results where no number is asked for: of `search`, and of `search_intelligent` in its two modes."""
+"""Results where no number is asked for: of `search` and of a scan, and of whole entries."""
+DEFAULTS = {"source": "search", "confidence": 0.6, "duration": None, "context": "{}", "reason": None}
+"""What the program answers of feedback that nothing is learned from."""
+DRAFT = {"$schema": "http://json-schema.org/draft-07/schema#"}
+PARAMS = {
+    "default": {},
+    "type": "object",
+    "propertyNames": {"type": "string"},
+    "additionalProperties": {},
+    "description": "Its parameters.",
+}
 
 
 def search(caller: Caller, given: Arguments) -> Json:
     """Whole entries, or a scan of them."""
-    logged = _found(caller, given, number_of_results(given.get("limit"), SEARCHED))
+    logged = _found(caller, given, number_of_results(given.get("limit"), SCANNED))
     return [_row(hit, logged, given["mode"]) for hit in logged.hits]
 
 
 def search_intelligent(caller: Caller, given: Arguments) -> Json:
     """The same with where each result is from, and memories where they are asked for."""
-    usual = SCANNED if given["mode"] == "scan" else WHOLE
-    limit = number_of_results(given.get("limit"), usual)
+    limit = number_of_results(given.get("limit"), SCANNED if given["mode"] == "scan" else WHOLE)
     logged = _found(caller, given, limit, memories=given["includeMemories"])
     kind = {True: "memory", False: "vault"}
     rows = [_row(hit, logged, given["mode"]) | {"source": kind[hit.entry.kind == "memory"]} for hit in logged.hits]
@@ -49,35 +57,28 @@ def search_intelligent(caller: Caller, given: Arguments) -> Json:
 def load_entries(caller: Caller, given: Arguments) -> Json:
     """Entries by id, or the newest of a domain."""
     if given.get("ids"):
-        return [entry_of(entry) for entry in caller.read(given["ids"])]
+        return list(map(_entry, caller.read(given["ids"])))
     if not given.get("domain"):
         raise ConfigError("load_entries needs ids, of a search, or a domain")
     entries = caller.listed(passing(domain=given["domain"]), number_of_results(given["limit"]) or WHOLE)
-    return {"entries": [entry_of(entry) for entry in entries], "total": len(entries)}
+    return {"entries": list(map(_entry, entries)), "total": len(entries)}
 
 
-def search_feedback(caller: Caller, given: Arguments) -> Json:
-    """Whether an entry that a query showed was helpful."""
-    action = "accepted" if given["helpful"] else "dismissed"
+def rated(caller: Caller, given: Arguments) -> Json:
+    """What became of an entry that a query showed: an action, or whether it was helpful."""
+    action = given.get("action") or ("accepted" if given["helpful"] else "dismissed")
     caller.act_on(given["entryId"], action, given["query"])
-    shown_back = {name: given[name] for name in ("query", "entryId")}
-    return {"recorded": True, **shown_back, "action": action, "context": given.get("context")}
-
-
-def record_feedback(caller: Caller, given: Arguments) -> Json:
-    """What became of an entry that a query showed."""
-    caller.act_on(given["entryId"], given["action"], given["query"])
-    return {"recorded": True, **{name: given[name] for name in ("query", "entryId", "action")}}
+    context = {"context": given.get("context")} if "helpful" in given else {}
+    return {"recorded": True, "query": given["query"], "entryId": given["entryId"], "action": action, **context}
 
 
 def brain_feedback(caller: Caller, given: Arguments) -> Json:
-    """The same, with the program's defaults of what nothing is learned from."""
-    caller.act_on(given["entryId"], given["action"], given["query"])
-    defaults = {"source": "search", "confidence": 0.6, "duration": None, "context": "{}", "reason": None}
-    return {**defaults, **given}
+    """The same, answered with what was said."""
+    rated(caller, given)
+    return {**DEFAULTS, **given}
 
 
-def entry_of(entry: Entry) -> dict[str, object]:
+def _entry(entry: Entry) -> dict[str, object]:
     """An entry in the program's words; what is empty is left out, but for what every entry has."""
     usual = {"type": entry.type or "pattern", "severity": entry.severity or "suggestion"}
     return told(entry, ENTRY) | usual
@@ -87,10 +88,8 @@ def _found(caller: Caller, given: Arguments, limit: int | None, memories: bool =
     filters = passing(**{name: given.get(name) for name in ("domain", "type", "severity")})
     if not memories and "memory" in caller.memory.searcher(limit).config.retrievers:
         filters &= passing(kind={"none": ["memory"]})
-    tags = tuple(given.get("tags") or ())
-    return caller.search(
-        Query(given["query"], filters=filters, tags=tags, domain=given.get("domain") or ""), limit
-    )
+    tags, domain = tuple(given.get("tags") or ()), given.get("domain") or ""
+    return caller.search(Query(given["query"], filters=filters, tags=tags, domain=domain), limit)
 
 
 def _row(hit: Hit, logged: LoggedSearch, mode: str) -> dict[str, object]:
@@ -98,28 +97,23 @@ def _row(hit: Hit, logged: LoggedSearch, mode: str) -> dict[str, object]:
         return find_system("soleri:shipped").showing.show(hit, logged.result, "scan")
     parts = {theirs: hit.signals.get(ours, 0.0) for theirs, ours in WEIGHT_NAMES["soleri"].items()}
     breakdown = {**parts, "graphProximity": hit.signals.get("graph", 0.0), "total": hit.score}
-    return {"entry": entry_of(hit.entry), "score": hit.score, "breakdown": breakdown}
+    return {"entry": _entry(hit.entry), "score": hit.score, "breakdown": breakdown}
 
 
-OPERATIONS: Mapping[str, Mapping[str, Tool]] = {
-    suffix: {tool.name: tool for tool in tools}
-    for suffix, tools in {
-        "vault": declared(
-            "soleri_vault",
-            search=search,
-            search_intelligent=search_intelligent,
-            load_entries=load_entries,
-            search_feedback=search_feedback,
-        ),
-        "brain": declared("soleri_brain", record_feedback=record_feedback, brain_feedback=brain_feedback),
-    }.items()
-}
+_VAULT = declared(
+    "soleri_vault",
+    search=search,
+    search_intelligent=search_intelligent,
+    load_entries=load_entries,
+    search_feedback=rated,
+)
+_BRAIN = declared("soleri_brain", record_feedback=rated, brain_feedback=brain_feedback)
+OPERATIONS = {"vault": {tool.name: tool for tool in _VAULT}, "brain": {tool.name: tool for tool in _BRAIN}}
 """By the ends of the names of the tools that take them."""
 
 
 def _operated(name: str, suffix: str, caller: Caller, given: Arguments) -> Json:
-    operations = OPERATIONS[suffix]
-    op = given["op"]
+    operations, op = OPERATIONS[suffix], given["op"]
     if op not in operations:
         raise ConfigError(f"{name} has no operation {shown(op)} here; it has {', '.join(operations)}")
     tool = operations[op]
@@ -133,25 +127,17 @@ def _answered(
     return {"success": True, "data": answer(caller, given), "op": op, "facade": facade}
 
 
+def _facade(agent: str, suffix: str, about: str) -> Tool:
+    """A tool that takes the operations of this suffix."""
+    name, operations = f"{agent}_{suffix}", f"One of {', '.join(OPERATIONS[suffix])}."
+    properties = {"op": {"type": "string", "description": operations}, "params": PARAMS}
+    schema = {"type": "object", "properties": properties, "required": ["op"], **DRAFT}
+    return Tool(name, f"{about} {operations}", schema, partial(_operated, name, suffix), suffix == "brain")
+
+
 def face(agent: str) -> Face:
     """The face of an agent, whose name the tools begin with."""
-    draft = {"$schema": "http://json-schema.org/draft-07/schema#"}
-    params = {
-        "default": {},
-        "type": "object",
-        "propertyNames": {"type": "string"},
-        "additionalProperties": {},
-        "description": "Its parameters.",
-    }
-
-    def grouped(suffix: str, about: str) -> Tool:
-        name = f"{agent}_{suffix}"
-        operations = f"One of {', '.join(OPERATIONS[suffix])}."
-        properties = {"op": {"type": "string", "description": operations}, "params": params}
-        schema = {"type": "object", "properties": properties, "required": ["op"], **draft}
-        return Tool(name, f"{about} {operations}", schema, partial(_operated, name, suffix), suffix == "brain")
-
-    intelligent = OPERATIONS["vault"]["search_intelligent"].schema
+    schema = {**OPERATIONS["vault"]["search_intelligent"].schema, **DRAFT}
     alone = partial(_answered, search_intelligent, "search_intelligent", f"{agent}_vault")
     return Face(
         name="soleri",
@@ -160,8 +146,8 @@ def face(agent: str) -> Face:
         indent=2,
         fault=lambda message, tool: {"success": False, "error": message, "facade": tool},
         tools=(
-            grouped("vault", "Search the vault and read its entries."),
-            Tool(f"{agent}_search_intelligent", "Search the vault.", {**intelligent, **draft}, alone),
-            grouped("brain", "Say what became of results."),
+            _facade(agent, "vault", "Search the vault and read its entries."),
+            Tool(f"{agent}_search_intelligent", "Search the vault.", schema, alone),
+            _facade(agent, "brain", "Say what became of results."),
         ),
     )

@@ -37,7 +37,7 @@ def memory_validate(caller: Caller, given: Arguments) -> Json:
     entry_id = str(int(number)) if number == int(number) else str(number)
     action = "accepted" if given["wasUseful"] else "dismissed"
     query_id = given.get("queryId") or ""
-    if caller.recent.knows(query_id):
+    if any(one.query_id == query_id for one in caller.lists):
         caller.act(query_id, entry_id, action)
     else:
         query_id = caller.act_on(entry_id, action)

@@ -1,8 +1,7 @@
-"""What a memory server offers: the tools of one face, each with its arguments and its answer.
+"""What a memory server offers: the tools of one face, our own or that of a memory system whose place we take.
 
-A face is how a server looks: our own, or that of a memory system whose place we take. Each stands in the module of
-its name, with the form of its answers; names and schemas of a system's tools are in `schemas/`, as they are in its
-source but for the descriptions, which are in our words. Everything else is the same for all.
+Names and schemas of a system's tools are in `schemas/`, as they are in its source but for the descriptions, which
+are in our words; what answers them stands in the module of the face.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ LONGEST = 200
 class Tool:
     """One tool: what clients call it by, what it tells them, and the JSON Schema of its arguments.
 
-    `answer` makes a JSON value of the caller and the arguments, which are valid; ConfigError and DataError are
-    told to the client. One that `logs` does nothing else, so that it is offered where there is a log.
+    `answer` makes a JSON value of the caller and the arguments, which are valid; its errors are told to the
+    client. One that `logs` does nothing else, so that it is offered where there is a log.
     """
 
     name: str

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 
-from steelyard_eval.extensions.usage.corpus import Corpus
-from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Event, Searched, Spoken, Wrote
+from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Corpus, Event, Searched, Spoken, Wrote
 from steelyard_eval.extensions.usage.wording import (
     FENCED,
     GOES_ON,
@@ -87,12 +86,10 @@ class _Open(Followed):
         """Whether an entry was asked for by its title, or used when a later list showed it again."""
         self.places: dict[str, str] = {}
         """Id of the corpus -> the name of the hit."""
-        for hit in search.hits or ():
-            if (id_ := corpus.names.named(hit.name)) is not None:
-                self.places.setdefault(id_, hit.name)
-        shown = {hit.name: hit.title for hit in search.hits or ()}
-        some = islice(self.places.items(), LOOKED_AT)
-        self.titles = {id_: shown.get(name) or corpus.title(id_) for id_, name in some}
+        for name in search.hits or ():
+            if (id_ := corpus.names.named(name)) is not None:
+                self.places.setdefault(id_, name)
+        self.titles = {id_: corpus.title(id_) for id_ in islice(self.places, LOOKED_AT)}
         self.plain = {id_: plain_words(title) for id_, title in self.titles.items()}
         self.times = Counter(self.plain.values())
         """How many entries have a title of these plain words."""
@@ -109,12 +106,10 @@ class _Open(Followed):
     @cached_property
     def runs(self) -> dict[str, str]:
         """Run of words -> the id whose own it is; empty for one of several entries."""
-        shown = {hit.name: hit.text for hit in self.search.hits or ()}
         most = MOST_RUNS // max(len(self.titles), 1)
         runs: dict[str, str] = {}
         for id_ in self.titles:
-            texts = (shown.get(self.places[id_], ""), *self._corpus.texts(id_))
-            for run in islice((run for text in texts for run in runs_of(text)), most):
+            for run in islice((run for text in self._corpus.texts(id_) for run in runs_of(text)), most):
                 runs[run] = id_ if runs.get(run, id_) == id_ else ""
         return runs
 

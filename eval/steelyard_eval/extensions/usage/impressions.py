@@ -15,6 +15,7 @@ from typing import Any
 
 from steelyard.base.errors import ConfigError, MachineError
 from steelyard.base.fields import LIST_FIELDS, format_time
+from steelyard.base.files import write_text
 from steelyard.base.inputs import read_text
 from steelyard.base.secret_texts import holds_secret
 from steelyard.config.search_config import SearchConfig, policy_of, ranking_of
@@ -23,9 +24,8 @@ from steelyard.memory.filters import Filters
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.common.state_folder import state_folder
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.follow import STRENGTH, Followed
-from steelyard_eval.extensions.usage.session import Searched
+from steelyard_eval.extensions.usage.session import Corpus, Searched
 from steelyard_eval.learn.top10 import PLACES
 
 _BASES = {name.partition(":")[0] for name in SYSTEMS}
@@ -112,19 +112,17 @@ class Writer:
         hits: list[Line] = []
         names: dict[str, str] = {}
         seen: set[str] = set()
-        for place, hit in enumerate(search.hits or (), 1):
-            id_ = self._corpus.names.named(hit.name)
+        for place, name in enumerate(search.hits or (), 1):
+            id_ = self._corpus.names.named(name)
             if id_ in seen:
                 continue
             if id_ is not None:
                 seen.add(id_)
-                names[hit.name] = id_
-            score = {} if hit.score is None else {"score": hit.score}
-            hits.append({"object_id": id_ or f"unknown-{place}", "position": place, **score})
+                names[name] = id_
+            hits.append({"object_id": id_ or f"unknown-{place}", "position": place})
         return hits, names
 
     def _narrowed(self, asked: Mapping[str, object]) -> Line | None:
-        """The filter of a search; None where it names a value that no entry has."""
         narrowed: Line = {}
         for name, value in asked.items():
             many = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
@@ -166,7 +164,6 @@ def _values(value: object) -> Iterable[str]:
 
 
 def _actions(call: Followed, names: Mapping[str, str]) -> list[Line]:
-    """The acts on the entries of a list, each with its tier."""
     acts = [(names[name], action) for name, action in call.acts.items() if name in names and action in ACTIONS]
     if not acts and call.useless:
         return [{"action_name": "none_useful", "strength": STRENGTH["none_useful"]}]
@@ -187,14 +184,9 @@ def own_key(environ: Mapping[str, str] = os.environ) -> bytes:
         raise MachineError(
             f"the key {place} cannot be read ({error}); remove it, and logs are read anew"
         ) from None
-    key = secrets.token_bytes(32)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w") as stream:
-            stream.write(key.hex())
-    except FileExistsError:  # another process made one meanwhile
-        return own_key(environ)
     except OSError as error:
         raise MachineError(f"cannot keep a key in {place}: {error.strerror}; set XDG_STATE_HOME") from None
-    return key
+    write_text(place, secrets.token_hex(32), private=True)
+    return own_key(environ)

@@ -1,9 +1,7 @@
 """The names of the tools by which agents search a memory, open entries, change and rate them, for each system.
 
-Names and arguments are those of the servers' sources: EchoVault d2f5d2d (`mcp_server.py`), MoltNet 25e711d
-(`diary-tools.ts`), Soleri d87b305 (`vault-facade.ts`, `brain-facade.ts`; a facade takes `op` and `params`),
-Cortex-Mem 0bbcdb1 (`definitions.rs`, and the names that its README still has), system-spec-kit 030971a
-(`tool-schemas.ts`).
+Names and arguments are those of the servers' sources: EchoVault d2f5d2d, MoltNet 25e711d, Soleri d87b305 (a facade
+takes `op` and `params`), Cortex-Mem 0bbcdb1 (and its README's older names), system-spec-kit 030971a.
 """
 
 from __future__ import annotations
@@ -13,11 +11,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from steelyard.feedback.log import ACTIONS
-from steelyard_eval.extensions.endpoints.answer_form import text_in
-from steelyard_eval.extensions.endpoints.mentioned import Mentioned
-from steelyard_eval.extensions.usage.answers import hits_of
-from steelyard_eval.extensions.usage.records import loaded, object_of, objects
-from steelyard_eval.extensions.usage.session import MEMORY, Acted, Event, Searched, ShownHit, Spoken, Wrote
+from steelyard_eval.datasets.logs import MOST_HITS
+from steelyard_eval.extensions.endpoints.answer_form import AnswerForm, FormError, Mentioned, document_of, text_in
+from steelyard_eval.extensions.usage.session import (
+    MEMORY,
+    Acted,
+    Event,
+    Searched,
+    Spoken,
+    Wrote,
+    loaded,
+    object_of,
+    objects,
+)
 
 MANY = 100
 """Results that a search may ask for; more is a mistake, and the system's own number is taken."""
@@ -25,6 +31,16 @@ WAITING = 1_000
 """Calls of a session whose answers are waited for; the oldest go first."""
 Arguments = Mapping[str, object]
 OPENS, CHANGES, KEEPS, RATES = "opened", "modified", "kept", "rated"
+NAMES = """id ids entry_id entryId memory_id memoryId record_id doc_id uri uris path permalink identifier name
+    memory_ids entry_ids""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+"""Arguments that name entries."""
+EDITORS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit_file", "write_file")
+READERS = ("Read", "NotebookRead", "read_file")
+PATHS = ("file_path", "path", "notebook_path")
+WRITTEN = ("new_string", "content", "new_source")
+_READS = re.compile(r"(^|_)(get|read|open|load|fetch|details)(_|$)")
+_COMMAND = re.compile(r"\bmemory\s+(?:details|get|show)\s+([^\s;|&]+)")
+"""EchoVault's own command, by which agents open what they found."""
 
 
 @dataclass(frozen=True)
@@ -100,16 +116,6 @@ SYSTEMS = (
 
 The first is our own server: what ranked is in its log, so no system is named here.
 """
-NAMES = """id ids entry_id entryId memory_id memoryId record_id doc_id uri uris path permalink identifier name
-    memory_ids entry_ids""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
-"""Arguments that name entries."""
-EDITORS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit_file", "write_file")
-READERS = ("Read", "NotebookRead", "read_file")
-PATHS = ("file_path", "path", "notebook_path")
-WRITTEN = ("new_string", "content", "new_source")
-_READS = re.compile(r"(^|_)(get|read|open|load|fetch|details)(_|$)")
-_COMMAND = re.compile(r"\bmemory\s+(?:details|get|show)\s+([^\s;|&]+)")
-"""EchoVault's own command, by which agents open what they found."""
 
 
 class Calls:
@@ -150,7 +156,7 @@ class Calls:
         tools, query, args, asked = waiting
         hits = () if failed else hits_of(answer)
         if hits is None and (names := self._names.in_text(text_in(answer))):
-            hits = tuple(map(ShownHit, names))
+            hits = tuple(names)
         narrowed = {field: args[name] for name, field in tools.narrows.items() if args.get(name)}
         limit = args.get("limit")
         asked_for = limit if isinstance(limit, int) and not isinstance(limit, bool) and 0 < limit <= MANY else None
@@ -218,3 +224,14 @@ def _named(args: Mapping[str, object]) -> tuple[str, ...]:
         many = value if isinstance(value, list) else [value]
         names += [str(item) for item in many if isinstance(item, str | int) and not isinstance(item, bool)]
     return tuple(dict.fromkeys(filter(None, names)))
+
+
+def hits_of(answer: object) -> tuple[str, ...] | None:
+    """The ids of the results in an answer, best first; None where it holds none that can be read."""
+    document = document_of(answer)
+    if not isinstance(document, dict | list):
+        return None
+    try:
+        return tuple(str(name) for name in AnswerForm().results(document)[:MOST_HITS] if name != "")
+    except FormError:
+        return None

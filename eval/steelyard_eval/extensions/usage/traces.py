@@ -2,6 +2,9 @@
 
 Attributes are those of the semantic conventions for GenAI (status Development). Queries, records and documents are
 opt-in there: a program has to be told to capture content. OTLP in JSON is read, and lines of ReadableSpan.to_json.
+
+OpenInference, as Phoenix exports it, has RETRIEVER spans, and RERANKER spans that put their documents in order.
+Its attributes may be dotted keys, a tree of objects, or columns of a table with `attributes.` before them.
 """
 
 from __future__ import annotations
@@ -14,15 +17,25 @@ from pathlib import Path
 
 from steelyard.base.errors import DataError
 from steelyard_eval.common.times import seconds
-from steelyard_eval.extensions.usage.answers import hits_of
-from steelyard_eval.extensions.usage.corpus import Corpus
-from steelyard_eval.extensions.usage.records import Record, loaded, object_of, objects, records_of, text_of
-from steelyard_eval.extensions.usage.session import AGENT, PERSON, Acted, Event, Searched, Spoken, UseSession
-from steelyard_eval.extensions.usage.tools import Calls
+from steelyard_eval.extensions.usage.session import (
+    AGENT,
+    PERSON,
+    Acted,
+    Corpus,
+    Event,
+    Record,
+    Searched,
+    Spoken,
+    UseSession,
+    loaded,
+    object_of,
+    objects,
+    records_of,
+    text_of,
+)
+from steelyard_eval.extensions.usage.tools import Calls, hits_of
 
 MOST_SPANS = 1_000_000
-DEEPEST = 100
-"""Spans inside one another that are looked at."""
 SEARCH, TOOL, ANSWER, CHANGE = "search", "tool", "answer", "change"
 OPERATIONS: Mapping[str, tuple[str, str, str, str]] = {
     # what a span is, and the attributes with its name, with what was asked, and with what came of it
@@ -38,6 +51,12 @@ _VALUES = tuple(
     f"{kind}{value}" for value in ("Value", "_value") for kind in ("string", "double", "bool", "int", "bytes")
 )
 _CAPITAL = re.compile("[A-Z]")
+LONGEST_NAME = 300
+"""Characters of a dotted key; what is longer is no attribute, and a long key before many would fill the memory."""
+SPAN_KIND = "openinference.span.kind"
+DOCUMENTS = {"RETRIEVER": "retrieval.documents", "RERANKER": "reranker.output_documents"}
+_PLACE = re.compile(r"\.(\d{1,6})\.document\.(id|score|content|metadata)")
+KINDS = {**dict.fromkeys(DOCUMENTS, SEARCH), "TOOL": TOOL, **dict.fromkeys(("LLM", "AGENT", "CHAIN"), ANSWER)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +166,6 @@ def _field(record: Record, name: str) -> object:
 
 
 def _listed(attributes: object) -> dict[str, object]:
-    """The attributes of OTLP as plain values."""
     return {str(attribute.get("key")): _value(attribute.get("value")) for attribute in objects(attributes)}
 
 
@@ -162,32 +180,16 @@ def _value(value: object) -> object:
     return next((value[key] for key in _VALUES if key in value), None)
 
 
-def _ends(spans: list[TraceSpan]) -> dict[str, float]:
-    """When each span ended, in seconds UTC; one with others inside it when the last of these did."""
-    ends = {span.key: span.ended or span.begun or 0.0 for span in spans}
-    parents = {span.key: span.parent for span in spans}
-    for span in spans:
-        inner, end = span.key, ends[span.key]
-        for _ in range(DEEPEST):
-            inner = parents.get(inner, "")
-            if ends.get(inner, end) >= end:
-                break
-            ends[inner] = end
-    return ends
-
-
 def _events(spans: list[TraceSpan], calls: Calls) -> Iterator[Event]:
-    """The spans of one conversation as events: questions when they begin, all else when it ends.
-
-    An answer ends with the last span inside its own at the earliest, whatever the clocks of two machines say.
-    """
-    ends = _ends(spans)
+    """The spans of one conversation as events: questions when they begin, all else when it ends."""
     searched = {(span.trace, span.asked) for span in spans if span.kind == SEARCH and isinstance(span.asked, str)}
-    timed = [
-        (time, order, i)
-        for i, span in enumerate(spans)
-        for order, time in ((0, span.begun or 0.0), (2 if span.kind == ANSWER else 1, ends[span.key]))
-    ]
+    keys, ends, timed = {span.key for span in spans}, dict[str, float](), list[tuple[float, int, int]]()
+    for span in spans:
+        ends[span.trace] = max(ends.get(span.trace, 0.0), span.ended or span.begun or 0.0)
+    for i, span in enumerate(spans):  # an answer ends with its trace, whatever the clocks of two machines say
+        whole = span.kind == ANSWER and span.parent not in keys
+        end = ends[span.trace] if whole else span.ended or span.begun or 0.0
+        timed += [(span.begun or 0.0, 0, i), (end, 2 if span.kind == ANSWER else 1, i)]
     for _, order, i in sorted(timed):
         span = spans[i]
         if order == 0:
@@ -204,3 +206,49 @@ def _events(spans: list[TraceSpan], calls: Calls) -> Iterator[Event]:
             yield Acted((span.name,), "modified")
         elif span.kind == ANSWER and (answer := text_of(span.given)):
             yield Spoken(AGENT, answer)
+
+
+def openinference(record: Record) -> Iterator[TraceSpan]:
+    """The steps of a trace in a record of OpenInference."""
+    for span, attributes in [*raw_spans(record)] or [(record, record)]:
+        has = {name.removeprefix("attributes."): value for name, value in _flat(attributes).items()}
+        named = str(has.get(SPAN_KIND) or span.get("span_kind") or "").upper()
+        kind = KINDS.get(named, "")
+        key, trace, parent, begun, ended = placed(span)
+        asked, given = has.get("input.value"), loaded(has.get("output.value"))
+        if kind == SEARCH:
+            asked, given = has.get("reranker.query") or asked, _documents(has, DOCUMENTS[named])
+        elif kind == ANSWER and parent:
+            asked = None
+        if not (kind or trace):
+            continue
+        name = str(has.get("tool.name") or "") if kind == TOOL else ""
+        conversation = str(has.get("session.id") or "")
+        yield TraceSpan(key, trace, parent, conversation, begun, ended, kind, name, asked, given)
+
+
+def _flat(value: object, prefix: str = "", depth: int = 0) -> dict[str, object]:
+    """A tree as dotted keys; places of lists are numbers."""
+    if len(prefix) > LONGEST_NAME:
+        return {}
+    if depth > 8 or not isinstance(value, dict | list) or not value:
+        return {prefix: value}
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    flat: dict[str, object] = {}
+    for name, inner in pairs:
+        flat |= _flat(inner, f"{prefix}.{name}" if prefix else str(name), depth + 1)
+    return flat
+
+
+def _documents(has: Mapping[str, object], root: str) -> list[dict[str, object]] | None:
+    documents: dict[int, dict[str, object]] = {}
+    for name, value in has.items():
+        if name.startswith(root) and (place := _PLACE.match(name, len(root))):
+            documents.setdefault(int(place[1]), {})[place[2]] = value
+    for document in documents.values():
+        metadata = loaded(document.pop("metadata", None))
+        if "id" not in document and isinstance(metadata, dict):
+            document["id"] = next(
+                (metadata[key] for key in ("id", "doc_id", "memory_id") if key in metadata), None
+            )
+    return [documents[number] for number in sorted(documents)] or None

@@ -1,7 +1,10 @@
 """Transcripts of Claude Code: a file of JSON lines a session, with messages and the calls of tools inside them.
 
-Fields as seen at 2.1.219: `message.content` is a text, or blocks of the types text, tool_use and tool_result. What
-a subagent did has `isSidechain`, and is a session of its own. What the model only thinks is not read.
+Fields as seen at 2.1.219: `message.content` is a text, or blocks of the types text, tool_use and tool_result.
+What a subagent did has `isSidechain`, and is a session of its own. What the model only thinks is not read.
+
+User Behavior Insights 1.3 of OpenSearch: documents of `ubi_queries` and `ubi_events`, a line each in whatever
+file. The order of `query_response_hit_ids` is the order that was shown.
 """
 
 from __future__ import annotations
@@ -10,10 +13,25 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from steelyard.base.errors import shown
+from steelyard.feedback.log import ACTIONS
 from steelyard_eval.common.times import seconds
-from steelyard_eval.extensions.usage.corpus import Corpus
-from steelyard_eval.extensions.usage.records import Record, objects, records_of, text_of
-from steelyard_eval.extensions.usage.session import AGENT, PERSON, Event, Spoken, UseSession
+from steelyard_eval.datasets.logs import MOST_HITS
+from steelyard_eval.extensions.usage.session import (
+    AGENT,
+    PERSON,
+    Acted,
+    Corpus,
+    Event,
+    Record,
+    Searched,
+    Spoken,
+    UseSession,
+    object_of,
+    objects,
+    records_of,
+    text_of,
+)
 from steelyard_eval.extensions.usage.tools import Calls
 
 MOST_THREADS = 1_000
@@ -22,6 +40,21 @@ SIMULATED = "simulated"
 """What made lines have as `steelyard`: they show how learning works, and nothing about agents."""
 _MARKS = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSynthetic", "interruptedMessageId")
 """Fields of records that the program writes in a person's place."""
+UBI_ACTIONS = {
+    "click": "clicked",
+    "item_click": "clicked",
+    "view": "opened",
+    "add_to_cart": "accepted",
+    "purchase": "used",
+    "copy": "copied",
+    "reject": "dismissed",
+    "dismiss": "dismissed",
+}
+"""What common action names of UBI stand for; names of ours stand for themselves, others are left out."""
+SHOWN = ("impression", "impressions")
+"""Events of UBI that say what was shown, which is no act."""
+NAMED = 20
+"""Names of actions that are told apart in the counts of what is left out."""
 
 
 def homes(environ: Mapping[str, str]) -> Iterator[Path]:
@@ -51,7 +84,6 @@ def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -
 
 
 def _events(records: Iterable[Record], calls: Calls) -> Iterator[Event]:
-    """The events of one agent."""
     for record in records:
         message = record.get("message")
         if not isinstance(message, dict):
@@ -81,3 +113,68 @@ def _is_persons(record: Record) -> bool:
     kind = origin.get("kind") if isinstance(origin, dict) else record.get("turnOrigin")
     written = any(record.get(mark) for mark in _MARKS) or record.get("promptSource") == "system"
     return not written and kind in (None, "", "human")
+
+
+def read_ubi(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -> Iterator[UseSession]:
+    """The sessions in some files, a client each; what has no place in a log is counted, by the reason in words."""
+    found = (record for path in files for record in records_of(path, faults))
+    documents = [record["_source"] if isinstance(record.get("_source"), dict) else record for record in found]
+    events = [object_of(record) for record in documents if "action_name" in object_of(record)]
+    queries = [object_of(record) for record in documents if "action_name" not in object_of(record)]
+    asked = {_text(record, "query_id") for record in queries}
+    lists = [record for record in queries if _has_list(record, faults)]
+    acts: dict[str, list[Acted]] = {_text(record, "query_id"): [] for record in lists}
+    for event in events:
+        query_id, act = _text(event, "query_id"), _act(event)
+        if isinstance(act, str):
+            if act:
+                few = act in faults or len(faults) < NAMED
+                faults[act if few else "acts by other names that are not known"] += 1
+        elif query_id not in acts:
+            faults[f"acts of a query {'that is left out' if query_id in asked else 'that is not there'}"] += 1
+        else:
+            acts[query_id].append(act)
+    clients: dict[str, list[Searched | Acted]] = {}
+    for record in lists:
+        search = _search(record)
+        clients.setdefault(_text(record, "client_id"), []).extend((search, *acts[search.key]))
+    yield from (UseSession(name, own) for name, own in sorted(clients.items()))
+
+
+def _has_list(record: Record, faults: Counter[str]) -> bool:
+    """Whether a document is a query that can be learned from; what it lacks is counted."""
+    hits, time = record.get("query_response_hit_ids"), record.get("timestamp")
+    if not (hits and isinstance(hits, list)):
+        known = "query_id" in record
+        faults[
+            "queries without query_response_hit_ids" if known else "documents that are no query and no event"
+        ] += 1
+    elif time is not None and seconds(time) is None:
+        faults["queries with a time that cannot be read"] += 1
+    else:
+        return True
+    return False
+
+
+def _search(record: Record) -> Searched:
+    hits = record["query_response_hit_ids"]
+    shown_hits = tuple(str(name) for name in hits[:MOST_HITS]) if isinstance(hits, list) else ()
+    time, query = seconds(record.get("timestamp")), _text(record, "user_query")
+    return Searched(_text(record, "query_id"), time, query, shown_hits, _text(record, "application"))
+
+
+def _act(record: Record) -> Acted | str:
+    """An event as an act, or in words why it is none; empty for what only says that something was shown."""
+    name = str(record["action_name"])
+    action = name if name in ACTIONS else UBI_ACTIONS.get(name, "")
+    object_id = object_of(object_of(record.get("event_attributes")).get("object")).get("object_id")
+    if not action:
+        return "" if name in SHOWN else f"acts by a name that is not known ({shown(name)})"
+    if object_id in (None, ""):
+        return "acts that name no entry"
+    return Acted((str(object_id),), action, reported=True, search=_text(record, "query_id"))
+
+
+def _text(record: Record, name: str) -> str:
+    value = record.get(name)
+    return "" if value is None else str(value)

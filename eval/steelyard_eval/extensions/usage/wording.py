@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from steelyard_eval.extensions.endpoints.mentioned import SHORTEST
+from steelyard_eval.extensions.endpoints.answer_form import SHORTEST
 
 RUN = 8
 """Words that are no chance when an answer repeats them; of scripts without blanks twice as many characters."""

@@ -12,10 +12,9 @@ from click.testing import CliRunner
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import TIME_FIELDS as TIMES
 from steelyard.memory.template import render
-from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check, load
-from steelyard_eval.extensions.importers import Options, import_store, load_store, refresh
+from steelyard_eval.extensions.importers import Options, import_store, load_store
 
 
 @pytest.fixture(autouse=True)
@@ -75,14 +74,6 @@ def test_a_title_that_is_the_first_heading_stands_once_in_what_is_searched(tmp_p
     assert render(data.recipe, entry).strip() == f"{title}\n{text}".strip()
 
 
-def test_sections_are_entries_where_asked(notes):
-    found = load_store(notes, options=Options(headings=True))
-    assert [(e.title, e.text) for e in found.entries][1:] == [
-        ("Deploy", "See [[Keys]] and [old](../gone.md)."),
-        ("When", "At night."),
-    ]
-
-
 def test_importing_twice_writes_nothing(notes, tmp_path):
     mine = tmp_path / "mine"
     assert import_store(notes, mine).changed
@@ -131,31 +122,6 @@ def test_a_description_that_the_user_wrote_stays(notes, tmp_path):
     assert (load(mine).name, load(mine).system) == ("my notes", "bm25")
 
 
-def test_a_refresh_says_which_entries_moved(notes, tmp_path):
-    """One note is new, one is changed, one gone, one stays with U+2028 in its line."""
-    mine = tmp_path / "mine"
-    (notes / "stays.md").write_text("one\u2028line\n")
-    assert import_store(notes, mine).moved == ""
-    (notes / "third.md").write_text("A third note.\n")
-    (notes / "keys.md").write_text("Other words.\n")
-    (notes / "ops" / "deploy.md").unlink()
-    said = CliRunner().invoke(main, ["import", str(mine)]).stdout
-    assert "3 entries, from markdown; entries: 1 added, 1 removed, 1 changed\n" in said
-    assert "from markdown; nothing has changed\n" in CliRunner().invoke(main, ["import", str(mine)]).stdout
-    (mine / "corpus.jsonl").write_bytes(b"\xff\n")
-    done = refresh(mine)
-    assert (done.changed, done.moved, len(load(mine).entries)) == (True, "", 3)
-
-
-def test_refresh_opens_only_what_this_user_imported(notes, tmp_path, monkeypatch):
-    mine = tmp_path / "mine"
-    import_store(notes, mine)
-    assert not refresh(mine).changed
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "a stranger's"))
-    with pytest.raises(ConfigError, match="did not import"):
-        refresh(mine)
-
-
 def test_a_folder_that_no_import_made_is_left_alone(notes, tmp_path):
     with pytest.raises(ConfigError, match="not made"):
         import_store(notes, tmp_path)
@@ -195,27 +161,6 @@ def test_an_id_that_is_there_twice_is_one_entry(tmp_path):
     done = import_store(table, tmp_path / "mine")
     assert done.counts == {"entries": 2} == {"entries": len(load(tmp_path / "mine").entries)}
     assert any("'1' (its id" in note for note in done.notes)
-
-
-ENGINES = dict.fromkeys(("opensearch", "elasticsearch", "vespa", "weaviate", "qdrant"), "rrf(fts, vector, k=60)")
-PROGRAMS = {name: name for name in ("echovault", "soleri", "moltnet", "cortex_mem")}
-
-
-@pytest.mark.parametrize(("target", "exported"), (ENGINES | PROGRAMS).items())
-def test_an_export_is_no_store(tmp_path, target, exported):
-    file = tmp_path / "weights.json"
-    done = CliRunner().invoke(main, ["export", exported, "--to", target, "--out", str(file)])
-    assert done.exit_code == 0, done.output
-    found = CliRunner().invoke(main, ["import", str(file), str(tmp_path / "mine")])
-    assert (found.exit_code, f"--to {target}" in found.output) == (2, True)
-    assert not (tmp_path / "mine").exists()
-
-
-@pytest.mark.parametrize("name", ["search-weights.json", "tried.txt"])
-def test_a_weights_file_is_no_store(tmp_path, name):
-    (tmp_path / name).write_text(json.dumps(find_system("plain").config(10).to_json()))
-    found = CliRunner().invoke(main, ["import", str(tmp_path / name), str(tmp_path / "mine")])
-    assert (found.exit_code, "--weights" in found.output) == (2, True)
 
 
 def test_links_are_neither_followed_nor_read(notes, tmp_path):

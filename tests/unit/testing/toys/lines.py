@@ -20,4 +20,4 @@ def read(source: ForeignStore) -> Imported:
     return Imported(entries=entries, recipe="{text}")
 
 
-IMPORTER = Importer("lines", "a diary in a text file: lines of a day and a text", matches, read)
+IMPORTERS = (Importer("lines", "a diary in a text file: lines of a day and a text", matches, read),)

@@ -1,8 +1,9 @@
-"""Cortex-Mem: the folder of a tenant, with memories, sessions, resources and the layers of directories.
+"""Memory systems in files of text: MoltNet's tables, Cortex-Mem's folder.
 
-The layout is that of commit 0bbcdb1. `.memory_index.json` has the dates and counters of a scope's memories,
-`.session.json` those who take part. Footers that the program adds to a file are no text. Vectors lie in Qdrant and
-are not read.
+MoltNet (commit 25e711d): a plain dump, of which only the COPY blocks are read and no statement is run, a JSON
+export, or a folder of CSV files. The newer entry of a relation is its source. Cortex-Mem (0bbcdb1):
+`.memory_index.json` has the dates and counters of a scope's memories, `.session.json` those who take part. Footers
+that the program adds to a file are no text. Vectors lie in Qdrant and are not read.
 """
 
 from __future__ import annotations
@@ -14,12 +15,31 @@ from pathlib import Path, PurePosixPath
 from steelyard.base.errors import DataError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, id_of, uri_of
-from steelyard_eval.extensions.importers.base import Imported, Importer, Record, filled, picked
+from steelyard_eval.extensions.importers.base import Imported, Importer, Record, Row, filled, grouped, picked
 from steelyard_eval.extensions.importers.source import ForeignStore
+from steelyard_eval.extensions.importers.table import rows_of, vector_of
 
+TABLES = {
+    "diaries": ("diaries.csv",),
+    "diary_entries": ("diary_entries.csv", "entries.csv"),
+    "entry_relations": ("entry_relations.csv", "relations.csv"),
+}
+"""MoltNet's tables, and the names that CSV files of them have."""
+MARKS = {".sql": "COPY public.diary_entries (", ".json": '"diary_entries"'}
+MODEL = "e5-small-v2"
+"""The model of the program's vectors; texts have the prefix "passage: ", which recorded queries lack here."""
+ENTRY = "id title text=content tags type=entry_type category importance access_count created_at updated_at "
+ENTRY += "last_accessed_at vault=diary_id project tenant visibility relations injection_threats creator_agent_id "
+ENTRY += "creator_human_id content_hash content_signature signing_nonce"
+_BEGIN = re.compile(r'COPY (?:"?\w+"?\.)?"?(\w+)"? \(([^()]*)\) FROM stdin;')
+_END = "\\."
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_NAMED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ITEM = re.compile(r'"((?:[^"\\]|\\.)*+)"?|([^,"{}]+)')
+"""A quote that is never closed ends with the text: what stands in it is not read again from each of its places."""
 MEMORIES, SESSION = ".memory_index.json", ".session.json"
-MEMORY = "memory_id=id memory_type_of_program=memory_type created_at updated_at last_accessed_at=last_accessed "
-MEMORY += "access_count confidence archived source_sessions"
+CORTEX_MEMORY = "memory_id=id memory_type_of_program=memory_type created_at updated_at "
+CORTEX_MEMORY += "last_accessed_at=last_accessed access_count confidence archived source_sessions"
 _ADDED = "**Added**: "
 _FOOTERS = ((_ADDED, ""), ("<!-- source-hash: ", "-->"))
 """How a remark of the program begins and ends, in the last line of a file."""
@@ -29,6 +49,91 @@ _MESSAGE = re.compile(
     r"# \W*(?P<role>\w+)\n+\*\*ID\*\*: `(?P<id>[^`]*)` *\n"
     r"\*\*Timestamp\*\*: (?P<time>[^\n]*?) UTC *\n+## Content\n\n"
 )
+
+
+def is_moltnet(source: ForeignStore) -> bool:
+    """A dump or an export with the table of entries, or a folder with a CSV file of it."""
+    if source.path.is_dir():
+        files = (name for name in TABLES["diary_entries"] if source.has(name))
+        return any("diary_id" in source.head(name).partition("\n")[0] for name in files)
+    name, mark = source.path.name, MARKS.get(source.path.suffix)
+    return mark is not None and source.has(name) and mark in source.text(name, None)
+
+
+def read_moltnet(source: ForeignStore) -> Imported:
+    """Entries of all diaries, with their relations and vectors."""
+    tables: dict[str, list[Row]] = {table: [] for table in TABLES}
+    name = source.path.name
+    if source.path.is_dir():
+        for table, names in TABLES.items():
+            tables[table] += (row for file in names if source.has(file) for row in rows_of(source, file))
+    elif name.endswith(".json"):  # an empty table is null
+        tables |= {table: rows for table, rows in source.json(name).items() if rows}
+    else:
+        for table, row in copied_rows(source.text(name, None).split("\n"), TABLES):
+            tables[table].append(row)
+    imported = Imported(system="moltnet", recipe="{title}\n{text}\ntag:{tag}")
+    diaries = {row["id"]: row for row in tables["diaries"]}
+    relations = grouped(tables["entry_relations"], "source_id", "type=relation target=target_id status")
+    imported.add(
+        tables["diary_entries"],
+        lambda row: _entry(row, diaries.get(row.get("diary_id"), {}), relations.get(row["id"], [])),
+    )
+    for row in tables["diary_entries"]:
+        imported.vector(MODEL, str(row.get("id")), vector_of(row.get("embedding")))
+    return imported
+
+
+def _entry(row: Row, diary: Row, relations: list[Record]) -> Record:
+    tags, threats = row.get("tags"), row.get("injection_threats")
+    more = {
+        "tags": [tag for tag in (array_of(tags) if isinstance(tags, str) else tags or []) if tag is not None],
+        "category": "suspicious" if row.get("injection_risk") in (True, "t", "true") else None,
+        "importance": _number(row.get("importance")),
+        "access_count": _number(row.get("access_count")),
+        **picked(diary, "project=name tenant=team_id visibility"),
+        "relations": relations,
+        "injection_threats": STRICT_JSON.decode(threats) if isinstance(threats, str) else threats,
+    }
+    return filled(picked(row, ENTRY) | more)
+
+
+def _number(value: object) -> float | None:
+    return None if value in (None, "") else float(str(value))
+
+
+def copied_rows(lines: Iterable[str], tables: Iterable[str]) -> Iterator[tuple[str, Row]]:
+    """Each row of these tables with the table's name; ValueError for a row with another number of columns."""
+    wanted = frozenset(tables)
+    table, columns = "", list[str]()
+    for number, line in enumerate(lines, 1):
+        line = line.removesuffix("\n")
+        if not columns:
+            begin = _BEGIN.fullmatch(line)
+            if begin:
+                table, columns = begin[1], [name.strip().strip('"') for name in begin[2].split(",")]
+        elif line == _END:
+            columns = []
+        elif table in wanted:
+            values = line.split("\t")
+            if len(values) != len(columns):
+                raise ValueError(f"line {number} has {len(values)} values for {len(columns)} columns of {table}")
+            yield table, dict(zip(columns, map(_value, values), strict=True))
+
+
+def _value(text: str) -> str | None:
+    return None if text == r"\N" else _ESCAPE.sub(lambda match: _NAMED.get(match[1], match[1]), text)
+
+
+def array_of(text: str) -> list[str | None]:
+    """A one-dimensional array of texts; ValueError for text that is none."""
+    inner = text.removeprefix("{").removesuffix("}")
+    if len(inner) != len(text) - 2:
+        raise ValueError(f"{text:.40} is no array")
+    return [
+        re.sub(r"\\(.)", r"\1", match[1]) if match[1] is not None else None if match[2] == "NULL" else match[2]
+        for match in _ITEM.finditer(inner)
+    ]
 
 
 def homes(environ: Mapping[str, str]) -> Iterable[Path]:
@@ -48,7 +153,7 @@ def _roots(source: ForeignStore) -> list[str]:
     return [f"tenants/{path.name}/" for path in sorted(below.iterdir())] if below.is_dir() else []
 
 
-def read(source: ForeignStore) -> Imported:
+def read_cortex_mem(source: ForeignStore) -> Imported:
     """Every memory, message and resource as an entry, and one for the layers of each directory."""
     imported = Imported(system="cortex_mem")
     skipped: list[str] = []
@@ -70,7 +175,6 @@ def read(source: ForeignStore) -> Imported:
 
 
 def _without_footer(text: str) -> str:
-    """The text without the remark that the program wrote at its end, if there is one."""
     body = text.rstrip()
     last = body.rfind("\n") + 1
     starts = [start for begin, end in _FOOTERS if (start := body.find(begin, last)) >= 0 and body.endswith(end)]
@@ -133,14 +237,13 @@ def _metadata(text: str) -> object:
 
 
 def _index(source: ForeignStore, root: str, skipped: list[str]) -> dict[str, Record]:
-    """What the indexes of all scopes say of memories, by URI."""
     records: dict[str, Record] = {}
     for name, document in _documents(source, root, MEMORIES, skipped):
         memories = document.get("memories")
         folder = PurePosixPath(name.removeprefix(root)).parent
         for row in memories.values() if isinstance(memories, dict) else ():
             if isinstance(row, dict) and isinstance(row.get("file"), str):
-                record = picked({"access_count": 0, "archived": False, **row}, MEMORY)
+                record = picked({"access_count": 0, "archived": False, **row}, CORTEX_MEMORY)
                 times = ("created_at", "updated_at", "last_accessed_at")
                 records[uri_of(folder / row["file"])] = record | {time: _seconds(record[time]) for time in times}
     return records
@@ -166,10 +269,13 @@ def _seconds(value: object) -> str | None:
     return re.sub(r"(\.\d{6})\d+", r"\1", value) if isinstance(value, str) else None
 
 
-IMPORTER = Importer(
-    "cortex_mem",
-    "Cortex-Mem: the folder of a tenant, or of all",
-    lambda source: source.path.is_dir() and bool(_roots(source)),
-    read,
-    homes,
+IMPORTERS = (
+    Importer("moltnet", "MoltNet: a plain dump, a JSON export, CSV files of its tables", is_moltnet, read_moltnet),
+    Importer(
+        "cortex_mem",
+        "Cortex-Mem: the folder of a tenant, or of all",
+        lambda source: source.path.is_dir() and bool(_roots(source)),
+        read_cortex_mem,
+        homes,
+    ),
 )

@@ -1,25 +1,46 @@
-"""The MCP memory server's `memory.jsonl`: entities with observations, and relations between them.
+"""Memories of agents: LangGraph's store, mem0's folders, the MCP memory server's file.
 
-The file has no ids and no dates. An entity's name is its id; a relation to an entity that was deleted stays. Older
-servers call the file memory.json, and forks of the server have a line of their own before the others, other names
-for the ends of a relation, observations with dates, or one JSON object with lists of entities and relations. A
-line that is broken, as a process that was killed leaves it, costs what cannot be read of it.
+LangGraph (langgraph-checkpoint-sqlite 3): a value is any JSON object, so its text is looked for by name; the file
+keeps vectors of deleted items. mem0 (2.2.1): a local Qdrant folder holds pickles, which are read as plain values;
+of a memory that only the history has, the last event counts, and who it belongs to is not kept there. The MCP
+memory server has entities with observations, and relations; no ids and no dates. Forks have a line of their own
+before the others, other names for the ends of a relation, observations with dates, or one JSON object with lists
+of both.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import DataError
 from steelyard.base.files import STRICT_JSON, compact, is_deep
 from steelyard_eval.common.markup import counted
-from steelyard_eval.extensions.importers.base import Imported, Importer, Record, filled, first, identifier
-from steelyard_eval.extensions.importers.columns import searched
+from steelyard_eval.extensions.importers.base import (
+    BROKEN,
+    Imported,
+    Importer,
+    Record,
+    Row,
+    filled,
+    first,
+    identifier,
+    picked,
+)
+from steelyard_eval.extensions.importers.pickled import Unpacking
 from steelyard_eval.extensions.importers.source import ForeignStore
+from steelyard_eval.extensions.importers.table import fitted, named, searched, vector_of
 
+MODEL, MEM0_MODEL = "langgraph", "mem0"
+HISTORY, META, STORAGE = "history.db", "meta.json", "storage.sqlite"
+MEM0_ENTRY = "id=memory_id text=new_memory created_at updated_at role actor_id"
+MEM0_FIELDS = ("title", "category", "tags", "project", "type", "domain", "source")
+"""Keys of a user's metadata that fields of ours stand for."""
+MEM0_OWN = ("data", "text_lemmatized", "hash", "id", "text")
+"""Keys of a point that are no metadata, and those that its id and its text have here."""
 FILES = ("memory.jsonl", "memory.json")
 MARKERS = frozenset(("_aim",))
 """Types of lines by which a fork knows its own files."""
@@ -37,6 +58,89 @@ TRIES = 8
 """How often the rest of a broken line is looked at for another object."""
 TEXTS = ("content", "contents", "text", "observation", "value")
 """Keys of an observation that is an object: the first that is a text is what was observed."""
+
+
+def read_langgraph(source: ForeignStore) -> Imported:
+    """Every item, with the vector of its whole value."""
+    imported = Imported(recipe="")
+    with source.database(source.path.name) as db:
+        imported.add(db.rows("store", "prefix"), _item)
+        known = {entry["id"] for entry in imported.entries}
+        for row in db.rows("store_vectors", "prefix"):
+            if (id_ := _item_id(row)) in known and row["field_name"] == "$" and row["embedding"] is not None:
+                imported.vector(MODEL, id_, db.floats(row["embedding"]))
+        imported.notes += db.notes()
+    return imported
+
+
+def _item_id(row: Row) -> str:
+    return identifier(f"{row['prefix']}/{row['key']}")
+
+
+def _item(row: Row) -> Record:
+    raw, prefix = row["value"], row["prefix"]
+    value = STRICT_JSON.decode(raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw))
+    value = value if isinstance(value, dict) else {"text": str(value)}
+    entry, minutes = searched(named(value)), None
+    with suppress(ValueError):
+        minutes = float(str(row.get("ttl_minutes")))
+    return filled(
+        {
+            "id": _item_id(row),
+            **{name: part for name, part in entry.items() if name not in ("id", "uri")},
+            "uri": f"{prefix}/{row['key']}",
+            "project": prefix.rpartition(".")[2],
+            "namespace": prefix.split("."),
+            "item_key": row["key"],
+            **{name: f"{row[name] or ''}".replace(" ", "T") for name in ("created_at", "updated_at")},
+            "ttl_minutes": minutes,
+            "value": value,
+        }
+    )
+
+
+def is_mem0(source: ForeignStore) -> bool:
+    """A folder with mem0's history, or the folder of a local Qdrant alone, which mem0 keeps in /tmp by default."""
+    if source.has(HISTORY):
+        return source.holds(HISTORY, history=["memory_id"])
+    return source.has(META) and any(source.files(STORAGE))
+
+
+def read_mem0(source: ForeignStore) -> Imported:
+    """The memories that are there now: those of Qdrant, then those that the history alone has."""
+    imported, unpacking, unread = Imported(recipe="{text}"), Unpacking(str(source)), 0
+    for name in source.files(STORAGE):
+        with source.database(name) as db:
+            for row in db.rows("points", "id"):
+                try:
+                    _point(imported, unpacking.plain(row["point"]))
+                except BROKEN:
+                    unread += 1
+    imported.note(unread, "point", "of Qdrant left out: no text of a memory is found in them")
+    if source.has(HISTORY):
+        known = {entry["id"] for entry in imported.entries}
+        last: dict[str, Record] = {}
+        with source.database(HISTORY) as db:
+            for row in db.rows("history"):
+                if row["event"] == "DELETE":
+                    last.pop(row["memory_id"], None)
+                elif row["memory_id"] not in known:
+                    last[row["memory_id"]] = filled(picked(row, MEM0_ENTRY))
+        imported.entries += last.values()
+        rest = f"taken from {HISTORY}, which has no user and no metadata"
+        imported.note(len(last), "memory is", rest, "memories are")
+    return imported
+
+
+def _point(imported: Imported, point: Any) -> None:  # noqa: ANN401 -- whatever the file holds
+    id_, payload, vector = point["id"], point["payload"], point.get("vector")
+    if not isinstance(payload["data"], str) or not isinstance(id_, str | int) or isinstance(id_, bool):
+        raise ValueError("no memory")
+    entry: Record = {"id": str(id_), "text": payload["data"]}
+    entry |= {name: fitted(name, value) for name, value in payload.items() if value and name in MEM0_FIELDS}
+    entry |= {name: value for name, value in payload.items() if name not in (*MEM0_OWN, *MEM0_FIELDS)}
+    imported.entries.append(filled(entry))
+    imported.vector(MEM0_MODEL, str(id_), vector_of(vector.get("") if isinstance(vector, dict) else vector))
 
 
 def _file(source: ForeignStore) -> str:
@@ -100,7 +204,6 @@ def read(source: ForeignStore) -> Imported:
 
 
 def _records(source: ForeignStore, broken: set[int]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file, each with the number of its line; `broken` gets lines with something else."""
     for number, value in _values(source, broken):
         records = [value]
         if isinstance(value, list):
@@ -119,7 +222,6 @@ def _records(source: ForeignStore, broken: set[int]) -> Iterator[tuple[int, dict
 
 
 def _values(source: ForeignStore, broken: set[int]) -> Iterator[tuple[int, Any]]:
-    """The JSON values of a file: of each line, or one on many lines."""
     lines = list(source.lines(_file(source)))
     if lines and not _in_line(lines[0][1].strip())[1]:
         try:
@@ -158,15 +260,31 @@ def _entity(name: str, record: Record) -> Record:
 
 
 def _text(observation: object) -> str:
-    """What was observed; empty where that is no text."""
     said = first(observation, *TEXTS) if isinstance(observation, dict) else observation
     return said if isinstance(said, str) else ""
 
 
-IMPORTER = Importer(
-    "mcp_memory",
-    "MCP memory server: memory.jsonl",
-    matches,
-    read,
-    lambda environ: [Path(environ["MEMORY_FILE_PATH"])] if environ.get("MEMORY_FILE_PATH") else map(Path, FILES),
+IMPORTERS = (
+    Importer(
+        "mem0",
+        "mem0: history.db and a local Qdrant folder",
+        is_mem0,
+        read_mem0,
+        lambda environ: [Path(environ.get("MEM0_DIR") or Path.home() / ".mem0")],
+    ),
+    Importer(
+        "langgraph",
+        "LangGraph: the SQLite file of a store",
+        lambda source: not source.path.is_dir() and source.holds(source.path.name, store=["prefix"]),
+        read_langgraph,
+    ),
+    Importer(
+        "mcp_memory",
+        "MCP memory server: memory.jsonl",
+        matches,
+        read,
+        lambda environ: (
+            [Path(environ["MEMORY_FILE_PATH"])] if environ.get("MEMORY_FILE_PATH") else map(Path, FILES)
+        ),
+    ),
 )
