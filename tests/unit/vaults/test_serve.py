@@ -27,8 +27,7 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.serve.caller import ServerLog
 from steelyard_eval.extensions.serve.faces import MIMICS, find_face
-from steelyard_eval.extensions.serve.server import MemoryServer, Served
-from steelyard_eval.extensions.serve.transport import TokenGate, token_of
+from steelyard_eval.extensions.serve.server import MemoryServer, Served, TokenGate, token_of
 from steelyard_eval.learn.policies import interleaving_results
 from steelyard_eval.vaults import index_dataset
 

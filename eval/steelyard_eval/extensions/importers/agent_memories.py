@@ -18,7 +18,6 @@ from typing import Any
 
 from steelyard.base.errors import DataError
 from steelyard.base.files import STRICT_JSON, compact, is_deep
-from steelyard_eval.common.markup import counted
 from steelyard_eval.extensions.importers.base import (
     BROKEN,
     Imported,
@@ -136,10 +135,9 @@ def _point(imported: Imported, point: Any) -> None:  # noqa: ANN401 -- whatever 
     id_, payload, vector = point["id"], point["payload"], point.get("vector")
     if not isinstance(payload["data"], str) or not isinstance(id_, str | int) or isinstance(id_, bool):
         raise ValueError("no memory")
-    entry: Record = {"id": str(id_), "text": payload["data"]}
-    entry |= {name: fitted(name, value) for name, value in payload.items() if value and name in MEM0_FIELDS}
-    entry |= {name: value for name, value in payload.items() if name not in (*MEM0_OWN, *MEM0_FIELDS)}
-    imported.entries.append(filled(entry))
+    rest = {name: value for name, value in payload.items() if name not in MEM0_OWN}
+    fields = {name: fitted(name, rest.pop(name)) for name in MEM0_FIELDS if rest.get(name)}
+    imported.entries.append(filled({"id": str(id_), "text": payload["data"], **fields, **rest}))
     imported.vector(MEM0_MODEL, str(id_), vector_of(vector.get("") if isinstance(vector, dict) else vector))
 
 
@@ -192,10 +190,8 @@ def read(source: ForeignStore) -> Imported:
         entry = searched({**entity, "text": "\n".join(filter(None, map(_text, own.values())))})
         more = {"observations": list(own.values()), "relations": relations.get(name, [])}
         imported.entries.append(filled({**entry, **more}))
-    if broken:
-        lines = counted(len(broken), "line holds", "lines hold")
-        listed = ", ".join(map(str, sorted(broken)))
-        imported.notes.append(f"{lines} what is no entity and no relation, which is left out: line {listed}")
+    rest = f"what is no entity and no relation, which is left out: line {', '.join(map(str, sorted(broken)))}"
+    imported.note(len(broken), "line holds", rest, "lines hold")
     rest = "there more than once; their observations are put together"
     imported.note(len(again), "entity is", rest, "entities are")
     lost = sum(len(found) for name, found in relations.items() if name not in entities)
@@ -204,53 +200,43 @@ def read(source: ForeignStore) -> Imported:
 
 
 def _records(source: ForeignStore, broken: set[int]) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, value in _values(source, broken):
-        records = [value]
-        if isinstance(value, list):
-            records = value
-        elif isinstance(value, dict) and isinstance(value.get("entities"), list):
-            records = [
-                {"type": kind, **record} if isinstance(record, dict) else record
-                for kind, plural in (("entity", "entities"), ("relation", "relations"))
-                for record in value.get(plural) or []
+    """The objects of a file that is one JSON document, or has some in each line, with their lines."""
+    name = _file(source)
+    try:
+        values = [(1, source.json(name))]
+    except DataError:
+        values = [
+            (number, value)
+            for number, line in source.lines(name)
+            for value in _in_line(line.strip(), number, broken)
+        ]
+    for number, value in values:
+        if isinstance(value, dict) and isinstance(value.get("entities"), list):
+            plural = {"entity": value["entities"], "relation": value.get("relations") or []}
+            value = [
+                {"type": kind, **one} for kind, many in plural.items() for one in many if isinstance(one, dict)
             ]
-        for record in records:
+        for record in value if isinstance(value, list) else [value]:
             if isinstance(record, dict):
                 yield number, record
             else:
                 broken.add(number)
 
 
-def _values(source: ForeignStore, broken: set[int]) -> Iterator[tuple[int, Any]]:
-    lines = list(source.lines(_file(source)))
-    if lines and not _in_line(lines[0][1].strip())[1]:
-        try:
-            yield 1, source.json(_file(source))
-            return
-        except DataError:
-            pass
-    for number, line in lines:
-        values, whole = _in_line(line.strip())
-        if not whole:
-            broken.add(number)
-        yield from ((number, value) for value in values)
-
-
-def _in_line(line: str) -> tuple[list[object], bool]:
-    """The JSON values that stand one behind the other in a line, and whether there is nothing else in it."""
-    values, at, tries = list[object](), 0, 0
+def _in_line(line: str, number: int, broken: set[int]) -> Iterator[object]:
+    """The JSON values that stand one behind the other in a line; one with anything else in it is broken."""
+    at, tries = 0, 0
     while 0 <= at < len(line):
         try:
             value, at = STRICT_JSON.raw_decode(line, at)
             if is_deep(value):
                 raise ValueError
+            yield value
+            at = found.start() if (found := _NEXT.search(line, at)) else len(line)
         except (ValueError, RecursionError):
             tries += 1
+            broken.add(number)
             at = line.find('{"', at + 1) if tries < TRIES else -1
-            continue
-        values.append(value)
-        at = found.start() if (found := _NEXT.search(line, at)) else len(line)
-    return values, not tries
 
 
 def _entity(name: str, record: Record) -> Record:

@@ -129,17 +129,17 @@ def arrays_of(imported: Imported, entries: list[Entry]) -> tuple[dict[str, NDArr
     arrays: dict[str, NDArray[np.float16]] = {}
     notes = []
     for model, vectors in sorted(imported.vectors.items()):
-        usable = {entry.id: half for entry in entries if (half := _half(vectors.get(entry.id))) is not None}
+        usable = {
+            row: half for row, entry in enumerate(entries) if (half := _half(vectors.get(entry.id))) is not None
+        }
         lengths = Counter(map(len, usable.values())).most_common(1)
-        if not entries or not lengths:
-            notes += [f"the vectors of {shown(model)} are left out: none can be used"] if vectors else []
+        if not lengths:
+            notes.append(f"the vectors of {shown(model)} are left out: none can be used")
             continue
-        matrix = np.zeros((len(entries), lengths[0][0]), dtype=np.float16)
-        for row, entry in enumerate(entries):
-            half = usable.get(entry.id)
-            if half is not None and len(half) == matrix.shape[1]:
+        matrix = arrays[f"corpus.{model}.f16.npy"] = np.zeros((len(entries), lengths[0][0]), dtype=np.float16)
+        for row, half in usable.items():
+            if len(half) == matrix.shape[1]:
                 matrix[row] = half
-        arrays[f"corpus.{model}.f16.npy"] = matrix
         if missing := int((~matrix.any(axis=1)).sum()):
             have = counted(missing, "entry has", "entries have")
             notes.append(
@@ -165,12 +165,10 @@ def whole(queries: list[Record]) -> tuple[list[Record], list[str]]:
         if not query.get("id") or not isinstance(query.get("text"), str):
             continue
         asked = query.get("asked_at")
-        if asked and seconds(time_of(asked)) is None:
-            odd += 1
-            rest = {name: value for name, value in query.items() if name != "asked_at"}
-            kept.append(rest | {"as_written": {"asked_at": asked}})
-        else:
-            kept.append({**query, "asked_at": time_of(asked)} if asked else query)
+        time = {"asked_at": time_of(asked)} if asked else {}
+        if asked and seconds(time["asked_at"]) is None:
+            odd, time = odd + 1, {"as_written": {"asked_at": asked}}
+        kept.append({name: value for name, value in query.items() if name != "asked_at"} | time)
     lacking = len(queries) - len(kept)
     notes = [f"{counted(odd, 'query is', 'queries are')} read without asked_at, which is no time"] if odd else []
     notes += [f"{counted(lacking, 'query', 'queries')} without an id or a text left out"] if lacking else []
@@ -178,14 +176,13 @@ def whole(queries: list[Record]) -> tuple[list[Record], list[str]]:
 
 
 def usable(labels: Labels, queries: list[Record]) -> tuple[Labels, list[str]]:
-    """The labels of queries that are there, with grades that are some, and notes on the others."""
+    """The labels of queries that are there, with grades that are some, and a note on the others."""
     asked = {query["id"] for query in queries}
-    known = {pair: grade for pair, grade in labels.items() if pair[0] in asked}
-    kept = {pair: grade for pair, grade in known.items() if grade in GRADES}
-    strays, odd = len(labels) - len(known), len(known) - len(kept)
-    notes = [f"{counted(strays, 'label')} left out, whose query is not there"] if strays else []
-    notes += [f"{counted(odd, 'label')} left out, whose grade is not one of -1 to 4"] if odd else []
-    return kept, notes
+    kept = {pair: grade for pair, grade in labels.items() if pair[0] in asked and grade in GRADES}
+    left = len(labels) - len(kept)
+    return kept, [
+        f"{counted(left, 'label')} left out: no such query, or a grade that is not -1 to 4"
+    ] if left else []
 
 
 def line_of(record: Record) -> str:

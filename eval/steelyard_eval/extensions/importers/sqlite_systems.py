@@ -240,8 +240,8 @@ def _evaluation(imported: Imported, db: Database) -> None:
         imported.queries.append(filled(db.picked(row, QUERY) | {"id": id_, **more}))
     for table, channel in (("eval_channel_results", "channel"), ("eval_final_results", "")):
         for row in db.rows(table, "id"):
-            scores = db.json_list(row, "scores")
-            ids = [str(id_) for id_ in db.json_list(row, "result_memory_ids")]
+            scores = db.json(row, "scores", list)
+            ids = [str(id_) for id_ in db.json(row, "result_memory_ids", list)]
             if len(scores) != len(ids) or not all(isinstance(score, int | float) for score in scores):
                 scores = [None] * len(ids)
             lists = imported.runs.setdefault(identifier(str(row[channel])) if channel else "final", {})

@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import chain, islice
 from typing import Any
@@ -23,12 +23,14 @@ from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.fields import LIST_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from steelyard.memory.entry import FIELDS
 from steelyard.memory.text import CONTENT
-from steelyard_eval.extensions.importers.base import Imported, Importer, Record, Row, filled, identifier
+from steelyard_eval.extensions.importers.base import Imported, Importer, Row, filled, identifier
 from steelyard_eval.extensions.importers.source import ForeignStore, decoded
 
 Rows = Iterator[Row]
 MODEL = "imported"
 """What the model of a column of vectors is called, which no table names."""
+ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+"""How the names of tables end; `.gz` may follow."""
 WRAPPERS = frozenset("collection data get hits points response result results vectors".split())  # noqa: SIM905 -- a list literal of so many words reads worse
 """Keys below which an answer of a database has its rows."""
 LOOKED_AT = 100
@@ -62,11 +64,9 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def read(source: ForeignStore) -> Imported:
-    """Every row as an entry."""
+    """Every row as an entry; one without an id has the hash of all that the row holds."""
     name = source.path.name
-    reader = _reader(name)
-    read_rows = _database(source) if reader is None or source.is_database(name) else reader(source, name)
-    rows = map(level, read_rows)
+    rows = map(level, _database(source) if source.is_database(name) else rows_of(source, name))
     first = list(islice(rows, LOOKED_AT))
     if not first:
         raise DataError(f"{source} has no rows; name a table with some")
@@ -77,11 +77,14 @@ def read(source: ForeignStore) -> Imported:
     columns = _columns([name for name in names if name != vectors], source)
     imported = Imported()
     for row in chain(first, rows):
-        vector = vector_of(row.get(vectors)) if vectors else None
-        entry = _entry(row, columns, "" if vector is None else vectors)
-        imported.entries.append(entry)
-        if str(entry["id"]) not in imported.vectors.get(MODEL, {}):
-            imported.vector(MODEL, str(entry["id"]), vector)
+        record, vector = mapped(row, columns), vector_of(row.get(vectors)) if vectors else None
+        text = json.dumps(filled(record), sort_keys=True, ensure_ascii=False, default=str)
+        id_ = identifier(str(record.get("id", sha256(text.encode()).hexdigest()[:HASHED])))
+        if vector is not None:
+            del record[vectors]
+        imported.entries.append(filled(searched({**record, "id": id_})))
+        if id_ not in imported.vectors.get(MODEL, {}):
+            imported.vector(MODEL, id_, vector)
     told = ", ".join(f"{field}={column}" for field, column in columns.items() if field != column)
     if told:
         imported.notes.append(f"columns: {shown(told, 200)} (another choice: --map FIELD=COLUMN)")
@@ -92,42 +95,32 @@ def read(source: ForeignStore) -> Imported:
     return imported
 
 
-def rows_of(source: ForeignStore, name: str) -> Rows:
-    """The rows of one file of a folder; DataError for a file that is no table."""
-    reader = _reader(name)
-    if reader is None:
-        raise DataError(f"{source}: {shown(name)} is no table; its ending says none")
-    return reader(source, name)
-
-
-def _columns(names: Iterable[str], source: ForeignStore) -> dict[str, str]:
-    names = list(names)
+def _columns(names: list[str], source: ForeignStore) -> dict[str, str]:
+    """The column of each field: what the user says, then what is guessed."""
     asked = source.options.columns
     for field, column in asked.items():
         if field not in FIELDS:
             raise ConfigError(f"--map: {shown(field)} is no field of an entry{nearest(field, FIELDS)}")
         if column not in names:
             raise ConfigError(f"--map: {source} has no column {shown(column)}{nearest(column, names)}")
-    left = [name for name in names if name not in asked.values()]
-    columns = {**{field: column for field, column in guessed(left).items() if field not in asked}, **asked}
+    left = guessed(name for name in names if name not in asked.values())
+    columns = {**{field: column for field, column in left.items() if field not in asked}, **asked}
     if "text" not in columns and "title" not in columns:
         listed = ", ".join(shown(name, 40) for name in names[:10])
         raise ConfigError(f"{source}: no column is known to be the text ({listed}); say --map text=COLUMN")
     return columns
 
 
-def _entry(row: Mapping[str, object], columns: Mapping[str, str], vectors: str) -> Record:
-    """The entry of a row; without an id it gets the hash of all that the row holds."""
-    record = filled(searched(mapped({name: row[name] for name in row if name != vectors}, columns)))
-    if (id_ := record.get("id")) is not None:
-        return {**record, "id": identifier(str(id_))}
-    text = json.dumps(filled(mapped(row, columns)), sort_keys=True, ensure_ascii=False, default=str)
-    return {"id": sha256(text.encode()).hexdigest()[:HASHED], **record}
-
-
-def _reader(name: str) -> Callable[[ForeignStore, str], Rows] | None:
+def rows_of(source: ForeignStore, name: str) -> Rows:
+    """The rows of one file; DataError for a file that is no table."""
     plain = name.removesuffix(".gz").lower()
-    return next((reader for ending, reader in READERS.items() if plain.endswith(ending)), None)
+    if plain.endswith((".csv", ".tsv")):
+        return _csv(source, name)
+    if plain.endswith((".jsonl", ".ndjson")):
+        return _objects((decoded(line, f"{source}: line {number}") for number, line in source.lines(name)), source)
+    if not plain.endswith(ENDINGS):
+        raise DataError(f"{source}: {shown(name)} is no table; its ending says none")
+    return _objects(_rows_in(source.json(name)), source)
 
 
 def _csv(source: ForeignStore, name: str) -> Rows:
@@ -147,23 +140,14 @@ def _csv(source: ForeignStore, name: str) -> Rows:
         csv.field_size_limit(before)
 
 
-def _lines(source: ForeignStore, name: str) -> Rows:
-    rows = (decoded(line, f"{source}: line {number}") for number, line in source.lines(name))
-    return _objects(rows, source)
-
-
-def _json(source: ForeignStore, name: str) -> Rows:
+def _rows_in(document: object) -> list[object]:
     """A list of objects; an object with one list of objects in it, or in what wraps it; a column a key."""
-    rows = _rows_in(source.json(name))
-    return _objects([None] if rows is None else rows, source)
-
-
-def _rows_in(document: object) -> list[object] | None:
     if not isinstance(document, dict):
-        return document if isinstance(document, list) else None
+        return document if isinstance(document, list) else [None]
     if isinstance(ids := document.get("ids"), list):  # Chroma: a list of the same length for each column
         lists = {name: part for name, part in document.items() if isinstance(part, list) and len(part) == len(ids)}
-        return [{_singular(name): part[at] for name, part in lists.items()} for at in range(len(ids))]
+        short = {name: name if name.endswith("data") else name.removesuffix("s") for name in lists}
+        return [{short[name]: part[at] for name, part in lists.items()} for at in range(len(ids))]
     every = [part for part in document.values() if isinstance(part, list)]
     objects = [part for part in every if part and isinstance(part[0], dict)]
     if len(objects or every) == 1:
@@ -172,10 +156,6 @@ def _rows_in(document: object) -> list[object] | None:
     if len(inside) == 1:
         return _rows_in(inside[0])
     return [{"id": key, **part} if isinstance(part, dict) else part for key, part in document.items()]
-
-
-def _singular(name: str) -> str:
-    return name if name.endswith("data") else name.removesuffix("s")
 
 
 def _objects(rows: Iterable[object], source: ForeignStore) -> Rows:
@@ -195,16 +175,6 @@ def _database(source: ForeignStore) -> Rows:
             listed = ", ".join(tables[:10]) or "none"
             raise ConfigError(f"{source} has the tables {listed}; choose the rows with --set sql=... and a SELECT")
         yield from db.rows(tables[0])
-
-
-READERS: dict[str, Callable[[ForeignStore, str], Rows]] = {
-    ".csv": _csv,
-    ".tsv": _csv,
-    ".jsonl": _lines,
-    ".ndjson": _lines,
-    ".json": _json,
-}
-"""Ending of a file -> how its rows are read; compressed files end in ``.gz`` after it."""
 
 
 def guessed(names: Iterable[str]) -> dict[str, str]:
@@ -327,7 +297,11 @@ IMPORTERS = (
         "table",
         "a table: CSV, TSV, JSON, JSON Lines, SQLite with --sql",
         lambda source: (
-            source.path.is_file() and bool(_reader(source.path.name) or source.is_database(source.path.name))
+            source.path.is_file()
+            and (
+                source.path.name.removesuffix(".gz").lower().endswith(ENDINGS)
+                or source.is_database(source.path.name)
+            )
         ),
         read,
     ),

@@ -16,6 +16,7 @@ from steelyard.base.errors import DataError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, id_of, uri_of
 from steelyard_eval.extensions.importers.base import Imported, Importer, Record, Row, filled, grouped, picked
+from steelyard_eval.extensions.importers.notes import heading_of
 from steelyard_eval.extensions.importers.source import ForeignStore
 from steelyard_eval.extensions.importers.table import rows_of, vector_of
 
@@ -40,6 +41,7 @@ _ITEM = re.compile(r'"((?:[^"\\]|\\.)*+)"?|([^,"{}]+)')
 MEMORIES, SESSION = ".memory_index.json", ".session.json"
 CORTEX_MEMORY = "memory_id=id memory_type_of_program=memory_type created_at updated_at "
 CORTEX_MEMORY += "last_accessed_at=last_accessed access_count confidence archived source_sessions"
+TIMES = ("created_at", "updated_at", "last_accessed_at")
 _ADDED = "**Added**: "
 _FOOTERS = ((_ADDED, ""), ("<!-- source-hash: ", "-->"))
 """How a remark of the program begins and ends, in the last line of a file."""
@@ -155,18 +157,23 @@ def _roots(source: ForeignStore) -> list[str]:
 
 def read_cortex_mem(source: ForeignStore) -> Imported:
     """Every memory, message and resource as an entry, and one for the layers of each directory."""
-    imported = Imported(system="cortex_mem")
-    skipped: list[str] = []
+    imported, skipped = Imported(system="cortex_mem"), list[str]()
     for root in _roots(source):
         entries: dict[str, Record] = {}
-        index = _index(source, root, skipped)
-        sessions = {name.split("/")[-2]: document for name, document in _documents(source, root, SESSION, skipped)}
-        for name in source.files(".md"):
-            if name.startswith(root):
-                try:
-                    _add(entries, source, root, name, index, sessions)
-                except DataError as error:
-                    skipped.append(str(error))
+        facts: dict[str, Record] = {}
+        people: dict[str, object] = {}
+        names = (name for name in source.files(MEMORIES, SESSION, ".md") if name.startswith(root))
+        for name in sorted(names, key=lambda name: name.endswith(".md")):  # facts before what they are of
+            place = PurePosixPath(name.removeprefix(root))
+            try:
+                if place.name == MEMORIES:
+                    facts |= _facts(place.parent, source.json(name))
+                elif place.name == SESSION:
+                    people[place.parent.name] = _people(source.json(name))
+                elif place.suffix == ".md":
+                    _add(entries, place, source.text(name), facts, people)
+            except DataError as error:
+                skipped.append(str(error))
         tenant = root.split("/")[1] if root else ""
         imported.entries += [filled(entry | {"tenant": tenant}) for entry in entries.values()]
     imported.note(len(skipped), "file", f"left out: {'; '.join(skipped)}")
@@ -186,27 +193,24 @@ def _without_footer(text: str) -> str:
 
 def _add(
     entries: dict[str, Record],
-    source: ForeignStore,
-    root: str,
-    name: str,
-    index: Mapping[str, Record],
-    sessions: Mapping[str, Record],
+    place: PurePosixPath,
+    raw: str,
+    facts: Mapping[str, Record],
+    people: Mapping[str, object],
 ) -> None:
     """The file as an entry, or as a layer of its directory's; DataError when it is none of the program's."""
-    place = PurePosixPath(name.removeprefix(root))
     layer = LAYER_FILES.get(place.name)
     if layer is None and place.name.startswith("."):
         raise DataError(f"{shown(str(place))} is hidden")
-    text = _without_footer(_without_footer(source.text(name)))
+    text = _without_footer(_without_footer(raw))
     uri = uri_of(place.parent if layer else place)
     entry: Record = {"id": id_of(uri), "uri": uri, "category": place.parts[0]}
     if place.parts[0] == "session":
-        entry["participants"] = _people(sessions.get(place.parts[1], {}).get("participants"))
+        entry["participants"] = people.get(place.parts[1])
     if layer:
         entries.setdefault(uri, entry)[layer] = text
         return
     if message := _MESSAGE.match(text):
-        session = place.parts[1]
         content, _, metadata = text[message.end() :].partition(_METADATA)
         entry |= {
             "text": content.strip("\n"),
@@ -214,18 +218,17 @@ def _add(
             "speaker": message["role"].lower(),
             "created_at": f"{message['time'].replace(' ', 'T')}+00:00",
             "memory_id": message["id"],
-            "project": session,
+            "project": place.parts[1],
         }
     else:
-        heading = text.lstrip().split("\n", 1)[0]
-        title = heading.lstrip("#").strip() if heading.startswith("#") else ""
-        entry |= {"text": text, "title": title, **index.get(uri, {})}
+        entry |= {"text": text, "title": heading_of(text.lstrip().split("\n", 1)[0]), **facts.get(uri, {})}
     entries[uri] = entry
 
 
-def _people(value: object) -> object:
+def _people(session: object) -> object:
     """The participants of a session; None where its file names none."""
-    return value if isinstance(value, list) and all(isinstance(one, str) for one in value) else None
+    named = session.get("participants") if isinstance(session, dict) else None
+    return named if isinstance(named, list) and all(isinstance(one, str) for one in named) else None
 
 
 def _metadata(text: str) -> object:
@@ -236,37 +239,17 @@ def _metadata(text: str) -> object:
         return text
 
 
-def _index(source: ForeignStore, root: str, skipped: list[str]) -> dict[str, Record]:
-    records: dict[str, Record] = {}
-    for name, document in _documents(source, root, MEMORIES, skipped):
-        memories = document.get("memories")
-        folder = PurePosixPath(name.removeprefix(root)).parent
-        for row in memories.values() if isinstance(memories, dict) else ():
-            if isinstance(row, dict) and isinstance(row.get("file"), str):
-                record = picked({"access_count": 0, "archived": False, **row}, CORTEX_MEMORY)
-                times = ("created_at", "updated_at", "last_accessed_at")
-                records[uri_of(folder / row["file"])] = record | {time: _seconds(record[time]) for time in times}
-    return records
-
-
-def _documents(
-    source: ForeignStore, root: str, file: str, skipped: list[str]
-) -> Iterator[tuple[str, dict[str, object]]]:
-    """The JSON objects of all files of this name; one that cannot be read counts as skipped."""
-    for name in source.files(file):
-        if name.startswith(root) and name.rpartition("/")[2] == file:
-            try:
-                document = source.json(name)
-            except DataError as error:
-                skipped.append(str(error))
-                continue
-            if isinstance(document, dict):
-                yield name, document
-
-
-def _seconds(value: object) -> str | None:
-    """A time without the nanoseconds that no ISO reader takes: six digits are kept."""
-    return re.sub(r"(\.\d{6})\d+", r"\1", value) if isinstance(value, str) else None
+def _facts(folder: PurePosixPath, document: object) -> dict[str, Record]:
+    """What an index says of the memories below a folder, by their URIs."""
+    memories = document.get("memories") if isinstance(document, dict) else None
+    facts: dict[str, Record] = {}
+    for row in memories.values() if isinstance(memories, dict) else ():
+        if isinstance(row, dict) and isinstance(row.get("file"), str):
+            record = picked({"access_count": 0, "archived": False, **row}, CORTEX_MEMORY)
+            # no ISO reader takes nanoseconds: six digits are kept
+            times = {time: re.sub(r"(\.\d{6})\d+", r"\1", str(record[time] or "")) for time in TIMES}
+            facts[uri_of(folder / row["file"])] = record | times
+    return facts
 
 
 IMPORTERS = (

@@ -12,8 +12,15 @@ from steelyard.memory.query import Query
 from steelyard.systems.cortex_mem import content
 from steelyard.systems.cortex_mem.intents import uri_or_id
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME, directory_of
-from steelyard_eval.extensions.serve.caller import Caller
-from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, declared, number_of_results, passing
+from steelyard_eval.extensions.serve.caller import (
+    Arguments,
+    Caller,
+    Face,
+    Json,
+    declared,
+    number_of_results,
+    passing,
+)
 
 SESSION = f"{SCHEME}session"
 MOVED = ("threads", "agents", "users", "global")

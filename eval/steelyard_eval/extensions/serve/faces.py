@@ -18,9 +18,9 @@ from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard_eval.extensions.serve import cortex_mem, soleri, spec_kit
-from steelyard_eval.extensions.serve.caller import Caller
-from steelyard_eval.extensions.serve.tools import (
+from steelyard_eval.extensions.serve.caller import (
     Arguments,
+    Caller,
     Face,
     Json,
     declared,

@@ -10,11 +10,12 @@ from steelyard.config.search_config import WEIGHT_NAMES
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
-from steelyard_eval.extensions.serve.caller import Caller, LoggedSearch
-from steelyard_eval.extensions.serve.tools import (
+from steelyard_eval.extensions.serve.caller import (
     Arguments,
+    Caller,
     Face,
     Json,
+    LoggedSearch,
     Tool,
     declared,
     number_of_results,

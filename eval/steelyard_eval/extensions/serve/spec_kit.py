@@ -10,8 +10,16 @@ from typing import Any
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Query
-from steelyard_eval.extensions.serve.caller import Caller
-from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, declared, number_of_results, passing, told
+from steelyard_eval.extensions.serve.caller import (
+    Arguments,
+    Caller,
+    Face,
+    Json,
+    declared,
+    number_of_results,
+    passing,
+    told,
+)
 
 CONSTITUTIONAL = "constitutional"
 TOKEN = 4
