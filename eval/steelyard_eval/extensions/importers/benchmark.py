@@ -43,9 +43,8 @@ Json = dict[str, Any]
 
 def matches_beir(source: ForeignStore) -> bool:
     """A folder with a corpus, queries and a folder of judgments, without dataset.json."""
-    if not source.path.is_dir() or source.has("dataset.json") or not (source.folder / "qrels").is_dir():
-        return False
-    return any(source.has(f"corpus{end}") for end in TABLES)
+    judged = source.path.is_dir() and not source.has("dataset.json") and (source.folder / "qrels").is_dir()
+    return judged and any(source.has(f"corpus{end}") for end in TABLES)
 
 
 def read_beir(source: ForeignStore) -> Imported:
@@ -89,9 +88,8 @@ def _grade(written: str, place: str) -> int:
 
 def matches_trec(source: ForeignStore) -> bool:
     """A folder with topics, judgments and documents, named so."""
-    if not source.path.is_dir() or source.has("dataset.json"):
-        return False
-    names = [name.rpartition("/")[2].lower() for name in source.files("")]
+    named = source.files("") if source.path.is_dir() and not source.has("dataset.json") else ()
+    names = [name.rpartition("/")[2].lower() for name in named]
     return all(any(name.startswith(stem) for name in names) for stem in ("topics", "qrels", "doc"))
 
 
@@ -178,11 +176,7 @@ def of_ir_dataset(dataset: Any) -> Imported:  # noqa: ANN401 -- ir_datasets has 
     for document in dataset.docs_iter():
         fields = {name: value for name, value in document._asdict().items() if isinstance(value, str)}
         id_, title = identifier(str(fields.pop("doc_id", document.doc_id))), fields.pop("title", None)
-        text = (
-            fields.pop("text", None)
-            or fields.pop("body", None)
-            or "\n".join(filter(None, [title, *fields.values()]))
-        )
+        text = fields.get("text") or fields.get("body") or "\n".join(filter(None, [title, *fields.values()]))
         imported.entries.append(filled({"id": id_, "title": title, "text": text}))
     imported.queries = [{"id": identifier(q.query_id), "text": q.default_text()} for q in dataset.queries_iter()]
     for row in dataset.qrels_iter() if dataset.has_qrels() else ():
@@ -190,35 +184,10 @@ def of_ir_dataset(dataset: Any) -> Imported:  # noqa: ANN401 -- ir_datasets has 
     return imported
 
 
-class _Set:
-    """A data set that grows: turns of conversations, questions with their evidence."""
-
-    def __init__(self) -> None:
-        self.found = Imported(recipe="{title}: {text}")
-        self._turns: set[str] = set()
-        self._absent = 0
-
-    def turn(self, conversation: str, session: str, id_: str, record: Json) -> None:
-        """A turn, as an entry."""
-        self._turns.add(id_)
-        self.found.entries.append(filled({"id": id_, "project": conversation, "source": session, **record}))
-
-    def question(self, id_: str, text: str, conversation: str, turns: list[str], more: Record) -> None:
-        """A question with the turns of its evidence."""
-        self.found.queries.append(filled({"id": id_, "text": text, "filter": {"project": conversation}, **more}))
-        self._absent += len({*turns} - self._turns)
-        if known := [turn for turn in turns if turn in self._turns]:
-            self.found.qrels[id_] = dict.fromkeys(known, 1)
-
-    def done(self) -> Imported:
-        """What was read, with a note on evidence that no turn carries."""
-        self.found.note(self._absent, "piece", "of evidence that no turn carries left out")
-        return self.found
-
-
 def read_locomo(source: ForeignStore) -> Imported:
     """locomo10.json: ten conversations of two people over months, with questions."""
-    made = _Set()
+    found = Imported(recipe="{title}: {text}")
+    asked: list[tuple[Record, list[str]]] = []
     for sample in _list(source):
         conversation, sessions, last = str(sample["sample_id"]), sample["conversation"], None
         numbers = sorted(int(match[1]) for name in sessions if (match := re.fullmatch(r"session_(\d+)", name)))
@@ -227,55 +196,73 @@ def read_locomo(source: ForeignStore) -> Imported:
             last = moment or last
             for turn in sessions[session]:
                 caption = f"\n[shares a picture: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
-                record = {"title": turn["speaker"], "speaker": turn["speaker"], "created_at": moment}
-                record["text"] = f"{turn['text']}{caption}"
-                made.turn(conversation, session, f"{conversation}:{turn['dia_id']}", record)
+                id_ = f"{conversation}:{turn['dia_id']}"
+                entry: Record = {"id": id_, "project": conversation, "source": session, "created_at": moment}
+                entry |= {"title": turn["speaker"], "speaker": turn["speaker"]}
+                found.entries.append(filled(entry | {"text": f"{turn['text']}{caption}"}))
         for i, row in enumerate(sample["qa"]):
-            evidence = row.get("evidence") or []
-            turns = (match for part in evidence for match in _TURN.finditer(str(part)))
-            named = [f"{conversation}:D{match[1]}:{match[2]}" for match in turns]
+            turns = (match for part in row.get("evidence") or [] for match in _TURN.finditer(str(part)))
             category = CATEGORIES.get(row["category"], str(row["category"]))
-            more: Record = {"category": category, "asked_at": last, "group": conversation}
-            more |= {
+            query: Record = {
+                "id": f"{conversation}:q{i:03}",
+                "text": row["question"],
+                "filter": {"project": conversation},
+                "category": category,
+                "asked_at": last,
+                "group": conversation,
                 "answer": str(row.get("answer", "")),
                 "answerable": False if category == "adversarial" else None,
             }
-            made.question(f"{conversation}:q{i:03}", row["question"], conversation, named, more)
-    return made.done()
+            asked.append((query, [f"{conversation}:D{match[1]}:{match[2]}" for match in turns]))
+    return _asked(found, asked)
 
 
 def read_longmemeval(source: ForeignStore) -> Imported:
     """longmemeval_*.json: questions, each with a haystack of sessions of its own."""
-    made = _Set()
+    found = Imported(recipe="{title}: {text}")
+    asked: list[tuple[Record, list[str]]] = []
     for row in _list(source):
         question, named = str(row["question_id"]), list[str]()
         days = row.get("haystack_dates") or [None] * len(row["haystack_sessions"])
         for session, day, turns in zip(row["haystack_session_ids"], days, row["haystack_sessions"], strict=True):
             for i, turn in enumerate(turns):
                 id_, role = f"{question}:{session}:{i}", turn["role"]
-                record = {"title": role, "speaker": role, "text": turn["content"]}
-                made.turn(question, str(session), id_, {**record, "created_at": _dated(day, _LONGMEMEVAL)})
+                entry: Record = {"id": id_, "project": question, "source": str(session)}
+                entry |= {"title": role, "speaker": role}
+                entry |= {"text": turn["content"], "created_at": _dated(day, _LONGMEMEVAL)}
+                found.entries.append(filled(entry))
                 named += [id_] if turn.get("has_answer") else []
-        more: Record = {
+        query: Record = {
+            "id": question,
+            "text": row["question"],
+            "filter": {"project": question},
             "category": row["question_type"],
             "asked_at": _dated(row.get("question_date"), _LONGMEMEVAL),
+            "answer": str(row.get("answer", "")),
+            "answerable": False if question.endswith("_abs") else None,
         }
-        more |= {"answer": str(row.get("answer", "")), "answerable": False if question.endswith("_abs") else None}
-        made.question(question, row["question"], question, named, more)
-    return made.done()
+        asked.append((query, named))
+    return _asked(found, asked)
 
 
-def _moment(text: object, form: str) -> str | None:
-    """A time that is written in this form, in ISO 8601; None for anything else."""
-    try:
-        return format_time(datetime.strptime(str(text).strip(), form).replace(tzinfo=UTC).timestamp())
-    except ValueError:
-        return None
+def _asked(found: Imported, asked: list[tuple[Record, list[str]]]) -> Imported:
+    """The entries with the questions, whose labels are the turns of their evidence."""
+    known, absent = {entry["id"] for entry in found.entries}, 0
+    for query, turns in asked:
+        found.queries.append(filled(query))
+        absent += len({*turns} - known)
+        if there := [turn for turn in turns if turn in known]:
+            found.qrels[str(query["id"])] = dict.fromkeys(there, 1)
+    found.note(absent, "piece", "of evidence that no turn carries left out")
+    return found
 
 
 def _dated(text: object, form: str) -> str | None:
     """A time in this form as ISO 8601; any other text as it is, to be read or counted as other dates are."""
-    return _moment(text, form) or (str(text) if text else None)
+    try:
+        return format_time(datetime.strptime(str(text).strip(), form).replace(tzinfo=UTC).timestamp())
+    except ValueError:
+        return str(text) if text else None
 
 
 def _list(source: ForeignStore) -> list[Json]:

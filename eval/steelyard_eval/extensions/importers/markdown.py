@@ -8,7 +8,7 @@ observations, ``- [category] content #tag (context)``, and relations, ``- type [
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -54,8 +54,10 @@ def names(source: ForeignStore, suffixes: tuple[str, ...] = SUFFIXES) -> Iterato
     return (name for name in source.files(*suffixes) if not any(part.startswith(".") for part in name.split("/")))
 
 
-def read_notes(source: ForeignStore) -> tuple[list[Note], Imported]:
-    """Every note; and what could not be read, with the names of all files that it is in."""
+def read_notes(
+    source: ForeignStore, entry: Callable[[Note, Names], Record] = entry_of
+) -> tuple[list[Note], Names, Imported]:
+    """Every note, what they are called, and their entries; what could not be read, with the names of its files."""
     notes, unread, found = list[Note](), list[str](), Imported()
     for name in names(source):
         try:
@@ -65,22 +67,12 @@ def read_notes(source: ForeignStore) -> tuple[list[Note], Imported]:
     found.note(len(unread), "note", f"left out: {'; '.join(unread)}")
     for kind, (one, many, what) in ODD.items():
         odd = [note.name for note in notes if kind in note.odd]
-        found.note(len(odd), f"note {one}", f"{what}: {_listed(odd)}", f"notes {many}")
-    others = list(names(source, UNREAD)) if source.path.is_dir() else []
-    found.note(len(others), "file that is", f"no Markdown left out: {_listed(others)}", "files that are")
-    return notes, found
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(map(shown, names))
-
-
-def read_folder(source: ForeignStore) -> Imported:
-    """Notes with their tags, dates and links."""
-    notes, found = read_notes(source)
+        found.note(len(odd), f"note {one}", f"{what}: {', '.join(map(shown, odd))}", f"notes {many}")
+    others = [shown(name) for name in names(source, UNREAD)] if source.path.is_dir() else []
+    found.note(len(others), "file that is", f"no Markdown left out: {', '.join(others)}", "files that are")
     known = Names(notes)
-    found.entries = [entry_of(note, known) for note in notes]
-    return found
+    found.entries = [entry(note, known) for note in notes]
+    return notes, known, found
 
 
 def claude_homes(environ: Mapping[str, str]) -> Iterable[Path]:
@@ -100,23 +92,17 @@ def matches_claude(source: ForeignStore) -> bool:
 
 def read_claude(source: ForeignStore) -> Imported:
     """Every note, and what an index holds beside its list of notes."""
-    notes, found = read_notes(source)
-    known = Names(notes)
-    entries = [_claude_entry(note, known) for note in notes]
-    by_id = {entry["id"]: entry for entry in entries}
-    for note, entry in zip(notes, entries, strict=True):
+    notes, known, found = read_notes(source)
+    by_id = {entry["id"]: entry for entry in found.entries}
+    for note, entry in zip(notes, found.entries, strict=True):
+        metadata = note.front.get("metadata")
+        if kind := metadata.get("type") if isinstance(metadata, dict) else None:
+            entry["type"] = str(kind)
         if note.stem == INDEX.removesuffix(".md"):
             lines = (line for line in note.text.split("\n") if not _is_listed(line, note, known, by_id))
             entry["text"] = "\n".join(lines).strip()
             entry.pop("relations", None)
-    found.entries = entries
     return found
-
-
-def _claude_entry(note: Note, known: Names) -> Record:
-    metadata = note.front.get("metadata")
-    kind = metadata.get("type") if isinstance(metadata, dict) else None
-    return entry_of(note, known) | ({"type": str(kind)} if kind else {})
 
 
 def _is_listed(line: str, note: Note, known: Names, entries: Mapping[object, Record]) -> bool:
@@ -143,14 +129,6 @@ def matches_basic(source: ForeignStore) -> bool:
     """Notes whose front matter has a permalink."""
     first = next(names(source), None)
     return first is not None and "\npermalink: " in source.head(first)
-
-
-def read_basic(source: ForeignStore) -> Imported:
-    """Every note with its whole text, and its observations and relations beside it."""
-    notes, found = read_notes(source)
-    known = Names(notes)
-    found.entries = [_basic_entry(note, known) for note in notes]
-    return found
 
 
 def _basic_entry(note: Note, known: Names) -> Record:
@@ -181,11 +159,17 @@ def _observation(line: str) -> Record | None:
 
 IMPORTERS = (
     Importer("claude", "Claude Code: a memory folder, CLAUDE.md", matches_claude, read_claude, claude_homes),
-    Importer("basic_memory", "basic-memory: its folder of notes", matches_basic, read_basic, basic_homes),
+    Importer(
+        "basic_memory",
+        "basic-memory: its folder of notes",
+        matches_basic,
+        lambda source: read_notes(source, _basic_entry)[2],
+        basic_homes,
+    ),
     Importer(
         "markdown",
         "Markdown notes: a folder, an Obsidian vault, one file",
         lambda source: next(names(source), None) is not None,
-        read_folder,
+        lambda source: read_notes(source)[2],
     ),
 )

@@ -56,13 +56,8 @@ class Note:
 
     @property
     def place(self) -> str:
-        """The name without its suffix."""
+        """The name without its suffix, of which the id is made."""
         return without_suffix(self.name)
-
-    @property
-    def id(self) -> str:
-        """The name without its suffix, as an id."""
-        return identifier(self.place)
 
     @property
     def stem(self) -> str:
@@ -72,17 +67,13 @@ class Note:
     @cached_property
     def links(self) -> tuple[str, ...]:
         """What the note links to: the names in double brackets, then the files that end like notes."""
-        named = (name.rstrip("\\").strip() for name in _WIKI.findall(f"{self.header}\n{self._prose}"))
-        paths = (unquote(_path_of(link[0] or link[1])) for link in _LINK.findall(self._prose))
+        named = (name.rstrip("\\").strip() for name in _WIKI.findall(f"{self.header}\n{self.prose}"))
+        paths = (unquote(_path_of(link[0] or link[1])) for link in _LINK.findall(self.prose))
         return tuple(dict.fromkeys(filter(None, (*named, *paths))))
 
     @cached_property
-    def tags(self) -> tuple[str, ...]:
-        """The tags in the text."""
-        return tuple(dict.fromkeys(_TAG.findall(self._prose)))
-
-    @cached_property
-    def _prose(self) -> str:
+    def prose(self) -> str:
+        """The text outside code."""
         return "\n".join(lines_of(self.text))
 
     @cached_property
@@ -152,7 +143,7 @@ class Names:
             for rank in range(4):
                 for note in far_first:
                     for name in note.names[rank]:
-                        self._ids[_key(name, fold)] = note.id
+                        self._ids[_key(name, fold)] = identifier(note.place)
 
     def id_of(self, link: str, note: Note) -> str:
         """The id of the note that a link in this note means; of none that is there, the id that it would have."""
@@ -193,11 +184,11 @@ def entry_of(note: Note, names: Names) -> Record:
     return filled(
         searched(
             {
-                "id": note.id,
+                "id": identifier(note.place),
                 "title": title,
                 "text": rest.lstrip("\n") if title == heading else note.text,  # the title is searched once
                 "context": "\n".join(dict.fromkeys(filter(None, described))),
-                "tags": list(dict.fromkeys([*filter(None, tags), *note.tags])),
+                "tags": list(dict.fromkeys([*filter(None, tags), *_TAG.findall(note.prose)])),
                 "created_at": first(front, "created", "created_at", "date"),
                 "updated_at": first(front, "updated", "updated_at", "modified"),
                 "project": str(PurePosixPath(note.name).parent) if "/" in note.name else "",

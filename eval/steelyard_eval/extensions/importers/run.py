@@ -46,8 +46,6 @@ from steelyard_eval.extensions.importers.write import (
 
 DEFAULTS = Options()
 Clock = Callable[[], float]
-
-
 MODULES = (sqlite_systems, text_systems, agent_memories, benchmark, markdown, table)
 """In the order in which a source is tried. To add a kind, add to the `IMPORTERS` of one, or name an importer of a
 package of your own under the entry point `GROUP`."""
@@ -57,8 +55,7 @@ GROUP = "steelyard.importers"
 @cache
 def importers() -> dict[str, Importer]:
     """Every kind by name: ours, then those of installed packages."""
-    every = [importer for module in MODULES for importer in module.IMPORTERS]
-    known = {importer.name: importer for importer in (*every, OWN)}
+    known = {importer.name: importer for module in MODULES for importer in module.IMPORTERS} | {OWN.name: OWN}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         importer = point.load()
         if importer.name in known:
@@ -79,9 +76,7 @@ def _read_own(place: ForeignStore) -> Imported:
         return imported
 
 
-OWN = Importer(
-    "steelyard", "Steelyard's own store in PostgreSQL: postgresql://...", lambda place: False, _read_own
-)
+OWN = Importer("steelyard", "Steelyard's own store in PostgreSQL: postgresql://...", lambda _: False, _read_own)
 
 
 @dataclass(frozen=True)
@@ -154,6 +149,11 @@ def refresh(folder: str | Path) -> Import:
     return import_store(source["path"], folder, source["kind"], Options(**options))
 
 
+def _source(importer: Importer, place: ForeignStore) -> dict[str, object]:
+    given = {name: value for name, value in asdict(place.options).items() if value}
+    return {"kind": importer.name, "path": place.place, **given}
+
+
 def _memory_of(folder: Path) -> Path:
     """The file of the user's state that says what was imported into a folder."""
     name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()
@@ -194,34 +194,33 @@ def _read(importer: Importer, place: ForeignStore, clock: Clock, old: ForeignSto
         raise DataError(f"{place} is damaged, or not of the kind {importer.name} ({reason}); restore it") from None
 
 
-def _source(importer: Importer, place: ForeignStore) -> dict[str, object]:
-    given = {name: value for name, value in asdict(place.options).items() if value}
-    return {"kind": importer.name, "path": place.place, **given}
-
-
 def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Importer, ForeignStore]:
     """The importer and the place; a source that is the name of a kind is looked up where its program keeps it."""
-    known = importers()
+    known, named, path = importers(), str(source), Path(source).expanduser()
     if kind is not None and kind not in known:
         raise ConfigError(f"unknown kind {shown(kind)}{nearest(kind, known)}; see steelyard import --list")
     if is_address(source):
         if kind not in (None, OWN.name):
             raise ConfigError(f"{kind} is not read from a database; name its file or folder")
-        name = str(source).rpartition("/")[2].partition("?")[0]
-        return OWN, ForeignStore(Path(name), options, str(source))
-    path = Path(source).expanduser()
-    if not path.exists() and str(source) in known:
-        return _at_home(known[str(source)], options)
-    has_id = str(source).startswith(IR_DATASETS)
-    if not path.exists() and not has_id:
-        word = kind is None and path.name == str(source) and not path.suffix  # else a file or a folder is meant
-        close = nearest(str(source), known) if word else beside(path) or "; name a file or a folder that does"
-        raise ConfigError(f"{shown(str(source), PATH_WIDTH)} does not exist{close}")
-    place = ForeignStore(path if has_id else path.absolute(), options)
+        return OWN, ForeignStore(Path(named.rpartition("/")[2].partition("?")[0]), options, named)
+    if named.startswith(IR_DATASETS):
+        return known["ir_datasets"], ForeignStore(path, options)
+    if not path.exists() and named in known:
+        places = list(known[named].homes(os.environ))
+        stores = (ForeignStore(place.absolute(), options) for place in places if place.exists())
+        if (store := next(filter(known[named].matches, stores), None)) is not None:
+            return known[named], store
+        looked = ", ".join(map(str, places)) or "nowhere: it has no place of its own"
+        raise ConfigError(f"no store of {named} is found (looked at {looked}); name its file or folder")
+    if not path.exists():
+        word = kind is None and path.name == named and not path.suffix  # else a file or a folder is meant
+        close = nearest(named, known) if word else beside(path) or "; name a file or a folder that does"
+        raise ConfigError(f"{shown(named, PATH_WIDTH)} does not exist{close}")
+    place = ForeignStore(path.absolute(), options)
     if kind is not None:
         return known[kind], place
     if path.is_dir() and has_corpus(path) and (path / "queries.jsonl").exists() and not (path / "qrels").is_dir():
-        raise ConfigError(f"{shown(str(source), PATH_WIDTH)} is a data set already: steelyard check it")
+        raise ConfigError(f"{shown(named, PATH_WIDTH)} is a data set already: steelyard check it")
     damage: DataError | None = None
     for importer in known.values():
         try:
@@ -232,12 +231,3 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
     raise damage or ConfigError(
         f"{place} is no store that is known; name its kind with --kind: {', '.join(known)}"
     )
-
-
-def _at_home(importer: Importer, options: Options) -> tuple[Importer, ForeignStore]:
-    places = list(importer.homes(os.environ))
-    for path in places:
-        if path.exists() and importer.matches(store := ForeignStore(path.absolute(), options)):
-            return importer, store
-    looked = ", ".join(map(str, places)) or "nowhere: it has no place of its own"
-    raise ConfigError(f"no store of {importer.name} is found (looked at {looked}); name its file or folder")

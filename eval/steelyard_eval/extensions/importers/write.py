@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, DataError, shown
 from steelyard.base.files import canonical, draft, move_folder, sweep, write_bytes
-from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.corpus_and_queries import whole_number
 from steelyard_eval.datasets.labels import FAIR
 from steelyard_eval.extensions.importers.base import Imported, Record, Scored
@@ -60,50 +59,45 @@ def files_of(
     `about` is the rest of dataset.json, `now` the time in seconds UTC. Entries that break the rules of a corpus
     are left out, with a note.
     """
-    kept, notes = checked(imported.entries)
+    kept = checked(imported)
     entries = [entry for entry, _ in kept]
-    labels = {(query, entry): grade for query, grades in imported.qrels.items() for entry, grade in grades.items()}
-    queries, faults = whole(imported.queries)
-    labels, unusable = usable(labels, queries)
-    notes += faults + unusable
+    queries = whole(imported)
+    labels = usable(imported, queries)
     found: dict[str, Sized] = {"entries": entries, "queries": queries, "labels": labels}
     found |= {"runs": imported.runs, "impressions": imported.feedback}
-    counts = {name: len(some) for name, some in found.items() if some}
     feedback, manifest = imported.feedback, dict(about)
     if old is not None:
         before = _old_labels(old)
         new = len({query for query, _ in labels} - {query for query, _ in before})
         labels = before | labels
-        queries = _records(old, QUERIES) + queries
+        queries = list(({q["id"]: q for q in _records(old, QUERIES)} | {q["id"]: q for q in queries}).values())
         own_log = _records(old, FEEDBACK)
         known_lines = {*map(canonical, own_log)}
         feedback = own_log + [record for record in feedback if canonical(record) not in known_lines]
         manifest |= {key: value for key, value in old.json(ABOUT).items() if key not in MANAGED}
         if new and manifest.get("sampled") in FAIR:  # nobody drew those of the store
-            count = counted(new, "query has its first labels", "queries have their first labels")
-            notes.append(f"{count} from the store, so {ABOUT} no longer says {manifest['sampled']!r} of all")
+            rest = f"from the store, so {ABOUT} no longer says {manifest['sampled']!r} of all"
+            imported.note(new, "query has its first labels", rest, "queries have their first labels")
             manifest["sampled"] = "by hand"
-    queries = list({query["id"]: query for query in queries}.values())
     known = {entry.id for entry in entries}
-    present = {pair: grade for pair, grade in labels.items() if pair[1] in known}
     lost = {pair: grade for pair, grade in labels.items() if pair[1] not in known}
-    if lost:
-        ids = ", ".join(shown(entry, 40) for entry in sorted({entry for _, entry in lost})[:SHOWN])
-        notes.append(f"{counted(len(lost), 'label')} lost the entry and wait in {LOST}: {ids}")
-    arrays, left_out = arrays_of(imported, entries)
+    ids = ", ".join(shown(entry, 40) for entry in sorted({entry for _, entry in lost})[:SHOWN])
+    imported.note(len(lost), "label", f"lost the entry and wait in {LOST}: {ids}")
+    as_of = clock(imported, entries, now)
+    arrays = arrays_of(imported, entries)
     own = {"system": imported.system} if imported.system else {}  # the user's own choice stays
     managed = {"text_for_embedding": imported.recipe} if imported.recipe else {}
-    as_of, ahead = clock(entries, now)
     texts = {
         CORPUS: "".join(f"{line}\n" for _, line in kept),
         QUERIES: _lines(queries),
-        QRELS: _qrels(present),
+        QRELS: _qrels({pair: grade for pair, grade in labels.items() if pair not in lost}),
         ABOUT: canonical(own | manifest | managed | as_of),
         **({LOST: _qrels(lost)} if lost else {}),
         **({FEEDBACK: _lines(feedback)} if feedback else {}),
         **{f"runs/{name}.run": _run(name, lists) for name, lists in sorted(imported.runs.items())},
     }
-    return FolderFiles(texts, arrays, [*imported.notes, *notes, *ahead, *left_out], counts)
+    counts = {name: len(some) for name, some in found.items() if some}
+    return FolderFiles(texts, arrays, imported.notes, counts)
 
 
 def write_folder(folder: Path, files: FolderFiles) -> bool:
@@ -112,18 +106,19 @@ def write_folder(folder: Path, files: FolderFiles) -> bool:
     Other files of the folder stay, but for recorded vectors whose rows no longer fit, with a note in `files`.
     """
     texts = {name: text.encode() for name, text in files.texts.items()}
-    if folder.exists():
-        stale = _stale(folder, texts, files)
-        arrays = all(_same_array(folder / name, array) for name, array in files.arrays.items())
-        if arrays and not stale and all(_same(folder / name, data) for name, data in texts.items()):
-            sweep(folder)  # a process that was killed after the exchange left the folder that it replaced
-            return False
-    else:
-        stale = []
+    stale = _stale(folder, texts, files)
+    arrays = all(_same_array(folder / name, array) for name, array in files.arrays.items())
+    if arrays and not stale and all(_same(folder / name, data) for name, data in texts.items()):
+        sweep(folder)  # a process that was killed after the exchange left the folder that it replaced
+        return False
+    ours = {*texts, *(f"{name}.gz" for name in texts), *files.arrays, *stale, LOST}
+
+    def skipped(place: str, names: list[str]) -> list[str]:
+        return [name for name in names if (Path(place) / name).relative_to(folder).as_posix() in ours]
+
     with draft(folder, folder=True) as made:
         if folder.exists():
-            ours = {*texts, *(f"{name}.gz" for name in texts), *files.arrays, *stale, LOST}
-            _copy(folder, made, ours)
+            shutil.copytree(folder, made, ignore=skipped, symlinks=True, dirs_exist_ok=True)
         for name, data in texts.items():
             (made / name).parent.mkdir(exist_ok=True)
             write_bytes(made / name, data)
@@ -193,15 +188,6 @@ def _same_array(path: Path, array: NDArray[np.float16]) -> bool:
         return path.is_file() and np.array_equal(np.load(path, mmap_mode="r", allow_pickle=False), array)
     except (ValueError, OSError):
         return False
-
-
-def _copy(folder: Path, made: Path, ours: set[str]) -> None:
-    """Put all files of a folder that are not `ours` into another one."""
-
-    def skipped(place: str, names: list[str]) -> list[str]:
-        return [name for name in names if (Path(place) / name).relative_to(folder).as_posix() in ours]
-
-    shutil.copytree(folder, made, ignore=skipped, symlinks=True, dirs_exist_ok=True)
 
 
 def check_target(folder: Path) -> ForeignStore | None:

@@ -11,10 +11,12 @@ import logging
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 import jsonschema_rs
@@ -25,7 +27,7 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.feedback.log import ACTIONS, FeedbackLog, append, append_act
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Hit
-from steelyard.memory.filters import Filters
+from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
 from steelyard.results import SearchResult
 from steelyard_eval.vaults.read import OpenVault
@@ -102,9 +104,23 @@ class Caller:
     memory: OpenVault
     log: ServerLog | None
 
-    def search(self, query: Query, limit: int | None = None, changed: Searcher | None = None) -> LoggedSearch:
-        """Search as `steelyard search` does, and log the list; `changed` searches in place of the usual one."""
-        searcher = changed or self.memory.searcher(limit)
+    def search(
+        self,
+        given: Arguments,
+        filters: Filters = EVERYTHING,
+        usual: int | None = None,
+        weights: Mapping[str, float] = MappingProxyType({}),
+        **more: Any,  # noqa: ANN401 -- of the query
+    ) -> LoggedSearch:
+        """Search as `steelyard search` does, for the `query` and `limit` of a tool's arguments; log the list.
+
+        `usual` results where no limit is given. `weights` take the place of the strategy's own of these names.
+        """
+        searcher = self.searcher(given, usual)
+        if weights:
+            with suppress(ConfigError):  # the strategy has none of these names
+                searcher = searcher.with_config(searcher.config.with_weights(weights))
+        query = Query(**{"text": given.get("query"), "filters": filters, **more})
         result = searcher.search(query)
         if self.log is None:
             return LoggedSearch(result, searcher, "")
@@ -117,13 +133,9 @@ class Caller:
             self.lists.appendleft(ShownList(query_id, query.text, ids))
         return LoggedSearch(result, searcher, query_id)
 
-    def weighted(self, limit: int | None, weights: dict[str, float]) -> Searcher | None:
-        """The searcher with other weights; None where its strategy has none of these names."""
-        searcher = self.memory.searcher(limit)
-        try:
-            return searcher.with_config(searcher.config.with_weights(weights))
-        except ConfigError:
-            return None
+    def searcher(self, given: Arguments, usual: int | None = None) -> Searcher:
+        """What searches with the limit of a tool's arguments, which clients also write as 5.0."""
+        return self.memory.searcher(number_of_results(given.get("limit"), usual))
 
     def read(self, ids: Sequence[str], opened: bool = True) -> list[Entry]:
         """Whole entries by id, without those that are not there; each that a list showed counts as opened."""
@@ -175,6 +187,8 @@ Json = Any
 Arguments = Mapping[str, Any]
 LONGEST = 200
 """Characters that a message quotes of an argument."""
+MOST_RESULTS = 10_000
+"""Results of one search, as in `steelyard search`."""
 
 
 @dataclass(frozen=True)
@@ -274,7 +288,3 @@ def number_of_results(value: Json, default: int | None = None) -> int | None:
     if value != int(value) or not 1 <= value <= MOST_RESULTS:
         raise ConfigError(f"the limit {shown(str(value))} is not a whole number from 1 to {MOST_RESULTS}")
     return int(value)
-
-
-MOST_RESULTS = 10_000
-"""Results of one search, as in `steelyard search`."""

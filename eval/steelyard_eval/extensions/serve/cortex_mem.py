@@ -8,7 +8,6 @@ from functools import partial
 from steelyard.base.errors import DataError, shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query
 from steelyard.systems.cortex_mem import content
 from steelyard.systems.cortex_mem.intents import uri_or_id
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME, directory_of
@@ -18,7 +17,6 @@ from steelyard_eval.extensions.serve.caller import (
     Face,
     Json,
     declared,
-    number_of_results,
     passing,
 )
 
@@ -35,8 +33,7 @@ DEPTHS: dict[str, tuple[str, Callable[[Entry], str]]] = {
 
 def search(caller: Caller, given: Arguments) -> Json:
     """Memories with the layers that are asked for; `min_score` is accepted and not used, as in the program."""
-    scope = given.get("scope")
-    filters = EVERYTHING if scope is None else below(scope)
+    filters = EVERYTHING if given.get("scope") is None else below(given["scope"])
     return _found(caller, given, filters, given.get("return_layers") or ["L0"])
 
 
@@ -70,9 +67,8 @@ def below(scope: str) -> Filters:
 
 
 def _found(caller: Caller, given: Arguments, filters: Filters, layers: Sequence[str]) -> dict[str, object]:
-    logged = caller.search(Query(given["query"], filters=filters), number_of_results(given.get("limit"), 10))
     rows = []
-    for hit in logged.hits:
+    for hit in caller.search(given, filters, 10).hits:
         entry = hit.entry
         home = entry if entry.l0 or entry.l1 else _home(caller, entry)
         row = {"uri": uri_or_id(entry), "score": hit.score, "snippet": home.l0 if "L0" in layers else ""}

@@ -15,7 +15,6 @@ from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard_eval.extensions.serve import cortex_mem, soleri, spec_kit
 from steelyard_eval.extensions.serve.caller import (
@@ -48,8 +47,7 @@ SNAPSHOTS = ("sourceCidSnapshot", "targetCidSnapshot", "workflowId", "confidence
 def search(caller: Caller, given: Arguments) -> Json:
     """Hits as `steelyard search --json` gives them."""
     filters, tags = parse_filters(given.get("filters", ())), tuple(given.get("tags", ()))
-    query = Query(given["query"], filters=filters, tags=tags, domain=given.get("domain", ""))
-    logged = caller.search(query, number_of_results(given.get("limit")))
+    logged = caller.search(given, filters, tags=tags, domain=given.get("domain", ""))
     showing = logged.searcher.system.showing
     hits = [showing.show(hit, logged.result, given["mode"]) for hit in logged.hits]
     name = {"query_id": logged.query_id} if logged.query_id else {}
@@ -72,8 +70,7 @@ def feedback(caller: Caller, given: Arguments) -> Json:
 
 def memory_search(caller: Caller, given: Arguments) -> Json:
     """EchoVault's memories: the date without the time, scores of two decimals."""
-    query = Query(given["query"], filters=passing(project=given.get("project") or None))
-    logged = caller.search(query, number_of_results(given["limit"]))
+    logged = caller.search(given, passing(project=given.get("project") or None))
     showing = find_system("echovault:shipped").showing
     return [showing.show(hit, logged.result, "scan") for hit in logged.hits]
 
@@ -81,8 +78,7 @@ def memory_search(caller: Caller, given: Arguments) -> Json:
 def memory_context(caller: Caller, given: Arguments) -> Json:
     """EchoVault's newest memories of a project, by default that of the working directory."""
     project = given.get("project") or Path.cwd().name
-    searcher = caller.memory.searcher(number_of_results(given["limit"]))
-    hits, total = searcher.context("", passing(project=project))
+    hits, total = caller.searcher(given).context("", passing(project=project))
     memories = [told(hit.entry, "id title category=category? tags") | _dated(hit.entry) for hit in hits]
     message = "memory_search finds more by topic; this server reads only."
     return {"total": total, "showing": len(hits), "memories": memories, "message": message}
@@ -99,10 +95,8 @@ def entries_search(caller: Caller, given: Arguments) -> Json:
     filters = passing(tags=given.get("tags") or None, vault=given.get("diary_id"), type=given.get("entry_types"))
     if given.get("exclude_superseded"):
         filters &= Filters.of({"superseded": False})
-    limit = number_of_results(given.get("limit"), 10)
     weights = {name: float(given[name]) for name in WEIGHTS if given.get(name) is not None}
-    other = caller.weighted(limit, weights) if weights else None
-    logged = caller.search(Query(given["query"], filters=filters), limit, other)
+    logged = caller.search(given, filters, 10, weights)
     return {"results": [_diary_entry(hit.entry) for hit in logged.hits], "total": len(logged.hits)}
 
 

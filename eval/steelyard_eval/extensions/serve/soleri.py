@@ -8,7 +8,6 @@ from functools import partial
 from steelyard.base.errors import ConfigError, shown
 from steelyard.config.search_config import WEIGHT_NAMES
 from steelyard.memory.entry import Entry, Hit
-from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard_eval.extensions.serve.caller import (
     Arguments,
@@ -42,17 +41,16 @@ PARAMS = {
 
 def search(caller: Caller, given: Arguments) -> Json:
     """Whole entries, or a scan of them."""
-    logged = _found(caller, given, number_of_results(given.get("limit"), SCANNED))
+    logged = _found(caller, given, SCANNED)
     return [_row(hit, logged, given["mode"]) for hit in logged.hits]
 
 
 def search_intelligent(caller: Caller, given: Arguments) -> Json:
     """The same with where each result is from, and memories where they are asked for."""
-    limit = number_of_results(given.get("limit"), SCANNED if given["mode"] == "scan" else WHOLE)
-    logged = _found(caller, given, limit, memories=given["includeMemories"])
+    usual = SCANNED if given["mode"] == "scan" else WHOLE
+    logged = _found(caller, given, usual, given["includeMemories"])
     kind = {True: "memory", False: "vault"}
-    rows = [_row(hit, logged, given["mode"]) | {"source": kind[hit.entry.kind == "memory"]} for hit in logged.hits]
-    return rows[:limit]
+    return [_row(hit, logged, given["mode"]) | {"source": kind[hit.entry.kind == "memory"]} for hit in logged.hits]
 
 
 def load_entries(caller: Caller, given: Arguments) -> Json:
@@ -85,12 +83,12 @@ def _entry(entry: Entry) -> dict[str, object]:
     return told(entry, ENTRY) | usual
 
 
-def _found(caller: Caller, given: Arguments, limit: int | None, memories: bool = True) -> LoggedSearch:
+def _found(caller: Caller, given: Arguments, usual: int, memories: bool = True) -> LoggedSearch:
     filters = passing(**{name: given.get(name) for name in ("domain", "type", "severity")})
-    if not memories and "memory" in caller.memory.searcher(limit).config.retrievers:
+    if not memories and "memory" in caller.searcher(given, usual).config.retrievers:
         filters &= passing(kind={"none": ["memory"]})
     tags, domain = tuple(given.get("tags") or ()), given.get("domain") or ""
-    return caller.search(Query(given["query"], filters=filters, tags=tags, domain=domain), limit)
+    return caller.search(given, filters, usual, tags=tags, domain=domain)
 
 
 def _row(hit: Hit, logged: LoggedSearch, mode: str) -> dict[str, object]:

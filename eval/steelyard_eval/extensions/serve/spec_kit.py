@@ -9,14 +9,12 @@ from typing import Any
 
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Hit
-from steelyard.memory.query import Query
 from steelyard_eval.extensions.serve.caller import (
     Arguments,
     Caller,
     Face,
     Json,
     declared,
-    number_of_results,
     passing,
     told,
 )
@@ -69,10 +67,9 @@ def _searched(caller: Caller, given: Arguments, text: str, content: bool) -> Jso
         importance_tier=given.get("tier"),
         context_type=given.get("contextType"),
     )
-    limit = number_of_results(given["limit"])
     intent = given.get("intent") or ""
-    known = caller.memory.searcher(limit).knows(intent)
-    logged = caller.search(Query(text, filters=filters, intent=intent if known else ""), limit)
+    known = caller.searcher(given).knows(intent)
+    logged = caller.search(given, filters, text=text, intent=intent if known else "")
     rows = [_row(hit, content) for hit in logged.hits]
     always = sum(row["isConstitutional"] for row in rows)
     data = {"searchType": "hybrid", "count": len(rows), "constitutionalCount": always, "results": rows}

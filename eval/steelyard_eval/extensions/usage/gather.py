@@ -49,7 +49,7 @@ KINDS = {
         UseKind(
             "openinference",
             "OpenInference spans, of Phoenix",
-            partial(traces.read, spans_of=traces.openinference),
+            partial(traces.read, step_of=traces.openinference),
             (*LINES, ".json", ".json.gz"),
         ),
         UseKind("ubi", "ubi_queries and ubi_events of OpenSearch", transcripts.read_ubi, (*LINES, ".ndjson")),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,24 +60,55 @@ KINDS = {**dict.fromkeys(DOCUMENTS, SEARCH), "TOOL": TOOL, **dict.fromkeys(("LLM
 
 
 @dataclass(frozen=True, slots=True)
-class TraceSpan:
-    """One step of a trace.
+class Step:
+    """What a span says: `kind` is one of the constants above, or empty where it only joins a conversation.
 
-    `kind` is one of the constants above, or empty for a span that only joins its trace to a conversation. `asked`
-    is the query of a search, the arguments of a call, or the question; `given` what came of it. `name` is the
-    engine, the tool, or the entry that was changed, `parent` the key of the span around it. Times are seconds UTC.
+    `asked` is the query of a search, the arguments of a call, or the question; `given` what came of it. `name` is
+    the engine, the tool, or the entry that was changed.
     """
 
-    key: str
-    trace: str
-    parent: str
-    conversation: str
-    begun: float | None
-    ended: float | None
     kind: str
     name: str
     asked: object
     given: object
+    conversation: str
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSpan:
+    """One step of a trace; `parent` is the key of the span around it. Times are seconds UTC."""
+
+    step: Step
+    key: str
+    trace: str
+    parent: str
+    begun: float | None
+    ended: float | None
+
+
+def genai(span: Record, has: Mapping[str, object]) -> Step:
+    """A span by the semantic conventions for GenAI."""
+    kind, *names = OPERATIONS.get(str(has.get("gen_ai.operation.name")), ("", "", "", ""))
+    name, asked, given = (has.get(f"gen_ai.{attribute}") if attribute else None for attribute in names)
+    if names[1] == "input.messages":  # the question is the last message of a person
+        questions = [message for message in objects(loaded(asked)) if message.get("role") == "user"]
+        asked = questions[-1] if questions else ""
+    kind = "" if kind == CHANGE and not name else kind
+    return Step(kind, str(name or ""), asked, loaded(given), str(has.get("gen_ai.conversation.id") or ""))
+
+
+def openinference(span: Record, attributes: Mapping[str, object]) -> Step:
+    """A span of OpenInference."""
+    has = {name.removeprefix("attributes."): value for name, value in _flat(attributes).items()}
+    named = str(has.get(SPAN_KIND) or span.get("span_kind") or "").upper()
+    kind = KINDS.get(named, "")
+    asked, given = has.get("input.value"), loaded(has.get("output.value"))
+    if kind == SEARCH:
+        asked, given = has.get("reranker.query") or asked, _documents(has, DOCUMENTS[named])
+    elif kind == ANSWER and _parent(span):
+        asked = None
+    name = str(has.get("tool.name") or "") if kind == TOOL else ""
+    return Step(kind, name, asked, given, str(has.get("session.id") or ""))
 
 
 def read(
@@ -85,30 +116,29 @@ def read(
     corpus: Corpus,
     system: str,
     faults: Counter[str],
-    spans_of: Callable[[Record], Iterable[TraceSpan]] | None = None,
+    step_of: Callable[[Record, Mapping[str, object]], Step] = genai,
 ) -> Iterator[UseSession]:
-    """The sessions in some files, by conversation, else by trace; `spans_of` reads a record by other names."""
+    """The sessions in some files, by conversation, else by trace; `step_of` reads a span."""
     spans: dict[str, TraceSpan] = {}
     for path in files:
         for record in records_of(path, faults):
             try:
-                for made in (spans_of or _genai)(record):
-                    spans.setdefault(made.key, made)
+                for span, attributes in [*raw_spans(record)] or [(record, record)]:
+                    made = _placed(span, step_of(span, attributes))
+                    if made.step.kind or made.trace:
+                        spans.setdefault(made.key, made)
             except RecursionError:
                 faults["records that are nested too deep"] += 1
             if len(spans) > MOST_SPANS:
                 raise DataError(f"more than {MOST_SPANS:,} spans; export a shorter time")
-    conversations = {span.trace: span.conversation for span in reversed(spans.values()) if span.conversation}
+    named = ((span.trace, span.step.conversation) for span in reversed(spans.values()))
+    conversations = {trace: conversation for trace, conversation in named if conversation}
     groups: dict[str, list[TraceSpan]] = {}
-    for span in spans.values():
-        if span.kind:
-            groups.setdefault(conversations.get(span.trace) or span.trace, []).append(span)
+    for made in spans.values():
+        if made.step.kind:
+            groups.setdefault(conversations.get(made.trace) or made.trace, []).append(made)
     for name, group in sorted(groups.items()):
         yield UseSession(name, _events(group, Calls(system, corpus.names)))
-
-
-def _genai(record: Record) -> Iterator[TraceSpan]:
-    return (_span(*raw) for raw in raw_spans(record))
 
 
 def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
@@ -124,13 +154,13 @@ def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
         yield record, _listed(attributes)
 
 
-def placed(span: Record) -> tuple[str, str, str, float | None, float | None]:
-    """The keys of a span, of its trace and of the span around it; when it began and ended."""
+def _placed(span: Record, step: Step) -> TraceSpan:
     context = object_of(span.get("context"))
     trace = _field(span, "traceId") or context.get("trace_id") or span.get("context.trace_id") or ""
     key = _field(span, "spanId") or context.get("span_id") or span.get("context.span_id") or ""
-    parent = _field(span, "parentSpanId") or span.get("parent_id")
-    return (
+    parent = _parent(span)
+    return TraceSpan(
+        step,
         f"{trace}/{key}".replace("0x", ""),
         str(trace).removeprefix("0x"),
         f"{trace}/{parent}".replace("0x", "") if parent else "",
@@ -139,25 +169,8 @@ def placed(span: Record) -> tuple[str, str, str, float | None, float | None]:
     )
 
 
-def _span(span: Record, has: Mapping[str, object]) -> TraceSpan:
-    key, trace, parent, begun, ended = placed(span)
-    kind, *names = OPERATIONS.get(str(has.get("gen_ai.operation.name")), ("", "", "", ""))
-    name, asked, given = (has.get(f"gen_ai.{attribute}") if attribute else None for attribute in names)
-    if names[1] == "input.messages":  # the question is the last message of a person
-        questions = [message for message in objects(loaded(asked)) if message.get("role") == "user"]
-        asked = questions[-1] if questions else ""
-    return TraceSpan(
-        key,
-        trace,
-        parent,
-        str(has.get("gen_ai.conversation.id") or ""),
-        begun,
-        ended,
-        "" if kind == CHANGE and not name else kind,
-        str(name or ""),
-        asked,
-        loaded(given),
-    )
+def _parent(span: Record) -> object:
+    return _field(span, "parentSpanId") or span.get("parent_id")
 
 
 def _field(record: Record, name: str) -> object:
@@ -182,49 +195,31 @@ def _value(value: object) -> object:
 
 def _events(spans: list[TraceSpan], calls: Calls) -> Iterator[Event]:
     """The spans of one conversation as events: questions when they begin, all else when it ends."""
-    searched = {(span.trace, span.asked) for span in spans if span.kind == SEARCH and isinstance(span.asked, str)}
+    asked = ((span.trace, span.step.asked) for span in spans if span.step.kind == SEARCH)
+    searched = {(trace, query) for trace, query in asked if isinstance(query, str)}
     keys, ends, timed = {span.key for span in spans}, dict[str, float](), list[tuple[float, int, int]]()
     for span in spans:
         ends[span.trace] = max(ends.get(span.trace, 0.0), span.ended or span.begun or 0.0)
     for i, span in enumerate(spans):  # an answer ends with its trace, whatever the clocks of two machines say
-        whole = span.kind == ANSWER and span.parent not in keys
-        end = ends[span.trace] if whole else span.ended or span.begun or 0.0
-        timed += [(span.begun or 0.0, 0, i), (end, 2 if span.kind == ANSWER else 1, i)]
+        answers = span.step.kind == ANSWER
+        end = ends[span.trace] if answers and span.parent not in keys else span.ended or span.begun or 0.0
+        timed += [(span.begun or 0.0, 0, i), (end, 2 if answers else 1, i)]
     for _, order, i in sorted(timed):
-        span = spans[i]
+        span, step = spans[i], spans[i].step
         if order == 0:
-            if span.kind == ANSWER and span.asked is not None:
-                yield Spoken(PERSON, text_of(loaded(span.asked)))
-        elif span.kind == SEARCH:
-            hits = hits_of(span.given) if span.given is not None else None
-            query = span.asked if isinstance(span.asked, str) else ""
-            yield Searched(span.key, span.begun, query, hits, span.name)
-        elif span.kind == TOOL and (span.trace, calls.asks(span.name, span.asked)) not in searched:
-            yield from calls.made(span.key, span.name, span.asked, span.begun)
-            yield from calls.answered(span.key, span.given, span.begun)
-        elif span.kind == CHANGE:
-            yield Acted((span.name,), "modified")
-        elif span.kind == ANSWER and (answer := text_of(span.given)):
+            if step.kind == ANSWER and step.asked is not None:
+                yield Spoken(PERSON, text_of(loaded(step.asked)))
+        elif step.kind == SEARCH:
+            hits = hits_of(step.given) if step.given is not None else None
+            query = step.asked if isinstance(step.asked, str) else ""
+            yield Searched(span.key, span.begun, query, hits, step.name)
+        elif step.kind == TOOL and (span.trace, calls.asks(step.name, step.asked)) not in searched:
+            yield from calls.made(span.key, step.name, step.asked, span.begun)
+            yield from calls.answered(span.key, step.given, span.begun)
+        elif step.kind == CHANGE:
+            yield Acted((step.name,), "modified")
+        elif step.kind == ANSWER and (answer := text_of(step.given)):
             yield Spoken(AGENT, answer)
-
-
-def openinference(record: Record) -> Iterator[TraceSpan]:
-    """The steps of a trace in a record of OpenInference."""
-    for span, attributes in [*raw_spans(record)] or [(record, record)]:
-        has = {name.removeprefix("attributes."): value for name, value in _flat(attributes).items()}
-        named = str(has.get(SPAN_KIND) or span.get("span_kind") or "").upper()
-        kind = KINDS.get(named, "")
-        key, trace, parent, begun, ended = placed(span)
-        asked, given = has.get("input.value"), loaded(has.get("output.value"))
-        if kind == SEARCH:
-            asked, given = has.get("reranker.query") or asked, _documents(has, DOCUMENTS[named])
-        elif kind == ANSWER and parent:
-            asked = None
-        if not (kind or trace):
-            continue
-        name = str(has.get("tool.name") or "") if kind == TOOL else ""
-        conversation = str(has.get("session.id") or "")
-        yield TraceSpan(key, trace, parent, conversation, begun, ended, kind, name, asked, given)
 
 
 def _flat(value: object, prefix: str = "", depth: int = 0) -> dict[str, object]:
