@@ -20,6 +20,7 @@ from steelyard.base.errors import DataError
 from steelyard.base.files import STRICT_JSON, compact, is_deep
 from steelyard_eval.extensions.importers.base import (
     BROKEN,
+    FORMS,
     Imported,
     Importer,
     Record,
@@ -35,7 +36,6 @@ from steelyard_eval.extensions.importers.table import fitted, named, searched, v
 
 MODEL, MEM0_MODEL = "langgraph", "mem0"
 HISTORY, META, STORAGE = "history.db", "meta.json", "storage.sqlite"
-MEM0_ENTRY = "id=memory_id text=new_memory created_at updated_at role actor_id"
 MEM0_FIELDS = ("title", "category", "tags", "project", "type", "domain", "source")
 """Keys of a user's metadata that fields of ours stand for."""
 MEM0_OWN = ("data", "text_lemmatized", "hash", "id", "text")
@@ -124,7 +124,7 @@ def read_mem0(source: ForeignStore) -> Imported:
                 if row["event"] == "DELETE":
                     last.pop(row["memory_id"], None)
                 elif row["memory_id"] not in known:
-                    last[row["memory_id"]] = filled(picked(row, MEM0_ENTRY))
+                    last[row["memory_id"]] = filled(picked(row, FORMS["mem0"]))
         imported.entries += last.values()
         rest = f"taken from {HISTORY}, which has no user and no metadata"
         imported.note(len(last), "memory is", rest, "memories are")

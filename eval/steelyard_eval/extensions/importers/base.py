@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import shown
 from steelyard.base.fields import format_time
+from steelyard.base.files import STRICT_JSON
 from steelyard.base.secret_texts import kept_text
 from steelyard.feedback.log import SCHEMA_VERSION
 from steelyard_eval.common.markup import counted
@@ -112,17 +114,22 @@ class Importer:
     homes: Callable[[Mapping[str, str]], Iterable[Path]] = lambda environ: ()
 
 
-def picked(row: Row, form: str) -> Record:
-    """The fields that a form names, each with the value of its column; None for a column that is not there.
+FORMS: dict[str, dict[str, str]] = STRICT_JSON.decode(
+    resources.files(__package__).joinpath("forms.json").read_text("utf-8")
+)
+"""What -> the fields of a record, each with the column of the program that stands for it."""
 
-    >>> picked({"id": 1, "what": "Rotate keys."}, "id text=what why")
-    {'id': 1, 'text': 'Rotate keys.', 'why': None}
+
+def picked(row: Row, form: Mapping[str, str]) -> Record:
+    """The fields of a form, each with the value of its column; None for a column that is not there.
+
+    >>> picked({"id": 1, "what": "Rotate keys."}, {"text": "what", "why": "why"})
+    {'text': 'Rotate keys.', 'why': None}
     """
-    pairs = (part.partition("=") for part in form.split())
-    return {field: row.get(column or field) for field, _, column in pairs}
+    return {field: row.get(column) for field, column in form.items()}
 
 
-def grouped(rows: Iterable[Row], column: str, form: str) -> dict[str, list[Record]]:
+def grouped(rows: Iterable[Row], column: str, form: Mapping[str, str]) -> dict[str, list[Record]]:
     """Rows as records of a form, by the value of a column: the relations that begin at each entry."""
     groups: dict[str, list[Record]] = {}
     for row in rows:

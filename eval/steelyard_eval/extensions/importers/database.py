@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -108,18 +108,17 @@ class Database:
             vectors[row["rowid"]] = np.frombuffer(blob, "<f4").reshape(size, -1)[place]
         return vectors
 
-    def picked(self, row: StoreRow, form: str) -> dict[str, object]:
-        """The fields of a row as `base.picked` has them; of FIELD=[COLUMN] or FIELD={COLUMN} the value is JSON."""
+    def picked(self, row: StoreRow, form: Mapping[str, str]) -> dict[str, object]:
+        """The fields of a form as `base.picked` has them; the value of ``[COLUMN]`` or ``{COLUMN}`` is JSON."""
         record: dict[str, object] = {}
-        for part in form.split():
-            name, _, column = part.partition("=")
+        for name, column in form.items():
             if column[:1] == "[":
                 record[name] = self.json(row, column[1:-1], list)
             elif column[:1] == "{":
                 value = self.json(row, column[1:-1], dict)
                 record[name] = {key: one for key, one in value.items() if one not in (None, "", [])} or None
             else:
-                record[name] = row[column or name]
+                record[name] = row[column]
         return record
 
     def json(self, row: StoreRow, column: str, kind: type[Json]) -> Json:

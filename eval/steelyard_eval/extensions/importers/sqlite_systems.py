@@ -20,6 +20,7 @@ from steelyard.base.errors import DataError
 from steelyard.base.files import canonical
 from steelyard.feedback.log import ACTIONS
 from steelyard_eval.extensions.importers.base import (
+    FORMS,
     Imported,
     Importer,
     Record,
@@ -37,33 +38,9 @@ GOLDEN = ("golden.yaml", "golden.yml")
 GRADE = 1
 """Of an entry that a golden query expects: the file has no grades."""
 RECIPE = "{title}\n{text}\n{why}\n{impact}\n{tags}"
-MEMORY = "id title text=what why impact details context category tags=[tags] project source created_at updated_at "
-MEMORY += "superseded_by valid_from valid_until last_accessed_at=last_used_at related_files=[related_files] "
-MEMORY += "links=[links] structured={structured_data} "
-MEMORY += (
-    "rowid file_path section_anchor updated_count status archived_at archive_reason confidence commit_sha branch"
-)
-MEMORY += " last_verified retrieved_count details_opened_count dismissed_count"
 VAULT = "vault.db"
-SOLERI_ENTRY = """
-    id type domain title severity context why created_at updated_at text=description impact valid_from valid_until
-    tags=[tags] vault=tier relations link_notes example counter_example applies_to=[applies_to] origin
-"""
-SOLERI_MEMORY = """
-    id text=summary context impact type kind tags=[topics] project=project_path created_at intent current_state
-    archived_at files_modified=[files_modified] tools_used=[tools_used] decisions=[decisions]
-    next_steps=[next_steps] vault_entries_referenced=[vault_entries_referenced]
-"""
 INDEXES = ("context-index.sqlite", "context-index.db")
 EVALUATION = "speckit-eval.db"
-SPEC_KIT_MEMORY = """
-    id title importance_tier context_type memory_type document_type embedding_status stability difficulty
-    review_count access_count half_life_days created_at updated_at last_review text=content_text
-    tags=[trigger_phrases] project=spec_folder uri=file_path importance spec_level last_accessed_at
-    correction_count visibility relations evidence related=[related_memories] anchor_id session_id is_pinned
-    confidence validation_count channel quality_score encoding_intent parent_id chunk_index chunk_label
-    content_hash importance_weight expires_at
-"""
 ACTS = {"result_cited": "cited", "follow_on_tool_use": "used"}
 """Kinds of events of the ledger that are acts; others say what was shown, or that it was asked again."""
 LEFT_OUT = (
@@ -71,7 +48,6 @@ LEFT_OUT = (
     ("eval_user_selections", "selection", "of users left out: what else was shown is not recorded with them"),
 )
 """Tables of the evaluation, and what is said of their rows."""
-QUERY = "id text=query intent category filter answerable difficulty"
 
 
 def read(source: ForeignStore) -> Imported:
@@ -83,7 +59,7 @@ def read(source: ForeignStore) -> Imported:
 
         def entry(row: StoreRow) -> Record:
             body = details.get(row["id"])  # which the program opens and does not search; other searches do
-            return filled(searched(db.picked(row, MEMORY) | {"details": body, "context": body}))
+            return filled(searched(db.picked(row, FORMS["echovault"]) | {"details": body, "context": body}))
 
         imported.add(rows, entry)
         vectors = db.vectors("memories_vec")  # those of deleted memories are still in the file
@@ -136,7 +112,7 @@ def read_soleri(source: ForeignStore) -> Imported:
     """Entries and memories, links as relations, vectors, and feedback."""
     imported = Imported(system="soleri")
     with source.database(VAULT) as db:
-        links = grouped(db.rows("vault_links"), "source_id", "type=link_type target=target_id note")
+        links = grouped(db.rows("vault_links"), "source_id", FORMS["soleri_link"])
 
         def entry(row: StoreRow) -> Record:
             own = links.get(row["id"], [])
@@ -145,10 +121,10 @@ def read_soleri(source: ForeignStore) -> Imported:
                 "relations": [{name: link[name] for name in ("type", "target")} for link in own],
                 "link_notes": [link for link in own if "note" in link],
             }
-            return filled(db.picked(row, SOLERI_ENTRY) | more)
+            return filled(db.picked(row, FORMS["soleri"]) | more)
 
         def memory(row: StoreRow) -> Record:
-            record = db.picked(row, SOLERI_MEMORY)
+            record = db.picked(row, FORMS["soleri_memory"])
             lists = [value for name in ("decisions", "next_steps") if isinstance(value := record[name], list)]
             said = _joined(record["intent"], record["current_state"], *chain.from_iterable(lists))
             return filled(record | {"impact": said, "kind": "memory"})
@@ -197,13 +173,13 @@ def read_spec_kit(source: ForeignStore) -> Imported:
     """Memories with their edges and vectors; queries, labels, lists of every channel, and the ledger."""
     imported = Imported(system="spec_kit")
     with source.database(_index(source) or INDEXES[0]) as db:
-        edges = grouped(db.rows("causal_edges"), "source_id", "type=relation target=target_id strength evidence")
+        edges = grouped(db.rows("causal_edges"), "source_id", FORMS["spec_kit_edge"])
         corrected = Counter(row["original_memory_id"] for row in db.rows("memory_corrections"))
 
         def entry(row: StoreRow) -> Record:
             weight, level, accessed = row["importance_weight"], row["spec_level"], row["last_accessed"]
             own = edges.get(str(row["id"]), [])
-            record = db.picked(row, SPEC_KIT_MEMORY) | {
+            record = db.picked(row, FORMS["spec_kit"]) | {
                 "id": str(row["id"]),
                 "importance": None if weight is None else weight * 10,
                 "spec_level": None if level is None else str(level),
@@ -237,7 +213,7 @@ def _evaluation(imported: Imported, db: Database) -> None:
         id_, project = str(row["id"]), row["spec_folder"]
         nothing = row["category"] == "hard_negative" and not any(imported.qrels.get(id_, {}).values())
         more = {"filter": {"project": project} if project else None, "answerable": False if nothing else None}
-        imported.queries.append(filled(db.picked(row, QUERY) | {"id": id_, **more}))
+        imported.queries.append(filled(db.picked(row, FORMS["spec_kit_query"]) | {"id": id_, **more}))
     for table, channel in (("eval_channel_results", "channel"), ("eval_final_results", "")):
         for row in db.rows(table, "id"):
             scores = db.json(row, "scores", list)

@@ -15,7 +15,16 @@ from pathlib import Path, PurePosixPath
 from steelyard.base.errors import DataError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, id_of, uri_of
-from steelyard_eval.extensions.importers.base import Imported, Importer, Record, Row, filled, grouped, picked
+from steelyard_eval.extensions.importers.base import (
+    FORMS,
+    Imported,
+    Importer,
+    Record,
+    Row,
+    filled,
+    grouped,
+    picked,
+)
 from steelyard_eval.extensions.importers.notes import heading_of
 from steelyard_eval.extensions.importers.source import ForeignStore
 from steelyard_eval.extensions.importers.table import rows_of, vector_of
@@ -29,9 +38,6 @@ TABLES = {
 MARKS = {".sql": "COPY public.diary_entries (", ".json": '"diary_entries"'}
 MODEL = "e5-small-v2"
 """The model of the program's vectors; texts have the prefix "passage: ", which recorded queries lack here."""
-ENTRY = "id title text=content tags type=entry_type category importance access_count created_at updated_at "
-ENTRY += "last_accessed_at vault=diary_id project tenant visibility relations injection_threats creator_agent_id "
-ENTRY += "creator_human_id content_hash content_signature signing_nonce"
 _BEGIN = re.compile(r'COPY (?:"?\w+"?\.)?"?(\w+)"? \(([^()]*)\) FROM stdin;')
 _END = "\\."
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -39,8 +45,6 @@ _NAMED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ITEM = re.compile(r'"((?:[^"\\]|\\.)*+)"?|([^,"{}]+)')
 """A quote that is never closed ends with the text: what stands in it is not read again from each of its places."""
 MEMORIES, SESSION = ".memory_index.json", ".session.json"
-CORTEX_MEMORY = "memory_id=id memory_type_of_program=memory_type created_at updated_at "
-CORTEX_MEMORY += "last_accessed_at=last_accessed access_count confidence archived source_sessions"
 TIMES = ("created_at", "updated_at", "last_accessed_at")
 _ADDED = "**Added**: "
 _FOOTERS = ((_ADDED, ""), ("<!-- source-hash: ", "-->"))
@@ -76,7 +80,7 @@ def read_moltnet(source: ForeignStore) -> Imported:
             tables[table].append(row)
     imported = Imported(system="moltnet", recipe="{title}\n{text}\ntag:{tag}")
     diaries = {row["id"]: row for row in tables["diaries"]}
-    relations = grouped(tables["entry_relations"], "source_id", "type=relation target=target_id status")
+    relations = grouped(tables["entry_relations"], "source_id", FORMS["moltnet_relation"])
     imported.add(
         tables["diary_entries"],
         lambda row: _entry(row, diaries.get(row.get("diary_id"), {}), relations.get(row["id"], [])),
@@ -93,11 +97,11 @@ def _entry(row: Row, diary: Row, relations: list[Record]) -> Record:
         "category": "suspicious" if row.get("injection_risk") in (True, "t", "true") else None,
         "importance": _number(row.get("importance")),
         "access_count": _number(row.get("access_count")),
-        **picked(diary, "project=name tenant=team_id visibility"),
+        **picked(diary, FORMS["moltnet_diary"]),
         "relations": relations,
         "injection_threats": STRICT_JSON.decode(threats) if isinstance(threats, str) else threats,
     }
-    return filled(picked(row, ENTRY) | more)
+    return filled(picked(row, FORMS["moltnet"]) | more)
 
 
 def _number(value: object) -> float | None:
@@ -245,7 +249,7 @@ def _facts(folder: PurePosixPath, document: object) -> dict[str, Record]:
     facts: dict[str, Record] = {}
     for row in memories.values() if isinstance(memories, dict) else ():
         if isinstance(row, dict) and isinstance(row.get("file"), str):
-            record = picked({"access_count": 0, "archived": False, **row}, CORTEX_MEMORY)
+            record = picked({"access_count": 0, "archived": False, **row}, FORMS["cortex_mem"])
             # no ISO reader takes nanoseconds: six digits are kept
             times = {time: re.sub(r"(\.\d{6})\d+", r"\1", str(record[time] or "")) for time in TIMES}
             facts[uri_of(folder / row["file"])] = record | times

@@ -191,18 +191,23 @@ MOST_RESULTS = 10_000
 """Results of one search, as in `steelyard search`."""
 
 
+Answer = Callable[[Caller, Arguments], Json]
+"""Makes a JSON value of the caller and valid arguments; ConfigError and DataError are told to the client."""
+Fault = Callable[[str, str], Json]
+"""Makes the answer of a call that failed, of a message and the name of the tool."""
+
+
 @dataclass(frozen=True)
 class Tool:
     """One tool: what clients call it by, what it tells them, and the JSON Schema of its arguments.
 
-    `answer` makes a JSON value of the caller and the arguments, which are valid; its errors are told to the
-    client. One that `logs` does nothing else, so that it is offered where there is a log.
+    One that `logs` does nothing else, so that it is offered where there is a log.
     """
 
     name: str
-    about: str
     schema: Mapping[str, Json]
-    answer: Callable[[Caller, Arguments], Json]
+    answer: Answer
+    about: str = ""
     logs: bool = False
 
     @cached_property
@@ -224,19 +229,17 @@ class Tool:
 class Face:
     """How a server looks to its clients.
 
-    `name` is what `--mimic` calls it, `system` what ranks unless the command line says otherwise, `tools` are in
-    the order in which they are listed. `source` is the repository and the commit that names, schemas and forms
-    are of. `structured` is whether answers are also given as structured content, `indent` that of the JSON text.
-    `fault` makes the answer of a call that failed, from a message and the name of the tool.
+    `system` ranks unless the command line says otherwise, `tools` are in the order in which they are listed.
+    `source` is the repository and the commit that names, schemas and forms are of. `structured` is whether answers
+    are also given as structured content, `indent` that of the JSON text.
     """
 
-    name: str
     system: str
     tools: Sequence[Tool]
+    fault: Fault
     source: str = ""
     structured: bool = False
     indent: int | None = None
-    fault: Callable[[str, str], Json] = lambda message, _: message
 
     def text(self, value: Json) -> str:
         """An answer as text: JSON, or a message as it is."""
@@ -246,13 +249,22 @@ class Face:
         return json.dumps(value, ensure_ascii=False, indent=self.indent, separators=separators, allow_nan=False)
 
 
-def declared(face: str, **answers: Callable[[Caller, Arguments], Json]) -> tuple[Tool, ...]:
-    """The tools that ``schemas/FACE.json`` declares, in its order, each with what answers it by its name."""
-    text = resources.files(__package__).joinpath(f"schemas/{face}.json").read_text("utf-8")
-    return tuple(
-        Tool(one["name"], one.get("about", ""), one["schema"], answers[one["name"]], one.get("logs", False))
-        for one in STRICT_JSON.decode(text)
-    )
+def declared(name: str) -> dict[str, Json]:
+    """What ``schemas/NAME.json`` declares of a face: its fields, and its tools."""
+    text = resources.files(__package__).joinpath(f"schemas/{name}.json").read_text("utf-8")
+    face: dict[str, Json] = STRICT_JSON.decode(text)
+    return face
+
+
+def tools_of(tools: Sequence[Mapping[str, Json]], answers: Sequence[Answer]) -> tuple[Tool, ...]:
+    """The declared tools, each with what answers it, in the same order."""
+    return tuple(Tool(**tool, answer=answer) for tool, answer in zip(tools, answers, strict=True))
+
+
+def face_of(name: str, *answers: Answer, fault: Fault = lambda message, _: message) -> Face:
+    """The declared face; `answers` are those of its tools, in their order."""
+    fields = declared(name)
+    return Face(tools=tools_of(fields.pop("tools"), answers), fault=fault, **fields)
 
 
 def told(entry: Entry, form: str) -> dict[str, Json]:

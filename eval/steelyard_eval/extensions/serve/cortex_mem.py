@@ -14,9 +14,8 @@ from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME, directory_of
 from steelyard_eval.extensions.serve.caller import (
     Arguments,
     Caller,
-    Face,
     Json,
-    declared,
+    face_of,
     passing,
 )
 
@@ -91,12 +90,4 @@ def _home(caller: Caller, entry: Entry) -> Entry:
     return entries[0] if entries else entry
 
 
-FACE = Face(
-    name="cortex_mem",
-    system="cortex_mem:shipped",
-    source="sopaco/cortex-mem 0bbcdb198cd56f294318b98e5759b253ea4fa68c cortex-mem-mcp/src/service.rs",
-    structured=True,
-    tools=declared(
-        "cortex_mem", search=search, recall=recall, **{depth: partial(read, depth) for depth in DEPTHS}
-    ),
-)
+FACE = face_of("cortex_mem", search, recall, *(partial(read, depth) for depth in DEPTHS))

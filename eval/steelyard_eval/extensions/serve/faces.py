@@ -22,7 +22,7 @@ from steelyard_eval.extensions.serve.caller import (
     Caller,
     Face,
     Json,
-    declared,
+    face_of,
     number_of_results,
     passing,
     told,
@@ -154,24 +154,10 @@ def _relation(entry: Entry, place: int) -> dict[str, object]:
     }
 
 
-OWN = Face(
-    name="steelyard",
-    system="echovault",
-    tools=declared("steelyard", memory_search=search, memory_get=get, memory_feedback=feedback),
-)
-ECHOVAULT = Face(
-    name="echovault",
-    system="echovault:shipped",
-    source="mraza007/echovault d2f5d2d162ed289066c0cd50d727739a13ec80ca src/memory/mcp_server.py",
-    tools=declared("echovault", memory_search=memory_search, memory_context=memory_context),
-)
-MOLTNET = Face(
-    name="moltnet",
-    system="moltnet:shipped",
-    source="getlarge/themoltnet 25e711da825027a0a7ef103fa0e9c85afd166bd1 apps/mcp-server/src/schemas",
-    structured=True,
-    fault=lambda message, _: {"error": message},
-    tools=declared("moltnet", entries_search=entries_search, entries_get=entries_get, entries_list=entries_list),
+OWN = face_of("steelyard", search, get, feedback)
+ECHOVAULT = face_of("echovault", memory_search, memory_context)
+MOLTNET = face_of(
+    "moltnet", entries_search, entries_get, entries_list, fault=lambda message, _: {"error": message}
 )
 MIMICS: Mapping[str, Callable[[str], Face]] = {
     "echovault": lambda _: ECHOVAULT,

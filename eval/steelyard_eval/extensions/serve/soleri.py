@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from steelyard.base.errors import ConfigError, shown
@@ -10,6 +9,7 @@ from steelyard.config.search_config import WEIGHT_NAMES
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems import find_system
 from steelyard_eval.extensions.serve.caller import (
+    Answer,
     Arguments,
     Caller,
     Face,
@@ -20,6 +20,7 @@ from steelyard_eval.extensions.serve.caller import (
     number_of_results,
     passing,
     told,
+    tools_of,
 )
 
 ENTRY = "id type domain title severity description=text context=context- example=+example- "
@@ -30,13 +31,6 @@ SCANNED, WHOLE = 10, 20
 DEFAULTS = {"source": "search", "confidence": 0.6, "duration": None, "context": "{}", "reason": None}
 """What the program answers of feedback that nothing is learned from."""
 DRAFT = {"$schema": "http://json-schema.org/draft-07/schema#"}
-PARAMS = {
-    "default": {},
-    "type": "object",
-    "propertyNames": {"type": "string"},
-    "additionalProperties": {},
-    "description": "Its parameters.",
-}
 
 
 def search(caller: Caller, given: Arguments) -> Json:
@@ -99,54 +93,41 @@ def _row(hit: Hit, logged: LoggedSearch, mode: str) -> dict[str, object]:
     return {"entry": _entry(hit.entry), "score": hit.score, "breakdown": breakdown}
 
 
-_VAULT = declared(
-    "soleri_vault",
-    search=search,
-    search_intelligent=search_intelligent,
-    load_entries=load_entries,
-    search_feedback=rated,
-)
-_BRAIN = declared("soleri_brain", record_feedback=rated, brain_feedback=brain_feedback)
-OPERATIONS = {"vault": {tool.name: tool for tool in _VAULT}, "brain": {tool.name: tool for tool in _BRAIN}}
+FIELDS = declared("soleri")
+OPERATIONS = {
+    suffix: {tool.name: tool for tool in tools_of(FIELDS[suffix]["operations"], answers)}
+    for suffix, answers in {
+        "vault": (search, search_intelligent, load_entries, rated),
+        "brain": (rated, brain_feedback),
+    }.items()
+}
 """By the ends of the names of the tools that take them."""
-
-
-def _operated(name: str, suffix: str, caller: Caller, given: Arguments) -> Json:
-    operations, op = OPERATIONS[suffix], given["op"]
-    if op not in operations:
-        raise ConfigError(f"{name} has no operation {shown(op)} here; it has {', '.join(operations)}")
-    tool = operations[op]
-    return _answered(tool.answer, op, name, caller, tool.checked(given["params"]))
-
-
-def _answered(
-    answer: Callable[[Caller, Arguments], Json], op: str, facade: str, caller: Caller, given: Arguments
-) -> Json:
-    """What every operation answers: its data, and which one it was."""
-    return {"success": True, "data": answer(caller, given), "op": op, "facade": facade}
-
-
-def _facade(agent: str, suffix: str, about: str) -> Tool:
-    """A tool that takes the operations of this suffix."""
-    name, operations = f"{agent}_{suffix}", f"One of {', '.join(OPERATIONS[suffix])}."
-    properties = {"op": {"type": "string", "description": operations}, "params": PARAMS}
-    schema = {"type": "object", "properties": properties, "required": ["op"], **DRAFT}
-    return Tool(name, f"{about} {operations}", schema, partial(_operated, name, suffix), suffix == "brain")
 
 
 def face(agent: str) -> Face:
     """The face of an agent, whose name the tools begin with."""
-    schema = {**OPERATIONS["vault"]["search_intelligent"].schema, **DRAFT}
-    alone = partial(_answered, search_intelligent, "search_intelligent", f"{agent}_vault")
+
+    def answered(answer: Answer, op: str, facade: str, caller: Caller, given: Arguments) -> Json:
+        return {"success": True, "data": answer(caller, given), "op": op, "facade": facade}
+
+    def operated(suffix: str, facade: str, caller: Caller, given: Arguments) -> Json:
+        operations, op = OPERATIONS[suffix], given["op"]
+        if op not in operations:
+            raise ConfigError(f"{facade} has no operation {shown(op)} here; it has {', '.join(operations)}")
+        return answered(operations[op].answer, op, facade, caller, operations[op].checked(given["params"]))
+
+    def tool(suffix: str) -> Tool:
+        name, operations = f"{agent}_{suffix}", f"One of {', '.join(OPERATIONS[suffix])}."
+        properties = {"op": {"type": "string", "description": operations}, "params": FIELDS["params"]}
+        schema = {"type": "object", "properties": properties, "required": ["op"], **DRAFT}
+        about = f"{FIELDS[suffix]['about']} {operations}"
+        return Tool(name, schema, partial(operated, suffix, name), about, suffix == "brain")
+
+    alone = "search_intelligent"
+    schema = {**OPERATIONS["vault"][alone].schema, **DRAFT}
+    single = partial(answered, search_intelligent, alone, f"{agent}_vault")
     return Face(
-        name="soleri",
-        system="soleri:shipped",
-        source="adrozdenko/soleri d87b30576541bea432196120f7c0fb3a404f8ead packages/core/src/engine",
-        indent=2,
+        **{name: FIELDS[name] for name in ("system", "source", "indent")},
         fault=lambda message, tool: {"success": False, "error": message, "facade": tool},
-        tools=(
-            _facade(agent, "vault", "Search the vault and read its entries."),
-            Tool(f"{agent}_search_intelligent", "Search the vault.", schema, alone),
-            _facade(agent, "brain", "Say what became of results."),
-        ),
+        tools=(tool("vault"), Tool(f"{agent}_{alone}", schema, single, "Search the vault."), tool("brain")),
     )

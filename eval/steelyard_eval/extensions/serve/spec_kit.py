@@ -12,9 +12,8 @@ from steelyard.memory.entry import Hit
 from steelyard_eval.extensions.serve.caller import (
     Arguments,
     Caller,
-    Face,
     Json,
-    declared,
+    face_of,
     passing,
     told,
 )
@@ -92,21 +91,9 @@ def _row(hit: Hit, content: bool) -> dict[str, Any]:
     return row | ({"content": entry.text} if content else {})
 
 
-FACE = Face(
-    name="spec_kit",
-    system="spec_kit",
-    source=(
-        "MichelKerkmeester/skilled-agent-harness_spec-driven-loops 030971a86c516b500f2fdeb8bd7bea8da0b068cc "
-        ".opencode/skill/system-spec-kit/mcp_server/tool-schemas.ts"
-    ),
-    indent=2,
-    fault=lambda message, tool: enveloped(
-        tool, f"Error: {message}", {"error": message, "code": "E001", "details": {}}, failed=True
-    ),
-    tools=declared(
-        "spec_kit",
-        memory_search=memory_search,
-        memory_quick_search=memory_quick_search,
-        memory_validate=memory_validate,
-    ),
-)
+def _fault(message: str, tool: str) -> Json:
+    data = {"error": message, "code": "E001", "details": {}}
+    return enveloped(tool, f"Error: {message}", data, failed=True)
+
+
+FACE = face_of("spec_kit", memory_search, memory_quick_search, memory_validate, fault=_fault)

@@ -1,6 +1,6 @@
 """The names of the tools by which agents search a memory, open entries, change and rate them, for each system.
 
-Names and arguments are those of the servers' sources: EchoVault d2f5d2d, MoltNet 25e711d, Soleri d87b305 (a facade
+They are in `tools.json`, as in the servers' sources: EchoVault d2f5d2d, MoltNet 25e711d, Soleri d87b305 (a facade
 takes `op` and `params`), Cortex-Mem 0bbcdb1 (and its README's older names), system-spec-kit 030971a.
 """
 
@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import resources
 
+from steelyard.base.files import STRICT_JSON
 from steelyard.feedback.log import ACTIONS
 from steelyard_eval.datasets.logs import MOST_HITS
 from steelyard_eval.extensions.endpoints.answer_form import AnswerForm, FormError, Mentioned, document_of, text_in
@@ -64,57 +66,13 @@ class MemoryTools:
         )
 
 
-def _tools(search: str, opens: str = "", changes: str = "", keeps: str = "", rates: str = "") -> dict[str, str]:
-    groups = ((search, "query"), (opens, OPENS), (changes, CHANGES), (keeps, KEEPS), (rates, RATES))
-    return {tool: does for tools, does in groups for tool in tools.split()}
-
-
-SPEC_KIT = _tools("memory_search memory_quick_search", "", "memory_update", "memory_save", "memory_validate")
-SYSTEMS = (
-    MemoryTools("", "steelyard", _tools("memory_search", "memory_get", rates="memory_feedback")),
-    MemoryTools(
-        "echovault",
-        "echovault",
-        _tools("memory_search", "memory_details memory_get", keeps="memory_save"),
-        {"project": "project"},
-    ),
-    MemoryTools(
-        "spec_kit",
-        "spec",
-        {**SPEC_KIT, "memory_context": "input"},
-        {"specFolder": "project", "tier": "importance_tier", "contextType": "context_type"},
-    ),
-    MemoryTools(
-        "moltnet",
-        "moltnet",
-        _tools("entries_search", "entries_get", "entries_update", "entries_create"),
-        {"tags": "tags", "entry_types": "type"},
-    ),
-    MemoryTools(
-        "soleri",
-        "vault",
-        _tools(
-            "search search_intelligent vault_search vault_search_intelligent",
-            "load_entries vault_get get",
-            "update vault_update",
-            "capture_enriched capture_knowledge capture_quick vault_capture",
-            "record_feedback brain_feedback",
-        ),
-        {name: name for name in ("domain", "type", "severity", "tags")},
-    ),
-    MemoryTools(
-        "cortex_mem",
-        "cortex",
-        _tools(
-            "search recall query_memory",
-            "content overview abstract get_memory get_overview get_abstract",
-            keeps="store store_memory",
-        ),
-    ),
+SYSTEMS = tuple(
+    MemoryTools(**one)
+    for one in STRICT_JSON.decode(resources.files(__package__).joinpath("tools.json").read_text("utf-8"))
 )
 """Every system whose searches are recognised; of those that share a name, the data set's own counts first.
 
-The first is our own server: what ranked is in its log, so no system is named here.
+The first is our own server: what ranked is in its log, so no system is named there.
 """
 
 
