@@ -27,20 +27,14 @@ LISTS += ("entities", "notes", "nodes", "records", "data")
 """What lists of results are called."""
 KEYS = ("id", "_id", "memory_id", "entry_id", "doc_id", "uuid", "permalink", "uri", "path", "key", "name")
 """What the id of a result is called, the usual ones first."""
-DEEPEST, PLACES = 5, 2000
-"""How deep, and in how many places, a list of results is looked for."""
-MANY = 10_000
-"""The largest number of results of one query that are read."""
-MOST_VALUES = 200_000
-"""Commas of an answer: jmespath takes microseconds for each value, however few bytes it has."""
-LONGEST_TEXT = 10_000
-"""Characters of an id."""
+DEEPEST, PLACES = 5, 2000  # How deep, and in how many places, a list of results is looked for
+MANY = 10_000  # The largest number of results of one query that are read
+MOST_VALUES = 200_000  # Commas of an answer: jmespath takes microseconds for each value, however few bytes it has
+LONGEST_TEXT = 10_000  # Characters of an id
 
 Results = list[tuple[str, Any]] | list[str]
-SHORTEST = 8
-"""Characters of an id, or of its beginning, that is looked for in prose or taken for a whole one."""
-NAMED = ("name", "item_key", "permalink", "file_path", "path")
-"""What else programs call an entry by."""
+SHORTEST = 8  # Characters of an id, or of its beginning, that is looked for in prose or taken for a whole one
+NAMED = ("name", "item_key", "permalink", "file_path", "path")  # What else programs call an entry by
 _WORD = re.compile(rf"[^\s\"'`,;|<>()\[\]{{}}*]{{{SHORTEST},{LONGEST_TEXT}}}")
 
 

@@ -26,8 +26,7 @@ from steelyard_eval.extensions.endpoints.answer_form import (
 
 OPTIONS = ("body", "ids", "scores")
 TIMEOUT = 10.0
-KEYS = "key|token|secret|passw|pwd|auth|cred|jwt|session"
-"""What the name of a key holds, as a regular expression."""
+KEYS = "key|token|secret|passw|pwd|auth|cred|jwt|session"  # What the name of a key holds, as a regular expression
 KEY_NAMES = rf'[^=&"]*(?:{KEYS})[^=&"]*|sig|signature|code|pass|k'
 _KEYED = re.compile(rf"(?P<name>[?&;](?:{KEY_NAMES}))=(?P<value>[^&;#\s]+)", re.IGNORECASE)
 """The parameters of an address that are keys."""

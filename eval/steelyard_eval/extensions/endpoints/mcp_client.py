@@ -24,16 +24,11 @@ from steelyard.base.errors import ConfigError, DataError, MachineError, shown
 from steelyard.extensions.network.endpoint import LARGEST
 from steelyard_eval.extensions.endpoints.answer_form import json_of
 
-PROTOCOL = "2025-06-18"
-"""The version that we speak; servers answer with the one that they do."""
-PAGES = 50
-"""Pages of the list of tools that are read."""
-GRACE = 1.0
-"""Seconds in which the server may end by itself, once its input is closed."""
-SAID = 2000
-"""Bytes of its standard error that are looked at."""
-WAITING = 4
-"""Lines that are read ahead of the one that is waited for."""
+PROTOCOL = "2025-06-18"  # The version that we speak; servers answer with the one that they do
+PAGES = 50  # Pages of the list of tools that are read
+GRACE = 1.0  # Seconds in which the server may end by itself, once its input is closed
+SAID = 2000  # Bytes of its standard error that are looked at
+WAITING = 4  # Lines that are read ahead of the one that is waited for
 REFUSED = {"code": -32601, "message": "this client answers nothing but ping"}
 
 

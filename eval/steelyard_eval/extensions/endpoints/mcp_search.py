@@ -37,11 +37,9 @@ from steelyard_eval.extensions.endpoints.http_search import KEY_NAMES, KEYS, hol
 from steelyard_eval.extensions.endpoints.mcp_client import McpClient, started
 
 OPTIONS = ("arguments", "ids", "scores")
-STARTING = 120.0
-"""Seconds in which a server may start: it may load a model, or be installed first."""
+STARTING = 120.0  # Seconds in which a server may start: it may load a model, or be installed first
 TIMEOUT = 30.0
-LONGEST, FEW = 300, 5
-"""Characters of what a server said that a message shows, and places of ids."""
+LONGEST, FEW = 300, 5  # Characters of what a server said that a message shows, and places of ids
 QUERIES = ("query", "q", "text", "search_query", "search", "question", "keywords", "input", "prompt", "task")
 """What tools call the text that they search for."""
 LIMITS: tuple[str, ...] = ("limit", "k", "top_k", "topK", "max_results", "maxResults", "num_results", "n_results")

@@ -41,8 +41,7 @@ MEM0_FIELDS = ("title", "category", "tags", "project", "type", "domain", "source
 MEM0_OWN = ("data", "text_lemmatized", "hash", "id", "text")
 """Keys of a point that are no metadata, and those that its id and its text have here."""
 FILES = ("memory.jsonl", "memory.json")
-MARKERS = frozenset(("_aim",))
-"""Types of lines by which a fork knows its own files."""
+MARKERS = frozenset(("_aim",))  # Types of lines by which a fork knows its own files
 NAMES: dict[str, tuple[str, ...]] = {
     "type": ("entityType", "entity_type"),
     "created_at": ("createdAt", "created_at"),
@@ -53,8 +52,7 @@ FROM, TO = ("from", "from_entity", "source"), ("to", "to_entity", "target")
 KIND = ("relationType", "relation_type")
 KNOWN = frozenset(("type", "name", "observations", *(name for names in NAMES.values() for name in names)))
 _NEXT = re.compile(r"\S")
-TRIES = 8
-"""How often the rest of a broken line is looked at for another object."""
+TRIES = 8  # How often the rest of a broken line is looked at for another object
 TEXTS = ("content", "contents", "text", "observation", "value")
 """Keys of an observation that is an object: the first that is a text is what was observed."""
 

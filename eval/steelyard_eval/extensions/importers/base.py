@@ -28,8 +28,7 @@ from steelyard_eval.extensions.importers.source import ForeignStore
 
 Record = dict[str, object]
 Row = Mapping[str, Any]
-Scored = tuple[str, float | None]
-"""An entry of a list with its score; None where the program kept none."""
+Scored = tuple[str, float | None]  # An entry of a list with its score; None where the program kept none
 BROKEN = (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
 """What reading a store raises whose values have other types than its program writes."""
 

@@ -22,8 +22,7 @@ from steelyard_eval.extensions.importers.table import rows_of
 
 SPLITS = ("test", "dev", "validation", "train")
 """A query that several files judge belongs to the first of these, so that test queries are never tuned on."""
-IR_DATASETS = "irds:"
-"""How a source begins that is the id of a data set of ir_datasets."""
+IR_DATASETS = "irds:"  # How a source begins that is the id of a data set of ir_datasets
 TABLES = (".jsonl", ".jsonl.gz")
 RECIPE = "{title} {text}"
 _TOP = re.compile(r"<top>([^<]*+(?:<(?!/?top>)[^<]*+)*+)</top>", re.IGNORECASE)
@@ -32,13 +31,10 @@ _DOC = re.compile(r"<DOC>([^<]*+(?:<(?!/?DOC>)[^<]*+)*+)</DOC>", re.IGNORECASE)
 _TAGS = re.compile(r"<[^<>]+>")
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 """LoCoMo's categories; adversarial questions have no answer in the conversation."""
-_TURN = re.compile(r"D:?(\d+):0*(\d+)")
-"""A turn in an evidence list; a few are written as D:11:26 or D30:05."""
+_TURN = re.compile(r"D:?(\d+):0*(\d+)")  # A turn in an evidence list; a few are written as D:11:26 or D30:05
 _LONGMEMEVAL = "%Y/%m/%d (%a) %H:%M"
-LOOKED_AT = 65_536
-"""Characters of a file in which a benchmark is recognised."""
-Json = dict[str, Any]
-"""An object of a published file: another form of it is an error that `BROKEN` names."""
+LOOKED_AT = 65_536  # Characters of a file in which a benchmark is recognised
+Json = dict[str, Any]  # An object of a published file: another form of it is an error that `BROKEN` names
 
 
 def matches_beir(source: ForeignStore) -> bool:

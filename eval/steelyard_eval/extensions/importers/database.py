@@ -24,8 +24,7 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import open_regular
 from steelyard_eval.common.markup import counted
 
-TRIES = 5
-"""How often a file that changes while it is copied is copied again."""
+TRIES = 5  # How often a file that changes while it is copied is copied again
 MAGIC = b"SQLite format 3\0"
 STEPS = 10_000
 STEPS_PER_BYTE, LEAST_STEPS = 50, 50_000_000

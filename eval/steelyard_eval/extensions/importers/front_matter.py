@@ -8,14 +8,11 @@ from typing import Any
 
 from steelyard.base.errors import DataError
 
-LARGEST_HEADER = 65_536
-"""Characters of front matter."""
-WORDS_OF_A_KEY = 3
-"""A line with more words before its colon is a sentence."""
+LARGEST_HEADER = 65_536  # Characters of front matter
+WORDS_OF_A_KEY = 3  # A line with more words before its colon is a sentence
 _KEY = re.compile(r"^(?![ \t#\-\[\]{},])([^:\n]+):(?=[ \t]|$)", re.MULTILINE)
 """A key that begins a line."""
-DEEPEST = 64
-"""Levels of a YAML document, as of JSON: libyaml's loader calls itself for each."""
+DEEPEST = 64  # Levels of a YAML document, as of JSON: libyaml's loader calls itself for each
 _ODD = re.compile(r"[-+]?(?:\.\w+|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}(?:\.\d*)?|[\d.]+[eE][-+]?\d{3,})")
 """Infinities, and what is larger than any number that is kept exactly."""
 

@@ -18,16 +18,13 @@ from steelyard.memory.entry import Entry, read_entry
 from steelyard_eval.common.times import seconds
 from steelyard_eval.extensions.importers.base import Imported, Record
 
-NEEDED = frozenset(("id", "text"))
-"""Fields without which an entry is none."""
+NEEDED = frozenset(("id", "text"))  # Fields without which an entry is none
 GRADES = frozenset(range(-1, 5))
 DAY = 86_400
-SHOWN = 3
-"""How many faults of one kind are named."""
+SHOWN = 3  # How many faults of one kind are named
 
 Labels = dict[tuple[str, str], int]
-LONGEST_TIME = 64
-"""Characters of a time."""
+LONGEST_TIME = 64  # Characters of a time
 _CALENDAR = {4: "%Y", 8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 """Digits of a date that is written without marks, by how many there are; others are seconds, or parts of them."""
 _YEARS = range(1900, 2101)

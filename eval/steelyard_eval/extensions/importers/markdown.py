@@ -33,13 +33,10 @@ ODD = {
     "encoding": ("is", "are", "not UTF-8 and read as windows-1252 or UTF-16; save as UTF-8"),
 }
 """What is said of notes by what is odd in them, see `Note`."""
-UNREAD = (".canvas", ".excalidraw", ".mdx", ".org", ".rst", ".txt")
-"""Files beside notes whose texts are not read."""
+UNREAD = (".canvas", ".excalidraw", ".mdx", ".org", ".rst", ".txt")  # Files beside notes whose texts are not read
 INDEX, RULES = "MEMORY.md", "CLAUDE.md"
-LOOKED_AT = 4096
-"""Characters of a note in which a line of an index is looked for."""
-MARKS = " \t:.-\N{EN DASH}\N{EM DASH}"
-"""What stands between a link in an index and what is said of it."""
+LOOKED_AT = 4096  # Characters of a note in which a line of an index is looked for
+MARKS = " \t:.-\N{EN DASH}\N{EM DASH}"  # What stands between a link in an index and what is said of it
 _LINE = re.compile(r"\s*[-*] \[[^\]]*\]\((?P<file>[^)]*)\)(?P<hook>.*)")
 CONFIG = "config.json"
 _OBSERVATION = re.compile(r"\s*[-*+] \[([^\[\]]+)\] (.*)")

@@ -21,8 +21,7 @@ from steelyard_eval.extensions.importers.source import ForeignStore
 from steelyard_eval.extensions.importers.table import fitted, searched
 
 SUFFIXES = (".md", ".MD", ".markdown")
-LINKS = "links_to"
-"""The type of a relation that a link makes."""
+LINKS = "links_to"  # The type of a relation that a link makes
 _READ = frozenset(
     """title name tags tag created created_at date updated updated_at modified id type aliases alias
     description summary""".split()  # noqa: SIM905 -- a list literal of so many words reads worse

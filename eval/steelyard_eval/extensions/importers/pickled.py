@@ -16,8 +16,7 @@ from steelyard.base.errors import DataError
 from steelyard.base.files import is_deep
 from steelyard.base.inputs import budget
 
-MOST = 2_000_000
-"""Opcodes of one value."""
+MOST = 2_000_000  # Opcodes of one value
 _MARK = object()
 _PUSHED = frozenset(
     ("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "BINFLOAT", "BININT", "BININT1", "BININT2", "LONG1")

@@ -14,12 +14,9 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import UnpackError, open_regular, read_bytes, unpacked
 from steelyard_eval.extensions.importers.database import MAGIC, Database, snapshot
 
-MOST_FILES = 200_000
-"""FolderFiles that a folder may hold below it."""
-LARGEST_NOTE = 16 * 2**20
-"""Bytes of a file that becomes one entry."""
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-"""The byte order marks of UTF-16."""
+MOST_FILES = 200_000  # FolderFiles that a folder may hold below it
+LARGEST_NOTE = 16 * 2**20  # Bytes of a file that becomes one entry
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # The byte order marks of UTF-16
 
 
 @dataclass(frozen=True)

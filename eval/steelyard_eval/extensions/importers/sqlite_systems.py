@@ -35,8 +35,7 @@ from steelyard_eval.extensions.importers.table import searched
 
 INDEX = "index.db"
 GOLDEN = ("golden.yaml", "golden.yml")
-GRADE = 1
-"""Of an entry that a golden query expects: the file has no grades."""
+GRADE = 1  # Of an entry that a golden query expects: the file has no grades
 RECIPE = "{title}\n{text}\n{why}\n{impact}\n{tags}"
 VAULT = "vault.db"
 INDEXES = ("context-index.sqlite", "context-index.db")

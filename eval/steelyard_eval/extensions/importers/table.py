@@ -27,18 +27,13 @@ from steelyard_eval.extensions.importers.base import Imported, Importer, Row, fi
 from steelyard_eval.extensions.importers.source import ForeignStore, decoded
 
 Rows = Iterator[Row]
-MODEL = "imported"
-"""What the model of a column of vectors is called, which no table names."""
-ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
-"""How the names of tables end; `.gz` may follow."""
+MODEL = "imported"  # What the model of a column of vectors is called, which no table names
+ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")  # How the names of tables end; `.gz` may follow
 WRAPPERS = frozenset("collection data get hits points response result results vectors".split())  # noqa: SIM905 -- a list literal of so many words reads worse
 """Keys below which an answer of a database has its rows."""
-LOOKED_AT = 100
-"""Rows whose keys are looked at to guess the columns."""
-HASHED = 16
-"""Hexadecimal digits of an id that is a hash."""
-LONGEST_CELL = 16 * 2**20
-"""Characters."""
+LOOKED_AT = 100  # Rows whose keys are looked at to guess the columns
+HASHED = 16  # Hexadecimal digits of an id that is a hash
+LONGEST_CELL = 16 * 2**20  # Characters
 _WORDS = {
     "id": "id key uuid guid docid documentid entryid memoryid pid docno rowid",
     "text": "text content contents body what memory data document pagecontent passage note message chunk "
@@ -58,8 +53,7 @@ CONTAINERS = ("payload", "metadata", "properties", "_source", "_additional", "fi
 """Keys whose objects hold the fields of an entry."""
 VECTORS = ("vector", "embedding", "values", "embeddings", "vectors", "dense_vector")
 """Columns of vectors, best first."""
-PLAIN_VECTORS = ("", "default", "dense", "text")
-"""Names of the vector of an entry that has several, best first."""
+PLAIN_VECTORS = ("", "default", "dense", "text")  # Names of the vector of an entry that has several, best first
 _LETTER = re.compile(r"[^\W\d_]")
 
 

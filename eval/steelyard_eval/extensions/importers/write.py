@@ -35,8 +35,7 @@ from steelyard_eval.extensions.importers.source import ForeignStore, decoded
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.txt"
 FEEDBACK, ABOUT = "feedback.jsonl", "dataset.json"
-LOST = "qrels.lost.txt"
-"""Labels of entries that are not in the corpus now."""
+LOST = "qrels.lost.txt"  # Labels of entries that are not in the corpus now
 MANAGED = ("as_of", "source", "text_for_embedding")
 """Keys of dataset.json that each import writes anew; the others are the user's once they are there."""
 

@@ -28,16 +28,11 @@ from steelyard_eval.notebook.label.judgments import GRADES, Judgment, Pair, agre
 from steelyard_eval.notebook.label.pool import Pool, drawn_order
 from steelyard_eval.notebook.label.session import Session
 
-PROMPT = "relevance-1"
-"""The version of the prompt: a changed text is another version."""
-LONGEST = 6_000
-"""Characters of an entry that are asked about."""
-ANSWER = 80
-"""Tokens of an answer, about."""
-CHARACTERS = 4
-"""Of a token, about."""
-MIN_PAIRS = 50
-"""Pairs that a person and the model have to have judged both."""
+PROMPT = "relevance-1"  # The version of the prompt: a changed text is another version
+LONGEST = 6_000  # Characters of an entry that are asked about
+ANSWER = 80  # Tokens of an answer, about
+CHARACTERS = 4  # Of a token, about
+MIN_PAIRS = 50  # Pairs that a person and the model have to have judged both
 DRAWS = 1_000
 _GRADE = re.compile(r"grade\s*:\s*([0-3])\b(?!\s*(?:,|or))", re.IGNORECASE)
 _PARTS = ("title", "text", "context", "why", "impact", "details")

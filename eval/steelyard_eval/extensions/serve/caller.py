@@ -32,14 +32,10 @@ from steelyard.memory.query import Query
 from steelyard.results import SearchResult
 from steelyard_eval.vaults.read import OpenVault
 
-MOST_LOGS = 1_000
-"""Configurations whose records are known to be in the log."""
-MOST = 64
-"""Lists of a client that are remembered."""
-QUOTED = 8
-"""Lists whose ids are looked for in the next query."""
-SHORTEST = 8
-"""Characters of an id that is recognised in a query; they are not all letters, as those of words are."""
+MOST_LOGS = 1_000  # Configurations whose records are known to be in the log
+MOST = 64  # Lists of a client that are remembered
+QUOTED = 8  # Lists whose ids are looked for in the next query
+SHORTEST = 8  # Characters of an id that is recognised in a query; they are not all letters, as those of words are
 _WORD = re.compile(r"[^\s\"'`,;|<>()\[\]{}*]+")
 _log = logging.getLogger(__name__)
 
@@ -185,10 +181,8 @@ class Caller:
 
 Json = Any
 Arguments = Mapping[str, Any]
-LONGEST = 200
-"""Characters that a message quotes of an argument."""
-MOST_RESULTS = 10_000
-"""Results of one search, as in `steelyard search`."""
+LONGEST = 200  # Characters that a message quotes of an argument
+MOST_RESULTS = 10_000  # Results of one search, as in `steelyard search`
 
 
 Answer = Callable[[Caller, Arguments], Json]

@@ -30,12 +30,10 @@ from steelyard_eval.extensions.serve.caller import (
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import record_of
 
-AGENT = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
-"""A name of an agent, which tools may begin with."""
+AGENT = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)  # A name of an agent, which tools may begin with
 TYPES = ("episodic", "semantic", "procedural", "reflection")
 WEIGHTS = ("w_relevance", "w_recency", "w_importance")
-FARTHEST = 3
-"""Hops of relations that MoltNet follows; an entry of ours names the first."""
+FARTHEST = 3  # Hops of relations that MoltNet follows; an entry of ours names the first
 DIARY_ENTRY = "id diaryId=vault title=title? content=text tags=tags? injectionRisk=+injection_risk importance "
 DIARY_ENTRY += "accessCount=access_count lastAccessedAt=@last_accessed_at? entryType=type "
 DIARY_ENTRY += "contentHash=+content_hash? contentSignature=+content_signature? createdAt=@created_at "

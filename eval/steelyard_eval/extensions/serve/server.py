@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 
-MOST_CLIENTS = 256
-"""Clients whose lists are remembered; the one that was silent longest is forgotten first."""
+MOST_CLIENTS = 256  # Clients whose lists are remembered; the one that was silent longest is forgotten first
 LONGEST_NAME = 200
 _log = logging.getLogger(__name__)
 Context = ServerRequestContext[object, object]
@@ -148,23 +147,17 @@ class MemoryServer:
         return self._vault
 
 
-LONGEST = 2**22
-"""Bytes of a message over pipes; a longer line is answered as one that cannot be read."""
+LONGEST = 2**22  # Bytes of a message over pipes; a longer line is answered as one that cannot be read
 _ID = re.compile(r'"id"\s*:\s*("[^"\\]{1,200}"|-?[0-9]{1,15}(?![0-9.eE]))')
-HEAD = 2**12
-"""Characters of a message in which its id is looked for."""
+HEAD = 2**12  # Characters of a message in which its id is looked for
 HOST, PATH = "127.0.0.1", "/mcp"
 TOKEN = "STEELYARD_SERVE_TOKEN"  # noqa: S105 -- the name of a variable
-SHORTEST = 16
-"""Characters of a token that is given."""
-LARGEST = 2**20
-"""Bytes of a request."""
-MOST_AT_ONCE = 128
-"""Connections; of more each gets a status."""
+SHORTEST = 16  # Characters of a token that is given
+LARGEST = 2**20  # Bytes of a request
+MOST_AT_ONCE = 128  # Connections; of more each gets a status
 IDLE, MOST_SESSIONS = 900.0, 1000
 """Seconds after which a session that asks nothing ends, and sessions at once; a client then begins a new one."""
-FAREWELL = 5
-"""Seconds in which what is being answered may end, when the server is stopped."""
+FAREWELL = 5  # Seconds in which what is being answered may end, when the server is stopped
 
 
 def run(

@@ -26,8 +26,7 @@ from steelyard_eval.extensions.serve.caller import (
 ENTRY = "id type domain title severity description=text context=context- example=+example- "
 ENTRY += "counterExample=+counter_example- why=why- appliesTo=+applies_to- tier=+tier- origin=+origin- "
 ENTRY += "validFrom=valid_from- validUntil=valid_until- tags"
-SCANNED, WHOLE = 10, 20
-"""Results where no number is asked for: of `search` and of a scan, and of whole entries."""
+SCANNED, WHOLE = 10, 20  # Results where no number is asked for: of `search` and of a scan, and of whole entries
 DEFAULTS = {"source": "search", "confidence": 0.6, "duration": None, "context": "{}", "reason": None}
 """What the program answers of feedback that nothing is learned from."""
 DRAFT = {"$schema": "http://json-schema.org/draft-07/schema#"}

@@ -19,8 +19,7 @@ from steelyard_eval.extensions.serve.caller import (
 )
 
 CONSTITUTIONAL = "constitutional"
-TOKEN = 4
-"""Characters that its envelope counts as one."""
+TOKEN = 4  # Characters that its envelope counts as one
 
 
 def memory_search(caller: Caller, given: Arguments) -> Json:

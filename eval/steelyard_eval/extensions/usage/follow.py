@@ -35,26 +35,17 @@ from steelyard_eval.extensions.usage.wording import (
     sentences,
 )
 
-OPEN = 20
-"""Searches of a session that later events may belong to."""
-TURNS = 1
-"""Questions of a person after which what is said or edited still belongs to a search."""
-MANY_FILES = 3
-"""Entries of one list that an edited file may belong to; more say nothing of any."""
-LISTED = 0.5
-"""A message that names more than this share of a list, and more than two, tells what was found."""
-LOOKED_AT = 100
-"""Entries of a list of which somebody may speak; nobody reads more."""
-MOST_LOOKS = 100_000
-"""Pairs of a sentence and a title that it may have, of what is said at once and one list."""
+OPEN = 20  # Searches of a session that later events may belong to
+TURNS = 1  # Questions of a person after which what is said or edited still belongs to a search
+MANY_FILES = 3  # Entries of one list that an edited file may belong to; more say nothing of any
+LISTED = 0.5  # A message that names more than this share of a list, and more than two, tells what was found
+LOOKED_AT = 100  # Entries of a list of which somebody may speak; nobody reads more
+MOST_LOOKS = 100_000  # Pairs of a sentence and a title that it may have, of what is said at once and one list
 LONGEST_SAID = 200_000
 """Characters of what is said, asked, kept or written at once that are looked at; a model says less at once."""
-MOST_RUNS = 50_000
-"""Runs of words of one list by which its entries are recognised, shared by them."""
-MOST_PATHS = 100
-"""Files of one edit that are looked at."""
-SAME = 2
-"""Words of one question in the next, from which on it is the same one, asked again."""
+MOST_RUNS = 50_000  # Runs of words of one list by which its entries are recognised, shared by them
+MOST_PATHS = 100  # Files of one edit that are looked at
+SAME = 2  # Words of one question in the next, from which on it is the same one, asked again
 STRENGTH = {"cited": "strong", "used": "strong", "opened": "strong", "modified": "strong", "none_useful": "medium"}
 """The tier of what is inferred; acts that somebody reported are strong."""
 _RANK = ("opened", "cited", "used", "modified")

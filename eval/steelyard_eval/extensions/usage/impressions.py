@@ -29,8 +29,7 @@ from steelyard_eval.extensions.usage.session import Corpus, Searched
 from steelyard_eval.learn.top10 import PLACES
 
 _BASES = {name.partition(":")[0] for name in SYSTEMS}
-KEY = "log.key"
-"""The file with this user's key: without it nobody can try texts against the hashes of a log."""
+KEY = "log.key"  # The file with this user's key: without it nobody can try texts against the hashes of a log
 ASIDE = UNREADABLE, EMPTY, FOREIGN, TIMELESS = (
     "unreadable",
     "empty or failed",

@@ -23,13 +23,10 @@ AGENT, PERSON, MEMORY = "agent", "person", "memory"
 """Who said something: the agent its answer, a person a question; what is saved into the memory cites nothing."""
 FILES = ("related_files", "files_modified", "files", "applies_to")
 """What programs call the files that an entry is about."""
-LONGEST = 32 * 2**20
-"""Bytes of a line; what is longer holds a picture or a whole file, and no list of results."""
-WHOLE = 512 * 2**20
-"""Bytes of a file that is one JSON document."""
+LONGEST = 32 * 2**20  # Bytes of a line; what is longer holds a picture or a whole file, and no list of results
+WHOLE = 512 * 2**20  # Bytes of a file that is one JSON document
 MOST_FILES = 100_000
-DEEPEST = 12
-"""Folders inside one another that are looked into."""
+DEEPEST = 12  # Folders inside one another that are looked into
 Record = dict[str, object]
 
 

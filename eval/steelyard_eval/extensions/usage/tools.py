@@ -27,10 +27,8 @@ from steelyard_eval.extensions.usage.session import (
     objects,
 )
 
-MANY = 100
-"""Results that a search may ask for; more is a mistake, and the system's own number is taken."""
-WAITING = 1_000
-"""Calls of a session whose answers are waited for; the oldest go first."""
+MANY = 100  # Results that a search may ask for; more is a mistake, and the system's own number is taken
+WAITING = 1_000  # Calls of a session whose answers are waited for; the oldest go first
 Arguments = Mapping[str, object]
 OPENS, CHANGES, KEEPS, RATES = "opened", "modified", "kept", "rated"
 NAMES = """id ids entry_id entryId memory_id memoryId record_id doc_id uri uris path permalink identifier name

@@ -34,8 +34,7 @@ from steelyard_eval.extensions.usage.session import (
 )
 from steelyard_eval.extensions.usage.tools import Calls
 
-MOST_THREADS = 1_000
-"""Agents of one file that are told apart."""
+MOST_THREADS = 1_000  # Agents of one file that are told apart
 SIMULATED = "simulated"
 """What made lines have as `steelyard`: they show how learning works, and nothing about agents."""
 _MARKS = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSynthetic", "interruptedMessageId")
@@ -51,10 +50,8 @@ UBI_ACTIONS = {
     "dismiss": "dismissed",
 }
 """What common action names of UBI stand for; names of ours stand for themselves, others are left out."""
-SHOWN = ("impression", "impressions")
-"""Events of UBI that say what was shown, which is no act."""
-NAMED = 20
-"""Names of actions that are told apart in the counts of what is left out."""
+SHOWN = ("impression", "impressions")  # Events of UBI that say what was shown, which is no act
+NAMED = 20  # Names of actions that are told apart in the counts of what is left out
 
 
 def homes(environ: Mapping[str, str]) -> Iterator[Path]:

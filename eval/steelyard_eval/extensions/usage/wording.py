@@ -13,12 +13,9 @@ RUN = 8
 """Words that are no chance when an answer repeats them; of scripts without blanks twice as many characters."""
 TITLE_WORDS, TITLE_CHARACTERS = 3, 12
 """A title of so many words and characters is recognised in plain text, others only in quotes or emphasis."""
-LEAST_ID, LONGEST_ID = 6, 100
-"""Characters of an id in prose, and of the beginning of one."""
-LEAST_TITLE = 5
-"""Characters of a title in quotes."""
-LONGEST_SENTENCE = 2000
-"""Characters that are looked at as one sentence."""
+LEAST_ID, LONGEST_ID = 6, 100  # Characters of an id in prose, and of the beginning of one
+LEAST_TITLE = 5  # Characters of a title in quotes
+LONGEST_SENTENCE = 2000  # Characters that are looked at as one sentence
 _UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 """Scripts without blanks, each of whose characters counts as a word."""
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
