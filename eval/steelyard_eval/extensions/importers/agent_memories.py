@@ -96,13 +96,6 @@ def _item(row: Row) -> Record:
     )
 
 
-def is_mem0(source: ForeignStore) -> bool:
-    """A folder with mem0's history, or the folder of a local Qdrant alone, which mem0 keeps in /tmp by default."""
-    if source.has(HISTORY):
-        return source.holds(HISTORY, history=["memory_id"])
-    return source.has(META) and any(source.files(STORAGE))
-
-
 def read_mem0(source: ForeignStore) -> Imported:
     """The memories that are there now: those of Qdrant, then those that the history alone has."""
     imported, unpacking, unread = Imported(recipe="{text}"), Unpacking(str(source)), 0
@@ -171,7 +164,10 @@ def read(source: ForeignStore) -> Imported:
         begin, end = first(record, *FROM), first(record, *TO)
         if isinstance(name, str) and kind in (None, "entity"):
             again |= {name} & entities.keys()
-            entities[name] = _entity(name, record) | entities.get(name, {})
+            fields = {field: first(record, *names) for field, names in NAMES.items()}
+            others = {key: value for key, value in record.items() if key not in KNOWN}
+            entity = filled({"id": identifier(name), "title": name, **others, **fields})
+            entities[name] = entity | entities.get(name, {})
             seen = record.get("observations")
             for one in seen if isinstance(seen, list) else [] if seen is None else [seen]:
                 broken |= set() if _text(one) else {number}
@@ -237,12 +233,6 @@ def _in_line(line: str, number: int, broken: set[int]) -> Iterator[object]:
             at = line.find('{"', at + 1) if tries < TRIES else -1
 
 
-def _entity(name: str, record: Record) -> Record:
-    fields = {field: first(record, *names) for field, names in NAMES.items()}
-    rest = {key: value for key, value in record.items() if key not in KNOWN}
-    return filled({"id": identifier(name), "title": name, **rest, **fields})
-
-
 def _text(observation: object) -> str:
     said = first(observation, *TEXTS) if isinstance(observation, dict) else observation
     return said if isinstance(said, str) else ""
@@ -252,7 +242,11 @@ IMPORTERS = (
     Importer(
         "mem0",
         "mem0: history.db and a local Qdrant folder",
-        is_mem0,
+        lambda source: (  # mem0 keeps the folder of a local Qdrant in /tmp by default
+            source.holds(HISTORY, history=["memory_id"])
+            if source.has(HISTORY)
+            else source.has(META) and any(source.files(STORAGE))
+        ),
         read_mem0,
         lambda environ: [Path(environ.get("MEM0_DIR") or Path.home() / ".mem0")],
     ),

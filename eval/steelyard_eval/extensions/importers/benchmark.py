@@ -37,12 +37,6 @@ LOOKED_AT = 65_536  # Characters of a file in which a benchmark is recognised
 Json = dict[str, Any]  # An object of a published file: another form of it is an error that `BROKEN` names
 
 
-def matches_beir(source: ForeignStore) -> bool:
-    """A folder with a corpus, queries and a folder of judgments, without dataset.json."""
-    judged = source.path.is_dir() and not source.has("dataset.json") and (source.folder / "qrels").is_dir()
-    return judged and any(source.has(f"corpus{end}") for end in TABLES)
-
-
 def read_beir(source: ForeignStore) -> Imported:
     """Corpus, queries with the split that judges them, and judgments."""
     names = list(source.files(*TABLES, ".tsv"))
@@ -84,9 +78,8 @@ def _grade(written: str, place: str) -> int:
 
 def matches_trec(source: ForeignStore) -> bool:
     """A folder with topics, judgments and documents, named so."""
-    named = source.files("") if source.path.is_dir() and not source.has("dataset.json") else ()
-    names = [name.rpartition("/")[2].lower() for name in named]
-    return all(any(name.startswith(stem) for name in names) for stem in ("topics", "qrels", "doc"))
+    stems = _stems(source)
+    return all(any(stem.startswith(begin) for stem in stems) for begin in ("topics", "qrels", "doc"))
 
 
 def read_trec(source: ForeignStore) -> Imported:
@@ -268,6 +261,12 @@ def _list(source: ForeignStore) -> list[Json]:
     return rows
 
 
+def _stems(source: ForeignStore) -> list[str]:
+    """How names of files begin in a folder that is no data set of ours."""
+    named = source.files("") if source.path.is_dir() and not source.has("dataset.json") else ()
+    return [name.rpartition("/")[2].lower().partition(".")[0] for name in named]
+
+
 def _has(source: ForeignStore, *keys: str) -> bool:
     if source.path.is_dir() or not source.path.name.endswith(".json"):
         return False
@@ -288,8 +287,18 @@ IMPORTERS = (
         lambda source: _has(source, "question_id", "question_type"),
         read_longmemeval,
     ),
-    Importer("beir", "BEIR and MTEB: corpus, queries, a folder of qrels", matches_beir, read_beir),
-    Importer("trec", "TREC: doc*, topics*, qrels*, *.run in one folder", matches_trec, read_trec),
+    Importer(
+        "beir",
+        "BEIR and MTEB: corpus, queries, a folder of qrels",
+        lambda source: (source.path / "qrels").is_dir() and "corpus" in _stems(source),
+        read_beir,
+    ),
+    Importer(
+        "trec",
+        "TREC: doc*, topics*, qrels*, *.run in one folder",
+        matches_trec,
+        read_trec,
+    ),
     Importer(
         "ir_datasets",
         "a data set of ir_datasets: irds:NAME",

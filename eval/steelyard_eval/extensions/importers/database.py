@@ -65,7 +65,7 @@ class Database:
         self.connection.limit(apsw.SQLITE_LIMIT_LENGTH, 256 * 2**20)
         self.connection.authorizer = _authorize
         self._steps, self._spent = LEAST_STEPS + STEPS_PER_BYTE * path.stat().st_size, 0
-        self.connection.set_progress_handler(self._look, STEPS)
+        self.connection.set_progress_handler(self._looked, STEPS)
         self.columns = self._columns()
         self._unread: Counter[str] = Counter()
 
@@ -164,7 +164,7 @@ class Database:
         except (apsw.Error, UnicodeDecodeError) as error:
             raise self.damaged(error) from None
 
-    def _look(self) -> bool:
+    def _looked(self) -> bool:
         self._spent += STEPS
         return self._spent > self._steps
 

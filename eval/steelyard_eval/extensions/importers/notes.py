@@ -67,7 +67,9 @@ class Note:
     def links(self) -> tuple[str, ...]:
         """What the note links to: the names in double brackets, then the files that end like notes."""
         named = (name.rstrip("\\").strip() for name in _WIKI.findall(f"{self.header}\n{self.prose}"))
-        paths = (unquote(_path_of(link[0] or link[1])) for link in _LINK.findall(self.prose))
+        targets = (link[0] or link[1] for link in _LINK.findall(self.prose))
+        files = (re.split(r"[#?]", target, maxsplit=1)[0] for target in targets if not _ELSEWHERE.match(target))
+        paths = (unquote(file.strip()) for file in files if file.strip().endswith(SUFFIXES))
         return tuple(dict.fromkeys(filter(None, (*named, *paths))))
 
     @cached_property
@@ -103,12 +105,6 @@ def read_note(source: ForeignStore, name: str) -> Note:
 def without_suffix(name: str) -> str:
     """The name of a file without the suffix of a note."""
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
-
-
-def _path_of(target: str) -> str:
-    """The file that a link leads to, without a place in it; empty where that is no note."""
-    path = re.split(r"[#?]", target, maxsplit=1)[0].strip()
-    return "" if _ELSEWHERE.match(target) or not path.endswith(SUFFIXES) else path
 
 
 def lines_of(body: str) -> Iterator[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from steelyard.base.errors import DataError, shown
@@ -60,7 +61,7 @@ _MESSAGE = re.compile(
 def is_moltnet(source: ForeignStore) -> bool:
     """A dump or an export with the table of entries, or a folder with a CSV file of it."""
     if source.path.is_dir():
-        files = (name for name in TABLES["diary_entries"] if source.has(name))
+        files = filter(source.has, TABLES["diary_entries"])
         return any("diary_id" in source.head(name).partition("\n")[0] for name in files)
     name, mark = source.path.name, MARKS.get(source.path.suffix)
     return mark is not None and source.has(name) and mark in source.text(name, None)
@@ -173,7 +174,10 @@ def read_cortex_mem(source: ForeignStore) -> Imported:
                 if place.name == MEMORIES:
                     facts |= _facts(place.parent, source.json(name))
                 elif place.name == SESSION:
-                    people[place.parent.name] = _people(source.json(name))
+                    session = source.json(name)
+                    named = session.get("participants") if isinstance(session, dict) else None
+                    if isinstance(named, list) and all(isinstance(one, str) for one in named):
+                        people[place.parent.name] = named
                 elif place.suffix == ".md":
                     _add(entries, place, source.text(name), facts, people)
             except DataError as error:
@@ -215,10 +219,13 @@ def _add(
         entries.setdefault(uri, entry)[layer] = text
         return
     if message := _MESSAGE.match(text):
-        content, _, metadata = text[message.end() :].partition(_METADATA)
+        content, _, more = text[message.end() :].partition(_METADATA)
+        metadata: object = more.partition("\n```")[0]
+        with suppress(ValueError, RecursionError):  # else the text itself
+            metadata = STRICT_JSON.decode(str(metadata))
         entry |= {
             "text": content.strip("\n"),
-            "metadata": _metadata(metadata.partition("\n```")[0]),
+            "metadata": metadata,
             "speaker": message["role"].lower(),
             "created_at": f"{message['time'].replace(' ', 'T')}+00:00",
             "memory_id": message["id"],
@@ -227,20 +234,6 @@ def _add(
     else:
         entry |= {"text": text, "title": heading_of(text.lstrip().split("\n", 1)[0]), **facts.get(uri, {})}
     entries[uri] = entry
-
-
-def _people(session: object) -> object:
-    """The participants of a session; None where its file names none."""
-    named = session.get("participants") if isinstance(session, dict) else None
-    return named if isinstance(named, list) and all(isinstance(one, str) for one in named) else None
-
-
-def _metadata(text: str) -> object:
-    """What a message has as JSON; the text itself where it is none."""
-    try:
-        return STRICT_JSON.decode(text) if text else None
-    except (ValueError, RecursionError):
-        return text
 
 
 def _facts(folder: PurePosixPath, document: object) -> dict[str, Record]:

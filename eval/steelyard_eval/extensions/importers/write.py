@@ -7,6 +7,7 @@ has left wait in `LOST` until it returns.
 
 from __future__ import annotations
 
+import io
 import math
 import shutil
 from collections.abc import Iterable, Mapping, Sized
@@ -105,12 +106,14 @@ def write_folder(folder: Path, files: FolderFiles) -> bool:
     Other files of the folder stay, but for recorded vectors whose rows no longer fit, with a note in `files`.
     """
     texts = {name: text.encode() for name, text in files.texts.items()}
+    for name, array in files.arrays.items():
+        np.save(written := io.BytesIO(), array, allow_pickle=False)
+        texts[name] = written.getvalue()
     stale = _stale(folder, texts, files)
-    arrays = all(_same_array(folder / name, array) for name, array in files.arrays.items())
-    if arrays and not stale and all(_same(folder / name, data) for name, data in texts.items()):
+    if not stale and all(_same(folder / name, data) for name, data in texts.items()):
         sweep(folder)  # a process that was killed after the exchange left the folder that it replaced
         return False
-    ours = {*texts, *(f"{name}.gz" for name in texts), *files.arrays, *stale, LOST}
+    ours = {*texts, *(f"{name}.gz" for name in texts), *stale, LOST}
 
     def skipped(place: str, names: list[str]) -> list[str]:
         return [name for name in names if (Path(place) / name).relative_to(folder).as_posix() in ours]
@@ -121,9 +124,6 @@ def write_folder(folder: Path, files: FolderFiles) -> bool:
         for name, data in texts.items():
             (made / name).parent.mkdir(exist_ok=True)
             write_bytes(made / name, data)
-        for name, array in files.arrays.items():
-            with (made / name).open("wb") as stream:
-                np.save(stream, array, allow_pickle=False)
         move_folder(made, folder)
     return True
 
@@ -180,13 +180,6 @@ def _stale(folder: Path, texts: Mapping[str, bytes], files: FolderFiles) -> list
 
 def _same(path: Path, data: bytes) -> bool:
     return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
-
-
-def _same_array(path: Path, array: NDArray[np.float16]) -> bool:
-    try:
-        return path.is_file() and np.array_equal(np.load(path, mmap_mode="r", allow_pickle=False), array)
-    except (ValueError, OSError):
-        return False
 
 
 def check_target(folder: Path) -> ForeignStore | None:

@@ -142,7 +142,9 @@ def gather(
     path = Path(log) if log is not None else dataset.path / f"feedback.{kind.name}.jsonl"
     before = _earlier(path)
     lines = _merged(before, writer.policies.values(), fresh.values())
-    held = HeldLog(str(path), tuple(_with_text(line, writer.texts) for line in lines))
+    texts = ((line, writer.texts.get(line.get("query_key", ""))) for line in lines)
+    known = ({**line, "user_query": text} if text else line for line, text in texts)
+    held = HeldLog(str(path), tuple(written(line).encode(errors="replace") for line in known))
     packed = tuple(map(written, lines))
     searches = [line for line in lines if "configuration" not in line]
     record: dict[str, object] = {
@@ -214,8 +216,3 @@ def _merged(before: Iterable[Line], policies: Iterable[Line], fresh: Iterable[Li
         old[line["search"]] = {**line, **text}
     searches = sorted(old.values(), key=lambda line: (str(line.get("timestamp")), line["search"]))
     return [*(named[name] for name in sorted(named)), *searches]
-
-
-def _with_text(line: Line, texts: Mapping[str, str]) -> bytes:
-    text = texts.get(line.get("query_key", ""))
-    return written({**line, "user_query": text} if text else line).encode(errors="replace")
