@@ -66,7 +66,6 @@ READERS = {
     "steelyard_eval/extensions/importers/text_systems.py": "test_a_store[what a message has beside it]",
     "steelyard_eval/extensions/importers/database.py": "test_a_store[rows of a database]",
     "steelyard_eval/extensions/importers/agent_memories.py": "test_a_store[entities]",
-    "steelyard_eval/extensions/importers/front_matter.py": "test_a_store[front matter]",
     "steelyard_eval/extensions/importers/source.py": "test_a_store[a list of objects]",
     "steelyard_eval/extensions/importers/table.py": "test_a_store[rows of a table]",
     "steelyard_eval/measures/runs.py": "test_a_run[ties]",

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from steelyard.base.errors import DataError
 from steelyard_eval.cli.main import main
 from steelyard_eval.extensions.importers import load_store
-from steelyard_eval.extensions.importers.front_matter import read_yaml
 from steelyard_eval.extensions.importers.pickled import Unpacking
+from steelyard_eval.extensions.importers.source import read_yaml
 
 spec = importlib.util.spec_from_file_location("faults_stores", Path(__file__).parent / "stores.py")
 stores = importlib.util.module_from_spec(spec)

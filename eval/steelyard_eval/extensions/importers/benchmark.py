@@ -293,12 +293,7 @@ IMPORTERS = (
         lambda source: (source.path / "qrels").is_dir() and "corpus" in _stems(source),
         read_beir,
     ),
-    Importer(
-        "trec",
-        "TREC: doc*, topics*, qrels*, *.run in one folder",
-        matches_trec,
-        read_trec,
-    ),
+    Importer("trec", "TREC: doc*, topics*, qrels*, *.run in one folder", matches_trec, read_trec),
     Importer(
         "ir_datasets",
         "a data set of ir_datasets: irds:NAME",

@@ -16,8 +16,7 @@ from unicodedata import normalize
 from urllib.parse import unquote
 
 from steelyard_eval.extensions.importers.base import Record, filled, first, identifier
-from steelyard_eval.extensions.importers.front_matter import read_front_matter
-from steelyard_eval.extensions.importers.source import ForeignStore
+from steelyard_eval.extensions.importers.source import ForeignStore, read_front_matter
 from steelyard_eval.extensions.importers.table import fitted, searched
 
 SUFFIXES = (".md", ".MD", ".markdown")

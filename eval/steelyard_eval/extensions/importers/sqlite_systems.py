@@ -19,18 +19,9 @@ from pathlib import Path
 from steelyard.base.errors import DataError
 from steelyard.base.files import canonical
 from steelyard.feedback.log import ACTIONS
-from steelyard_eval.extensions.importers.base import (
-    FORMS,
-    Imported,
-    Importer,
-    Record,
-    filled,
-    grouped,
-    identifier,
-)
+from steelyard_eval.extensions.importers.base import FORMS, Imported, Importer, Record, filled, grouped, identifier
 from steelyard_eval.extensions.importers.database import Database, StoreRow
-from steelyard_eval.extensions.importers.front_matter import read_yaml
-from steelyard_eval.extensions.importers.source import ForeignStore
+from steelyard_eval.extensions.importers.source import ForeignStore, read_yaml
 from steelyard_eval.extensions.importers.table import searched
 
 INDEX = "index.db"

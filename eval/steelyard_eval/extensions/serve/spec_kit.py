@@ -9,14 +9,7 @@ from typing import Any
 
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Hit
-from steelyard_eval.extensions.serve.caller import (
-    Arguments,
-    Caller,
-    Json,
-    face_of,
-    passing,
-    told,
-)
+from steelyard_eval.extensions.serve.caller import Arguments, Caller, Json, face_of, passing, told
 
 CONSTITUTIONAL = "constitutional"
 TOKEN = 4  # Characters that its envelope counts as one
