@@ -188,12 +188,24 @@ class McpSession:
         return notices + self._names.notices
 
     def begin(self) -> None:
-        """Greet the server, and see how its tool is asked."""
+        """Greet the server, and see how its tool is asked, and how many results it may be asked for."""
         until = time.monotonic() + STARTING
         self._client.greet(until)
-        schema = self._schema(until)
+        known, tool = {one["name"]: one for one in self._client.tools(until)}, self._search.tool
+        if tool not in known:
+            raise ConfigError(f"{shown(self._search.words[0])} has no tool {shown(tool)}{nearest(tool, known)}")
+        schema = known[tool].get("inputSchema")
+        schema = schema if isinstance(schema, dict) else {}
         properties = schema.get("properties")
-        self._asks(properties if isinstance(properties, dict) else {}, schema.get("required"))
+        properties = properties if isinstance(properties, dict) else {}
+        limit = next((name for name in LIMITS if name in properties), "")
+        if self._template is None:
+            self._template = self._guessed(properties, schema.get("required"), limit)
+            self._limited = bool(limit)
+        else:
+            limit = next((name for name, value in self._template.items() if value == "{limit}"), "")
+        most = properties[limit].get("maximum") if isinstance(properties.get(limit), dict) else None
+        self._most = most if isinstance(most, int | float) and most >= 1 else None
 
     def ask(self, query: Query, limit: int) -> Results:
         """The results of one query, best first; DataError for an unusable answer, MachineError for none."""
@@ -221,27 +233,6 @@ class McpSession:
         if not self._search.ids and (place := place_of_ids(document)):
             self._places[place] = 1
         return self._names.matched(self._search.form.results(document))
-
-    def _schema(self, until: float) -> Mapping[str, Any]:
-        names, tool = [], self._search.tool
-        for known in self._client.tools(until):
-            names.append(known["name"])
-            if names[-1] == tool:
-                schema = known.get("inputSchema")
-                return schema if isinstance(schema, dict) else {}
-        raise ConfigError(f"{shown(self._search.words[0])} has no tool {shown(tool)}{nearest(tool, names)}")
-
-    def _asks(self, properties: Mapping[str, Any], required: object) -> None:
-        """Guess the arguments where they are not given, and how many results may be asked for."""
-        template = self._search.template
-        limit = next((n for n in LIMITS if n in properties), "")
-        if template is not None:
-            limit = next((n for n, value in template.items() if value == "{limit}"), "")
-        else:
-            self._template = self._guessed(properties, required, limit)
-            self._limited = bool(limit)
-        most = properties[limit].get("maximum") if isinstance(properties.get(limit), dict) else None
-        self._most = most if isinstance(most, int | float) and most >= 1 else None
 
     def _guessed(self, properties: Mapping[str, Any], required: object, limit: str) -> dict[str, str]:
         needed = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []

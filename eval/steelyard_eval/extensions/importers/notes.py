@@ -97,6 +97,7 @@ class Note:
 def read_note(source: ForeignStore, name: str) -> Note:
     """One file; DataError when it is no text, or too large."""
     text, guess = source.prose(name)
+    text = text.replace("\r", "\n")
     header, body, front, odd = read_front_matter(text)
     return Note(name, front, body, header, odd | ({"encoding": guess} if guess else {}))
 

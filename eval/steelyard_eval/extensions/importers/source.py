@@ -74,36 +74,32 @@ class ForeignStore:
                 table in db.columns and {*columns} <= {*db.columns[table]} for table, columns in tables.items()
             )
 
-    def content(self, name: str, most: int | None = None) -> bytes:
-        """The bytes of a file; DataError when it cannot be read, or has more than `most` bytes."""
-        path = self._place(name)
+    def prose(self, name: str, most: int | None = LARGEST_NOTE, guessed: bool = True) -> tuple[str, str]:
+        """A file as text, line ends as line feeds, and the encoding where that is a guess.
+
+        DataError when it cannot be read, has more than `most` bytes, or is neither UTF-8, nor UTF-16 with its
+        mark, nor by a guess windows-1252.
+        """
+        path, place = self._place(name), f"{self}: {shown(name)}"
         try:
             if path.is_symlink():
-                raise DataError(f"{self}: {shown(name)} is a link, and links are not followed; import its target")
+                raise DataError(f"{place} is a link, and links are not followed; import its target")
             if most is not None and path.stat().st_size > most:
-                raise DataError(f"{self}: {shown(name)} has more than {most // 2**20} MB; split or remove it")
-            return read_bytes(path)
+                raise DataError(f"{place} has more than {most // 2**20} MB; split or remove it")
+            content = unpacked(read_bytes(path)) if name.endswith(".gz") else read_bytes(path)
         except OSError as error:
-            raise DataError(f"{self}: {shown(name)} cannot be read ({error.strerror}); make it readable") from None
-
-    def text(self, name: str, most: int | None = LARGEST_NOTE) -> str:
-        """A file as text, line ends as line feeds; DataError for neither UTF-8 nor UTF-16 with its mark."""
-        content = self._unpacked(name, most)
-        try:
-            text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig")
-        except UnicodeDecodeError:
-            raise DataError(f"{self}: {shown(name)} is not UTF-8; save it as UTF-8") from None
-        return text.replace("\r\n", "\n")
-
-    def prose(self, name: str) -> tuple[str, str]:
-        """A file that somebody wrote as text, and the encoding where that is a guess; DataError for no text."""
-        content = self._unpacked(name, LARGEST_NOTE)
-        guesses = () if 0 in content else ("windows-1252", "latin-1")
+            raise DataError(f"{place} cannot be read ({error.strerror}); make it readable") from None
+        except UnpackError as error:
+            raise DataError(f"{place} is no sound gzip file ({error}); copy it again") from None
+        guesses = ("windows-1252", "latin-1") if guessed and 0 not in content else ()
         for encoding in ("utf-16",) if content.startswith(UTF_16) else ("utf-8-sig", *guesses):
             with suppress(UnicodeDecodeError):
-                text = content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
-                return text, encoding if encoding in guesses else ""
-        raise DataError(f"{self}: {shown(name)} is no text; remove it")
+                return content.decode(encoding).replace("\r\n", "\n"), encoding if encoding in guesses else ""
+        raise DataError(f"{place} is not UTF-8; save it as UTF-8, or remove it")
+
+    def text(self, name: str, most: int | None = LARGEST_NOTE) -> str:
+        """A file as text, as `prose` has it without guesses."""
+        return self.prose(name, most, guessed=False)[0]
 
     def head(self, name: str, size: int = 4096) -> str:
         """The beginning of a file, by which a kind is recognised; empty where it cannot be read."""
@@ -114,13 +110,6 @@ class ForeignStore:
             return ""
         text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig", "ignore")
         return text.replace("\r\n", "\n")
-
-    def _unpacked(self, name: str, most: int | None) -> bytes:
-        content = self.content(name, most)
-        try:
-            return unpacked(content) if name.endswith(".gz") else content
-        except UnpackError as error:
-            raise DataError(f"{self}: {shown(name)} is no sound gzip file ({error}); copy it again") from None
 
     def json(self, name: str) -> Any:  # noqa: ANN401 -- any JSON value
         """A file that is one JSON value; DataError when it is none."""

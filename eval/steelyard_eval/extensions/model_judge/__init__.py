@@ -34,6 +34,7 @@ ANSWER = 80  # Tokens of an answer, about
 CHARACTERS = 4  # Of a token, about
 MIN_PAIRS = 50  # Pairs that a person and the model have to have judged both
 DRAWS = 1_000
+NONE: Mapping[Pair, Judgment] = MappingProxyType({})
 _GRADE = re.compile(r"grade\s*:\s*([0-3])\b(?!\s*(?:,|or))", re.IGNORECASE)
 _PARTS = ("title", "text", "context", "why", "impact", "details")
 
@@ -52,11 +53,7 @@ class Price:
 
 def prompt_of(query: str, entry: Entry) -> str:
     """What a model is asked about a pair."""
-    text = (
-        resources.files("steelyard_eval.extensions.model_judge")
-        .joinpath(f"prompts/{PROMPT}.txt")
-        .read_text("utf-8")
-    )
+    text = resources.files(__package__).joinpath(f"prompts/{PROMPT}.txt").read_text("utf-8")
     parts = [getattr(entry, name) for name in _PARTS if name != "details" or entry.details not in entry.context]
     told = "\n".join(part for part in parts if part)[:LONGEST]
     return text.replace("{query}", _fenced(query)[:LONGEST]).replace("{entry}", _fenced(told))
@@ -165,9 +162,7 @@ def agreed(found: Mapping[str, object]) -> str:
     return f"Weighted kappa {found['weighted']:.2f} {ends} on {found['pairs']} pairs: {then}."
 
 
-def judged_by_person(
-    dataset: Dataset, given: Mapping[Pair, Judgment] = MappingProxyType({})
-) -> dict[Pair, Judgment]:
+def judged_by_person(dataset: Dataset, given: Mapping[Pair, Judgment] = NONE) -> dict[Pair, Judgment]:
     """The labels of a data set and what was judged since, as judgments; grades above 3 are 3."""
     known = {
         (query, entry): Judgment(query, entry, min(max(grade, 0), GRADES[-1]), "", "")

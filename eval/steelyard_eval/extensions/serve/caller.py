@@ -161,8 +161,7 @@ class Caller:
         named = (one for one in self.lists if entry_id in one.ids and text in (None, one.text))
         query_id = next(named, ShownList("", "", frozenset())).query_id
         if self.log is not None and not query_id:
-            of = "" if text is None else f" for {shown(text)}"
-            raise ConfigError(f"no list of this client showed {shown(entry_id)}{of} lately; search first")
+            raise ConfigError(f"no list of this client showed {shown(entry_id)} for that lately; search first")
         self.act(query_id, entry_id, action)
         return query_id
 

@@ -217,28 +217,23 @@ class _Session:
     def _acted(self, event: Acted) -> None:
         """Acts on entries of the last lists that showed them; all of a list at once tell none from the others."""
         if event.reported:
-            self._reported(event)
+            named = [self._corpus.names.named(name) for name in event.names]
+            for call in reversed(self._open):
+                if event.search in ("", call.search.key) and all(id_ in call.places for id_ in named):
+                    call.acts |= {call.places[id_]: event.action for id_ in named if id_ is not None}
+                    call.useless |= not named  # a report on the whole list
+                    return
             return
         calls: dict[int, tuple[_Open, set[str]]] = {}
         for id_ in filter(None, map(self._corpus.names.named, event.names)):
-            call = next((call for call in self._recent() if id_ in call.places), None)
-            if call is not None:
-                calls.setdefault(id(call), (call, set()))[1].add(id_)
+            for shown in [call for call in self._recent() if id_ in call.places][:1]:
+                calls.setdefault(id(shown), (shown, set()))[1].add(id_)
         for call, ids in calls.values():
             if not _is_listing(len(ids), call):
                 for id_ in sorted(ids):
                     self._act(call, id_, event.action)
         if event.action == "opened" and len(event.names) == 1:
             self._touch(event.names)
-
-    def _reported(self, event: Acted) -> None:
-        """What somebody said of an entry that a list showed, or of the whole list."""
-        ids = [self._corpus.names.named(name) for name in event.names]
-        for call in reversed(self._open):
-            if event.search in ("", call.search.key) and all(id_ in call.places for id_ in ids):
-                call.acts |= {call.places[id_]: event.action for id_ in ids if id_ is not None}
-                call.useless |= not ids
-                return
 
     def _wrote(self, event: Wrote) -> None:
         """Files that entries are about, and entries that are named in what was written."""

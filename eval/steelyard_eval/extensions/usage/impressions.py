@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
@@ -18,7 +19,7 @@ from steelyard.base.fields import LIST_FIELDS, format_time
 from steelyard.base.files import write_text
 from steelyard.base.inputs import read_text
 from steelyard.base.secret_texts import holds_secret
-from steelyard.config.search_config import SearchConfig, policy_of, ranking_of
+from steelyard.config.search_config import policy_of, ranking_of
 from steelyard.feedback.log import ACTIONS, LONGEST_TEXT, SCHEMA_VERSION
 from steelyard.memory.filters import Filters
 from steelyard.systems import SYSTEMS, find_system
@@ -56,9 +57,10 @@ class Writer:
         }
         self._queries |= {(query.text, query.filters): query.id for query in dataset.queries}
         self._values = {
-            name: {value for entry in dataset.entries for value in _values(getattr(entry, name, ""))}
-            for name in ("project", "tags", "type", "domain", "severity", "importance_tier", "context_type")
+            name: {getattr(entry, name) for entry in dataset.entries}
+            for name in ("project", "type", "domain", "severity", "importance_tier", "context_type")
         }
+        self._values["tags"] = {tag for entry in dataset.entries for tag in entry.tags}
         self.policies: dict[str, Line] = {}
         filtered = ((query.text, filters) for query in dataset.queries for filters in (query.filters, None))
         self.texts = {self.query_key(text, filters): text for text, filters in filtered}
@@ -108,18 +110,13 @@ class Writer:
 
     def _hits(self, search: Searched) -> tuple[list[Line], dict[str, str]]:
         """The list as the log has it, and the data set's ids by the names that the search gave."""
-        hits: list[Line] = []
-        names: dict[str, str] = {}
-        seen: set[str] = set()
+        hits, by_id = list[Line](), dict[str, str]()
         for place, name in enumerate(search.hits or (), 1):
-            id_ = self._corpus.names.named(name)
-            if id_ in seen:
-                continue
-            if id_ is not None:
-                seen.add(id_)
-                names[name] = id_
-            hits.append({"object_id": id_ or f"unknown-{place}", "position": place})
-        return hits, names
+            id_ = self._corpus.names.named(name) or f"unknown-{place}"
+            if id_ not in by_id:
+                by_id[id_] = name
+                hits.append({"object_id": id_, "position": place})
+        return hits, {name: id_ for id_, name in by_id.items() if id_ in self._corpus}
 
     def _narrowed(self, asked: Mapping[str, object]) -> Line | None:
         narrowed: Line = {}
@@ -139,27 +136,16 @@ class Writer:
         if (engine, limit) in self._engines:
             return self._engines[engine, limit]
         system = self._system if engine and self._system.partition(":")[0] == engine else engine
-        config = _preset(system, limit) if engine in _BASES else None
-        if config is None:
-            name = f"{self._kind}-{sum(other not in _BASES for other, _ in self._engines) + 1}"
-        else:
-            name = policy_of(config)
-            record = {"schema_version": SCHEMA_VERSION, "configuration": ranking_of(config), "policy": name}
-            self.policies[name] = record
+        name = f"{self._kind}-{sum(other not in _BASES for other, _ in self._engines) + 1}"
+        if engine in _BASES:
+            with suppress(ConfigError):
+                # as deep as this limit asks, with places enough to compare lists by
+                config = find_system(system).config(limit).with_limit(PLACES)
+                name = policy_of(config)
+                record = {"schema_version": SCHEMA_VERSION, "configuration": ranking_of(config), "policy": name}
+                self.policies[name] = record
         self._engines[engine, limit] = name
         return name
-
-
-def _preset(system: str, limit: int | None) -> SearchConfig | None:
-    """The configuration that looks as deep as this limit asks, with places enough to compare lists by."""
-    try:
-        return find_system(system).config(limit).with_limit(PLACES)
-    except ConfigError:
-        return None
-
-
-def _values(value: object) -> Iterable[str]:
-    return (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
 
 
 def _actions(call: Followed, names: Mapping[str, str]) -> list[Line]:
@@ -176,16 +162,11 @@ def own_key(environ: Mapping[str, str] = os.environ) -> bytes:
     """The user's key for hashes, made at its first use; MachineError where it cannot be kept."""
     place = state_folder(environ) / KEY
     try:
+        if not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_text(place, secrets.token_hex(32), private=True)
         return bytes.fromhex(read_text(place).strip())[:64]
-    except FileNotFoundError:
-        pass
     except (OSError, ValueError) as error:
         raise MachineError(
-            f"the key {place} cannot be read ({error}); remove it, and logs are read anew"
+            f"the key {place} cannot be kept or read ({error}); remove it, or set XDG_STATE_HOME"
         ) from None
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MachineError(f"cannot keep a key in {place}: {error.strerror}; set XDG_STATE_HOME") from None
-    write_text(place, secrets.token_hex(32), private=True)
-    return own_key(environ)

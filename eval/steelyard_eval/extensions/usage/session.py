@@ -95,6 +95,9 @@ class Corpus:
         self.names = Mentioned(entries)
         self._by_id = {entry.id: entry for entry in entries}
 
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self._by_id
+
     def title(self, id_: str) -> str:
         """The title of an entry."""
         return self._by_id[id_].title
@@ -130,7 +133,8 @@ def files_of(place: Path, suffixes: tuple[str, ...]) -> list[Path]:
 def records_of(path: Path, faults: Counter[str]) -> Iterator[Record]:
     """The objects of a file of JSON lines, or of one document with a list of them; DataError when unreadable."""
     try:
-        if _is_document(path):
+        named, first = path.name.removesuffix(".gz").endswith(".json"), next(lines(path, LONGEST), (0, b""))[1]
+        if named and not isinstance(_decoded(first), dict):  # one JSON value
             yield from _in_document(path, faults)
             return
         for _, raw in lines(path, LONGEST):
@@ -183,13 +187,6 @@ def _decoded(raw: bytes, most: int = LONGEST) -> object:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return None if raw.count(b"[") + raw.count(b"{") > MAX_NESTING and is_deep(decoded) else decoded
-
-
-def _is_document(path: Path) -> bool:
-    """Whether the file is one JSON value, by its name and its first line."""
-    if not path.name.removesuffix(".gz").endswith(".json"):
-        return False
-    return not isinstance(_decoded(next(lines(path, LONGEST), (0, b""))[1]), dict)
 
 
 def _in_document(path: Path, faults: Counter[str]) -> Iterator[Record]:

@@ -38,6 +38,7 @@ EDITORS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit_file", "write_fil
 READERS = ("Read", "NotebookRead", "read_file")
 PATHS = ("file_path", "path", "notebook_path")
 WRITTEN = ("new_string", "content", "new_source")
+RATINGS = frozenset(ACTIONS) - {"none_useful"}  # What somebody says of one entry
 _READS = re.compile(r"(^|_)(get|read|open|load|fetch|details)(_|$)")
 _COMMAND = re.compile(r"\bmemory\s+(?:details|get|show)\s+([^\s;|&]+)")
 """EchoVault's own command, by which agents open what they found."""
@@ -98,8 +99,10 @@ class Calls:
         elif does == KEEPS:
             yield Spoken(MEMORY, "\n".join(value for value in args.values() if isinstance(value, str)))
         elif does == RATES:
-            if (action := _rating(args)) and len(named := _named(args)) == 1:
-                yield Acted(named, action, reported=True)
+            useful = args.get("wasUseful", args.get("useful"))
+            rated = "thumbs_up" if useful is True else "thumbs_down" if useful is False else args.get("action")
+            if isinstance(rated, str) and rated in RATINGS and len(named := _named(args)) == 1:
+                yield Acted(named, rated, reported=True)
         elif isinstance(query := args.get(does), str) and query.strip():
             self._waiting[key] = tools, query, args, time
             if len(self._waiting) > WAITING:
@@ -146,14 +149,6 @@ class Calls:
         named = [tools for tools in candidates if server and tools.server in server.casefold()]
         best = min(named or candidates, key=lambda tools: tools.system != self._prefers, default=None)
         return best, best.named(tool) if best else tool, args
-
-
-def _rating(args: Mapping[str, object]) -> str:
-    useful = args.get("wasUseful", args.get("useful"))
-    if isinstance(useful, bool):
-        return "thumbs_up" if useful else "thumbs_down"
-    action = args.get("action")
-    return action if isinstance(action, str) and action in ACTIONS and action != "none_useful" else ""
 
 
 def _other(tool: str, args: Mapping[str, object]) -> Iterator[Event]:

@@ -115,37 +115,33 @@ def _is_persons(record: Record) -> bool:
 def read_ubi(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -> Iterator[UseSession]:
     """The sessions in some files, a client each; what has no place in a log is counted, by the reason in words."""
     found = (record for path in files for record in records_of(path, faults))
-    documents = [record["_source"] if isinstance(record.get("_source"), dict) else record for record in found]
-    events = [object_of(record) for record in documents if "action_name" in object_of(record)]
-    queries = [object_of(record) for record in documents if "action_name" not in object_of(record)]
+    documents = [object_of(record.get("_source")) or record for record in found]
+    queries = [record for record in documents if "action_name" not in record]
     asked = {_text(record, "query_id") for record in queries}
     lists = [record for record in queries if _has_list(record, faults)]
     acts: dict[str, list[Acted]] = {_text(record, "query_id"): [] for record in lists}
-    for event in events:
-        query_id, act = _text(event, "query_id"), _act(event)
-        if isinstance(act, str):
-            if act:
-                few = act in faults or len(faults) < NAMED
-                faults[act if few else "acts by other names that are not known"] += 1
-        elif query_id not in acts:
-            faults[f"acts of a query {'that is left out' if query_id in asked else 'that is not there'}"] += 1
-        else:
-            acts[query_id].append(act)
+    for event in documents:
+        act = _act(event, faults) if "action_name" in event else None
+        if act is not None and act.search in acts:
+            acts[act.search].append(act)
+        elif act is not None:
+            faults[f"acts of a query {'that is left out' if act.search in asked else 'that is not there'}"] += 1
     clients: dict[str, list[Searched | Acted]] = {}
     for record in lists:
-        search = _search(record)
-        clients.setdefault(_text(record, "client_id"), []).extend((search, *acts[search.key]))
+        key, hits = _text(record, "query_id"), tuple(map(str, objects_of(record)[:MOST_HITS]))
+        time, query = seconds(record.get("timestamp")), _text(record, "user_query")
+        search = Searched(key, time, query, hits, _text(record, "application"))
+        clients.setdefault(_text(record, "client_id"), []).extend((search, *acts[key]))
     yield from (UseSession(name, own) for name, own in sorted(clients.items()))
 
 
 def _has_list(record: Record, faults: Counter[str]) -> bool:
     """Whether a document is a query that can be learned from; what it lacks is counted."""
-    hits, time = record.get("query_response_hit_ids"), record.get("timestamp")
-    if not (hits and isinstance(hits, list)):
+    time = record.get("timestamp")
+    if not objects_of(record):
         known = "query_id" in record
-        faults[
-            "queries without query_response_hit_ids" if known else "documents that are no query and no event"
-        ] += 1
+        what = "queries without query_response_hit_ids" if known else "documents that are no query and no event"
+        faults[what] += 1
     elif time is not None and seconds(time) is None:
         faults["queries with a time that cannot be read"] += 1
     else:
@@ -153,23 +149,23 @@ def _has_list(record: Record, faults: Counter[str]) -> bool:
     return False
 
 
-def _search(record: Record) -> Searched:
-    hits = record["query_response_hit_ids"]
-    shown_hits = tuple(str(name) for name in hits[:MOST_HITS]) if isinstance(hits, list) else ()
-    time, query = seconds(record.get("timestamp")), _text(record, "user_query")
-    return Searched(_text(record, "query_id"), time, query, shown_hits, _text(record, "application"))
+def objects_of(record: Record) -> list[object]:
+    """The ids of what was shown."""
+    hits = record.get("query_response_hit_ids")
+    return hits if isinstance(hits, list) else []
 
 
-def _act(record: Record) -> Acted | str:
-    """An event as an act, or in words why it is none; empty for what only says that something was shown."""
+def _act(record: Record, faults: Counter[str]) -> Acted | None:
+    """An event as an act; what is none is counted, but for what only says that something was shown."""
     name = str(record["action_name"])
     action = name if name in ACTIONS else UBI_ACTIONS.get(name, "")
     object_id = object_of(object_of(record.get("event_attributes")).get("object")).get("object_id")
-    if not action:
-        return "" if name in SHOWN else f"acts by a name that is not known ({shown(name)})"
-    if object_id in (None, ""):
-        return "acts that name no entry"
-    return Acted((str(object_id),), action, reported=True, search=_text(record, "query_id"))
+    if action and object_id not in (None, ""):
+        return Acted((str(object_id),), action, reported=True, search=_text(record, "query_id"))
+    why = "acts that name no entry" if action else f"acts by a name that is not known ({shown(name)})"
+    if name not in SHOWN:
+        faults[why if why in faults or len(faults) < NAMED else "acts by other names that are not known"] += 1
+    return None
 
 
 def _text(record: Record, name: str) -> str:
