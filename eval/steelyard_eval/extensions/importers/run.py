@@ -50,6 +50,9 @@ MODULES = (sqlite_systems, text_systems, agent_memories, benchmark, markdown, ta
 """In the order in which a source is tried. To add a kind, add to the `IMPORTERS` of one, or name an importer of a
 package of your own under the entry point `GROUP`."""
 GROUP = "steelyard.importers"
+OURS = (("strategy", "retrievers", "schema_version"), ("about", "follows", "strategy"))
+"""Keys of a weights file, and of an export of one."""
+LOOKED_AT = 65_536  # Characters in which these are looked for
 
 
 @cache
@@ -217,6 +220,12 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
         close = nearest(named, known) if word else beside(path) or "; name a file or a folder that does"
         raise ConfigError(f"{shown(named, PATH_WIDTH)} does not exist{close}")
     place = ForeignStore(path.absolute(), options)
+    head = place.head(path.name, LOOKED_AT) if path.is_file() else ""
+    if head.startswith("# strategy: ") or any(all(f'"{key}":' in head for key in keys) for keys in OURS):
+        raise ConfigError(
+            f"{place} is a weights file of Steelyard, or an export of one, and holds no entries; search with it by "
+            "--weights, or give it to the program that it was made for"
+        )
     if kind is not None:
         return known[kind], place
     if path.is_dir() and has_corpus(path) and (path / "queries.jsonl").exists() and not (path / "qrels").is_dir():

@@ -12,9 +12,10 @@ from click.testing import CliRunner
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import TIME_FIELDS as TIMES
 from steelyard.memory.template import render
+from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check, load
-from steelyard_eval.extensions.importers import Options, import_store, load_store
+from steelyard_eval.extensions.importers import Options, import_store, load_store, refresh
 
 
 @pytest.fixture(autouse=True)
@@ -122,6 +123,20 @@ def test_a_description_that_the_user_wrote_stays(notes, tmp_path):
     assert (load(mine).name, load(mine).system) == ("my notes", "bm25")
 
 
+def test_a_folder_alone_is_imported_again_by_who_imported_it(notes, tmp_path, monkeypatch):
+    mine = tmp_path / "mine"
+    import_store(notes, mine)
+    assert not refresh(mine).changed
+    (notes / "third.md").write_text("A third note.\n")
+    found = CliRunner().invoke(main, ["import", str(mine), "--json"])
+    assert (json.loads(found.stdout)["counts"], len(load(mine).entries)) == ({"entries": 3}, 3)
+    (mine / "corpus.jsonl").write_bytes(b"\xff\n")
+    assert (refresh(mine).changed, len(load(mine).entries)) == (True, 3)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "a stranger's"))
+    with pytest.raises(ConfigError, match="did not import"):
+        refresh(mine)
+
+
 def test_a_folder_that_no_import_made_is_left_alone(notes, tmp_path):
     with pytest.raises(ConfigError, match="not made"):
         import_store(notes, tmp_path)
@@ -161,6 +176,27 @@ def test_an_id_that_is_there_twice_is_one_entry(tmp_path):
     done = import_store(table, tmp_path / "mine")
     assert done.counts == {"entries": 2} == {"entries": len(load(tmp_path / "mine").entries)}
     assert any("'1' (its id" in note for note in done.notes)
+
+
+ENGINES = dict.fromkeys(("opensearch", "elasticsearch", "vespa", "weaviate", "qdrant"), "rrf(fts, vector, k=60)")
+PROGRAMS = {name: name for name in ("echovault", "soleri", "moltnet", "cortex_mem")}
+
+
+@pytest.mark.parametrize(("target", "exported"), (ENGINES | PROGRAMS).items())
+def test_an_export_is_no_store(tmp_path, target, exported):
+    file = tmp_path / "weights.json"
+    done = CliRunner().invoke(main, ["export", exported, "--to", target, "--out", str(file)])
+    assert done.exit_code == 0, done.output
+    found = CliRunner().invoke(main, ["import", str(file), str(tmp_path / "mine")])
+    assert (found.exit_code, "export" in found.output) == (2, True)
+    assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize("name", ["search-weights.json", "tried.txt"])
+def test_a_weights_file_is_no_store(tmp_path, name):
+    (tmp_path / name).write_text(json.dumps(find_system("plain").config(10).to_json()))
+    found = CliRunner().invoke(main, ["import", str(tmp_path / name), str(tmp_path / "mine")])
+    assert (found.exit_code, "--weights" in found.output) == (2, True)
 
 
 def test_links_are_neither_followed_nor_read(notes, tmp_path):
