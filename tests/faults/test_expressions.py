@@ -22,6 +22,9 @@ from steelyard_eval.extensions.importers.text_systems import _without_footer, ar
 LENGTH, SECONDS = 400_000, 20
 
 
+basic = next(one for one in markdown.IMPORTERS if one.name == "basic_memory")
+
+
 def of(piece, before="", after=""):
     return before + piece * (LENGTH // len(piece)) + after
 
@@ -35,8 +38,8 @@ FILES = {
     "a heading of blanks": ("a.md", of(" ", "# a", "x"), noted),
     "a heading of marks": ("a.md", of("#", "# a", "x"), noted),
     "a link with many places": ("a.md", of(".md#", "]("), noted),
-    "an observation of blanks": ("a.md", of(" ", "- [a] ", "x"), lambda at: markdown.read_basic(ForeignStore(at))),
-    "blank lines before a section": ("a.md", of("\n", "a", "x"), lambda at: markdown.read_basic(ForeignStore(at))),
+    "an observation of blanks": ("a.md", of(" ", "- [a] ", "x"), lambda at: basic.read(ForeignStore(at))),
+    "blank lines before a section": ("a.md", of("\n", "a", "x"), lambda at: basic.read(ForeignStore(at))),
     "blank lines in a memory": (
         "user/a/.abstract.md",
         of("\n", "**Added**: a", "x"),

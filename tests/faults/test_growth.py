@@ -86,7 +86,9 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/extensions/importers/held.py": "decodes the line of an entry that it made",
     "steelyard_eval/extensions/usage/gather.py": "parts of documents that session.py has read",
     "steelyard_eval/extensions/usage/impressions.py": "writes the log, and reads a key of its own",
-    "steelyard_eval/extensions/usage/records.py": "lines of at most 32 MB, each decoded once",
+    "steelyard_eval/extensions/usage/session.py": "lines of at most 32 MB, each decoded once",
+    "steelyard_eval/extensions/usage/tools.py": "reads a file of the package",
+    "steelyard_eval/extensions/importers/base.py": "reads a file of the package",
     "steelyard_eval/choose/answer.py": "compares the bytes of a copy that is there",
     "steelyard_eval/notebook/label/session.py": "copies queries.jsonl with a mark on some",
     "steelyard_eval/notebook/label/apply.py": "copies the qrels that the session wrote, appends to queries.jsonl",
@@ -102,7 +104,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/cli/gate_outputs.py": "copies the summary that it adds to",
     "steelyard/systems/spec_kit/tables.py": "reads a file of the package",
     "steelyard_eval/views/junit.py": "writes XML",
-    "steelyard_eval/extensions/importers/postgres.py": "rows of COPY, a line each",
+    "steelyard_eval/extensions/serve/server.py": "a message of at most 4 MB, decoded twice at most",
     "steelyard_eval/views/report/write.py": "packs what a page holds",
 }
 RAN = set()

@@ -95,7 +95,7 @@ def test_a_hostile_qdrant_folder_ends_in_one_message(tmp_path):
 
 
 def test_yaml_that_names_a_class_or_grows_is_refused():
-    with pytest.raises(DataError, match="not YAML"):
+    with pytest.raises(DataError, match="tags"):
         read_yaml("!!python/object/apply:os.system ['true']", "x")
     with pytest.raises(DataError, match="anchors"):
         read_yaml("a: &a [1]\nb: [*a, *a]", "x")
@@ -116,11 +116,11 @@ def test_a_path_in_a_memory_index_leads_nowhere_outside(tmp_path):
     folder = tmp_path / "user" / "default"
     (folder / "events").mkdir(parents=True)
     (folder / "events" / "a.md").write_text("# A\n\ntext")
+    (tmp_path.parent / "outside.md").write_text("the secret")
     (folder / ".memory_index.json").write_text(
-        '{"memories": {"x": {"id": "x", "file": "../../../../etc/passwd", "created_at": "2026-01-01"}}}'
+        '{"memories": {"x": {"id": "x", "file": "../../../outside.md", "created_at": "2026-01-01"}}}'
     )
-    with pytest.raises(DataError, match="leaves its folder"):
-        load_store(tmp_path)
+    assert [entry.text for entry in load_store(tmp_path).entries] == ["# A\n\ntext"]
 
 
 @pytest.mark.parametrize(

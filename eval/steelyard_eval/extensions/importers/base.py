@@ -81,20 +81,19 @@ class Imported:
     def impression(
         self, time: object, query: str, client: str, text: object, shown: Iterable[str], acts: Iterable[Record]
     ) -> None:
-        """Add what a client was shown for a query, best first, and the acts on it; nothing without a time."""
-        if (at := seconds(time)) is not None:
-            self.feedback.append(
-                {
-                    "schema_version": SCHEMA_VERSION,
-                    "timestamp": format_time(at),
-                    "query_id": query,
-                    "user_query": kept_text(str(text or "")),
-                    "client_id": client,
-                    "policy": self.system,
-                    "hits": [{"object_id": entry, "position": place} for place, entry in enumerate(shown, 1)],
-                    "actions": list(acts),
-                }
-            )
+        """Add what a client was shown for a query, best first, and the acts on it."""
+        at = seconds(time)
+        record: Record = {
+            "schema_version": SCHEMA_VERSION,
+            "timestamp": None if at is None else format_time(at),
+            "query_id": query,
+            "user_query": kept_text(str(text or "")),
+            "client_id": client,
+            "policy": self.system,
+            "hits": [{"object_id": entry, "position": place} for place, entry in enumerate(shown, 1)],
+            "actions": list(acts),
+        }
+        self.feedback.append(record)
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,7 @@ def entry_of(note: Note, names: Names) -> Record:
                 "uri": note.name,
                 "type": note.text_of("type"),
                 "relations": relations_of(note, names),
-                "front_matter": {name: _plain(value) for name, value in others.items()} or None,
+                "front_matter": others or None,
             }
         )
     )
@@ -201,11 +201,3 @@ def heading_of(line: str) -> str:
     match = _HEADING.match(line)
     title = match[1].rstrip() if match else ""
     return title.rstrip("#").rstrip() or title[:1]
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, dict):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [_plain(part) for part in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)

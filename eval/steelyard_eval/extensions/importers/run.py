@@ -223,8 +223,8 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
     head = place.head(path.name, LOOKED_AT) if path.is_file() else ""
     if head.startswith("# strategy: ") or any(all(f'"{key}":' in head for key in keys) for keys in OURS):
         raise ConfigError(
-            f"{place} is a weights file of Steelyard, or an export of one, and holds no entries; search with it by "
-            "--weights, or give it to the program that it was made for"
+            f"{place} is a weights file of Steelyard, or an export of one, and holds no entries; search with it "
+            "by --weights, or give it to the program that it was made for"
         )
     if kind is not None:
         return known[kind], place

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -160,6 +159,10 @@ _KEY = re.compile(r"^(?![ \t#\-\[\]{},])([^:\n]+):(?=[ \t]|$)", re.MULTILINE)
 DEEPEST = 64  # Levels of a YAML document, as of JSON: libyaml's loader calls itself for each
 _ODD = re.compile(r"[-+]?(?:\.\w+|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}(?:\.\d*)?|[\d.]+[eE][-+]?\d{3,})")
 """Infinities, and what is larger than any number that is kept exactly."""
+_TEXTS, _VALUES = ("", "!", "str", "seq", "map"), ("int", "float", "bool", "null")
+"""Tags that a document may write out."""
+_NAMED = dict.fromkeys(("", "~", "null", "Null", "NULL")) | dict.fromkeys(("true", "True", "TRUE"), True)
+_NAMED |= dict.fromkeys(("false", "False", "FALSE"), False)
 
 
 def read_front_matter(text: str) -> tuple[str, str, dict[str, object], dict[str, str]]:
@@ -224,58 +227,48 @@ def _as_written(lines: list[str]) -> str | list[str]:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
-@cache
-def _yaml_loader() -> Any:  # noqa: ANN401 -- a class that is made of whichever loader is installed
-    """A loader of plain values: true, false and null, numbers that are one, all else as it is written."""
+def read_yaml(text: str, place: str, odd: list[str] | None = None) -> Any:  # noqa: ANN401 -- any YAML value
+    """A YAML document of plain values, without anchors, by which a small file could grow without end.
+
+    True, false, null and numbers that their text stands for exactly are read; all else is as it is written, such
+    as 1.10, 12:30 and 2026-03-01. `odd` gets the numbers that no program computes with, which stay texts.
+    DataError, which begins with `place`, when it is no YAML, is too deep, or has anchors or tags.
+    """
     import yaml
 
-    # libyaml, ten times as fast, is in all wheels of PyYAML
-    loader: Any = type("Plain", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {"yaml_implicit_resolvers": {}})
-    for name, pattern, first in (
-        ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
-        ("bool", r"true|True|TRUE|false|False|FALSE", tuple("tTfF")),
-        ("int", r"[-+]?\.?(?:\d[\w.:+-]*|inf|nan|Inf|NaN|INF|NAN)", tuple("-+.0123456789")),
-    ):
-        loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{pattern})\Z"), first)
-    for name in ("int", "float"):
-        loader.add_constructor(f"tag:yaml.org,2002:{name}", _yaml_number)
-    return loader
+    stack: list[list[Any]] = [[]]
+    try:
+        # libyaml, ten times as fast, is in all wheels of PyYAML
+        for event in yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            tag = (getattr(event, "tag", None) or "").removeprefix("tag:yaml.org,2002:")
+            if isinstance(event, yaml.AliasEvent) or tag not in (*_TEXTS, *_VALUES):
+                raise DataError(f"{place} has YAML anchors or tags; write the values out")
+            if isinstance(event, yaml.CollectionStartEvent):
+                stack.append([])
+                if len(stack) > DEEPEST:
+                    raise DataError(f"{place} has more than {DEEPEST} levels of YAML")
+            elif isinstance(event, yaml.CollectionEndEvent):
+                items, pairs = stack.pop(), isinstance(event, yaml.MappingEndEvent)
+                stack[-1].append(dict(zip(items[::2], items[1::2], strict=True)) if pairs else items)
+            elif isinstance(event, yaml.ScalarEvent):
+                stack[-1].append(_plain(event.value, odd) if event.implicit[0] or tag in _VALUES else event.value)
+        value, *more = stack[0] or [None]
+        if more:
+            raise TypeError("it is more than one document")
+        return value
+    except (yaml.YAMLError, TypeError) as error:
+        reason = str(error).split("\n")[0]
+        raise DataError(f"{place} is not YAML that can be read ({reason}); correct it") from None
 
 
-def _yaml_number(loader: Any, node: Any) -> object:  # noqa: ANN401 -- PyYAML has no types
-    """A number that its text stands for exactly; any other text as it is, such as 1.10, 12:30 and 2026-03-01."""
-    text = str(loader.construct_scalar(node))
+def _plain(text: str, odd: list[str] | None) -> object:
+    """The value of a text without quotes."""
+    if text in _NAMED:
+        return _NAMED[text]
     if re.fullmatch(r"-?(?:0|[1-9]\d{0,17})", text):
         return int(text)
     if re.fullmatch(r"-?\d{1,9}\.\d{1,9}", text) and str(float(text)) == text:
         return float(text)
-    loader.odd = [*getattr(loader, "odd", ()), *([text] if _ODD.fullmatch(text) else ())]
+    if odd is not None and _ODD.fullmatch(text):
+        odd.append(text)
     return text
-
-
-def read_yaml(text: str, place: str, odd: list[str] | None = None) -> Any:  # noqa: ANN401 -- any YAML value
-    """A YAML document of plain values, without anchors, by which a small file could grow without end.
-
-    DataError, which begins with `place`, when it is none, is too deep, or has anchors or tags. `odd` gets the
-    numbers that no program computes with, which stay texts.
-    """
-    import yaml
-
-    depth = 0
-    try:
-        for event in yaml.parse(text, _yaml_loader()):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if isinstance(event, yaml.AliasEvent) or depth > DEEPEST:
-                what = "more than 64 levels of YAML" if depth > DEEPEST else "YAML anchors; write the values out"
-                raise DataError(f"{place} has {what}")
-        loader = _yaml_loader()(text)
-        try:
-            value = loader.get_single_data()
-        finally:
-            loader.dispose()
-        if odd is not None:
-            odd += getattr(loader, "odd", ())
-        return value
-    except (yaml.YAMLError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        reason = str(error).split("\n")[0]
-        raise DataError(f"{place} is not YAML that can be read ({reason}); correct it") from None

@@ -64,8 +64,9 @@ def files_of(
     queries = whole(imported)
     labels = usable(imported, queries)
     found: dict[str, Sized] = {"entries": entries, "queries": queries, "labels": labels}
-    found |= {"runs": imported.runs, "impressions": imported.feedback}
-    feedback, manifest = imported.feedback, dict(about)
+    feedback, manifest = [record for record in imported.feedback if record["timestamp"]], dict(about)
+    found |= {"runs": imported.runs, "impressions": feedback}
+    imported.note(len(imported.feedback) - len(feedback), "list", "of feedback without a time left out")
     if old is not None:
         before = _old_labels(old)
         new = len({query for query, _ in labels} - {query for query, _ in before})
