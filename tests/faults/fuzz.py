@@ -446,7 +446,7 @@ def endpoint(data: bytes) -> str:
 
 
 def _asked_list() -> object:
-    found = HttpSearch.of("http://127.0.0.1:1/?q={query}#ids=hits[*].id&scores=hits[*].score").ask(Query("t"), 9)
+    found = HttpSearch.of("http://127.0.0.1:1/?q={query}#ids=hits[*].id").ask(Query("t"), 9)
     return world().gated.compare({"endpoint": lambda *_: found}, metrics=["nDCG@10"], current="fts")
 
 

@@ -121,12 +121,6 @@ class TestAnEndpoint:
         with pytest.raises(DataError, match=r"too many parts|longer than|no Unicode|nested too deep"):
             HttpSearch(url).ask(Query("t", id="q1"), 10)
 
-    @pytest.mark.parametrize("digits", [400, 5000])
-    def test_a_score_beyond_floats_is_named(self, serve, digits, folder):
-        url, _ = serve(lambda _: (answer(b'{"hits": [{"id": "m1", "s": %s}]}' % (b"9" * digits)), True))
-        outcome = steelyard("compare", folder, f"{url}#scores=hits[*].s", "--embedder", "none")
-        assert (outcome.exit_code, "finite number" in outcome.output) == (2, True)
-
     def test_a_connection_that_was_closed_silently_is_tried_once_more(self, serve):
         """The second request is read and not answered: the server had given up the connection that it kept."""
         url, asked = serve(lambda at: (b"", False) if at == 2 else (answer(b'["m1"]'), True))

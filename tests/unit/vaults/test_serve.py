@@ -119,7 +119,7 @@ def test_names_and_schemas_are_those_of_the_real_servers(vault, tmp_path, system
 
 
 def test_operations_of_soleri_are_those_of_the_real_server():
-    from steelyard_eval.extensions.serve.soleri import OPERATIONS
+    from steelyard_eval.extensions.serve.rated import OPERATIONS
 
     ours = {suffix: {name: bare(tool.schema) for name, tool in own.items()} for suffix, own in OPERATIONS.items()}
     assert ours == REAL["soleri"]["operations"]

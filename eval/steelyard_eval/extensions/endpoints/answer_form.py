@@ -1,4 +1,4 @@
-"""What an answer names: its ids and scores, by paths that are named or by where searches put them; and entries.
+"""What an answer names: its ids, by a path that is named or by where searches put them; and entries.
 
 Programs show their agents less than a whole id, or another name: the first characters, a title, a path. Such a
 name counts where it is one entry's and no other's.
@@ -11,8 +11,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cache, cached_property
 from typing import Any
 from urllib.parse import unquote
 
@@ -32,7 +31,6 @@ MANY = 10_000  # The largest number of results of one query that are read
 MOST_VALUES = 200_000  # Commas of an answer: jmespath takes microseconds for each value, however few bytes it has
 LONGEST_TEXT = 10_000  # Characters of an id
 
-Results = list[tuple[str, Any]] | list[str]
 SHORTEST = 8  # Characters of an id, or of its beginning, that is looked for in prose or taken for a whole one
 NAMED = ("name", "item_key", "permalink", "file_path", "path")  # What else programs call an entry by
 _WORD = re.compile(rf"[^\s\"'`,;|<>()\[\]{{}}*]{{{SHORTEST},{LONGEST_TEXT}}}")
@@ -42,54 +40,27 @@ class FormError(ValueError):
     """The answer does not have what was looked for: what it is instead."""
 
 
-@dataclass(frozen=True)
-class AnswerForm:
-    """JMESPath expressions (a leading ``$.`` is allowed) for ids and scores; an empty one for ids is guessed.
+def ids_of(document: object, path: str = "") -> tuple[str, list[str]]:
+    """Where the ids of an answer stand, and the ids, best first; FormError when the answer has none.
 
-    Raises ConfigError for an expression that cannot be parsed.
+    They stand at a JMESPath expression (a leading ``$.`` is allowed), else in the first list that looks like
+    results, the usual names first.
+
+    >>> ids_of({"took": 3, "hits": [{"id": "a"}]}), ids_of(["a"]), ids_of({"results": []})
+    (('hits[*].id', ['a']), ('[*]', ['a']), ('results', []))
+    >>> ids_of({"data": {"results": [{"entry": {"id": "a"}, "score": 1}]}})
+    ('data.results[*].entry.id', ['a'])
     """
-
-    ids: str = ""
-    scores: str = ""
-
-    def __post_init__(self) -> None:
-        self._ids, self._scores  # noqa: B018 -- read now, so that a faulty path is named before anything runs
-
-    def results(self, document: object) -> Results:
-        """The ids, best first, with their scores where a path says so; FormError when the answer has none."""
-        place = self.ids or place_of_ids(document)
-        if place is None:
-            raise FormError("has no list of ids where they are looked for; name the path with ids=")
-        ids = self._ids.search(document) if self._ids else _at(place, document)
-        if not isinstance(ids, list) or not all(isinstance(id_, str | int) for id_ in ids):
-            raise FormError(f"has no list of ids at {place}; name the path with ids=")
-        names = [str(id_) for id_ in ids[:MANY]]
-        if not all(map(is_id, names)):
-            raise FormError(f"has an id that is no Unicode, or longer than {LONGEST_TEXT} characters")
-        if self._scores is None:
-            return names
-        scores = self._scores.search(document)
-        if not isinstance(scores, list) or len(scores) != len(ids):
-            raise FormError(f"does not have one score per id at {self.scores}; correct the path")
-        return list(zip(names, scores[:MANY], strict=True))
-
-    @cached_property
-    def _ids(self) -> Any:  # noqa: ANN401 -- jmespath publishes no types
-        return _path(self.ids) if self.ids else None
-
-    @cached_property
-    def _scores(self) -> Any:  # noqa: ANN401 -- as above
-        return _path(self.scores) if self.scores else None
+    place, ids = (path, path_of(path).search(document)) if path else _guessed(document)
+    if not isinstance(ids, list) or not all(isinstance(id_, str | int) for id_ in ids):
+        raise FormError(f"has no list of ids at {place}; name the path with ids=")
+    names = [str(id_) for id_ in ids[:MANY]]
+    if not all(map(is_id, names)):
+        raise FormError(f"has an id that is no Unicode, or longer than {LONGEST_TEXT} characters")
+    return place, names
 
 
-def place_of_ids(document: object) -> str | None:
-    """The path of the first list that looks like results, the usual names first; None where there is none.
-
-    >>> place_of_ids({"took": 3, "hits": [{"id": "a"}]}), place_of_ids(["a"]), place_of_ids({"results": []})
-    ('hits[*].id', '[*]', 'results')
-    >>> place_of_ids({"data": {"results": [{"entry": {"id": "a"}, "score": 1}]}}), place_of_ids({"answer": []})
-    ('data.results[*].entry.id', None)
-    """
+def _guessed(document: object) -> tuple[str, object]:
     empty = None
     ahead = deque([("", document, 0)])
     for _ in range(PLACES):
@@ -98,41 +69,30 @@ def place_of_ids(document: object) -> str | None:
         path, value, depth = ahead.popleft()
         usual = not path or path.rpartition(".")[2] in LISTS
         if isinstance(value, list):
-            if (inner := _inner(value, usual)) is not None:
-                return f"{path}[*]{inner}"
+            if (found := _inner(value, usual)) is not None:
+                return f"{path}[*]{found[0]}", found[1]
             if not value and usual and empty is None:
                 empty = path or "@"
         elif isinstance(value, dict) and depth < DEEPEST:
             names = [name for name in LISTS if name in value] + [n for n in value if _plain(n) and n not in LISTS]
             names = names[: PLACES - len(ahead)]
             ahead.extend((f"{path}.{name}" if path else name, value[name], depth + 1) for name in names)
-    return empty
+    if empty is None:
+        raise FormError("has no list of ids where they are looked for; name the path with ids=")
+    return empty, []
 
 
-def _at(place: str, document: object) -> Any:  # noqa: ANN401 -- any JSON value
-    """What stands at a place that was guessed, for which no library is needed."""
-    head, listed, inner = place.removeprefix("@").partition("[*]")
-    found = _walked(document, head)
-    return [_walked(item, inner) for item in found] if listed else found
-
-
-def _walked(value: Any, path: str) -> Any:  # noqa: ANN401 -- any JSON value
-    return reduce(lambda inside, name: inside[name], filter(None, path.split(".")), value)
-
-
-def _inner(items: list[Any], usual: bool) -> str | None:
-    if not items:
-        return None
-    if usual and all(isinstance(item, str | int) and not isinstance(item, bool) for item in items):
-        return ""
-    if not all(isinstance(item, dict) for item in items):
+def _inner(items: list[Any], usual: bool) -> tuple[str, list[Any]] | None:
+    if usual and items and all(isinstance(item, str | int) and not isinstance(item, bool) for item in items):
+        return "", items
+    if not items or not all(isinstance(item, dict) for item in items):
         return None
     outer = [name for name, value in list(items[0].items())[:PLACES] if isinstance(value, dict) and _plain(name)]
     for wrap in ("", *outer):
         for key in KEYS:
             inside = (item.get(wrap) if wrap else item for item in items)  # looked at up to the first without one
             if all(isinstance(value, dict) and isinstance(value.get(key), str | int) for value in inside):
-                return f".{wrap}.{key}" if wrap else f".{key}"
+                return f".{wrap}.{key}" if wrap else f".{key}", [(i[wrap] if wrap else i)[key] for i in items]
     return None
 
 
@@ -203,7 +163,7 @@ def _json_in(text: str) -> object:
 
 
 def options_of(text: str, names: Sequence[str], place: str) -> list[str]:
-    """The values of options behind an address, as in ``ids=PATH&scores=PATH``; empty for those that are not there.
+    """The values of options behind an address, as in ``ids=PATH&body=JSON``; empty for those that are not there.
 
     Raises ConfigError, which begins with `place`, for another name.
     """
@@ -228,7 +188,9 @@ def _plain(name: str) -> bool:
     return len(name) <= 100 and name.isascii() and name.isidentifier()
 
 
-def _path(text: str) -> Any:  # noqa: ANN401 -- jmespath publishes no types
+@cache
+def path_of(text: str) -> Any:  # noqa: ANN401 -- jmespath publishes no types
+    """A path, ready to be looked up; ConfigError for one that cannot be parsed."""
     require("api", "a path into an answer")
     import jmespath
 
@@ -259,13 +221,6 @@ class Mentioned:
         if self._silent:
             notices.append(f"{counted(self._silent, 'answer')} in prose, in which the id of no entry stands")
         return notices
-
-    def matched(self, results: Results) -> Results:
-        """The results with the ids of the corpus; what is none of them stays as it is."""
-        return [
-            (self.named(hit[0]) or hit[0], hit[1]) if isinstance(hit, tuple) else self.named(hit) or hit
-            for hit in results
-        ]  # type: ignore[return-value]  # all are pairs, or none is
 
     def in_text(self, text: str) -> list[str]:
         """The entries whose ids, or the beginnings of them, stand in a text, in the order in which they do."""

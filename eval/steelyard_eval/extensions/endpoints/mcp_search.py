@@ -22,21 +22,20 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import PREFIX
 from steelyard_eval.extensions.endpoints.answer_form import (
-    AnswerForm,
     FormError,
     Mentioned,
-    Results,
     document_of,
     filled,
+    ids_of,
     options_of,
-    place_of_ids,
+    path_of,
     template_of,
     text_in,
 )
 from steelyard_eval.extensions.endpoints.http_search import KEY_NAMES, KEYS, holds_key, masked
 from steelyard_eval.extensions.endpoints.mcp_client import McpClient, started
 
-OPTIONS = ("arguments", "ids", "scores")
+OPTIONS = ("arguments", "ids")
 STARTING = 120.0  # Seconds in which a server may start: it may load a model, or be installed first
 TIMEOUT = 30.0
 LONGEST, FEW = 300, 5  # Characters of what a server said that a message shows, and places of ids
@@ -58,9 +57,9 @@ class McpSearch:
     `command` starts the server, as words or as a shell would take it; no shell runs it. `tool` is the name of the
     tool that searches. `arguments` are JSON, in which the string ``"{limit}"`` is replaced by a number and
     ``{query}`` inside any string by the text; left out, they are guessed by the names in the tool's own schema,
-    and told. `ids` and `scores` are JMESPath expressions for the ids of the answer, best first, and for their
-    scores: without `ids` the first list that looks like results is read, and of an answer that is prose the ids
-    of entries that stand in it. `timeout` is in seconds, of one answer.
+    and told. `ids` is a JMESPath expression for the ids of the answer, best first: without it the first list that
+    looks like results is read, and of an answer that is prose the ids of entries that stand in it. `timeout` is in
+    seconds, of one answer.
 
     Raises ConfigError for an empty command, arguments without the query, or a path that cannot be parsed.
     """
@@ -69,7 +68,6 @@ class McpSearch:
     tool: str
     arguments: str = field(default="", repr=False)
     ids: str = ""
-    scores: str = ""
     timeout: float = TIMEOUT
 
     def __post_init__(self) -> None:
@@ -80,7 +78,7 @@ class McpSearch:
                 f"the arguments of {shown(self.tool)} are no JSON object with {{query}} in it; write "
                 '{"query": "{query}", "limit": "{limit}"}'
             )
-        self.form  # noqa: B018 -- read now, so that a faulty path is named before anything runs
+        path_of(self.ids) if self.ids else None  # so that a faulty path is named before anything runs
 
     @classmethod
     def of(cls, text: str) -> McpSearch:
@@ -91,8 +89,8 @@ class McpSearch:
         """
         command, _, rest = text.removeprefix(PREFIX).partition("#")
         tool, _, options = rest.partition("&")
-        arguments, ids, scores = options_of(options, OPTIONS, f"{PREFIX}...#{tool}")
-        return cls(command, unquote(tool), arguments, ids, scores)
+        arguments, ids = options_of(options, OPTIONS, f"{PREFIX}...#{tool}")
+        return cls(command, unquote(tool), arguments, ids)
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -111,11 +109,6 @@ class McpSearch:
         """The arguments, where they are given."""
         return template_of(self.arguments, "arguments") if self.arguments else None
 
-    @cached_property
-    def form(self) -> AnswerForm:
-        """Where the ids and the scores stand."""
-        return AnswerForm(self.ids, self.scores)
-
     @property
     def label(self) -> str:
         """The name of the tool."""
@@ -125,7 +118,7 @@ class McpSearch:
     def shown(self) -> str:
         """The command as messages and documents have it: keys in it are masked, by the names before them."""
         told = (f"{before}{MASK}" if key else masked(before) for before, key in self._keyed)
-        options = {"arguments": self.arguments, "ids": self.ids, "scores": self.scores}
+        options = {"arguments": self.arguments, "ids": self.ids}
         more = "".join(f"&{name}={text.replace('&', '%26')}" for name, text in options.items() if text)
         return f"{PREFIX}{shlex.join(told)}#{self.tool}{'' if holds_key(more) else more}"
 
@@ -207,8 +200,8 @@ class McpSession:
         most = properties[limit].get("maximum") if isinstance(properties.get(limit), dict) else None
         self._most = most if isinstance(most, int | float) and most >= 1 else None
 
-    def ask(self, query: Query, limit: int) -> Results:
-        """The results of one query, best first; DataError for an unusable answer, MachineError for none."""
+    def ask(self, query: Query, limit: int) -> list[str]:
+        """The ids of one query's results, best first; DataError for an unusable answer, MachineError for none."""
         wanted = limit if self._most is None else int(min(limit, self._most))
         arguments = filled(self._template, query.text, wanted)
         about, until = f", query {shown(query.id)}", time.monotonic() + self._search.timeout
@@ -218,7 +211,7 @@ class McpSession:
         except FormError as error:
             raise DataError(f"{self._place}{about}: {self._search.hidden(str(error))}") from None
 
-    def _results(self, answer: object) -> Results:
+    def _results(self, answer: object) -> list[str]:
         if not isinstance(answer, dict):
             raise FormError(f"answered with {self._search.told(answer)}, which is no result of a tool")
         if answer.get("isError") is True:
@@ -230,9 +223,9 @@ class McpSession:
         if document is None:
             self._places["what its text mentions"] = 1
             return self._names.in_text(text_in(answer))
-        if not self._search.ids and (place := place_of_ids(document)):
-            self._places[place] = 1
-        return self._names.matched(self._search.form.results(document))
+        place, ids = ids_of(document, self._search.ids)
+        self._places[place] = 1
+        return [self._names.named(id_) or id_ for id_ in ids]
 
     def _guessed(self, properties: Mapping[str, Any], required: object, limit: str) -> dict[str, str]:
         needed = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []

@@ -30,7 +30,7 @@ from steelyard_eval.extensions.importers.base import (
     identifier,
     picked,
 )
-from steelyard_eval.extensions.importers.pickled import Unpacking
+from steelyard_eval.extensions.importers.pickled import plain
 from steelyard_eval.extensions.importers.source import ForeignStore
 from steelyard_eval.extensions.importers.table import fitted, named, searched, vector_of
 
@@ -98,12 +98,12 @@ def _item(row: Row) -> Record:
 
 def read_mem0(source: ForeignStore) -> Imported:
     """The memories that are there now: those of Qdrant, then those that the history alone has."""
-    imported, unpacking, unread = Imported(recipe="{text}"), Unpacking(str(source)), 0
+    imported, unread = Imported(recipe="{text}"), 0
     for name in source.files(STORAGE):
         with source.database(name) as db:
             for row in db.rows("points", "id"):
                 try:
-                    _point(imported, unpacking.plain(row["point"]))
+                    _point(imported, plain(row["point"]))
                 except BROKEN:
                     unread += 1
     imported.note(unread, "point", "of Qdrant left out: no text of a memory is found in them")

@@ -1,4 +1,4 @@
-"""Benchmarks in their published forms: BEIR and MTEB folders, TREC files, ids of ir_datasets; LoCoMo, LongMemEval.
+"""Benchmarks in their published forms: BEIR and MTEB folders, TREC files, LoCoMo, LongMemEval.
 
 Of the last two, which are of memories of conversations, the unit is the turn, and every question is asked of its
 own conversation.
@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 from html import unescape
 from typing import Any
 
-from steelyard.base.errors import DataError, MachineError, shown
-from steelyard.base.extras import require
+from steelyard.base.errors import DataError, shown
 from steelyard.base.fields import format_time
 from steelyard_eval.datasets.corpus_and_queries import whole_number
 from steelyard_eval.extensions.importers.base import Imported, Importer, Record, Row, Scored, filled, identifier
@@ -22,7 +21,6 @@ from steelyard_eval.extensions.importers.table import rows_of
 
 SPLITS = ("test", "dev", "validation", "train")
 """A query that several files judge belongs to the first of these, so that test queries are never tuned on."""
-IR_DATASETS = "irds:"  # How a source begins that is the id of a data set of ir_datasets
 TABLES = (".jsonl", ".jsonl.gz")
 RECIPE = "{title} {text}"
 _TOP = re.compile(r"<top>([^<]*+(?:<(?!/?top>)[^<]*+)*+)</top>", re.IGNORECASE)
@@ -140,23 +138,6 @@ def _field(markup: str, name: str) -> str:
     """The text after a tag, up to its end or the next tag: TREC's topics often close none."""
     match = re.search(rf"<{name}>(.*?)(?=<|\Z)", markup, re.DOTALL | re.IGNORECASE)
     return unescape(match[1]).strip() if match else ""
-
-
-def read_ir_datasets(source: ForeignStore) -> Imported:
-    """A data set by its id of ir_datasets, which downloads what is not on this machine yet.
-
-    Raises DataError for an unknown id, MachineError where it cannot be had.
-    """
-    require("ir_datasets", "reading irds: sources")
-    import ir_datasets
-
-    name = str(source.path).removeprefix(IR_DATASETS)
-    try:
-        return of_ir_dataset(ir_datasets.load(name))
-    except KeyError:
-        raise DataError(f"ir_datasets knows no {shown(name)}; see its catalogue") from None
-    except (OSError, RuntimeError) as error:
-        raise MachineError(f"ir_datasets cannot give {shown(name)} ({shown(str(error), 200)})") from None
 
 
 def of_ir_dataset(dataset: Any) -> Imported:  # noqa: ANN401 -- ir_datasets has no types
@@ -294,10 +275,4 @@ IMPORTERS = (
         read_beir,
     ),
     Importer("trec", "TREC: doc*, topics*, qrels*, *.run in one folder", matches_trec, read_trec),
-    Importer(
-        "ir_datasets",
-        "a data set of ir_datasets: irds:NAME",
-        lambda source: str(source.path).startswith(IR_DATASETS),
-        read_ir_datasets,
-    ),
 )

@@ -33,7 +33,6 @@ from steelyard_eval.extensions.importers import (
     text_systems,
 )
 from steelyard_eval.extensions.importers.base import BROKEN, Imported, Importer
-from steelyard_eval.extensions.importers.benchmark import IR_DATASETS
 from steelyard_eval.extensions.importers.source import ForeignStore, Options
 from steelyard_eval.extensions.importers.write import (
     ABOUT,
@@ -178,8 +177,7 @@ def load_store(
 
 def open_store(source: str | Path) -> Dataset:
     """The data set that a store holds, see `load_store`; DataError where there is nothing of this name."""
-    named = str(source) in importers() or str(source).startswith(IR_DATASETS)
-    found = named or is_address(source) or Path(source).exists()
+    found = str(source) in importers() or is_address(source) or Path(source).exists()
     return load_store(source) if found else load(source)
 
 
@@ -206,8 +204,6 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
         if kind not in (None, OWN.name):
             raise ConfigError(f"{kind} is not read from a database; name its file or folder")
         return OWN, ForeignStore(Path(named.rpartition("/")[2].partition("?")[0]), options, named)
-    if named.startswith(IR_DATASETS):
-        return known["ir_datasets"], ForeignStore(path, options)
     if not path.exists() and named in known:
         places = list(known[named].homes(os.environ))
         stores = (ForeignStore(place.absolute(), options) for place in places if place.exists())

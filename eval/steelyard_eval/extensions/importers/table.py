@@ -23,7 +23,7 @@ from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.fields import LIST_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from steelyard.memory.entry import FIELDS
 from steelyard.memory.text import CONTENT
-from steelyard_eval.extensions.importers.base import Imported, Importer, Row, filled, identifier
+from steelyard_eval.extensions.importers.base import FORMS, Imported, Importer, Row, filled, identifier
 from steelyard_eval.extensions.importers.source import ForeignStore, decoded
 
 Rows = Iterator[Row]
@@ -34,20 +34,7 @@ WRAPPERS = frozenset("collection data get hits points response result results ve
 LOOKED_AT = 100  # Rows whose keys are looked at to guess the columns
 HASHED = 16  # Hexadecimal digits of an id that is a hash
 LONGEST_CELL = 16 * 2**20  # Characters
-_WORDS = {
-    "id": "id key uuid guid docid documentid entryid memoryid pid docno rowid",
-    "text": "text content contents body what memory data document pagecontent passage note message chunk "
-    "chunktext summary value description",
-    "title": "title name heading headline subject",
-    "tags": "tags tag labels keywords topics",
-    "created_at": "createdat created date day timestamp time createdtime createdon datetime creationtimeunix",
-    "updated_at": "updatedat updated modified lastmodified modifiedat updatedon lastupdatetimeunix",
-    "category": "category kind class",
-    "project": "project workspace repo repository folder",
-    "source": "source author origin",
-    "importance": "importance priority",
-}
-ALIASES = {field: tuple(words.split()) for field, words in _WORDS.items()}
+ALIASES = {field: words.split() for field, words in FORMS["table"].items()}
 """Field -> names that other programs have for it, best first, without case and punctuation."""
 CONTAINERS = ("payload", "metadata", "properties", "_source", "_additional", "fields", "document", "data", "node")
 """Keys whose objects hold the fields of an entry."""

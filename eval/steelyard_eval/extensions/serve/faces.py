@@ -21,7 +21,6 @@ from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import content
 from steelyard.systems.cortex_mem.intents import uri_or_id
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME, directory_of
-from steelyard_eval.extensions.serve import soleri, spec_kit
 from steelyard_eval.extensions.serve.caller import (
     Arguments,
     Caller,
@@ -32,6 +31,7 @@ from steelyard_eval.extensions.serve.caller import (
     passing,
     told,
 )
+from steelyard_eval.extensions.serve.rated import SPEC_KIT, soleri
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import record_of
 
@@ -239,9 +239,9 @@ MOLTNET = face_of(
 MIMICS: Mapping[str, Callable[[str], Face]] = {
     "echovault": lambda _: ECHOVAULT,
     "cortex_mem": lambda _: CORTEX_MEM,
-    "soleri": lambda agent: soleri.face(agent or "soleri"),
+    "soleri": lambda agent: soleri(agent or "soleri"),
     "moltnet": lambda _: MOLTNET,
-    "spec_kit": lambda _: spec_kit.FACE,
+    "spec_kit": lambda _: SPEC_KIT,
 }
 """The memory systems whose place a server can take; Soleri's tools have the name of an agent: `soleri:NAME`."""
 

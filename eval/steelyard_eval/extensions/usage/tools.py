@@ -14,7 +14,7 @@ from importlib import resources
 from steelyard.base.files import STRICT_JSON
 from steelyard.feedback.log import ACTIONS
 from steelyard_eval.datasets.logs import MOST_HITS
-from steelyard_eval.extensions.endpoints.answer_form import AnswerForm, FormError, Mentioned, document_of, text_in
+from steelyard_eval.extensions.endpoints.answer_form import FormError, Mentioned, document_of, ids_of, text_in
 from steelyard_eval.extensions.usage.session import (
     MEMORY,
     Acted,
@@ -183,6 +183,6 @@ def hits_of(answer: object) -> tuple[str, ...] | None:
     if not isinstance(document, dict | list):
         return None
     try:
-        return tuple(str(name) for name in AnswerForm().results(document)[:MOST_HITS] if name != "")
+        return tuple(str(name) for name in ids_of(document)[1][:MOST_HITS] if name != "")
     except FormError:
         return None

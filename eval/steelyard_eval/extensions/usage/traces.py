@@ -59,12 +59,17 @@ _PLACE = re.compile(r"\.(\d{1,6})\.document\.(id|score|content|metadata)")
 KINDS = {**dict.fromkeys(DOCUMENTS, SEARCH), "TOOL": TOOL, **dict.fromkeys(("LLM", "AGENT", "CHAIN"), ANSWER)}
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What a span says: `kind` is one of the constants above, or empty where it only joins a conversation.
+Step = tuple[str, str, object, object, str]
+"""What a span says: the first five fields of `TraceSpan`."""
 
-    `asked` is the query of a search, the arguments of a call, or the question; `given` what came of it. `name` is
-    the engine, the tool, or the entry that was changed.
+
+@dataclass(frozen=True, slots=True)
+class TraceSpan:
+    """One step of a trace; `parent` is the key of the span around it. Times are seconds UTC.
+
+    `kind` is one of the constants above, or empty where the span only joins a conversation. `name` is the engine,
+    the tool, or the entry that was changed; `asked` the query of a search, the arguments of a call, or the
+    question; `given` what came of it.
     """
 
     kind: str
@@ -72,13 +77,6 @@ class Step:
     asked: object
     given: object
     conversation: str
-
-
-@dataclass(frozen=True, slots=True)
-class TraceSpan:
-    """One step of a trace; `parent` is the key of the span around it. Times are seconds UTC."""
-
-    step: Step
     key: str
     trace: str
     parent: str
@@ -94,7 +92,7 @@ def genai(span: Record, has: Mapping[str, object]) -> Step:
         questions = [message for message in objects(loaded(asked)) if message.get("role") == "user"]
         asked = questions[-1] if questions else ""
     kind = "" if kind == CHANGE and not name else kind
-    return Step(kind, str(name or ""), asked, loaded(given), str(has.get("gen_ai.conversation.id") or ""))
+    return kind, str(name or ""), asked, loaded(given), str(has.get("gen_ai.conversation.id") or "")
 
 
 def openinference(span: Record, attributes: Mapping[str, object]) -> Step:
@@ -108,7 +106,7 @@ def openinference(span: Record, attributes: Mapping[str, object]) -> Step:
     elif kind == ANSWER and _parent(span):
         asked = None
     name = str(has.get("tool.name") or "") if kind == TOOL else ""
-    return Step(kind, name, asked, given, str(has.get("session.id") or ""))
+    return kind, name, asked, given, str(has.get("session.id") or "")
 
 
 def read(
@@ -125,17 +123,17 @@ def read(
             try:
                 for span, attributes in [*raw_spans(record)] or [(record, record)]:
                     made = _placed(span, step_of(span, attributes))
-                    if made.step.kind or made.trace:
+                    if made.kind or made.trace:
                         spans.setdefault(made.key, made)
             except RecursionError:
                 faults["records that are nested too deep"] += 1
             if len(spans) > MOST_SPANS:
                 raise DataError(f"more than {MOST_SPANS:,} spans; export a shorter time")
-    named = ((span.trace, span.step.conversation) for span in reversed(spans.values()))
+    named = ((span.trace, span.conversation) for span in reversed(spans.values()))
     conversations = {trace: conversation for trace, conversation in named if conversation}
     groups: dict[str, list[TraceSpan]] = {}
     for made in spans.values():
-        if made.step.kind:
+        if made.kind:
             groups.setdefault(conversations.get(made.trace) or made.trace, []).append(made)
     for name, group in sorted(groups.items()):
         yield UseSession(name, _events(group, Calls(system, corpus.names)))
@@ -160,7 +158,7 @@ def _placed(span: Record, step: Step) -> TraceSpan:
     key = _field(span, "spanId") or context.get("span_id") or span.get("context.span_id") or ""
     parent = _parent(span)
     return TraceSpan(
-        step,
+        *step,
         f"{trace}/{key}".replace("0x", ""),
         str(trace).removeprefix("0x"),
         f"{trace}/{parent}".replace("0x", "") if parent else "",
@@ -195,30 +193,30 @@ def _value(value: object) -> object:
 
 def _events(spans: list[TraceSpan], calls: Calls) -> Iterator[Event]:
     """The spans of one conversation as events: questions when they begin, all else when it ends."""
-    asked = ((span.trace, span.step.asked) for span in spans if span.step.kind == SEARCH)
+    asked = ((span.trace, span.asked) for span in spans if span.kind == SEARCH)
     searched = {(trace, query) for trace, query in asked if isinstance(query, str)}
     keys, ends, timed = {span.key for span in spans}, dict[str, float](), list[tuple[float, int, int]]()
     for span in spans:
         ends[span.trace] = max(ends.get(span.trace, 0.0), span.ended or span.begun or 0.0)
     for i, span in enumerate(spans):  # an answer ends with its trace, whatever the clocks of two machines say
-        answers = span.step.kind == ANSWER
+        answers = span.kind == ANSWER
         end = ends[span.trace] if answers and span.parent not in keys else span.ended or span.begun or 0.0
         timed += [(span.begun or 0.0, 0, i), (end, 2 if answers else 1, i)]
     for _, order, i in sorted(timed):
-        span, step = spans[i], spans[i].step
+        span = spans[i]
         if order == 0:
-            if step.kind == ANSWER and step.asked is not None:
-                yield Spoken(PERSON, text_of(loaded(step.asked)))
-        elif step.kind == SEARCH:
-            hits = hits_of(step.given) if step.given is not None else None
-            query = step.asked if isinstance(step.asked, str) else ""
-            yield Searched(span.key, span.begun, query, hits, step.name)
-        elif step.kind == TOOL and (span.trace, calls.asks(step.name, step.asked)) not in searched:
-            yield from calls.made(span.key, step.name, step.asked, span.begun)
-            yield from calls.answered(span.key, step.given, span.begun)
-        elif step.kind == CHANGE:
-            yield Acted((step.name,), "modified")
-        elif step.kind == ANSWER and (answer := text_of(step.given)):
+            if span.kind == ANSWER and span.asked is not None:
+                yield Spoken(PERSON, text_of(loaded(span.asked)))
+        elif span.kind == SEARCH:
+            hits = hits_of(span.given) if span.given is not None else None
+            query = span.asked if isinstance(span.asked, str) else ""
+            yield Searched(span.key, span.begun, query, hits, span.name)
+        elif span.kind == TOOL and (span.trace, calls.asks(span.name, span.asked)) not in searched:
+            yield from calls.made(span.key, span.name, span.asked, span.begun)
+            yield from calls.answered(span.key, span.given, span.begun)
+        elif span.kind == CHANGE:
+            yield Acted((span.name,), "modified")
+        elif span.kind == ANSWER and (answer := text_of(span.given)):
             yield Spoken(AGENT, answer)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import PurePosixPath
 
+from steelyard.base.files import STRICT_JSON
 from steelyard_eval.extensions.endpoints.answer_form import SHORTEST
 
 RUN = 8
@@ -29,22 +31,13 @@ _QUOTES = [
 ]
 _EMPHASIS = [*_QUOTES, ("'", "'"), ("`", "`"), ("*", "*"), ("_", "_"), ("[", "]")]
 """Marks around a title; a single word in the last ones is a name in a program as often."""
-_NOT = r"(?:not|never|hardly|barely|\w+n['\u2019]t|cannot|neither|nor)"
-_ABOUT = (
-    r"(?:relevan|relat|help|appl|useful|match|answer|fit|cover|address|mention|concern|about|explain|solv|touch"
-    r"|what we|what i|what you|the same|usable|need|use it|trust|rely|bear)"
-)
-_THINGS = r"(?:issue|problem|topic|matter|project|service|team|thing|bug|story|system)"
+_WORDS = STRICT_JSON.decode(resources.files(__package__).joinpath("wording.json").read_text("utf-8"))
+"""What says that something is of no use, how texts begin that programs write in a person's place (echoes,
+notifications, hooks, summaries), and the words that questions share whatever they ask."""
+_NOT, _ABOUT, _THINGS, _NO_USE = (f"(?:{'|'.join(_WORDS[n])})" for n in ("not", "about", "things", "useless"))
 USELESS = re.compile(
-    rf"\b{_NOT}\b(?:\W+\w+){{0,4}}?\W+{_ABOUT}"
-    r"|\b(?:unrelated|irrelevant|outdated|out of date|obsolete|stale|superseded|misleading|unhelpful|useless)\b"
-    r"|\b(?:off[- ]topic|no longer|nothing (?:about|to do|useful|relevant|here|there|on)|of no (?:use|help))\b"
-    r"|\bno (?:use|help|bearing|relation|connection)\b|\b(?:red herring|beside the point)\b"
-    r"|\bfalse (?:lead|positive)\b"
-    r"|\b(?:ignor(?:e|ed|ing)|skip(?:ped|ping)?|discard\w*|set aside|rul(?:e|ed|ing) out|dismiss\w*)\b"
-    r"|\b(?:some|any)(?:thing|where) else\b|\b(?:an?|some) (?:other|different|older|unrelated)\b"
-    rf"|\banother {_THINGS}\b|\bdifferent (?:{_THINGS}|one|from)\b"
-    r"|\b(?:nichts|unpassend|hilft nicht|veraltet|irrelevant|betrifft nicht)\b",
+    rf"\b{_NOT}\b(?:\W+\w+){{0,4}}?\W+{_ABOUT}|\b{_NO_USE}\b"
+    rf"|\banother {_THINGS}\b|\bdifferent (?:{_THINGS}|one|from)\b",
     re.IGNORECASE,
 )
 _ADDED = re.compile(
@@ -53,26 +46,11 @@ _ADDED = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 """What programs put before or behind the words of a person."""
-_PROGRAM = re.compile(
-    r"<(?:command|local-command|task|bash|teammate|agent|cross-session|channel|hook|session|tool)[-_]\w"
-    r"|<(?:environment|permissions|turn|apps|user|persisted|conversation)[-_ ]\w|<(?:INSTRUCTIONS|skill)>"
-    r"|\[(?:Request interrupted|SYSTEM NOTIFICATION|ASYNC TASK)"
-    r"|Caveat: The messages below|# AGENTS\.md instructions|API Error:"
-    r"|This (?:session|conversation) is being continued from a previous"
-    r"|(?:[\w:]+ )?(?:\w+ )?hook (?:feedback|success|error|blocking|stopped|additional|callback)",
-    re.IGNORECASE,
-)
-"""How texts begin that programs write in a person's place: echoes, notifications, hooks, summaries."""
+_PROGRAM = re.compile("|".join(_WORDS["program"]), re.IGNORECASE)
 GOES_ON = re.compile(
     r"\W*(?:it|its|that|this|they|these|those|but|however|though|unfortunately|which|both|neither|none|sadly)\b",
     re.IGNORECASE,
 )
-_COMMON = frozenset(
-    """a an and are as at be by can could did do does for from had has have how i in into is it its me my no not of
-    on or our should that the their there they this to was we were what when where which who why will with you
-    your""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
-)
-"""Words that questions share whatever they ask."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +95,7 @@ def persons_words(text: str) -> str:
 
 def content_words(text: str) -> set[str]:
     """The words of a question that say what it is about."""
-    return {word for word in _WORD.findall(text.casefold()) if word not in _COMMON and len(word) > 1}
+    return {word for word in _WORD.findall(text.casefold()) if word not in _WORDS["common"] and len(word) > 1}
 
 
 def marks_of(id_: str) -> list[str]:
