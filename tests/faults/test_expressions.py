@@ -17,12 +17,13 @@ from steelyard.systems import find_system
 from steelyard_eval.extensions.importers import benchmark, markdown
 from steelyard_eval.extensions.importers.notes import Names, entry_of, heading_of, read_note
 from steelyard_eval.extensions.importers.source import ForeignStore
-from steelyard_eval.extensions.importers.text_systems import _without_footer, array_of, read_cortex_mem
+from steelyard_eval.extensions.importers.text_systems import _without_footer, array_of, cortex_mem
 
 LENGTH, SECONDS = 400_000, 20
 
 
-basic = next(one for one in markdown.IMPORTERS if one.name == "basic_memory")
+def basic(at):
+    markdown.basic_memory.read(ForeignStore(at))
 
 
 def of(piece, before="", after=""):
@@ -38,24 +39,32 @@ FILES = {
     "a heading of blanks": ("a.md", of(" ", "# a", "x"), noted),
     "a heading of marks": ("a.md", of("#", "# a", "x"), noted),
     "a link with many places": ("a.md", of(".md#", "]("), noted),
-    "an observation of blanks": ("a.md", of(" ", "- [a] ", "x"), lambda at: basic.read(ForeignStore(at))),
-    "blank lines before a section": ("a.md", of("\n", "a", "x"), lambda at: basic.read(ForeignStore(at))),
+    "an observation of blanks": (
+        "a.md",
+        of(" ", "- [a] ", "x"),
+        basic,
+    ),
+    "blank lines before a section": (
+        "a.md",
+        of("\n", "a", "x"),
+        basic,
+    ),
     "blank lines in a memory": (
         "user/a/.abstract.md",
         of("\n", "**Added**: a", "x"),
-        lambda at: read_cortex_mem(ForeignStore(at)),
+        lambda at: cortex_mem.read(ForeignStore(at)),
     ),
     "remarks that are not closed": (
         "user/a/.abstract.md",
         of("<!-- source-hash: "),
-        lambda at: read_cortex_mem(ForeignStore(at)),
+        lambda at: cortex_mem.read(ForeignStore(at)),
     ),
-    "topics that are not closed": ("topics", of("<top>"), lambda at: benchmark.read_trec(ForeignStore(at))),
-    "documents that are not closed": ("docs", of("<DOC>"), lambda at: benchmark.read_trec(ForeignStore(at))),
+    "topics that are not closed": ("topics", of("<top>"), lambda at: benchmark.trec.read(ForeignStore(at))),
+    "documents that are not closed": ("docs", of("<DOC>"), lambda at: benchmark.trec.read(ForeignStore(at))),
     "marks that are not closed": (
         "docs",
         of("<", "<DOC><DOCNO>a</DOCNO>", "</DOC>"),
-        lambda at: benchmark.read_trec(ForeignStore(at)),
+        lambda at: benchmark.trec.read(ForeignStore(at)),
     ),
 }
 TEXTS = {

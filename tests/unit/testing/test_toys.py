@@ -90,7 +90,7 @@ class TestNotes(StoreContract):
 class TestLines(ImporterContract):
     @pytest.fixture
     def importer(self, monkeypatch):
-        [found] = toy("lines").IMPORTERS
+        found = toy("lines").lines
         monkeypatch.setattr("steelyard_eval.extensions.importers.run.importers", lambda: {found.name: found})
         return found
 

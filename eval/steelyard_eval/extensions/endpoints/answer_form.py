@@ -12,27 +12,27 @@ from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
+from importlib import resources
 from typing import Any
 from urllib.parse import unquote
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.extras import require
+from steelyard.base.files import STRICT_JSON
 from steelyard.extensions.network.endpoint import Response
 from steelyard.memory.entry import Entry
 from steelyard_eval.common.markup import counted
 
-LISTS: tuple[str, ...] = ("results", "result", "hits", "memories", "entries", "items", "documents", "matches")
-LISTS += ("entities", "notes", "nodes", "records", "data")
-"""What lists of results are called."""
-KEYS = ("id", "_id", "memory_id", "entry_id", "doc_id", "uuid", "permalink", "uri", "path", "key", "name")
-"""What the id of a result is called, the usual ones first."""
+NAMES: Mapping[str, list[str]] = STRICT_JSON.decode(
+    resources.files(__package__).joinpath("names.json").read_text("utf-8")
+)
+"""What programs call lists of results, ids and entries; what tools call the text and the number of results."""
 DEEPEST, PLACES = 5, 2000  # How deep, and in how many places, a list of results is looked for
 MANY = 10_000  # The largest number of results of one query that are read
 MOST_VALUES = 200_000  # Commas of an answer: jmespath takes microseconds for each value, however few bytes it has
 LONGEST_TEXT = 10_000  # Characters of an id
 
 SHORTEST = 8  # Characters of an id, or of its beginning, that is looked for in prose or taken for a whole one
-NAMED = ("name", "item_key", "permalink", "file_path", "path")  # What else programs call an entry by
 _WORD = re.compile(rf"[^\s\"'`,;|<>()\[\]{{}}*]{{{SHORTEST},{LONGEST_TEXT}}}")
 
 
@@ -67,14 +67,16 @@ def _guessed(document: object) -> tuple[str, object]:
         if not ahead:
             break
         path, value, depth = ahead.popleft()
-        usual = not path or path.rpartition(".")[2] in LISTS
+        usual = not path or path.rpartition(".")[2] in NAMES["lists"]
         if isinstance(value, list):
             if (found := _inner(value, usual)) is not None:
                 return f"{path}[*]{found[0]}", found[1]
             if not value and usual and empty is None:
                 empty = path or "@"
         elif isinstance(value, dict) and depth < DEEPEST:
-            names = [name for name in LISTS if name in value] + [n for n in value if _plain(n) and n not in LISTS]
+            names = [name for name in NAMES["lists"] if name in value] + [
+                n for n in value if _plain(n) and n not in NAMES["lists"]
+            ]
             names = names[: PLACES - len(ahead)]
             ahead.extend((f"{path}.{name}" if path else name, value[name], depth + 1) for name in names)
     if empty is None:
@@ -89,7 +91,7 @@ def _inner(items: list[Any], usual: bool) -> tuple[str, list[Any]] | None:
         return None
     outer = [name for name, value in list(items[0].items())[:PLACES] if isinstance(value, dict) and _plain(name)]
     for wrap in ("", *outer):
-        for key in KEYS:
+        for key in NAMES["keys"]:
             inside = (item.get(wrap) if wrap else item for item in items)  # looked at up to the first without one
             if all(isinstance(value, dict) and isinstance(value.get(key), str | int) for value in inside):
                 return f".{wrap}.{key}" if wrap else f".{key}", [(i[wrap] if wrap else i)[key] for i in items]
@@ -136,12 +138,13 @@ def document_of(answer: object) -> object:
 
 
 def text_in(answer: object) -> str:
-    """The text of an answer that is no JSON."""
-    if isinstance(answer, str):
-        return answer
+    """The text in a value: itself, or of the blocks of a message one after the other."""
     if isinstance(answer, Mapping):
-        return text_in(answer.get("content") or answer.get("text") or answer.get("output") or "")
-    return "\n".join(filter(None, map(text_in, answer))) if isinstance(answer, list) else ""
+        parts = (text_in(answer.get(key)) for key in ("text", "content", "parts", "message", "output", "answer"))
+        return next(filter(None, parts), "")
+    if isinstance(answer, list):
+        return "\n".join(filter(None, map(text_in, answer)))
+    return answer if isinstance(answer, str) else ""
 
 
 def _texts(blocks: object) -> list[str]:
@@ -257,7 +260,7 @@ class Mentioned:
         twice = set()
         for entry in self._entries:
             pairs: list[tuple[Any, str]] = [(entry.uri, "uri"), (entry.title, "title")]
-            pairs += [(entry.extra.get(name), name) for name in NAMED]
+            pairs += [(entry.extra.get(name), name) for name in NAMES["entries"]]
             for name, what in ((name, what) for name, what in pairs if isinstance(name, str) and name):
                 if others.get(name, ("", entry.id))[1] != entry.id:
                     twice.add(name)

@@ -69,11 +69,7 @@ class HttpSearch:
 
     @classmethod
     def of(cls, text: str) -> HttpSearch:
-        """Read an endpoint from one text; ``#ids=PATH&body=JSON`` may follow the address.
-
-        >>> HttpSearch.of("http://localhost:9200/_search?q={query}&size={limit}#ids=hits.hits[*]._id").ids
-        'hits.hits[*]._id'
-        """
+        """Read an endpoint from one text; ``#ids=PATH&body=JSON`` may follow the address."""
         url, fragment = urldefrag(text)
         body, ids = options_of(fragment, OPTIONS, f"endpoint {shown(masked(url))}")
         return cls(url, body, ids)
@@ -120,11 +116,7 @@ class HttpSearch:
 
 
 def masked(url: str) -> str:
-    """The address with the values of parameters that are keys, by their names, masked.
-
-    >>> masked("http://h/search?q={query}&api_key=abc&size=3")
-    'http://h/search?q={query}&api_key=***&size=3'
-    """
+    """The address with the values of parameters that are keys, by their names, masked."""
     return _KEYED.sub(lambda match: match[0] if "{" in match["value"] else f"{match['name']}={MASK}", url)
 
 

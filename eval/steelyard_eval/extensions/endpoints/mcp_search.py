@@ -22,6 +22,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import PREFIX
 from steelyard_eval.extensions.endpoints.answer_form import (
+    NAMES,
     FormError,
     Mentioned,
     document_of,
@@ -39,11 +40,6 @@ OPTIONS = ("arguments", "ids")
 STARTING = 120.0  # Seconds in which a server may start: it may load a model, or be installed first
 TIMEOUT = 30.0
 LONGEST, FEW = 300, 5  # Characters of what a server said that a message shows, and places of ids
-QUERIES = ("query", "q", "text", "search_query", "search", "question", "keywords", "input", "prompt", "task")
-"""What tools call the text that they search for."""
-LIMITS: tuple[str, ...] = ("limit", "k", "top_k", "topK", "max_results", "maxResults", "num_results", "n_results")
-LIMITS += ("n", "count", "size", "page_size", "pageSize", "max")
-"""What tools call the number of results."""
 _FLAG = re.compile(rf"--?(?:{KEY_NAMES})", re.IGNORECASE)
 _HEADER = re.compile(rf"((?:--?[\w-]+=)?[\w-]*(?:{KEYS})[\w-]*\s*:\s*)(.+)", re.IGNORECASE | re.DOTALL)
 """A header with a key, as ``Authorization: Bearer ...``."""
@@ -82,11 +78,7 @@ class McpSearch:
 
     @classmethod
     def of(cls, text: str) -> McpSearch:
-        """Read a server and its tool from one text; options may follow, as those of an endpoint do.
-
-        >>> McpSearch.of('mcp:memory serve#search&arguments={"q": "{query}"}&ids=results[*].id').words
-        ('memory', 'serve')
-        """
+        """Read a server and its tool from one text; options may follow, as those of an endpoint do."""
         command, _, rest = text.removeprefix(PREFIX).partition("#")
         tool, _, options = rest.partition("&")
         arguments, ids = options_of(options, OPTIONS, f"{PREFIX}...#{tool}")
@@ -191,7 +183,7 @@ class McpSession:
         schema = schema if isinstance(schema, dict) else {}
         properties = schema.get("properties")
         properties = properties if isinstance(properties, dict) else {}
-        limit = next((name for name in LIMITS if name in properties), "")
+        limit = next((name for name in NAMES["limits"] if name in properties), "")
         if self._template is None:
             self._template = self._guessed(properties, schema.get("required"), limit)
             self._limited = bool(limit)
@@ -229,7 +221,7 @@ class McpSession:
 
     def _guessed(self, properties: Mapping[str, Any], required: object, limit: str) -> dict[str, str]:
         needed = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
-        text = next((name for name in QUERIES if name in properties), "")
+        text = next((name for name in NAMES["queries"] if name in properties), "")
         if not text and len(needed) == 1:
             text = needed[0]
         left = [name for name in needed if name not in (text, limit)]

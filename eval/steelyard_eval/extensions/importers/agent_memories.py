@@ -22,12 +22,12 @@ from steelyard_eval.extensions.importers.base import (
     BROKEN,
     FORMS,
     Imported,
-    Importer,
     Record,
     Row,
     filled,
     first,
     identifier,
+    importer,
     picked,
 )
 from steelyard_eval.extensions.importers.pickled import plain
@@ -57,7 +57,12 @@ TEXTS = ("content", "contents", "text", "observation", "value")
 """Keys of an observation that is an object: the first that is a text is what was observed."""
 
 
-def read_langgraph(source: ForeignStore) -> Imported:
+@importer(
+    "langgraph",
+    "LangGraph: the SQLite file of a store",
+    lambda source: not source.path.is_dir() and source.holds(source.path.name, store=["prefix"]),
+)
+def langgraph(source: ForeignStore) -> Imported:
     """Every item, with the vector of its whole value."""
     imported = Imported(recipe="")
     with source.database(source.path.name) as db:
@@ -96,7 +101,19 @@ def _item(row: Row) -> Record:
     )
 
 
-def read_mem0(source: ForeignStore) -> Imported:
+def _is_mem0(source: ForeignStore) -> bool:
+    if source.has(HISTORY):
+        return source.holds(HISTORY, history=["memory_id"])
+    return source.has(META) and any(source.files(STORAGE))  # in /tmp by default
+
+
+@importer(
+    "mem0",
+    "mem0: history.db and a local Qdrant folder",
+    _is_mem0,
+    lambda environ: [Path(environ.get("MEM0_DIR") or Path.home() / ".mem0")],
+)
+def mem0(source: ForeignStore) -> Imported:
     """The memories that are there now: those of Qdrant, then those that the history alone has."""
     imported, unread = Imported(recipe="{text}"), 0
     for name in source.files(STORAGE):
@@ -150,7 +167,13 @@ def matches(source: ForeignStore) -> bool:
     return known and any(begin in head for begin in ('"type":"entity"', '"type":"relation"', '{"entities":['))
 
 
-def read(source: ForeignStore) -> Imported:
+@importer(
+    "mcp_memory",
+    "MCP memory server: memory.jsonl",
+    matches,
+    lambda environ: map(Path, [environ["MEMORY_FILE_PATH"]] if environ.get("MEMORY_FILE_PATH") else FILES),
+)
+def mcp_memory(source: ForeignStore) -> Imported:
     """Every entity as an entry: its observations are the text, its relations the relations.
 
     Lines of one name are put together, with the fields of the first.
@@ -236,33 +259,3 @@ def _in_line(line: str, number: int, broken: set[int]) -> Iterator[object]:
 def _text(observation: object) -> str:
     said = first(observation, *TEXTS) if isinstance(observation, dict) else observation
     return said if isinstance(said, str) else ""
-
-
-IMPORTERS = (
-    Importer(
-        "mem0",
-        "mem0: history.db and a local Qdrant folder",
-        lambda source: (  # mem0 keeps the folder of a local Qdrant in /tmp by default
-            source.holds(HISTORY, history=["memory_id"])
-            if source.has(HISTORY)
-            else source.has(META) and any(source.files(STORAGE))
-        ),
-        read_mem0,
-        lambda environ: [Path(environ.get("MEM0_DIR") or Path.home() / ".mem0")],
-    ),
-    Importer(
-        "langgraph",
-        "LangGraph: the SQLite file of a store",
-        lambda source: not source.path.is_dir() and source.holds(source.path.name, store=["prefix"]),
-        read_langgraph,
-    ),
-    Importer(
-        "mcp_memory",
-        "MCP memory server: memory.jsonl",
-        matches,
-        read,
-        lambda environ: (
-            [Path(environ["MEMORY_FILE_PATH"])] if environ.get("MEMORY_FILE_PATH") else map(Path, FILES)
-        ),
-    ),
-)

@@ -109,7 +109,17 @@ class Importer:
     about: str
     matches: Callable[[ForeignStore], bool]
     read: Callable[[ForeignStore], Imported]
-    homes: Callable[[Mapping[str, str]], Iterable[Path]] = lambda environ: ()
+    homes: Callable[[Mapping[str, str]], Iterable[Path]]
+
+
+def importer(
+    name: str,
+    about: str,
+    matches: Callable[[ForeignStore], bool],
+    homes: Callable[[Mapping[str, str]], Iterable[Path]] = lambda environ: (),
+) -> Callable[[Callable[[ForeignStore], Imported]], Importer]:
+    """Make an importer of the function below, which reads; see `Importer`."""
+    return lambda read: Importer(name, about, matches, read, homes)
 
 
 FORMS: dict[str, dict[str, str]] = STRICT_JSON.decode(
@@ -119,11 +129,7 @@ FORMS: dict[str, dict[str, str]] = STRICT_JSON.decode(
 
 
 def picked(row: Row, form: Mapping[str, str]) -> Record:
-    """The fields of a form, each with the value of its column; None for a column that is not there.
-
-    >>> picked({"id": 1, "what": "Rotate keys."}, {"text": "what", "why": "why"})
-    {'text': 'Rotate keys.', 'why': None}
-    """
+    """The fields of a form, each with the value of its column; None for a column that is not there."""
     return {field: row.get(column) for field, column in form.items()}
 
 
@@ -139,11 +145,7 @@ _UNFIT = re.compile(r"[\s%\x00-\x1f\x7f-\x9f]")
 
 
 def identifier(name: str) -> str:
-    """An id from a name: white space, control characters and % as %XX of their UTF-8, so that no two names meet.
-
-    >>> identifier("Seat holds")
-    'Seat%20holds'
-    """
+    """An id from a name: blanks, control characters and % as %XX of their UTF-8, so that no two names meet."""
     return _UNFIT.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), name)
 
 

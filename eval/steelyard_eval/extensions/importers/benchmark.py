@@ -15,7 +15,7 @@ from typing import Any
 from steelyard.base.errors import DataError, shown
 from steelyard.base.fields import format_time
 from steelyard_eval.datasets.corpus_and_queries import whole_number
-from steelyard_eval.extensions.importers.base import Imported, Importer, Record, Row, Scored, filled, identifier
+from steelyard_eval.extensions.importers.base import Imported, Record, Row, Scored, filled, identifier, importer
 from steelyard_eval.extensions.importers.source import ForeignStore
 from steelyard_eval.extensions.importers.table import rows_of
 
@@ -35,7 +35,12 @@ LOOKED_AT = 65_536  # Characters of a file in which a benchmark is recognised
 Json = dict[str, Any]  # An object of a published file: another form of it is an error that `BROKEN` names
 
 
-def read_beir(source: ForeignStore) -> Imported:
+@importer(
+    "beir",
+    "BEIR and MTEB: corpus, queries, a folder of qrels",
+    lambda source: (source.path / "qrels").is_dir() and "corpus" in _stems(source),
+)
+def beir(source: ForeignStore) -> Imported:
     """Corpus, queries with the split that judges them, and judgments."""
     names = list(source.files(*TABLES, ".tsv"))
     stems = {name.split(".")[0]: name for name in reversed(names) if name.endswith(TABLES) and "/" not in name}
@@ -80,7 +85,8 @@ def matches_trec(source: ForeignStore) -> bool:
     return all(any(stem.startswith(begin) for stem in stems) for begin in ("topics", "qrels", "doc"))
 
 
-def read_trec(source: ForeignStore) -> Imported:
+@importer("trec", "TREC: doc*, topics*, qrels*, *.run in one folder", matches_trec)
+def trec(source: ForeignStore) -> Imported:
     """Documents, topics, judgments, and every run."""
     imported = Imported(recipe=RECIPE)
     for name in source.files(""):
@@ -154,7 +160,12 @@ def of_ir_dataset(dataset: Any) -> Imported:  # noqa: ANN401 -- ir_datasets has 
     return imported
 
 
-def read_locomo(source: ForeignStore) -> Imported:
+@importer(
+    "locomo",
+    "LoCoMo: locomo10.json",
+    lambda source: _has(source, "qa") and (_has(source, "conversation") or _has(source, "evidence")),
+)
+def locomo(source: ForeignStore) -> Imported:
     """locomo10.json: ten conversations of two people over months, with questions."""
     found = Imported(recipe="{title}: {text}")
     asked: list[tuple[Record, list[str]]] = []
@@ -187,7 +198,12 @@ def read_locomo(source: ForeignStore) -> Imported:
     return _asked(found, asked)
 
 
-def read_longmemeval(source: ForeignStore) -> Imported:
+@importer(
+    "longmemeval",
+    "LongMemEval: longmemeval_s.json, _m, _oracle",
+    lambda source: _has(source, "question_id", "question_type"),
+)
+def longmemeval(source: ForeignStore) -> Imported:
     """longmemeval_*.json: questions, each with a haystack of sessions of its own."""
     found = Imported(recipe="{title}: {text}")
     asked: list[tuple[Record, list[str]]] = []
@@ -253,26 +269,3 @@ def _has(source: ForeignStore, *keys: str) -> bool:
         return False
     head = source.head(source.path.name, LOOKED_AT)
     return all(f'"{key}"' in head for key in keys)
-
-
-IMPORTERS = (
-    Importer(
-        "locomo",
-        "LoCoMo: locomo10.json",
-        lambda source: _has(source, "qa") and (_has(source, "conversation") or _has(source, "evidence")),
-        read_locomo,
-    ),
-    Importer(
-        "longmemeval",
-        "LongMemEval: longmemeval_s.json, _m, _oracle",
-        lambda source: _has(source, "question_id", "question_type"),
-        read_longmemeval,
-    ),
-    Importer(
-        "beir",
-        "BEIR and MTEB: corpus, queries, a folder of qrels",
-        lambda source: (source.path / "qrels").is_dir() and "corpus" in _stems(source),
-        read_beir,
-    ),
-    Importer("trec", "TREC: doc*, topics*, qrels*, *.run in one folder", matches_trec, read_trec),
-)

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from steelyard.base.errors import DataError, shown
 from steelyard.base.files import STRICT_JSON
-from steelyard_eval.extensions.importers.base import Imported, Importer, Record, filled
+from steelyard_eval.extensions.importers.base import Imported, Record, filled, importer
 from steelyard_eval.extensions.importers.notes import (
     SUFFIXES,
     Names,
@@ -87,7 +87,8 @@ def matches_claude(source: ForeignStore) -> bool:
     return any(name.rpartition("/")[2] in (INDEX, RULES) for name in source.files(".md"))
 
 
-def read_claude(source: ForeignStore) -> Imported:
+@importer("claude", "Claude Code: a memory folder, CLAUDE.md", matches_claude, claude_homes)
+def claude(source: ForeignStore) -> Imported:
     """Every note, and what an index holds beside its list of notes."""
     notes, known, found = read_notes(source)
     by_id = {entry["id"]: entry for entry in found.entries}
@@ -154,19 +155,17 @@ def _observation(line: str) -> Record | None:
     return {"category": match[1], "content": content, "tags": _TAG.findall(content), "context": context}
 
 
-IMPORTERS = (
-    Importer("claude", "Claude Code: a memory folder, CLAUDE.md", matches_claude, read_claude, claude_homes),
-    Importer(
-        "basic_memory",
-        "basic-memory: its folder of notes",
-        matches_basic,
-        lambda source: read_notes(source, _basic_entry)[2],
-        basic_homes,
-    ),
-    Importer(
-        "markdown",
-        "Markdown notes: a folder, an Obsidian vault, one file",
-        lambda source: next(names(source), None) is not None,
-        lambda source: read_notes(source)[2],
-    ),
+@importer("basic_memory", "basic-memory: its folder of notes", matches_basic, basic_homes)
+def basic_memory(source: ForeignStore) -> Imported:
+    """Every note with its observations and typed relations."""
+    return read_notes(source, _basic_entry)[2]
+
+
+@importer(
+    "markdown",
+    "Markdown notes: a folder, an Obsidian vault, one file",
+    lambda source: next(names(source), None) is not None,
 )
+def markdown(source: ForeignStore) -> Imported:
+    """Every note."""
+    return read_notes(source)[2]

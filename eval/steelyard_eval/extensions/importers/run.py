@@ -32,7 +32,7 @@ from steelyard_eval.extensions.importers import (
     table,
     text_systems,
 )
-from steelyard_eval.extensions.importers.base import BROKEN, Imported, Importer
+from steelyard_eval.extensions.importers.base import BROKEN, Imported, Importer, importer
 from steelyard_eval.extensions.importers.source import ForeignStore, Options
 from steelyard_eval.extensions.importers.write import (
     ABOUT,
@@ -46,8 +46,8 @@ from steelyard_eval.extensions.importers.write import (
 DEFAULTS = Options()
 Clock = Callable[[], float]
 MODULES = (sqlite_systems, text_systems, agent_memories, benchmark, markdown, table)
-"""In the order in which a source is tried. To add a kind, add to the `IMPORTERS` of one, or name an importer of a
-package of your own under the entry point `GROUP`."""
+"""In the order in which a source is tried. To add a kind, add an `importer` to one, or name that of a package of
+your own under the entry point `GROUP`."""
 GROUP = "steelyard.importers"
 OURS = (("strategy", "retrievers", "schema_version"), ("about", "follows", "strategy"))
 """Keys of a weights file, and of an export of one."""
@@ -57,7 +57,8 @@ LOOKED_AT = 65_536  # Characters in which these are looked for
 @cache
 def importers() -> dict[str, Importer]:
     """Every kind by name: ours, then those of installed packages."""
-    known = {importer.name: importer for module in MODULES for importer in module.IMPORTERS} | {OWN.name: OWN}
+    ours = (value for module in MODULES for value in vars(module).values() if isinstance(value, Importer))
+    known = {importer.name: importer for importer in (*ours, steelyard)}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         importer = point.load()
         if importer.name in known:
@@ -66,7 +67,8 @@ def importers() -> dict[str, Importer]:
     return known
 
 
-def _read_own(place: ForeignStore) -> Imported:
+@importer("steelyard", "Steelyard's own store in PostgreSQL: postgresql://...", lambda _: False)
+def steelyard(place: ForeignStore) -> Imported:
     """Every entry that this role may see; vectors of LSA are made again from them, and so left behind."""
     with open_vault(place.address) as vault, vault.snapshot():
         records = (entry.to_json() for entry in vault.entries())
@@ -76,9 +78,6 @@ def _read_own(place: ForeignStore) -> Imported:
             imported.recipe = space.recipe
             imported.vectors[space.model] = dict(zip(*vault.vectors(space, EVERYTHING), strict=True))
         return imported
-
-
-OWN = Importer("steelyard", "Steelyard's own store in PostgreSQL: postgresql://...", lambda _: False, _read_own)
 
 
 @dataclass(frozen=True)
@@ -201,9 +200,9 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
     if kind is not None and kind not in known:
         raise ConfigError(f"unknown kind {shown(kind)}{nearest(kind, known)}; see steelyard import --list")
     if is_address(source):
-        if kind not in (None, OWN.name):
+        if kind not in (None, steelyard.name):
             raise ConfigError(f"{kind} is not read from a database; name its file or folder")
-        return OWN, ForeignStore(Path(named.rpartition("/")[2].partition("?")[0]), options, named)
+        return steelyard, ForeignStore(Path(named.rpartition("/")[2].partition("?")[0]), options, named)
     if not path.exists() and named in known:
         places = list(known[named].homes(os.environ))
         stores = (ForeignStore(place.absolute(), options) for place in places if place.exists())
@@ -227,10 +226,10 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
     if path.is_dir() and has_corpus(path) and (path / "queries.jsonl").exists() and not (path / "qrels").is_dir():
         raise ConfigError(f"{shown(named, PATH_WIDTH)} is a data set already: steelyard check it")
     damage: DataError | None = None
-    for importer in known.values():
+    for one in known.values():
         try:
-            if importer.matches(place):
-                return importer, place
+            if one.matches(place):
+                return one, place
         except DataError as error:  # not to be read as this kind; perhaps it is another
             damage = damage or error
     raise damage or ConfigError(

@@ -154,7 +154,7 @@ def decoded(text: str, place: str) -> Any:  # noqa: ANN401 -- any JSON value
 
 LARGEST_HEADER = 65_536  # Characters of front matter
 WORDS_OF_A_KEY = 3  # A line with more words before its colon is a sentence
-_KEY = re.compile(r"^(?![ \t#\-\[\]{},])([^:\n]+):(?=[ \t]|$)", re.MULTILINE)
+_KEY = re.compile(r"^(?![ \t#\-\[\]{},])([^:\n]+):(?=[ \t]|$)")
 """A key that begins a line."""
 DEEPEST = 64  # Levels of a YAML document, as of JSON: libyaml's loader calls itself for each
 _ODD = re.compile(r"[-+]?(?:\.\w+|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}(?:\.\d*)?|[\d.]+[eE][-+]?\d{3,})")
@@ -198,22 +198,21 @@ def _parted(text: str) -> tuple[str, str]:
 
 def _by_key(header: str, numbers: list[str]) -> dict[str, object] | None:
     """The values of the keys that stand at the beginning of a line, each read alone; None if none is first."""
-    keys = list(_KEY.finditer(header))
-    ends = [*(key.start() for key in keys[1:]), len(header)]
-    front: dict[str, object] = {}
-    loose = header[: keys[0].start() if keys else len(header)].split("\n")
-    if any(line.strip() and not line.startswith("#") for line in loose):
-        return None
-    for key, end in zip(keys, ends, strict=True):
-        lines = header[key.start() : end].removesuffix("\n").split("\n")
-        inside = (i for i, line in enumerate(lines) if i and line[:1] not in ("", " ", "\t", "-", "]", "}"))
-        size = next(inside, len(lines))
-        loose += lines[size:]
+    blocks, loose, front = list[list[str]](), list[str](), dict[str, object]()
+    for line in header.split("\n"):
+        if _KEY.match(line):
+            blocks.append([line])
+        elif blocks and line[:1] in ("", " ", "\t", "-", "]", "}"):
+            blocks[-1].append(line)
+        elif line.strip() and not line.startswith("#"):
+            loose.append(line)
+            if not blocks:
+                return None
+    for lines in blocks:
         try:
-            front |= read_yaml("\n".join(lines[:size]), "", numbers)
+            front |= read_yaml("\n".join(lines), "", numbers)
         except (DataError, TypeError):
-            front[key[1].strip().strip("\"'")] = _as_written(lines[:size])
-    loose = [line for line in loose if line.strip() and not line.startswith("#")]
+            front[lines[0].partition(":")[0].strip().strip("\"'")] = _as_written(lines)
     return front | ({"unread": loose} if loose else {})
 
 

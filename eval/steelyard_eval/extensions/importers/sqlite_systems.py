@@ -19,7 +19,7 @@ from pathlib import Path
 from steelyard.base.errors import DataError
 from steelyard.base.files import canonical
 from steelyard.feedback.log import ACTIONS
-from steelyard_eval.extensions.importers.base import FORMS, Imported, Importer, Record, filled, grouped, identifier
+from steelyard_eval.extensions.importers.base import FORMS, Imported, Record, filled, grouped, identifier, importer
 from steelyard_eval.extensions.importers.database import Database, StoreRow
 from steelyard_eval.extensions.importers.source import ForeignStore, read_yaml
 from steelyard_eval.extensions.importers.table import searched
@@ -40,7 +40,13 @@ LEFT_OUT = (
 """Tables of the evaluation, and what is said of their rows."""
 
 
-def read(source: ForeignStore) -> Imported:
+@importer(
+    "echovault",
+    "EchoVault: index.db, golden.yaml",
+    lambda source: source.holds(INDEX, memories=["what"], memory_details=[]),
+    lambda environ: [Path(environ.get("MEMORY_HOME") or Path.home() / ".memory")],
+)
+def echovault(source: ForeignStore) -> Imported:
     """Memories, their vectors and counters, golden queries."""
     imported = Imported(system="echovault", recipe=RECIPE)
     with source.database(INDEX) as db:
@@ -98,7 +104,13 @@ def soleri_homes(environ: Mapping[str, str]) -> Iterable[Path]:
     yield from sorted(path.parent for path in Path.home().glob(f".*/{VAULT}"))
 
 
-def read_soleri(source: ForeignStore) -> Imported:
+@importer(
+    "soleri",
+    "Soleri: vault.db",
+    lambda source: source.holds(VAULT, entries=["severity", "domain"]),
+    soleri_homes,
+)
+def soleri(source: ForeignStore) -> Imported:
     """Entries and memories, links as relations, vectors, and feedback."""
     imported = Imported(system="soleri")
     with source.database(VAULT) as db:
@@ -159,7 +171,13 @@ def _index(source: ForeignStore) -> str:
     return next((name for name in names if source.holds(name, memory_index=[])), "")
 
 
-def read_spec_kit(source: ForeignStore) -> Imported:
+@importer(
+    "spec_kit",
+    "system-spec-kit: context-index.sqlite, speckit-eval.db",
+    lambda source: bool(_index(source)),
+    spec_kit_homes,
+)
+def spec_kit(source: ForeignStore) -> Imported:
     """Memories with their edges and vectors; queries, labels, lists of every channel, and the ledger."""
     imported = Imported(system="spec_kit")
     with source.database(_index(source) or INDEXES[0]) as db:
@@ -234,28 +252,3 @@ def _ledger(imported: Imported, events: Sequence[StoreRow]) -> None:
         imported.impression(time, f"ledger-{query}", client, texts.get(query), entries, named)
     unnamed = len(shown.keys() - texts.keys())
     imported.note(unnamed, "list", "of the ledger without a text: it keeps none, and no evaluation was on")
-
-
-IMPORTERS = (
-    Importer(
-        "echovault",
-        "EchoVault: index.db, golden.yaml",
-        lambda source: source.holds(INDEX, memories=["what"], memory_details=[]),
-        read,
-        lambda environ: [Path(environ.get("MEMORY_HOME") or Path.home() / ".memory")],
-    ),
-    Importer(
-        "soleri",
-        "Soleri: vault.db",
-        lambda source: source.holds(VAULT, entries=["severity", "domain"]),
-        read_soleri,
-        soleri_homes,
-    ),
-    Importer(
-        "spec_kit",
-        "system-spec-kit: context-index.sqlite, speckit-eval.db",
-        lambda source: bool(_index(source)),
-        read_spec_kit,
-        spec_kit_homes,
-    ),
-)

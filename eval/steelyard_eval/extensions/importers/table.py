@@ -23,7 +23,7 @@ from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.fields import LIST_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from steelyard.memory.entry import FIELDS
 from steelyard.memory.text import CONTENT
-from steelyard_eval.extensions.importers.base import FORMS, Imported, Importer, Row, filled, identifier
+from steelyard_eval.extensions.importers.base import FORMS, Imported, Row, filled, identifier, importer
 from steelyard_eval.extensions.importers.source import ForeignStore, decoded
 
 Rows = Iterator[Row]
@@ -44,7 +44,14 @@ PLAIN_VECTORS = ("", "default", "dense", "text")  # Names of the vector of an en
 _LETTER = re.compile(r"[^\W\d_]")
 
 
-def read(source: ForeignStore) -> Imported:
+def matches(source: ForeignStore) -> bool:
+    """A file whose name ends like a table's, or a database."""
+    named = source.path.name.removesuffix(".gz").lower().endswith(ENDINGS)
+    return source.path.is_file() and (named or source.is_database())
+
+
+@importer("table", "a table: CSV, TSV, JSON, JSON Lines, SQLite with --sql", matches)
+def table(source: ForeignStore) -> Imported:
     """Every row as an entry; one without an id has the hash of all that the row holds."""
     name = source.path.name
     rows = map(level, _database(source) if source.is_database(name) else rows_of(source, name))
@@ -159,11 +166,7 @@ def _database(source: ForeignStore) -> Rows:
 
 
 def guessed(names: Iterable[str]) -> dict[str, str]:
-    """Field -> the column that stands for it: a column of the field's own name, else the best alias.
-
-    >>> guessed(["uuid", "Content", "created", "severity"])
-    {'severity': 'severity', 'id': 'uuid', 'text': 'Content', 'created_at': 'created'}
-    """
+    """Field -> the column that stands for it: a column of the field's own name, else the best alias."""
     names = list(dict.fromkeys(names))
     columns = {name: name for name in names if name in FIELDS}
     bare = {re.sub(r"[\W_]+", "", name).casefold(): name for name in reversed(names) if name not in columns}
@@ -176,11 +179,7 @@ def guessed(names: Iterable[str]) -> dict[str, str]:
 
 
 def level(row: Mapping[str, object]) -> dict[str, object]:
-    """The row with what its containers hold in their place; a key that stands there twice is the outer one.
-
-    >>> level({"id": 7, "payload": {"text": "The pump is loud.", "id": 1}})
-    {'text': 'The pump is loud.', 'id': 7}
-    """
+    """The row with what its containers hold in their place; a key that stands there twice is the outer one."""
     flat = dict(row)
     for name in CONTAINERS:
         if isinstance(inside := flat.get(name), Mapping):
@@ -199,11 +198,7 @@ def mapped(row: Mapping[str, object], columns: Mapping[str, str]) -> dict[str, o
 
 
 def vector_of(value: object) -> NDArray[np.float32] | None:
-    """The vector in a cell: a list of numbers, one written as text, or the plain one of several by name.
-
-    >>> vector_of("[0.5, 1]"), vector_of({"default": [1, 2]}), vector_of(["a"])
-    (array([0.5, 1. ], dtype=float32), array([1., 2.], dtype=float32), None)
-    """
+    """The vector in a cell: a list of numbers, one written as text, or the plain one of several by name."""
     if isinstance(value, Mapping):
         names = [*(name for name in PLAIN_VECTORS if name in value), *value]
         return next((found for name in names if (found := vector_of(value[name])) is not None), None)
@@ -236,11 +231,7 @@ def fitted(field: str, value: Any) -> Any:  # noqa: ANN401 -- whatever a column 
 
 
 def searched(record: Mapping[str, object]) -> dict[str, object]:
-    """The record with the sentences that no field stands for in its `context`, which keyword search reads.
-
-    >>> searched({"id": "1", "text": "Rotate keys.", "answer": "Every 90 days.", "unit": "day"})["context"]
-    'answer: Every 90 days.'
-    """
+    """The record with the sentences that no field stands for in its `context`, which keyword search reads."""
     fields = [str(record[field]) for field in CONTENT if record.get(field)]
     there = {*fields, *(line for text in fields for line in text.split("\n"))}
     pairs = (pair for name, value in record.items() if name not in FIELDS for pair in _sentences(value, name))
@@ -260,30 +251,10 @@ def _sentences(value: object, name: str) -> Iterator[tuple[str, str]]:
 
 
 def named(value: Mapping[str, object]) -> dict[str, object]:
-    """An object of unknown shape as the fields of an entry; an object in the place of the text is looked into.
-
-    >>> named({"content": {"title": "Keys", "body": "Rotate them."}, "tags": ["ops"]})
-    {'title': 'Keys', 'text': 'Rotate them.', 'tags': ['ops']}
-    """
+    """An object of unknown shape as the fields of an entry; an object in the place of the text is looked into."""
     columns = guessed(value)
     inner = value.get(columns.get("text", ""))
     if isinstance(inner, Mapping):
         rest = {name: part for name, part in value.items() if name != columns["text"]}
         return named(inner) | mapped(rest, guessed(rest))
     return mapped(value, columns)
-
-
-IMPORTERS = (
-    Importer(
-        "table",
-        "a table: CSV, TSV, JSON, JSON Lines, SQLite with --sql",
-        lambda source: (
-            source.path.is_file()
-            and (
-                source.path.name.removesuffix(".gz").lower().endswith(ENDINGS)
-                or source.is_database(source.path.name)
-            )
-        ),
-        read,
-    ),
-)

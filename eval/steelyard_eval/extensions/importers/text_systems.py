@@ -19,11 +19,11 @@ from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, id_of, ur
 from steelyard_eval.extensions.importers.base import (
     FORMS,
     Imported,
-    Importer,
     Record,
     Row,
     filled,
     grouped,
+    importer,
     picked,
 )
 from steelyard_eval.extensions.importers.notes import heading_of
@@ -67,7 +67,8 @@ def is_moltnet(source: ForeignStore) -> bool:
     return mark is not None and source.has(name) and mark in source.text(name, None)
 
 
-def read_moltnet(source: ForeignStore) -> Imported:
+@importer("moltnet", "MoltNet: a plain dump, a JSON export, CSV files of its tables", is_moltnet)
+def moltnet(source: ForeignStore) -> Imported:
     """Entries of all diaries, with their relations and vectors."""
     tables: dict[str, list[Row]] = {table: [] for table in TABLES}
     name = source.path.name
@@ -160,7 +161,13 @@ def _roots(source: ForeignStore) -> list[str]:
     return [f"tenants/{path.name}/" for path in sorted(below.iterdir())] if below.is_dir() else []
 
 
-def read_cortex_mem(source: ForeignStore) -> Imported:
+@importer(
+    "cortex_mem",
+    "Cortex-Mem: the folder of a tenant, or of all",
+    lambda source: source.path.is_dir() and bool(_roots(source)),
+    homes,
+)
+def cortex_mem(source: ForeignStore) -> Imported:
     """Every memory, message and resource as an entry, and one for the layers of each directory."""
     imported, skipped = Imported(system="cortex_mem"), list[str]()
     for root in _roots(source):
@@ -247,15 +254,3 @@ def _facts(folder: PurePosixPath, document: object) -> dict[str, Record]:
             times = {time: re.sub(r"(\.\d{6})\d+", r"\1", str(record[time] or "")) for time in TIMES}
             facts[uri_of(folder / row["file"])] = record | times
     return facts
-
-
-IMPORTERS = (
-    Importer("moltnet", "MoltNet: a plain dump, a JSON export, CSV files of its tables", is_moltnet, read_moltnet),
-    Importer(
-        "cortex_mem",
-        "Cortex-Mem: the folder of a tenant, or of all",
-        lambda source: source.path.is_dir() and bool(_roots(source)),
-        read_cortex_mem,
-        homes,
-    ),
-)

@@ -65,11 +65,7 @@ def _fenced(text: str) -> str:
 
 
 def grade_of(answer: str) -> int | None:
-    """The grade of an answer, the last one that it has; None where it has none.
-
-    >>> grade_of("It names the pool. grade: 2"), grade_of("I cannot tell"), grade_of("grade: 0 no, Grade: 3")
-    (2, None, 3)
-    """
+    """The grade of an answer, the last one that it has; None where it has none."""
     grades = _GRADE.findall(answer)
     return int(grades[-1]) if grades else None
 
@@ -142,11 +138,7 @@ def model_agreement(
 
 
 def weighted_kappa(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> float | None:
-    """Cohen's kappa with squared weights: ``1 - observed / expected`` squared distance; None where all is equal.
-
-    >>> weighted_kappa(np.array([0.0, 3.0]), np.array([0.0, 3.0])), weighted_kappa(np.ones(2), np.ones(2))
-    (1.0, None)
-    """
+    """Cohen's kappa with squared weights: ``1 - observed / expected`` distance; None where all is equal."""
     expected = float((one**2).mean() + (other**2).mean() - 2 * one.mean() * other.mean())  # over all pairs
     return 1.0 - float(((one - other) ** 2).mean()) / expected if expected > 1e-12 else None
 

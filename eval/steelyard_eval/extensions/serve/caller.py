@@ -17,16 +17,16 @@ from functools import cached_property
 from importlib import resources
 from itertools import islice
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import jsonschema_rs
 
 from steelyard.base.errors import ConfigError, MachineError, shown
 from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON
-from steelyard.feedback.log import ACTIONS, FeedbackLog, append, append_act
+from steelyard.feedback.log import FeedbackLog, append, append_act
 from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
 from steelyard.results import SearchResult
@@ -40,18 +40,12 @@ _WORD = re.compile(r"[^\s\"'`,;|<>()\[\]{}*]+")
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class LoggedSearch:
-    """What a search found, its hits best first; `query_id` is empty where it was not logged."""
+class LoggedSearch(NamedTuple):
+    """What a search found; `query_id` is empty where it was not logged."""
 
     result: SearchResult
     searcher: Searcher
     query_id: str
-
-    @property
-    def hits(self) -> Sequence[Hit]:
-        """Best first."""
-        return self.result.hits
 
 
 class ServerLog:
@@ -152,8 +146,6 @@ class Caller:
         """Log an act that the client reports; ConfigError for an unknown list or action, and without a log."""
         if self.log is None:
             raise ConfigError("this server keeps no log; start it with --log FILE")
-        if action not in ACTIONS:
-            raise ConfigError(f"there is no action {shown(action)}; valid: {', '.join(ACTIONS)}")
         self.log.act(query_id, entry_id, action, self.name)
 
     def act_on(self, entry_id: str, action: str, text: str | None = None) -> str:

@@ -52,7 +52,7 @@ def search(caller: Caller, given: Arguments) -> Json:
     filters, tags = parse_filters(given.get("filters", ())), tuple(given.get("tags", ()))
     logged = caller.search(given, filters, tags=tags, domain=given.get("domain", ""))
     showing = logged.searcher.system.showing
-    hits = [showing.show(hit, logged.result, given["mode"]) for hit in logged.hits]
+    hits = [showing.show(hit, logged.result, given["mode"]) for hit in logged.result.hits]
     name = {"query_id": logged.query_id} if logged.query_id else {}
     return {"hits": hits, "notes": list(logged.result.notes), **name}
 
@@ -75,7 +75,7 @@ def memory_search(caller: Caller, given: Arguments) -> Json:
     """EchoVault's memories: the date without the time, scores of two decimals."""
     logged = caller.search(given, passing(project=given.get("project") or None))
     showing = find_system("echovault:shipped").showing
-    return [showing.show(hit, logged.result, "scan") for hit in logged.hits]
+    return [showing.show(hit, logged.result, "scan") for hit in logged.result.hits]
 
 
 def memory_context(caller: Caller, given: Arguments) -> Json:
@@ -100,7 +100,7 @@ def entries_search(caller: Caller, given: Arguments) -> Json:
         filters &= Filters.of({"superseded": False})
     weights = {name: float(given[name]) for name in WEIGHTS if given.get(name) is not None}
     logged = caller.search(given, filters, 10, weights)
-    return {"results": [_diary_entry(hit.entry) for hit in logged.hits], "total": len(logged.hits)}
+    return {"results": [_diary_entry(hit.entry) for hit in logged.result.hits], "total": len(logged.result.hits)}
 
 
 def entries_get(caller: Caller, given: Arguments) -> Json:
@@ -205,7 +205,7 @@ def below(scope: str) -> Filters:
 
 def _layered(caller: Caller, given: Arguments, filters: Filters, layers: Sequence[str]) -> dict[str, object]:
     rows = []
-    for hit in caller.search(given, filters, 10).hits:
+    for hit in caller.search(given, filters, 10).result.hits:
         entry = hit.entry
         home = entry if entry.l0 or entry.l1 else _home(caller, entry)
         row = {"uri": uri_or_id(entry), "score": hit.score, "snippet": home.l0 if "L0" in layers else ""}
@@ -228,20 +228,16 @@ def _home(caller: Caller, entry: Entry) -> Entry:
     return entries[0] if entries else entry
 
 
-CORTEX_MEM = face_of(
-    "cortex_mem", cortex_search, cortex_recall, *(partial(cortex_read, depth) for depth in DEPTHS)
-)
-OWN = face_of("steelyard", search, get, feedback)
-ECHOVAULT = face_of("echovault", memory_search, memory_context)
-MOLTNET = face_of(
-    "moltnet", entries_search, entries_get, entries_list, fault=lambda message, _: {"error": message}
-)
-MIMICS: Mapping[str, Callable[[str], Face]] = {
-    "echovault": lambda _: ECHOVAULT,
-    "cortex_mem": lambda _: CORTEX_MEM,
-    "soleri": lambda agent: soleri(agent or "soleri"),
-    "moltnet": lambda _: MOLTNET,
-    "spec_kit": lambda _: SPEC_KIT,
+MIMICS: Mapping[str, Face] = {
+    "echovault": face_of("echovault", memory_search, memory_context),
+    "cortex_mem": face_of(
+        "cortex_mem", cortex_search, cortex_recall, *(partial(cortex_read, depth) for depth in DEPTHS)
+    ),
+    "soleri": soleri("soleri"),
+    "moltnet": face_of(
+        "moltnet", entries_search, entries_get, entries_list, fault=lambda message, _: {"error": message}
+    ),
+    "spec_kit": SPEC_KIT,
 }
 """The memory systems whose place a server can take; Soleri's tools have the name of an agent: `soleri:NAME`."""
 
@@ -249,8 +245,10 @@ MIMICS: Mapping[str, Callable[[str], Face]] = {
 def find_face(text: str | None) -> Face:
     """Our own face, or that of a system; ConfigError for one that there is not."""
     if text is None:
-        return OWN
-    name, colon, agent = text.partition(":")
-    if name not in MIMICS or (colon and (name != "soleri" or not AGENT.fullmatch(agent))):
+        return face_of("steelyard", search, get, feedback)
+    name, _, agent = text.partition(":")
+    if name == "soleri" and AGENT.fullmatch(agent):
+        return soleri(agent)
+    if text not in MIMICS:
         raise ConfigError(f"there is no face {shown(text)}{nearest(name, MIMICS)}; an agent is for soleri:AGENT")
-    return MIMICS[name](agent)
+    return MIMICS[text]

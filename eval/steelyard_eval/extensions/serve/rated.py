@@ -42,7 +42,7 @@ DEFAULTS = {"source": "search", "confidence": 0.6, "duration": None, "context": 
 def soleri_search(caller: Caller, given: Arguments) -> Json:
     """Whole entries, or a scan of them."""
     logged = _found(caller, given, SCANNED)
-    return [_scored(hit, logged, given["mode"]) for hit in logged.hits]
+    return [_scored(hit, logged, given["mode"]) for hit in logged.result.hits]
 
 
 def search_intelligent(caller: Caller, given: Arguments) -> Json:
@@ -51,7 +51,8 @@ def search_intelligent(caller: Caller, given: Arguments) -> Json:
     logged = _found(caller, given, usual, given["includeMemories"])
     kind = {True: "memory", False: "vault"}
     return [
-        _scored(hit, logged, given["mode"]) | {"source": kind[hit.entry.kind == "memory"]} for hit in logged.hits
+        _scored(hit, logged, given["mode"]) | {"source": kind[hit.entry.kind == "memory"]}
+        for hit in logged.result.hits
     ]
 
 
@@ -184,7 +185,7 @@ def _searched(caller: Caller, given: Arguments, text: str, content: bool) -> Jso
     intent = given.get("intent") or ""
     known = caller.searcher(given).knows(intent)
     logged = caller.search(given, filters, text=text, intent=intent if known else "")
-    rows = [_row(hit, content) for hit in logged.hits]
+    rows = [_row(hit, content) for hit in logged.result.hits]
     always = sum(row["isConstitutional"] for row in rows)
     data = {"searchType": "hybrid", "count": len(rows), "constitutionalCount": always, "results": rows}
     summary = f"Found {len(rows)} memories" if rows else "Nothing found"

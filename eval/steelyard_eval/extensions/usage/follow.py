@@ -80,7 +80,7 @@ class _Open(Followed):
         for name in search.hits or ():
             if (id_ := corpus.names.named(name)) is not None:
                 self.places.setdefault(id_, name)
-        self.titles = {id_: corpus.title(id_) for id_ in islice(self.places, LOOKED_AT)}
+        self.titles = {id_: corpus[id_].title for id_ in islice(self.places, LOOKED_AT)}
         self.plain = {id_: plain_words(title) for id_, title in self.titles.items()}
         self.times = Counter(self.plain.values())
         """How many entries have a title of these plain words."""
@@ -191,7 +191,7 @@ class _Session:
         if before is not None and not before.acts and _is_again(before.search, search):
             before.asked_again = True
             wanted = plain_words(search.query)
-            before.helped = any(plain_words(self._corpus.title(id_)) == wanted for id_ in before.places)
+            before.helped = any(plain_words(self._corpus[id_].title) == wanted for id_ in before.places)
         self._open.append(_Open(search, self._corpus, self._turn, self._asked, len(self._touched)))
         if search.hits is None:
             self._blind = len(self._open) - 1  # what is opened now may be of a list that nobody recorded

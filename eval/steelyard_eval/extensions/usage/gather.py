@@ -84,22 +84,23 @@ class Gathered:
     def __str__(self) -> str:
         """What was found, in a few lines."""
         record = self.record
-        acts = ", ".join(f"{count} {name}" for name, count in record["acts"].items()) or "none"
-        lines = [
-            f"read:     {counted(record['files'], 'file')} of {record['kind']}, "
-            f"{record['calls']:,} calls of searches",
-            f"log:      {record['searches']:,} searches with their lists, {record['queries']:,} distinct "
-            f"queries, {record['clients']:,} sessions",
-            f"acts:     {acts}",
+        acts, aside = (
+            ", ".join(f"{count} {name}" for name, count in record[key].items()) for key in ("acts", "aside")
+        )
+        silent, files = record["without_text"], counted(record["files"], "file")
+        rows = [
+            ("read", f"{files} of {record['kind']}, {record['calls']:,} calls of searches"),
+            (
+                "log",
+                f"{record['searches']:,} searches with their lists, {record['queries']:,} distinct queries, "
+                f"{record['clients']:,} sessions",
+            ),
+            ("acts", acts or "none"),
+            ("aside", aside),
+            ("silent", silent and f"{silent} searches whose text is neither kept nor of the data set"),
+            *(("note", f"{count} {name}") for name, count in record["notes"].items()),
         ]
-        if aside := record["aside"]:
-            lines.append(f"aside:    {', '.join(f'{count} {name}' for name, count in aside.items())}")
-        if record["without_text"]:
-            lines.append(
-                f"silent:   {record['without_text']} searches whose text is neither kept nor of the data set"
-            )
-        lines += [f"note:     {count} {name}" for name, count in record["notes"].items()]
-        return "\n".join(lines)
+        return "\n".join(f"{name + ':':10}{text}" for name, text in rows if text)
 
 
 def gather(

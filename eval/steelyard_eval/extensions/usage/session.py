@@ -88,28 +88,21 @@ class UseSession:
     simulated: bool = False
 
 
-class Corpus:
-    """The entries, which are found by whatever `names` one of them alone."""
+class Corpus(dict[str, Entry]):
+    """The entries by id, which are found by whatever `names` one of them alone."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
+        super().__init__((entry.id, entry) for entry in entries)
         self.names = Mentioned(entries)
-        self._by_id = {entry.id: entry for entry in entries}
-
-    def __contains__(self, id_: str) -> bool:
-        return id_ in self._by_id
-
-    def title(self, id_: str) -> str:
-        """The title of an entry."""
-        return self._by_id[id_].title
 
     def texts(self, id_: str) -> list[str]:
         """What an entry says."""
-        entry = self._by_id[id_]
+        entry = self[id_]
         return [entry.text, entry.why, entry.impact, entry.details, entry.context, entry.l1]
 
     def files(self, id_: str) -> list[str]:
         """The files that an entry is about."""
-        named = [self._by_id[id_].extra.get(name) for name in FILES]
+        named = [self[id_].extra.get(name) for name in FILES]
         paths = [path for value in named if isinstance(value, list) for path in value if isinstance(path, str)]
         return [path for path in paths if "/" in path or "." in path]
 
@@ -156,19 +149,6 @@ def object_of(value: object) -> Record:
 def objects(value: object) -> list[Record]:
     """The objects in a list; none where it is something else."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def text_of(value: object) -> str:
-    """The text in a value: itself, or of the blocks of a message one after the other."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return "\n".join(filter(None, map(text_of, value)))
-    if isinstance(value, dict):
-        for key in ("text", "content", "parts", "message", "output", "answer"):
-            if text := text_of(value.get(key)):
-                return text
-    return ""
 
 
 def loaded(value: object) -> object:

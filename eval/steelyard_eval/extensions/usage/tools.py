@@ -27,17 +27,12 @@ from steelyard_eval.extensions.usage.session import (
     objects,
 )
 
+FORMS = STRICT_JSON.decode(resources.files(__package__).joinpath("tools.json").read_text("utf-8"))
+"""Tools of systems; arguments that name entries, paths and what is written; editors, readers; forms of logs."""
 MANY = 100  # Results that a search may ask for; more is a mistake, and the system's own number is taken
 WAITING = 1_000  # Calls of a session whose answers are waited for; the oldest go first
 Arguments = Mapping[str, object]
 OPENS, CHANGES, KEEPS, RATES = "opened", "modified", "kept", "rated"
-NAMES = """id ids entry_id entryId memory_id memoryId record_id doc_id uri uris path permalink identifier name
-    memory_ids entry_ids""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
-"""Arguments that name entries."""
-EDITORS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit_file", "write_file")
-READERS = ("Read", "NotebookRead", "read_file")
-PATHS = ("file_path", "path", "notebook_path")
-WRITTEN = ("new_string", "content", "new_source")
 RATINGS = frozenset(ACTIONS) - {"none_useful"}  # What somebody says of one entry
 _READS = re.compile(r"(^|_)(get|read|open|load|fetch|details)(_|$)")
 _COMMAND = re.compile(r"\bmemory\s+(?:details|get|show)\s+([^\s;|&]+)")
@@ -65,10 +60,7 @@ class MemoryTools:
         )
 
 
-SYSTEMS = tuple(
-    MemoryTools(**one)
-    for one in STRICT_JSON.decode(resources.files(__package__).joinpath("tools.json").read_text("utf-8"))
-)
+SYSTEMS = tuple(MemoryTools(**one) for one in FORMS["systems"])
 """Every system whose searches are recognised; of those that share a name, the data set's own counts first.
 
 The first is our own server: what ranked is in its log, so no system is named there.
@@ -153,12 +145,12 @@ class Calls:
 
 def _other(tool: str, args: Mapping[str, object]) -> Iterator[Event]:
     """Calls of tools of no memory that we know: editors, readers, a shell, getters of other servers."""
-    paths = tuple(str(args[name]) for name in PATHS if isinstance(args.get(name), str))
-    if tool in EDITORS:
-        texts = [args.get(name) for name in WRITTEN]
+    paths = tuple(str(args[name]) for name in FORMS["paths"] if isinstance(args.get(name), str))
+    if tool in FORMS["editors"]:
+        texts = [args.get(name) for name in FORMS["written"]]
         texts += [edit.get("new_string") for edit in objects(args.get("edits"))]
         yield Wrote(paths, "\n".join(text for text in texts if isinstance(text, str)))
-    elif tool in READERS and paths:
+    elif tool in FORMS["readers"] and paths:
         yield Acted(paths, OPENS)
     elif tool == "Bash":
         if opened := tuple(_COMMAND.findall(str(args.get("command") or ""))):
@@ -170,7 +162,7 @@ def _other(tool: str, args: Mapping[str, object]) -> Iterator[Event]:
 def _named(args: Mapping[str, object]) -> tuple[str, ...]:
     """What the arguments name: texts and whole numbers under the usual keys."""
     names: list[str] = []
-    for name in NAMES:
+    for name in FORMS["names"]:
         value = args.get(name)
         many = value if isinstance(value, list) else [value]
         names += [str(item) for item in many if isinstance(item, str | int) and not isinstance(item, bool)]

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from steelyard.base.errors import DataError
 from steelyard_eval.common.times import seconds
+from steelyard_eval.extensions.endpoints.answer_form import text_in
 from steelyard_eval.extensions.usage.session import (
     AGENT,
     PERSON,
@@ -31,32 +32,18 @@ from steelyard_eval.extensions.usage.session import (
     object_of,
     objects,
     records_of,
-    text_of,
 )
-from steelyard_eval.extensions.usage.tools import Calls, hits_of
+from steelyard_eval.extensions.usage.tools import FORMS, Calls, hits_of
 
 MOST_SPANS = 1_000_000
 SEARCH, TOOL, ANSWER, CHANGE = "search", "tool", "answer", "change"
-OPERATIONS: Mapping[str, tuple[str, str, str, str]] = {
-    # what a span is, and the attributes with its name, with what was asked, and with what came of it
-    "search_memory": (SEARCH, "memory.store.id", "memory.query.text", "memory.records"),
-    "retrieval": (SEARCH, "data_source.id", "retrieval.query.text", "retrieval.documents"),
-    "execute_tool": (TOOL, "tool.name", "tool.call.arguments", "tool.call.result"),
-    "update_memory": (CHANGE, "memory.record.id", "", ""),
-    "invoke_agent": (ANSWER, "", "input.messages", "output.messages"),
-    "chat": (ANSWER, "", "", "output.messages"),
-    "generate_content": (ANSWER, "", "", "output.messages"),
-}
-_VALUES = tuple(
-    f"{kind}{value}" for value in ("Value", "_value") for kind in ("string", "double", "bool", "int", "bytes")
-)
-_CAPITAL = re.compile("[A-Z]")
+# what a span is, and the attributes with its name, with what was asked, and with what came of it
+OPERATIONS: Mapping[str, tuple[str, str, str, str]] = FORMS["genai"]
+_VALUES = tuple(f"{kind}Value" for kind in ("string", "double", "bool", "int", "bytes"))
 LONGEST_NAME = 300
 """Characters of a dotted key; what is longer is no attribute, and a long key before many would fill the memory."""
 SPAN_KIND = "openinference.span.kind"
-DOCUMENTS = {"RETRIEVER": "retrieval.documents", "RERANKER": "reranker.output_documents"}
 _PLACE = re.compile(r"\.(\d{1,6})\.document\.(id|score|content|metadata)")
-KINDS = {**dict.fromkeys(DOCUMENTS, SEARCH), "TOOL": TOOL, **dict.fromkeys(("LLM", "AGENT", "CHAIN"), ANSWER)}
 
 
 Step = tuple[str, str, object, object, str]
@@ -99,10 +86,10 @@ def openinference(span: Record, attributes: Mapping[str, object]) -> Step:
     """A span of OpenInference."""
     has = {name.removeprefix("attributes."): value for name, value in _flat(attributes).items()}
     named = str(has.get(SPAN_KIND) or span.get("span_kind") or "").upper()
-    kind = KINDS.get(named, "")
+    kind = FORMS["openinference"].get(named, "")
     asked, given = has.get("input.value"), loaded(has.get("output.value"))
     if kind == SEARCH:
-        asked, given = has.get("reranker.query") or asked, _documents(has, DOCUMENTS[named])
+        asked, given = has.get("reranker.query") or asked, _documents(has, FORMS["documents"][named])
     elif kind == ANSWER and _parent(span):
         asked = None
     name = str(has.get("tool.name") or "") if kind == TOOL else ""
@@ -141,9 +128,9 @@ def read(
 
 def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
     """The spans of a record of either form, with their attributes as plain values."""
-    if isinstance(resources := _field(record, "resourceSpans"), list):
+    if isinstance(resources := record.get("resourceSpans"), list):
         for resource in objects(resources):
-            for scope in objects(_field(resource, "scopeSpans")):
+            for scope in objects(resource.get("scopeSpans")):
                 for span in objects(scope.get("spans")):
                     yield span, _listed(span.get("attributes"))
     elif isinstance(attributes := record.get("attributes"), dict):
@@ -154,26 +141,21 @@ def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
 
 def _placed(span: Record, step: Step) -> TraceSpan:
     context = object_of(span.get("context"))
-    trace = _field(span, "traceId") or context.get("trace_id") or span.get("context.trace_id") or ""
-    key = _field(span, "spanId") or context.get("span_id") or span.get("context.span_id") or ""
+    trace = span.get("traceId") or context.get("trace_id") or span.get("context.trace_id") or ""
+    key = span.get("spanId") or context.get("span_id") or span.get("context.span_id") or ""
     parent = _parent(span)
     return TraceSpan(
         *step,
         f"{trace}/{key}".replace("0x", ""),
         str(trace).removeprefix("0x"),
         f"{trace}/{parent}".replace("0x", "") if parent else "",
-        seconds(_field(span, "startTimeUnixNano") or span.get("start_time")),
-        seconds(_field(span, "endTimeUnixNano") or span.get("end_time")),
+        seconds(span.get("startTimeUnixNano") or span.get("start_time")),
+        seconds(span.get("endTimeUnixNano") or span.get("end_time")),
     )
 
 
 def _parent(span: Record) -> object:
-    return _field(span, "parentSpanId") or span.get("parent_id")
-
-
-def _field(record: Record, name: str) -> object:
-    """A field of protobuf's JSON, whose names readers have to accept as they stand in the schema, too."""
-    return record.get(name) or record.get(_CAPITAL.sub(lambda found: f"_{found[0].lower()}", name))
+    return span.get("parentSpanId") or span.get("parent_id")
 
 
 def _listed(attributes: object) -> dict[str, object]:
@@ -183,10 +165,10 @@ def _listed(attributes: object) -> dict[str, object]:
 def _value(value: object) -> object:
     if not isinstance(value, dict):
         return value
-    if isinstance(array := _field(value, "arrayValue"), dict):
+    if isinstance(array := value.get("arrayValue"), dict):
         values = array.get("values")
         return [_value(item) for item in values] if isinstance(values, list) else []
-    if isinstance(pairs := _field(value, "kvlistValue"), dict):
+    if isinstance(pairs := value.get("kvlistValue"), dict):
         return _listed(pairs.get("values"))
     return next((value[key] for key in _VALUES if key in value), None)
 
@@ -206,7 +188,7 @@ def _events(spans: list[TraceSpan], calls: Calls) -> Iterator[Event]:
         span = spans[i]
         if order == 0:
             if span.kind == ANSWER and span.asked is not None:
-                yield Spoken(PERSON, text_of(loaded(span.asked)))
+                yield Spoken(PERSON, text_in(loaded(span.asked)))
         elif span.kind == SEARCH:
             hits = hits_of(span.given) if span.given is not None else None
             query = span.asked if isinstance(span.asked, str) else ""
@@ -216,7 +198,7 @@ def _events(spans: list[TraceSpan], calls: Calls) -> Iterator[Event]:
             yield from calls.answered(span.key, span.given, span.begun)
         elif span.kind == CHANGE:
             yield Acted((span.name,), "modified")
-        elif span.kind == ANSWER and (answer := text_of(span.given)):
+        elif span.kind == ANSWER and (answer := text_in(span.given)):
             yield Spoken(AGENT, answer)
 
 

@@ -17,6 +17,7 @@ from steelyard.base.errors import shown
 from steelyard.feedback.log import ACTIONS
 from steelyard_eval.common.times import seconds
 from steelyard_eval.datasets.logs import MOST_HITS
+from steelyard_eval.extensions.endpoints.answer_form import text_in
 from steelyard_eval.extensions.usage.session import (
     AGENT,
     PERSON,
@@ -30,26 +31,12 @@ from steelyard_eval.extensions.usage.session import (
     object_of,
     objects,
     records_of,
-    text_of,
 )
-from steelyard_eval.extensions.usage.tools import Calls
+from steelyard_eval.extensions.usage.tools import FORMS, Calls
 
 MOST_THREADS = 1_000  # Agents of one file that are told apart
 SIMULATED = "simulated"
 """What made lines have as `steelyard`: they show how learning works, and nothing about agents."""
-_MARKS = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSynthetic", "interruptedMessageId")
-"""Fields of records that the program writes in a person's place."""
-UBI_ACTIONS = {
-    "click": "clicked",
-    "item_click": "clicked",
-    "view": "opened",
-    "add_to_cart": "accepted",
-    "purchase": "used",
-    "copy": "copied",
-    "reject": "dismissed",
-    "dismiss": "dismissed",
-}
-"""What common action names of UBI stand for; names of ours stand for themselves, others are left out."""
 SHOWN = ("impression", "impressions")  # Events of UBI that say what was shown, which is no act
 NAMED = 20  # Names of actions that are told apart in the counts of what is left out
 
@@ -99,7 +86,7 @@ def _events(records: Iterable[Record], calls: Calls) -> Iterator[Event]:
             for block in results:
                 failed = block.get("is_error") is True
                 yield from calls.answered(str(block.get("tool_use_id")), block.get("content"), time, failed)
-            asked = text_of([block for block in blocks if block.get("type") == "text"])
+            asked = text_in([block for block in blocks if block.get("type") == "text"])
             if asked and not results and _is_persons(record):
                 yield Spoken(PERSON, asked)
 
@@ -108,7 +95,9 @@ def _is_persons(record: Record) -> bool:
     """Whether no field of a record says that the program wrote it; `follow` looks at its text."""
     origin = record.get("origin")
     kind = origin.get("kind") if isinstance(origin, dict) else record.get("turnOrigin")
-    written = any(record.get(mark) for mark in _MARKS) or record.get("promptSource") == "system"
+    written = (
+        any(record.get(mark) for mark in FORMS["written by programs"]) or record.get("promptSource") == "system"
+    )
     return not written and kind in (None, "", "human")
 
 
@@ -116,49 +105,37 @@ def read_ubi(files: list[Path], corpus: Corpus, system: str, faults: Counter[str
     """The sessions in some files, a client each; what has no place in a log is counted, by the reason in words."""
     found = (record for path in files for record in records_of(path, faults))
     documents = [object_of(record.get("_source")) or record for record in found]
-    queries = [record for record in documents if "action_name" not in record]
-    asked = {_text(record, "query_id") for record in queries}
-    lists = [record for record in queries if _has_list(record, faults)]
-    acts: dict[str, list[Acted]] = {_text(record, "query_id"): [] for record in lists}
-    for event in documents:
-        act = _act(event, faults) if "action_name" in event else None
-        if act is not None and act.search in acts:
-            acts[act.search].append(act)
+    clients: dict[str, list[str]] = {}
+    events: dict[str, list[Event]] = {}
+    for record in (record for record in documents if "action_name" not in record):
+        hits, time = record.get("query_response_hit_ids"), seconds(record.get("timestamp"))
+        if not isinstance(hits, list) or not hits:
+            known = "query_id" in record
+            what = (
+                "queries without query_response_hit_ids" if known else "documents that are no query and no event"
+            )
+            faults[what] += 1
+        elif time is None and record.get("timestamp") is not None:
+            faults["queries with a time that cannot be read"] += 1
+        else:
+            key, shown_ids = _text(record, "query_id"), tuple(map(str, hits[:MOST_HITS]))
+            name, engine = _text(record, "client_id"), _text(record, "application")
+            events[key] = [Searched(key, time, _text(record, "user_query"), shown_ids, engine)]
+            clients.setdefault(name, []).append(key)
+    asked = {_text(record, "query_id") for record in documents if "action_name" not in record}
+    for act in (_act(record, faults) for record in documents if "action_name" in record):
+        if act is not None and act.search in events:
+            events[act.search].append(act)
         elif act is not None:
             faults[f"acts of a query {'that is left out' if act.search in asked else 'that is not there'}"] += 1
-    clients: dict[str, list[Searched | Acted]] = {}
-    for record in lists:
-        key, hits = _text(record, "query_id"), tuple(map(str, objects_of(record)[:MOST_HITS]))
-        time, query = seconds(record.get("timestamp")), _text(record, "user_query")
-        search = Searched(key, time, query, hits, _text(record, "application"))
-        clients.setdefault(_text(record, "client_id"), []).extend((search, *acts[key]))
-    yield from (UseSession(name, own) for name, own in sorted(clients.items()))
-
-
-def _has_list(record: Record, faults: Counter[str]) -> bool:
-    """Whether a document is a query that can be learned from; what it lacks is counted."""
-    time = record.get("timestamp")
-    if not objects_of(record):
-        known = "query_id" in record
-        what = "queries without query_response_hit_ids" if known else "documents that are no query and no event"
-        faults[what] += 1
-    elif time is not None and seconds(time) is None:
-        faults["queries with a time that cannot be read"] += 1
-    else:
-        return True
-    return False
-
-
-def objects_of(record: Record) -> list[object]:
-    """The ids of what was shown."""
-    hits = record.get("query_response_hit_ids")
-    return hits if isinstance(hits, list) else []
+    for name, own in sorted(clients.items()):
+        yield UseSession(name, [event for key in own for event in events[key]])
 
 
 def _act(record: Record, faults: Counter[str]) -> Acted | None:
-    """An event as an act; what is none is counted, but for what only says that something was shown."""
+    """An event as an act, by a name of ours, or one of UBI that stands for it; what is none is counted."""
     name = str(record["action_name"])
-    action = name if name in ACTIONS else UBI_ACTIONS.get(name, "")
+    action = name if name in ACTIONS else FORMS["ubi"].get(name, "")
     object_id = object_of(object_of(record.get("event_attributes")).get("object")).get("object_id")
     if action and object_id not in (None, ""):
         return Acted((str(object_id),), action, reported=True, search=_text(record, "query_id"))

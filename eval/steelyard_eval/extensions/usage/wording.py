@@ -82,13 +82,7 @@ def plain_words(text: str) -> str:
 
 
 def persons_words(text: str) -> str:
-    r"""What a person wrote of a text in their place; empty where a program wrote all of it.
-
-    >>> persons_words("<system-reminder>Be brief.</system-reminder>\nWho rotates keys?")
-    'Who rotates keys?'
-    >>> persons_words("<task-notification><status>completed</status></task-notification>")
-    ''
-    """
+    r"""What a person wrote of a text in their place; empty where a program wrote all of it."""
     words = _ADDED.sub("", text).strip()
     return "" if _PROGRAM.match(words) else words
 
