@@ -16,7 +16,7 @@ from steelyard_eval.workbench.workbench import Workbench, load
 
 if TYPE_CHECKING:
     from steelyard.config.search_config import SearchConfig
-    from steelyard_eval.extensions.importers import Import
+    from steelyard_eval.extensions.importers.run import Import
 
 LARGEST_WEIGHTS = 2**20
 """Bytes; a larger file is no weights file."""

@@ -113,13 +113,11 @@ class Importer:
 
 
 def importer(
-    name: str,
-    about: str,
     matches: Callable[[ForeignStore], bool],
     homes: Callable[[Mapping[str, str]], Iterable[Path]] = lambda environ: (),
 ) -> Callable[[Callable[[ForeignStore], Imported]], Importer]:
-    """Make an importer of the function below, which reads; see `Importer`."""
-    return lambda read: Importer(name, about, matches, read, homes)
+    """Make an importer of the function below: its name is the kind's, its first sentence says what it reads."""
+    return lambda read: Importer(read.__name__, f"{read.__doc__}".partition(". ")[0], matches, read, homes)
 
 
 FORMS: dict[str, dict[str, str]] = STRICT_JSON.decode(
@@ -128,12 +126,12 @@ FORMS: dict[str, dict[str, str]] = STRICT_JSON.decode(
 """What -> the fields of a record, each with the column of the program that stands for it."""
 
 
-def picked(row: Row, form: Mapping[str, str]) -> Record:
+def picked(row: Row, form: str) -> Record:
     """The fields of a form, each with the value of its column; None for a column that is not there."""
-    return {field: row.get(column) for field, column in form.items()}
+    return {field: row.get(column) for field, column in FORMS[form].items()}
 
 
-def grouped(rows: Iterable[Row], column: str, form: Mapping[str, str]) -> dict[str, list[Record]]:
+def grouped(rows: Iterable[Row], column: str, form: str) -> dict[str, list[Record]]:
     """Rows as records of a form, by the value of a column: the relations that begin at each entry."""
     groups: dict[str, list[Record]] = {}
     for row in rows:

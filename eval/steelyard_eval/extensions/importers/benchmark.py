@@ -35,13 +35,9 @@ LOOKED_AT = 65_536  # Characters of a file in which a benchmark is recognised
 Json = dict[str, Any]  # An object of a published file: another form of it is an error that `BROKEN` names
 
 
-@importer(
-    "beir",
-    "BEIR and MTEB: corpus, queries, a folder of qrels",
-    lambda source: (source.path / "qrels").is_dir() and "corpus" in _stems(source),
-)
+@importer(lambda source: (source.path / "qrels").is_dir() and "corpus" in _stems(source))
 def beir(source: ForeignStore) -> Imported:
-    """Corpus, queries with the split that judges them, and judgments."""
+    """BEIR and MTEB: corpus, queries, a folder of qrels. Queries have the split that judges them."""
     names = list(source.files(*TABLES, ".tsv"))
     stems = {name.split(".")[0]: name for name in reversed(names) if name.endswith(TABLES) and "/" not in name}
     corpus, queries = stems.get("corpus", ""), stems.get("queries", "")
@@ -85,9 +81,9 @@ def matches_trec(source: ForeignStore) -> bool:
     return all(any(stem.startswith(begin) for stem in stems) for begin in ("topics", "qrels", "doc"))
 
 
-@importer("trec", "TREC: doc*, topics*, qrels*, *.run in one folder", matches_trec)
+@importer(matches_trec)
 def trec(source: ForeignStore) -> Imported:
-    """Documents, topics, judgments, and every run."""
+    """TREC: doc*, topics*, qrels*, *.run in one folder. Documents, topics, judgments, and every run."""
     imported = Imported(recipe=RECIPE)
     for name in source.files(""):
         base = name.rpartition("/")[2].lower()
@@ -160,13 +156,9 @@ def of_ir_dataset(dataset: Any) -> Imported:  # noqa: ANN401 -- ir_datasets has 
     return imported
 
 
-@importer(
-    "locomo",
-    "LoCoMo: locomo10.json",
-    lambda source: _has(source, "qa") and (_has(source, "conversation") or _has(source, "evidence")),
-)
+@importer(lambda source: _has(source, "qa") and (_has(source, "conversation") or _has(source, "evidence")))
 def locomo(source: ForeignStore) -> Imported:
-    """locomo10.json: ten conversations of two people over months, with questions."""
+    """LoCoMo: locomo10.json. Ten conversations of two people over months, with questions."""
     found = Imported(recipe="{title}: {text}")
     asked: list[tuple[Record, list[str]]] = []
     for sample in _list(source):
@@ -198,13 +190,9 @@ def locomo(source: ForeignStore) -> Imported:
     return _asked(found, asked)
 
 
-@importer(
-    "longmemeval",
-    "LongMemEval: longmemeval_s.json, _m, _oracle",
-    lambda source: _has(source, "question_id", "question_type"),
-)
+@importer(lambda source: _has(source, "question_id", "question_type"))
 def longmemeval(source: ForeignStore) -> Imported:
-    """longmemeval_*.json: questions, each with a haystack of sessions of its own."""
+    """LongMemEval: longmemeval_s.json, _m, _oracle. Questions, each with a haystack of sessions of its own."""
     found = Imported(recipe="{title}: {text}")
     asked: list[tuple[Record, list[str]]] = []
     for row in _list(source):

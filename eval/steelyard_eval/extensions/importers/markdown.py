@@ -15,16 +15,7 @@ from urllib.parse import unquote
 from steelyard.base.errors import DataError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard_eval.extensions.importers.base import Imported, Record, filled, importer
-from steelyard_eval.extensions.importers.notes import (
-    SUFFIXES,
-    Names,
-    Note,
-    entry_of,
-    lines_of,
-    outside_code,
-    read_note,
-    relations_of,
-)
+from steelyard_eval.extensions.importers.notes import SUFFIXES, Names, Note, entry_of, read_note, relations_of
 from steelyard_eval.extensions.importers.source import ForeignStore
 
 ODD = {
@@ -87,9 +78,9 @@ def matches_claude(source: ForeignStore) -> bool:
     return any(name.rpartition("/")[2] in (INDEX, RULES) for name in source.files(".md"))
 
 
-@importer("claude", "Claude Code: a memory folder, CLAUDE.md", matches_claude, claude_homes)
+@importer(matches_claude, claude_homes)
 def claude(source: ForeignStore) -> Imported:
-    """Every note, and what an index holds beside its list of notes."""
+    """Claude Code: a memory folder, CLAUDE.md. Every note, and what an index holds beside its list of notes."""
     notes, known, found = read_notes(source)
     by_id = {entry["id"]: entry for entry in found.entries}
     for note, entry in zip(notes, found.entries, strict=True):
@@ -130,14 +121,14 @@ def matches_basic(source: ForeignStore) -> bool:
 
 
 def _basic_entry(note: Note, known: Names) -> Record:
-    found = [match for line in lines_of(note.text) if (match := _RELATION.match(line))]
+    found = [match for line in note.prose.split("\n") if (match := _RELATION.match(line))]
     typed = [(kind, match["target"]) for match in found if (kind := match["type"].strip(" \t*_:"))]
     return filled(
         entry_of(note, known)
         | {
             "uri": note.text_of("permalink") or note.name,
             "tags": note.texts_of("tags", "tag"),  # those of observations stay with them
-            "observations": list(filter(None, map(_observation, outside_code(note.text)))),
+            "observations": list(filter(None, map(_observation, note.lines))),
             "relations": relations_of(note, known, typed),
         }
     )
@@ -155,17 +146,13 @@ def _observation(line: str) -> Record | None:
     return {"category": match[1], "content": content, "tags": _TAG.findall(content), "context": context}
 
 
-@importer("basic_memory", "basic-memory: its folder of notes", matches_basic, basic_homes)
+@importer(matches_basic, basic_homes)
 def basic_memory(source: ForeignStore) -> Imported:
-    """Every note with its observations and typed relations."""
+    """basic-memory: its folder of notes. Every note with its observations and typed relations."""
     return read_notes(source, _basic_entry)[2]
 
 
-@importer(
-    "markdown",
-    "Markdown notes: a folder, an Obsidian vault, one file",
-    lambda source: next(names(source), None) is not None,
-)
+@importer(lambda source: next(names(source), None) is not None)
 def markdown(source: ForeignStore) -> Imported:
-    """Every note."""
+    """Markdown notes: a folder, an Obsidian vault, one file. Every note."""
     return read_notes(source)[2]

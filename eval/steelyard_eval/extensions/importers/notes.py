@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -74,7 +74,19 @@ class Note:
     @cached_property
     def prose(self) -> str:
         """The text outside code."""
-        return "\n".join(lines_of(self.text))
+        return "\n".join(_CODE.sub(" ", line) for line in self.lines)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines outside fenced code."""
+        lines, fence = [], ""
+        for line in self.text.split("\n"):
+            mark = _FENCE.match(line)
+            if mark and (not fence or mark[1].startswith(fence)):
+                fence = "" if fence else mark[1]
+            elif not fence:
+                lines.append(line)
+        return lines
 
     @cached_property
     def names(self) -> tuple[Iterable[str], ...]:
@@ -105,22 +117,6 @@ def read_note(source: ForeignStore, name: str) -> Note:
 def without_suffix(name: str) -> str:
     """The name of a file without the suffix of a note."""
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
-
-
-def lines_of(body: str) -> Iterator[str]:
-    """The lines outside fenced code, without inline code."""
-    return (_CODE.sub(" ", line) for line in outside_code(body))
-
-
-def outside_code(body: str) -> Iterator[str]:
-    """The lines outside fenced code."""
-    fence = ""
-    for line in body.split("\n"):
-        mark = _FENCE.match(line)
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-        elif not fence:
-            yield line
 
 
 class Names:

@@ -24,28 +24,14 @@ from steelyard_eval.datasets.folder import fault_message, read_folder
 from steelyard_eval.datasets.in_memory import MemoryReader
 from steelyard_eval.datasets.parts import assemble
 from steelyard_eval.datasets.places import has_corpus
-from steelyard_eval.extensions.importers import (
-    agent_memories,
-    benchmark,
-    markdown,
-    sqlite_systems,
-    table,
-    text_systems,
-)
+from steelyard_eval.extensions.importers import agents, benchmark, markdown, sqlite_systems, table, text_systems
 from steelyard_eval.extensions.importers.base import BROKEN, Imported, Importer, importer
 from steelyard_eval.extensions.importers.source import ForeignStore, Options
-from steelyard_eval.extensions.importers.write import (
-    ABOUT,
-    CORPUS,
-    FolderFiles,
-    check_target,
-    files_of,
-    write_folder,
-)
+from steelyard_eval.extensions.importers.write import ABOUT, FolderFiles, check_target, files_of, write_folder
 
 DEFAULTS = Options()
 Clock = Callable[[], float]
-MODULES = (sqlite_systems, text_systems, agent_memories, benchmark, markdown, table)
+MODULES = (sqlite_systems, text_systems, agents, benchmark, markdown, table)
 """In the order in which a source is tried. To add a kind, add an `importer` to one, or name that of a package of
 your own under the entry point `GROUP`."""
 GROUP = "steelyard.importers"
@@ -67,9 +53,9 @@ def importers() -> dict[str, Importer]:
     return known
 
 
-@importer("steelyard", "Steelyard's own store in PostgreSQL: postgresql://...", lambda _: False)
+@importer(lambda _: False)
 def steelyard(place: ForeignStore) -> Imported:
-    """Every entry that this role may see; vectors of LSA are made again from them, and so left behind."""
+    """Steelyard's own store in PostgreSQL, by its address. What this role may see; vectors of LSA stay behind."""
     with open_vault(place.address) as vault, vault.snapshot():
         records = (entry.to_json() for entry in vault.entries())
         imported = Imported(entries=[{**record.pop("extra", {}), **record} for record in records], recipe="")
@@ -123,7 +109,7 @@ def import_store(
     old = check_target(target)
     importer, place = _found(source, kind, options)
     files = _read(importer, place, clock, old)
-    if not files.texts[CORPUS]:
+    if "entries" not in files.counts:
         told = "; ".join(files.notes) or "it is empty"
         raise DataError(f"{shown(str(source), PATH_WIDTH)} holds no entry that can be imported: {told}")
     changed = write_folder(target, files)

@@ -41,13 +41,11 @@ LEFT_OUT = (
 
 
 @importer(
-    "echovault",
-    "EchoVault: index.db, golden.yaml",
     lambda source: source.holds(INDEX, memories=["what"], memory_details=[]),
     lambda environ: [Path(environ.get("MEMORY_HOME") or Path.home() / ".memory")],
 )
 def echovault(source: ForeignStore) -> Imported:
-    """Memories, their vectors and counters, golden queries."""
+    """EchoVault: index.db, golden.yaml. Memories, their vectors and counters, golden queries."""
     imported = Imported(system="echovault", recipe=RECIPE)
     with source.database(INDEX) as db:
         details = {row["memory_id"]: row["body"] for row in db.rows("memory_details")}
@@ -104,17 +102,12 @@ def soleri_homes(environ: Mapping[str, str]) -> Iterable[Path]:
     yield from sorted(path.parent for path in Path.home().glob(f".*/{VAULT}"))
 
 
-@importer(
-    "soleri",
-    "Soleri: vault.db",
-    lambda source: source.holds(VAULT, entries=["severity", "domain"]),
-    soleri_homes,
-)
+@importer(lambda source: source.holds(VAULT, entries=["severity", "domain"]), soleri_homes)
 def soleri(source: ForeignStore) -> Imported:
-    """Entries and memories, links as relations, vectors, and feedback."""
+    """Soleri: vault.db. Entries and memories, links as relations, vectors, and feedback."""
     imported = Imported(system="soleri")
     with source.database(VAULT) as db:
-        links = grouped(db.rows("vault_links"), "source_id", FORMS["soleri_link"])
+        links = grouped(db.rows("vault_links"), "source_id", "soleri_link")
 
         def entry(row: StoreRow) -> Record:
             own = links.get(row["id"], [])
@@ -171,17 +164,12 @@ def _index(source: ForeignStore) -> str:
     return next((name for name in names if source.holds(name, memory_index=[])), "")
 
 
-@importer(
-    "spec_kit",
-    "system-spec-kit: context-index.sqlite, speckit-eval.db",
-    lambda source: bool(_index(source)),
-    spec_kit_homes,
-)
+@importer(lambda source: bool(_index(source)), spec_kit_homes)
 def spec_kit(source: ForeignStore) -> Imported:
-    """Memories with their edges and vectors; queries, labels, lists of every channel, and the ledger."""
+    """system-spec-kit: context-index.sqlite, speckit-eval.db. Memories; queries, labels, lists, ledger."""
     imported = Imported(system="spec_kit")
     with source.database(_index(source) or INDEXES[0]) as db:
-        edges = grouped(db.rows("causal_edges"), "source_id", FORMS["spec_kit_edge"])
+        edges = grouped(db.rows("causal_edges"), "source_id", "spec_kit_edge")
         corrected = Counter(row["original_memory_id"] for row in db.rows("memory_corrections"))
 
         def entry(row: StoreRow) -> Record:

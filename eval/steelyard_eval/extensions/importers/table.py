@@ -50,9 +50,9 @@ def matches(source: ForeignStore) -> bool:
     return source.path.is_file() and (named or source.is_database())
 
 
-@importer("table", "a table: CSV, TSV, JSON, JSON Lines, SQLite with --sql", matches)
+@importer(matches)
 def table(source: ForeignStore) -> Imported:
-    """Every row as an entry; one without an id has the hash of all that the row holds."""
+    """Tables: CSV, TSV, JSON, JSON Lines, SQLite with --sql. A row without an id has the hash of all it holds."""
     name = source.path.name
     rows = map(level, _database(source) if source.is_database(name) else rows_of(source, name))
     first = list(islice(rows, LOOKED_AT))

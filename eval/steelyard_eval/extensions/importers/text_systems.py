@@ -16,16 +16,7 @@ from pathlib import Path, PurePosixPath
 from steelyard.base.errors import DataError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, id_of, uri_of
-from steelyard_eval.extensions.importers.base import (
-    FORMS,
-    Imported,
-    Record,
-    Row,
-    filled,
-    grouped,
-    importer,
-    picked,
-)
+from steelyard_eval.extensions.importers.base import Imported, Record, Row, filled, grouped, importer, picked
 from steelyard_eval.extensions.importers.notes import heading_of
 from steelyard_eval.extensions.importers.source import ForeignStore
 from steelyard_eval.extensions.importers.table import rows_of, vector_of
@@ -67,9 +58,9 @@ def is_moltnet(source: ForeignStore) -> bool:
     return mark is not None and source.has(name) and mark in source.text(name, None)
 
 
-@importer("moltnet", "MoltNet: a plain dump, a JSON export, CSV files of its tables", is_moltnet)
+@importer(is_moltnet)
 def moltnet(source: ForeignStore) -> Imported:
-    """Entries of all diaries, with their relations and vectors."""
+    """MoltNet: a plain dump, a JSON export, CSV files of its tables. All diaries, with relations and vectors."""
     tables: dict[str, list[Row]] = {table: [] for table in TABLES}
     name = source.path.name
     if source.path.is_dir():
@@ -82,7 +73,7 @@ def moltnet(source: ForeignStore) -> Imported:
             tables[table].append(row)
     imported = Imported(system="moltnet", recipe="{title}\n{text}\ntag:{tag}")
     diaries = {row["id"]: row for row in tables["diaries"]}
-    relations = grouped(tables["entry_relations"], "source_id", FORMS["moltnet_relation"])
+    relations = grouped(tables["entry_relations"], "source_id", "moltnet_relation")
     imported.add(
         tables["diary_entries"],
         lambda row: _entry(row, diaries.get(row.get("diary_id"), {}), relations.get(row["id"], [])),
@@ -99,11 +90,11 @@ def _entry(row: Row, diary: Row, relations: list[Record]) -> Record:
         "category": "suspicious" if row.get("injection_risk") in (True, "t", "true") else None,
         "importance": _number(row.get("importance")),
         "access_count": _number(row.get("access_count")),
-        **picked(diary, FORMS["moltnet_diary"]),
+        **picked(diary, "moltnet_diary"),
         "relations": relations,
         "injection_threats": STRICT_JSON.decode(threats) if isinstance(threats, str) else threats,
     }
-    return filled(picked(row, FORMS["moltnet"]) | more)
+    return filled(picked(row, "moltnet") | more)
 
 
 def _number(value: object) -> float | None:
@@ -161,14 +152,9 @@ def _roots(source: ForeignStore) -> list[str]:
     return [f"tenants/{path.name}/" for path in sorted(below.iterdir())] if below.is_dir() else []
 
 
-@importer(
-    "cortex_mem",
-    "Cortex-Mem: the folder of a tenant, or of all",
-    lambda source: source.path.is_dir() and bool(_roots(source)),
-    homes,
-)
+@importer(lambda source: source.path.is_dir() and bool(_roots(source)), homes)
 def cortex_mem(source: ForeignStore) -> Imported:
-    """Every memory, message and resource as an entry, and one for the layers of each directory."""
+    """Cortex-Mem: the folder of a tenant, or of all. Memories, messages, resources, layers of directories."""
     imported, skipped = Imported(system="cortex_mem"), list[str]()
     for root in _roots(source):
         entries: dict[str, Record] = {}
@@ -249,7 +235,7 @@ def _facts(folder: PurePosixPath, document: object) -> dict[str, Record]:
     facts: dict[str, Record] = {}
     for row in memories.values() if isinstance(memories, dict) else ():
         if isinstance(row, dict) and isinstance(row.get("file"), str):
-            record = picked({"access_count": 0, "archived": False, **row}, FORMS["cortex_mem"])
+            record = picked({"access_count": 0, "archived": False, **row}, "cortex_mem")
             # no ISO reader takes nanoseconds: six digits are kept
             times = {time: re.sub(r"(\.\d{6})\d+", r"\1", str(record[time] or "")) for time in TIMES}
             facts[uri_of(folder / row["file"])] = record | times

@@ -22,16 +22,7 @@ from steelyard.base.files import canonical, draft, move_folder, sweep, write_byt
 from steelyard_eval.datasets.corpus_and_queries import whole_number
 from steelyard_eval.datasets.labels import FAIR
 from steelyard_eval.extensions.importers.base import Imported, Record, Scored
-from steelyard_eval.extensions.importers.held import (
-    SHOWN,
-    Labels,
-    arrays_of,
-    checked,
-    clock,
-    line_of,
-    usable,
-    whole,
-)
+from steelyard_eval.extensions.importers.held import Labels, arrays_of, checked, clock, line_of, usable, whole
 from steelyard_eval.extensions.importers.source import ForeignStore, decoded
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.txt"
@@ -82,7 +73,7 @@ def files_of(
             manifest["sampled"] = "by hand"
     known = {entry.id for entry in entries}
     lost = {pair: grade for pair, grade in labels.items() if pair[1] not in known}
-    ids = ", ".join(shown(entry, 40) for entry in sorted({entry for _, entry in lost})[:SHOWN])
+    ids = shown(", ".join(sorted({entry for _, entry in lost})), 120)
     imported.note(len(lost), "label", f"lost the entry and wait in {LOST}: {ids}")
     as_of = clock(imported, entries, now)
     arrays = arrays_of(imported, entries)

@@ -124,8 +124,15 @@ class Caller:
         return LoggedSearch(result, searcher, query_id)
 
     def searcher(self, given: Arguments, usual: int | None = None) -> Searcher:
-        """What searches with the limit of a tool's arguments, which clients also write as 5.0."""
-        return self.memory.searcher(number_of_results(given.get("limit"), usual))
+        """What searches with the limit of a tool's arguments."""
+        return self.memory.searcher(self.limit(given, usual))
+
+    def limit(self, given: Arguments, usual: int | None = None) -> int | None:
+        """The limit of a tool's arguments, which clients also write as 5.0; ConfigError for none."""
+        value = given.get("limit")
+        if value is not None and (value != int(value) or not 1 <= value <= MOST_RESULTS):
+            raise ConfigError(f"the limit {shown(str(value))} is not a whole number from 1 to {MOST_RESULTS}")
+        return usual if value is None else int(value)
 
     def read(self, ids: Sequence[str], opened: bool = True) -> list[Entry]:
         """Whole entries by id, without those that are not there; each that a list showed counts as opened."""
@@ -276,12 +283,3 @@ def told(entry: Entry, form: str) -> dict[str, Json]:
 def passing(**wanted: Json) -> Filters:
     """The entries whose fields have these values: any of a list, but all of the tags; None asks nothing."""
     return Filters.of({name: value for name, value in wanted.items() if value is not None})
-
-
-def number_of_results(value: Json, default: int | None = None) -> int | None:
-    """A number of results as clients write it, also 5.0; ConfigError for none."""
-    if value is None:
-        return default
-    if value != int(value) or not 1 <= value <= MOST_RESULTS:
-        raise ConfigError(f"the limit {shown(str(value))} is not a whole number from 1 to {MOST_RESULTS}")
-    return int(value)

@@ -21,16 +21,7 @@ from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import content
 from steelyard.systems.cortex_mem.intents import uri_or_id
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME, directory_of
-from steelyard_eval.extensions.serve.caller import (
-    Arguments,
-    Caller,
-    Face,
-    Json,
-    face_of,
-    number_of_results,
-    passing,
-    told,
-)
+from steelyard_eval.extensions.serve.caller import Arguments, Caller, Face, Json, face_of, passing, told
 from steelyard_eval.extensions.serve.rated import SPEC_KIT, soleri
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import record_of
@@ -124,7 +115,7 @@ def entries_list(caller: Caller, given: Arguments) -> Json:
         entries = [entry for entry in caller.read(given["ids"]) if not filters.failed(entry)]
     else:
         entries = caller.listed(filters)
-    limit, offset = number_of_results(given.get("limit"), 20) or 20, max(0, int(given.get("offset") or 0))
+    limit, offset = caller.limit(given, 20) or 20, max(0, int(given.get("offset") or 0))
     items = list(map(_diary_entry, entries[offset : offset + limit]))
     return {"items": items, "total": len(entries), "limit": limit, "offset": offset}
 

@@ -25,7 +25,6 @@ from steelyard_eval.extensions.serve.caller import (
     LoggedSearch,
     declared,
     face_of,
-    number_of_results,
     passing,
     told,
     tools_of,
@@ -62,7 +61,7 @@ def load_entries(caller: Caller, given: Arguments) -> Json:
         return list(map(_entry, caller.read(given["ids"])))
     if not given.get("domain"):
         raise ConfigError("load_entries needs ids, of a search, or a domain")
-    entries = caller.listed(passing(domain=given["domain"]), number_of_results(given["limit"]) or WHOLE)
+    entries = caller.listed(passing(domain=given["domain"]), caller.limit(given, WHOLE) or WHOLE)
     return {"entries": list(map(_entry, entries)), "total": len(entries)}
 
 

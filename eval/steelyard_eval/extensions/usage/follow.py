@@ -151,13 +151,13 @@ def followed(events: Iterable[Event], corpus: Corpus) -> Iterator[Followed]:
     session = _Session(corpus)
     for event in events:
         yield from session.take(event)
-    yield from session.rest()
+    yield from (call.settled() for call in session.open)
 
 
 class _Session:
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
-        self._open: list[_Open] = []
+        self.open: list[_Open] = []
         self._turn = 0
         self._asked = self._told = self._kept = ""
         self._touched: dict[str, int] = {}
@@ -182,26 +182,22 @@ class _Session:
                 elif words := persons_words(text):
                     self._turn, self._asked, self._told = self._turn + 1, words, plain_words(words)
 
-    def rest(self) -> Iterable[Followed]:
-        """What is still open."""
-        return [call.settled() for call in self._open]
-
     def _search(self, search: Searched) -> Iterator[Followed]:
-        before = self._open[-1] if self._open and self._open[-1].turn == self._turn else None
+        before = self.open[-1] if self.open and self.open[-1].turn == self._turn else None
         if before is not None and not before.acts and _is_again(before.search, search):
             before.asked_again = True
             wanted = plain_words(search.query)
             before.helped = any(plain_words(self._corpus[id_].title) == wanted for id_ in before.places)
-        self._open.append(_Open(search, self._corpus, self._turn, self._asked, len(self._touched)))
+        self.open.append(_Open(search, self._corpus, self._turn, self._asked, len(self._touched)))
         if search.hits is None:
-            self._blind = len(self._open) - 1  # what is opened now may be of a list that nobody recorded
-        if len(self._open) > OPEN:
+            self._blind = len(self.open) - 1  # what is opened now may be of a list that nobody recorded
+        if len(self.open) > OPEN:
             self._blind -= 1
-            yield self._open.pop(0).settled()
+            yield self.open.pop(0).settled()
 
     def _recent(self) -> list[_Open]:
         """The searches since one whose list nobody recorded, the last first."""
-        return self._open[: self._blind : -1] if self._blind >= 0 else self._open[::-1]
+        return self.open[: self._blind : -1] if self._blind >= 0 else self.open[::-1]
 
     def _current(self) -> list[_Open]:
         return [call for call in self._recent() if self._turn - call.turn <= TURNS]
@@ -211,14 +207,14 @@ class _Session:
         before = call.acts.get(name)
         if before is None or (before in _RANK and _RANK.index(before) < _RANK.index(action)):
             call.acts[name] = action
-        for other in self._open:
+        for other in self.open:
             other.helped |= id_ in other.places
 
     def _acted(self, event: Acted) -> None:
         """Acts on entries of the last lists that showed them; all of a list at once tell none from the others."""
         if event.reported:
             named = [self._corpus.names.named(name) for name in event.names]
-            for call in reversed(self._open):
+            for call in reversed(self.open):
                 if event.search in ("", call.search.key) and all(id_ in call.places for id_ in named):
                     call.acts |= {call.places[id_]: event.action for id_ in named if id_ is not None}
                     call.useless |= not named  # a report on the whole list

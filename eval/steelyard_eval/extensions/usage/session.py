@@ -26,7 +26,6 @@ FILES = ("related_files", "files_modified", "files", "applies_to")
 LONGEST = 32 * 2**20  # Bytes of a line; what is longer holds a picture or a whole file, and no list of results
 WHOLE = 512 * 2**20  # Bytes of a file that is one JSON document
 MOST_FILES = 100_000
-DEEPEST = 12  # Folders inside one another that are looked into
 Record = dict[str, object]
 
 
@@ -113,8 +112,6 @@ def files_of(place: Path, suffixes: tuple[str, ...]) -> list[Path]:
         return [place]
     files: list[Path] = []
     for folder, folders, names in os.walk(place, followlinks=False):
-        if len(Path(folder).relative_to(place).parts) >= DEEPEST:
-            folders.clear()
         folders.sort()
         paths = (Path(folder, name) for name in sorted(names) if name.endswith(suffixes))
         files += (path for path in paths if path.is_file() and not path.is_symlink())
@@ -140,7 +137,7 @@ def records_of(path: Path, faults: Counter[str]) -> Iterator[Record]:
         raise DataError(f"cannot read {_named(path)}: {reason}; make it readable, or leave it out") from None
 
 
-def object_of(value: object) -> Record:
+def dict_of(value: object) -> Record:
     """The object that a value is, or holds as text; empty where it is something else."""
     decoded = loaded(value)
     return decoded if isinstance(decoded, dict) else {}

@@ -15,17 +15,7 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.feedback.log import ACTIONS
 from steelyard_eval.datasets.logs import MOST_HITS
 from steelyard_eval.extensions.endpoints.answer_form import FormError, Mentioned, document_of, ids_of, text_in
-from steelyard_eval.extensions.usage.session import (
-    MEMORY,
-    Acted,
-    Event,
-    Searched,
-    Spoken,
-    Wrote,
-    loaded,
-    object_of,
-    objects,
-)
+from steelyard_eval.extensions.usage.session import MEMORY, Acted, Event, Searched, Spoken, Wrote, dict_of, objects
 
 FORMS = STRICT_JSON.decode(resources.files(__package__).joinpath("tools.json").read_text("utf-8"))
 """Tools of systems; arguments that name entries, paths and what is written; editors, readers; forms of logs."""
@@ -80,8 +70,7 @@ class Calls:
 
     def made(self, key: str, name: str, arguments: object, time: float | None) -> Iterator[Event]:
         """What a call says by itself; a search waits for its answer under the key."""
-        given = loaded(arguments)
-        tools, tool, args = self._found(name, given if isinstance(given, Mapping) else {})
+        tools, tool, args = self._found(name, dict_of(arguments))
         does = tools.does[tool] if tools else ""
         if tools is None:
             yield from _other(tool, args)
@@ -115,7 +104,7 @@ class Calls:
 
     def asks(self, name: str, arguments: object) -> str:
         """The query of a call that searches a memory; empty for other calls."""
-        tools, tool, args = self._found(name, object_of(arguments))
+        tools, tool, args = self._found(name, dict_of(arguments))
         return str(args.get(tools.does[tool]) or "") if tools else ""
 
     def _found(
@@ -129,7 +118,7 @@ class Calls:
         operation, inner = args.get("op"), args.get("params")
         facade = isinstance(operation, str) and isinstance(inner, dict | str)
         if facade:
-            server, tool, args = tool, str(operation), object_of(inner)
+            server, tool, args = tool, str(operation), dict_of(inner)
         candidates = [
             tools
             for tools in SYSTEMS

@@ -28,8 +28,8 @@ from steelyard_eval.extensions.usage.session import (
     Searched,
     Spoken,
     UseSession,
+    dict_of,
     loaded,
-    object_of,
     objects,
     records_of,
 )
@@ -140,7 +140,7 @@ def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
 
 
 def _placed(span: Record, step: Step) -> TraceSpan:
-    context = object_of(span.get("context"))
+    context = dict_of(span.get("context"))
     trace = span.get("traceId") or context.get("trace_id") or span.get("context.trace_id") or ""
     key = span.get("spanId") or context.get("span_id") or span.get("context.span_id") or ""
     parent = _parent(span)

@@ -28,13 +28,12 @@ from steelyard_eval.extensions.usage.session import (
     Searched,
     Spoken,
     UseSession,
-    object_of,
+    dict_of,
     objects,
     records_of,
 )
 from steelyard_eval.extensions.usage.tools import FORMS, Calls
 
-MOST_THREADS = 1_000  # Agents of one file that are told apart
 SIMULATED = "simulated"
 """What made lines have as `steelyard`: they show how learning works, and nothing about agents."""
 SHOWN = ("impression", "impressions")  # Events of UBI that say what was shown, which is no act
@@ -58,8 +57,7 @@ def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -
                 continue
             session = f"{record.get('sessionId') or path.stem}{record.get('agentId') or ''}"
             key = f"{session}{bool(record.get('isSidechain'))}"
-            if key in threads or len(threads) < MOST_THREADS:
-                threads.setdefault(key, []).append(record)
+            threads.setdefault(key, []).append(record)
         if others and not threads:
             faults["files of no program that is known"] += 1
         for key, thread in threads.items():
@@ -104,7 +102,7 @@ def _is_persons(record: Record) -> bool:
 def read_ubi(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -> Iterator[UseSession]:
     """The sessions in some files, a client each; what has no place in a log is counted, by the reason in words."""
     found = (record for path in files for record in records_of(path, faults))
-    documents = [object_of(record.get("_source")) or record for record in found]
+    documents = [dict_of(record.get("_source")) or record for record in found]
     clients: dict[str, list[str]] = {}
     events: dict[str, list[Event]] = {}
     for record in (record for record in documents if "action_name" not in record):
@@ -136,7 +134,7 @@ def _act(record: Record, faults: Counter[str]) -> Acted | None:
     """An event as an act, by a name of ours, or one of UBI that stands for it; what is none is counted."""
     name = str(record["action_name"])
     action = name if name in ACTIONS else FORMS["ubi"].get(name, "")
-    object_id = object_of(object_of(record.get("event_attributes")).get("object")).get("object_id")
+    object_id = dict_of(dict_of(record.get("event_attributes")).get("object")).get("object_id")
     if action and object_id not in (None, ""):
         return Acted((str(object_id),), action, reported=True, search=_text(record, "query_id"))
     why = "acts that name no entry" if action else f"acts by a name that is not known ({shown(name)})"

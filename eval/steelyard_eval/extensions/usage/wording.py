@@ -62,18 +62,21 @@ class Sentence:
     tokens: frozenset[str]
     runs: tuple[str, ...]
 
-    @classmethod
-    def of(cls, text: str) -> Sentence:
-        """A sentence."""
-        tokens = (token.strip(".:!?#") for token in _TOKEN.findall(text))
-        return cls(text, f" {plain_words(text)} ", frozenset(tokens), tuple(runs_of(text)))
-
 
 def sentences(text: str) -> list[Sentence]:
     """The sentences of a text that are not blank, in pieces of `LONGEST_SENTENCE` characters."""
     size = LONGEST_SENTENCE
     parts = (sentence[i : i + size] for sentence in _SENTENCE.split(text) for i in range(0, len(sentence), size))
-    return [Sentence.of(part) for part in parts if not part.isspace()]
+    return [
+        Sentence(
+            part,
+            f" {plain_words(part)} ",
+            frozenset(token.strip(".:!?#") for token in _TOKEN.findall(part)),
+            tuple(runs_of(part)),
+        )
+        for part in parts
+        if not part.isspace()
+    ]
 
 
 def plain_words(text: str) -> str:

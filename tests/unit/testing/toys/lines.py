@@ -6,13 +6,9 @@ from steelyard_eval.extensions.importers.base import Imported, importer
 from steelyard_eval.extensions.importers.source import ForeignStore
 
 
-@importer(
-    "lines",
-    "a diary in a text file: lines of a day and a text",
-    lambda source: source.path.name.endswith(".diary"),
-)
+@importer(lambda source: source.path.name.endswith(".diary"))
 def lines(source: ForeignStore) -> Imported:
-    """Every line as an entry; its number is the id, because lines of a diary are never moved."""
+    """A diary in a text file: lines of a day and a text. Their numbers are the ids: lines are never moved."""
     entries = []
     for number, line in source.lines(source.path.name):
         day, _, text = line.partition(" ")

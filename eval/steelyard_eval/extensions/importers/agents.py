@@ -12,24 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import DataError
 from steelyard.base.files import STRICT_JSON, compact, is_deep
-from steelyard_eval.extensions.importers.base import (
-    BROKEN,
-    FORMS,
-    Imported,
-    Record,
-    Row,
-    filled,
-    first,
-    identifier,
-    importer,
-    picked,
-)
+from steelyard_eval.extensions.importers.base import Imported, Record, filled, first, identifier, importer, picked
 from steelyard_eval.extensions.importers.pickled import plain
 from steelyard_eval.extensions.importers.source import ForeignStore
 from steelyard_eval.extensions.importers.table import fitted, named, searched, vector_of
@@ -57,13 +45,9 @@ TEXTS = ("content", "contents", "text", "observation", "value")
 """Keys of an observation that is an object: the first that is a text is what was observed."""
 
 
-@importer(
-    "langgraph",
-    "LangGraph: the SQLite file of a store",
-    lambda source: not source.path.is_dir() and source.holds(source.path.name, store=["prefix"]),
-)
+@importer(lambda source: not source.path.is_dir() and source.holds(source.path.name, store=["prefix"]))
 def langgraph(source: ForeignStore) -> Imported:
-    """Every item, with the vector of its whole value."""
+    """LangGraph: the SQLite file of a store. Every item, with the vector of its whole value."""
     imported = Imported(recipe="")
     with source.database(source.path.name) as db:
         imported.add(db.rows("store", "prefix"), _item)
@@ -75,17 +59,15 @@ def langgraph(source: ForeignStore) -> Imported:
     return imported
 
 
-def _item_id(row: Row) -> str:
+def _item_id(row: dict[str, Any]) -> str:
     return identifier(f"{row['prefix']}/{row['key']}")
 
 
-def _item(row: Row) -> Record:
+def _item(row: dict[str, Any]) -> Record:
     raw, prefix = row["value"], row["prefix"]
     value = STRICT_JSON.decode(raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw))
     value = value if isinstance(value, dict) else {"text": str(value)}
-    entry, minutes = searched(named(value)), None
-    with suppress(ValueError):
-        minutes = float(str(row.get("ttl_minutes")))
+    entry = searched(named(value))
     return filled(
         {
             "id": _item_id(row),
@@ -95,7 +77,7 @@ def _item(row: Row) -> Record:
             "namespace": prefix.split("."),
             "item_key": row["key"],
             **{name: f"{row[name] or ''}".replace(" ", "T") for name in ("created_at", "updated_at")},
-            "ttl_minutes": minutes,
+            "ttl_minutes": row["ttl_minutes"],
             "value": value,
         }
     )
@@ -107,23 +89,13 @@ def _is_mem0(source: ForeignStore) -> bool:
     return source.has(META) and any(source.files(STORAGE))  # in /tmp by default
 
 
-@importer(
-    "mem0",
-    "mem0: history.db and a local Qdrant folder",
-    _is_mem0,
-    lambda environ: [Path(environ.get("MEM0_DIR") or Path.home() / ".mem0")],
-)
+@importer(_is_mem0, lambda environ: [Path(environ.get("MEM0_DIR") or Path.home() / ".mem0")])
 def mem0(source: ForeignStore) -> Imported:
-    """The memories that are there now: those of Qdrant, then those that the history alone has."""
-    imported, unread = Imported(recipe="{text}"), 0
+    """mem0: history.db and a local Qdrant folder. What Qdrant has now, then what the history alone has."""
+    imported = Imported(recipe="{text}")
     for name in source.files(STORAGE):
         with source.database(name) as db:
-            for row in db.rows("points", "id"):
-                try:
-                    _point(imported, plain(row["point"]))
-                except BROKEN:
-                    unread += 1
-    imported.note(unread, "point", "of Qdrant left out: no text of a memory is found in them")
+            imported.add(db.rows("points", "id"), lambda row: _point(imported, plain(row["point"])))
     if source.has(HISTORY):
         known = {entry["id"] for entry in imported.entries}
         last: dict[str, Record] = {}
@@ -132,21 +104,21 @@ def mem0(source: ForeignStore) -> Imported:
                 if row["event"] == "DELETE":
                     last.pop(row["memory_id"], None)
                 elif row["memory_id"] not in known:
-                    last[row["memory_id"]] = filled(picked(row, FORMS["mem0"]))
+                    last[row["memory_id"]] = filled(picked(row, "mem0"))
         imported.entries += last.values()
         rest = f"taken from {HISTORY}, which has no user and no metadata"
         imported.note(len(last), "memory is", rest, "memories are")
     return imported
 
 
-def _point(imported: Imported, point: Any) -> None:  # noqa: ANN401 -- whatever the file holds
+def _point(imported: Imported, point: Any) -> Record:  # noqa: ANN401 -- whatever the file holds
     id_, payload, vector = point["id"], point["payload"], point.get("vector")
     if not isinstance(payload["data"], str) or not isinstance(id_, str | int) or isinstance(id_, bool):
         raise ValueError("no memory")
     rest = {name: value for name, value in payload.items() if name not in MEM0_OWN}
     fields = {name: fitted(name, rest.pop(name)) for name in MEM0_FIELDS if rest.get(name)}
-    imported.entries.append(filled({"id": str(id_), "text": payload["data"], **fields, **rest}))
     imported.vector(MEM0_MODEL, str(id_), vector_of(vector.get("") if isinstance(vector, dict) else vector))
+    return filled({"id": str(id_), "text": payload["data"], **fields, **rest})
 
 
 def _file(source: ForeignStore) -> str:
@@ -168,16 +140,10 @@ def matches(source: ForeignStore) -> bool:
 
 
 @importer(
-    "mcp_memory",
-    "MCP memory server: memory.jsonl",
-    matches,
-    lambda environ: map(Path, [environ["MEMORY_FILE_PATH"]] if environ.get("MEMORY_FILE_PATH") else FILES),
+    matches, lambda environ: map(Path, [environ["MEMORY_FILE_PATH"]] if environ.get("MEMORY_FILE_PATH") else FILES)
 )
 def mcp_memory(source: ForeignStore) -> Imported:
-    """Every entity as an entry: its observations are the text, its relations the relations.
-
-    Lines of one name are put together, with the fields of the first.
-    """
+    """MCP memory server: memory.jsonl. An entry for each entity; lines of one name are put together."""
     imported, broken, again = Imported(recipe=""), set[int](), set[str]()
     entities: dict[str, Record] = {}
     observed: dict[str, dict[str, object]] = {}
