@@ -1,9 +1,9 @@
 """The contract of importers, on a store of each kind that its program wrote."""
 
 import pytest
+from tests.contracts.importer_contract import ImporterContract
 
 from steelyard_eval.extensions.importers import importers
-from steelyard_eval.extensions.importers.contract import ImporterContract
 
 STORES = {
     "echovault": "echovault-newest",
@@ -32,8 +32,8 @@ class TestImporters(ImporterContract):
         return store_root / STORES[kind]
 
 
-BENCHMARKS = {"locomo", "longmemeval", "beam", "beir", "trec", "ir_datasets"}
-"""Held to it on samples in test_benchmarks.py beside the importers' tests; ir_datasets has no files of its own."""
+BENCHMARKS = {"locomo", "longmemeval", "beir", "trec"}
+"""Held to it on samples in test_benchmarks.py beside the importers' tests."""
 
 
 def test_every_kind_is_held_to_the_contract():

@@ -22,7 +22,6 @@ from steelyard.stores.sqlite import Vault, words
 from steelyard.systems import SYSTEMS, analyses, find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load as load_dataset
-from steelyard_eval.extensions.importers.run import remember
 from steelyard_eval.recording.disk import load as load_recording
 from steelyard_eval.vaults import index_dataset
 
@@ -157,7 +156,6 @@ def commands():
             Command("new", new_store, ("import", "out/store.db", "out/mine"), imported_state, whole),
             Command("again", grown_store, ("import", "out/store.db", "out/mine"), imported_state, whole),
         ],
-        "refresh": [Command("grown", grown_store, ("import", "out/mine"), imported_state, whole, remembered)],
     }
 
 
@@ -221,12 +219,6 @@ def _store(path, entries):
             db.execute("INSERT INTO store VALUES ('notes', ?, ?, ?, ?, NULL, NULL)", (entry.id, value, day, day))
             vector = np.full(8, len(entry.text), dtype="<f4").tobytes()
             db.execute("INSERT INTO store_vectors VALUES ('notes', ?, '$', ?, ?, ?)", (entry.id, vector, day, day))
-
-
-def remembered(place):
-    """The user imported the folder where it lies now."""
-    os.environ["XDG_STATE_HOME"] = str(place / "state")
-    remember(place / "out" / "mine", json.loads((place / "out" / "mine" / "dataset.json").read_text())["source"])
 
 
 def imported_state(folder):

@@ -69,9 +69,10 @@ from steelyard_eval.datasets.states import hashed
 from steelyard_eval.export import TARGETS as TARGETS_OF_EXPORT
 from steelyard_eval.export import export
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
+from steelyard_eval.extensions.usage import KINDS
 from steelyard_eval.extensions.usage.gather import gather
-from steelyard_eval.extensions.usage.kinds import KINDS
-from steelyard_eval.extensions.usage.ubi_lines import from_ubi
+from steelyard_eval.extensions.usage.session import Corpus
+from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.measures.metrics import Judgments, parse_measures
@@ -372,7 +373,7 @@ def log(data: bytes) -> str:
     path = world().folder / kind
     path.write_bytes(gzip.compress(body, mtime=0) if data[:1] >= b"\x80" and kind.endswith(".gz") else body)
     outcome = []
-    for read in (_read_log, _convert(from_ubi)):
+    for read in (_read_log, _read_ubi):
         try:
             read(str(path))
             outcome.append("read")
@@ -390,18 +391,9 @@ def _read_log(path: str) -> None:
         raise Fault(f"counts {shown}")
 
 
-def _convert(convert: Callable[[list[str], Counter[str]], Iterator[str]]) -> Callable[[str], None]:
-    """What is converted is JSON of one line, and can be read as a log of ours."""
-
-    def read(path: str) -> None:
-        out = world().folder / "converted.jsonl"
-        lines = [line.rstrip("\n") for line in convert([path], Counter())]
-        for line in lines:
-            json.loads(line)
-        out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        _read_log(str(out))
-
-    return read
+def _read_ubi(path: str) -> None:
+    for session in read_ubi([Path(path)], Corpus(ENTRIES), "", Counter()):
+        list(session.events)
 
 
 def used(data: bytes) -> str:
@@ -449,7 +441,7 @@ def endpoint(data: bytes) -> str:
 
 
 def _asked_list() -> object:
-    found = HttpSearch.of("http://127.0.0.1:1/?q={query}#ids=hits[*].id&scores=hits[*].score").ask(Query("t"), 9)
+    found = HttpSearch.of("http://127.0.0.1:1/?q={query}#ids=hits[*].id").ask(Query("t"), 9)
     return world().gated.compare({"endpoint": lambda *_: found}, metrics=["nDCG@10"], current="fts")
 
 

@@ -219,7 +219,7 @@ def kill(name, root, count=COUNT, seed=0):
 
 def kill_server(root, count, draw):
     """Kill the server `count` times over one log; `after` counts what was acknowledged and is there."""
-    importlib.import_module("steelyard_eval.extensions.serve.http")  # in us, so that each child has it
+    importlib.import_module("steelyard_eval.extensions.serve.server")  # in us, so that each child has it
     figures, log, lists, acts = Figures(SERVER), root / "served.jsonl", set(), set()
     log.unlink(missing_ok=True)
     for _ in range(count):

@@ -14,12 +14,16 @@ from steelyard.base.errors import SteelyardError
 from steelyard.base.fields import parse_number
 from steelyard.extensions.cortex_client.rewriting import _is_profile
 from steelyard.systems import find_system
-from steelyard_eval.extensions.importers import basic_memory, benchmark, conversations, cortex_mem
-from steelyard_eval.extensions.importers.notes import heading_of, read_note, sections
-from steelyard_eval.extensions.importers.postgres import array_of
+from steelyard_eval.extensions.importers import benchmark, markdown
+from steelyard_eval.extensions.importers.notes import Names, entry_of, heading_of, read_note
 from steelyard_eval.extensions.importers.source import ForeignStore
+from steelyard_eval.extensions.importers.text_systems import _without_footer, array_of, cortex_mem
 
 LENGTH, SECONDS = 400_000, 20
+
+
+def basic(at):
+    markdown.basic_memory.read(ForeignStore(at))
 
 
 def of(piece, before="", after=""):
@@ -27,15 +31,24 @@ def of(piece, before="", after=""):
 
 
 def noted(folder):
-    return sections(read_note(ForeignStore(folder), "a.md"))
+    note = read_note(ForeignStore(folder), "a.md")
+    return entry_of(note, Names([note]))
 
 
 FILES = {
     "a heading of blanks": ("a.md", of(" ", "# a", "x"), noted),
     "a heading of marks": ("a.md", of("#", "# a", "x"), noted),
     "a link with many places": ("a.md", of(".md#", "]("), noted),
-    "an observation of blanks": ("a.md", of(" ", "- [a] ", "x"), lambda at: basic_memory.read(ForeignStore(at))),
-    "blank lines before a section": ("a.md", of("\n", "a", "x"), lambda at: basic_memory.read(ForeignStore(at))),
+    "an observation of blanks": (
+        "a.md",
+        of(" ", "- [a] ", "x"),
+        basic,
+    ),
+    "blank lines before a section": (
+        "a.md",
+        of("\n", "a", "x"),
+        basic,
+    ),
     "blank lines in a memory": (
         "user/a/.abstract.md",
         of("\n", "**Added**: a", "x"),
@@ -46,19 +59,18 @@ FILES = {
         of("<!-- source-hash: "),
         lambda at: cortex_mem.read(ForeignStore(at)),
     ),
-    "topics that are not closed": ("topics", of("<top>"), lambda at: benchmark.read_trec(ForeignStore(at))),
-    "documents that are not closed": ("docs", of("<DOC>"), lambda at: benchmark.read_trec(ForeignStore(at))),
+    "topics that are not closed": ("topics", of("<top>"), lambda at: benchmark.trec.read(ForeignStore(at))),
+    "documents that are not closed": ("docs", of("<DOC>"), lambda at: benchmark.trec.read(ForeignStore(at))),
     "marks that are not closed": (
         "docs",
         of("<", "<DOC><DOCNO>a</DOCNO>", "</DOC>"),
-        lambda at: benchmark.read_trec(ForeignStore(at)),
+        lambda at: benchmark.trec.read(ForeignStore(at)),
     ),
 }
 TEXTS = {
     "a number": (of("1", "", "x"), parse_number),
     "the name of a system": (of(" ", "a", "x"), find_system),
     "an array": (of('\\"', '{"', "}"), array_of),
-    "what was said": (of(" ", "", "x"), conversations._said),
     "a profile": (of("profile/", "cortex://user/", "\n"), _is_profile),
 }
 
@@ -134,7 +146,7 @@ def test_links(tmp_path, link, names):
     ],
 )
 def test_observations(line, content, context):
-    found = basic_memory._observation(line)
+    found = markdown._observation(line)
     assert (found["content"], found["context"]) == (content, context)
 
 
@@ -148,4 +160,4 @@ def test_observations(line, content, context):
     ],
 )
 def test_a_remark_at_the_end(text, left):
-    assert cortex_mem._without_footer(text) == left
+    assert _without_footer(text) == left

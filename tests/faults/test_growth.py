@@ -28,14 +28,13 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check, open_dataset
 from steelyard_eval.datasets.states import hashed
+from steelyard_eval.extensions.endpoints.answer_form import Mentioned
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
-from steelyard_eval.extensions.endpoints.mentioned import Mentioned
 from steelyard_eval.extensions.importers import load_store
-from steelyard_eval.extensions.importers.basic_memory import homes
-from steelyard_eval.extensions.usage.corpus import Corpus
+from steelyard_eval.extensions.importers.markdown import basic_homes as homes
 from steelyard_eval.extensions.usage.follow import followed
-from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Searched, ShownHit, Spoken, Wrote
-from steelyard_eval.extensions.usage.ubi_lines import from_ubi
+from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Corpus, Searched, Spoken, Wrote
+from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.gate.baseline import SEAL, load_baseline
 from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.measures.runs import read_run
@@ -62,15 +61,12 @@ READERS = {
     "steelyard_eval/datasets/folder.py": "test_a_data_set[corpus: tags]",
     "steelyard_eval/datasets/logs.py": "test_a_data_set[log: acts]",
     "steelyard_eval/gate/baseline.py": "test_other_files[baseline]",
-    "steelyard_eval/extensions/importers/basic_memory.py": "test_the_folders_of_a_program",
-    "steelyard_eval/extensions/importers/cortex_mem.py": "test_a_store[what a message has beside it]",
+    "steelyard_eval/extensions/importers/markdown.py": "test_the_folders_of_a_program",
+    "steelyard_eval/extensions/importers/text_systems.py": "test_a_store[what a message has beside it]",
     "steelyard_eval/extensions/importers/database.py": "test_a_store[rows of a database]",
-    "steelyard_eval/extensions/importers/langgraph.py": "test_a_store[items of langgraph]",
-    "steelyard_eval/extensions/importers/mcp_memory.py": "test_a_store[entities]",
-    "steelyard_eval/extensions/importers/moltnet.py": "test_a_store[rows of moltnet]",
+    "steelyard_eval/extensions/importers/agents.py": "test_a_store[entities]",
     "steelyard_eval/extensions/importers/source.py": "test_a_store[a list of objects]",
     "steelyard_eval/extensions/importers/table.py": "test_a_store[rows of a table]",
-    "steelyard_eval/extensions/usage/ubi_lines.py": "test_logs_of_others[hits]",
     "steelyard_eval/measures/runs.py": "test_a_run[ties]",
     "steelyard_eval/notebook/label/judgments.py": "test_other_files[judgments]",
     "steelyard_eval/recording/disk.py": "test_a_recording",
@@ -83,21 +79,20 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/cli/init_from_data.py": "the record of an installation, which pip wrote",
     "steelyard_eval/cli/data.py": "NAME=VALUE pairs of one command line",
     "steelyard_eval/vaults/arguments.py": "NAME=VALUE pairs of one command line",
-    "steelyard_eval/extensions/importers/pickled.py": "bounded by what it unpacks to",
     "steelyard/config/weights_schema.py": "reads a file of the package",
     "steelyard/extensions/postgres/vault.py": "writes ids and settings",
     "steelyard_eval/extensions/importers/held.py": "decodes the line of an entry that it made",
-    "steelyard_eval/extensions/importers/run.py": "files of at most 1 MB, each decoded once",
-    "steelyard_eval/extensions/importers/write.py": "compares with what it is about to write",
-    "steelyard_eval/extensions/usage/gather.py": "parts of documents that records.py has read",
+    "steelyard_eval/extensions/usage/gather.py": "parts of documents that session.py has read",
     "steelyard_eval/extensions/usage/impressions.py": "writes the log, and reads a key of its own",
-    "steelyard_eval/extensions/usage/records.py": "lines of at most 32 MB, each decoded once",
+    "steelyard_eval/extensions/usage/session.py": "lines of at most 32 MB, each decoded once",
+    "steelyard_eval/extensions/usage/tools.py": "reads a file of the package",
+    "steelyard_eval/extensions/usage/wording.py": "reads a file of the package",
+    "steelyard_eval/extensions/importers/base.py": "reads a file of the package",
     "steelyard_eval/choose/answer.py": "compares the bytes of a copy that is there",
     "steelyard_eval/notebook/label/session.py": "copies queries.jsonl with a mark on some",
     "steelyard_eval/notebook/label/apply.py": "copies the qrels that the session wrote, appends to queries.jsonl",
     "steelyard_eval/recording/runs.py": "rows that it wrote, bounded when they are written",
-    "steelyard_eval/extensions/serve/stdio.py": "requests of at most 4 MB, each decoded once",
-    "steelyard_eval/extensions/serve/tools.py": "reads a file of the package",
+    "steelyard_eval/extensions/serve/caller.py": "reads a file of the package",
     "steelyard_eval/common/configurations.py": "the first byte of a file",
     "steelyard_eval/compare/verification.py": "hands a run to ir_measures, after our own reader took it",
     "steelyard_eval/recording/disk.py": "ids and arrays, which numpy and the one decoder read once",
@@ -108,7 +103,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/cli/gate_outputs.py": "copies the summary that it adds to",
     "steelyard/systems/spec_kit/tables.py": "reads a file of the package",
     "steelyard_eval/views/gate_faces.py": "writes XML",
-    "steelyard_eval/extensions/importers/postgres.py": "rows of COPY, a line each",
+    "steelyard_eval/extensions/serve/server.py": "a message of at most 4 MB, decoded twice at most",
     "steelyard_eval/views/report/write.py": "packs what a page holds",
 }
 RAN = set()
@@ -330,13 +325,9 @@ def test_an_act_looks_for_its_impression_in_linear_time(tmp_path):
 
 TEXT = " ".join(f"w{at}" for at in range(100))
 ENTRIES = [Entry("m1", title="one", text=TEXT, extra={"files": ["src/a.py"]}), Entry("m2", text="two")]
-FOUND = Searched("s", 1.0, "token", (ShownHit("m1", text=TEXT), ShownHit("m2")))
+FOUND = Searched("s", 1.0, "token", ("m1", "m2"))
 SESSIONS = {
     "what is kept and said": lambda n: [FOUND, *[Spoken(MEMORY, "a word"), Spoken(AGENT, "yes")] * n],
-    "a long list, and little said": lambda n: [
-        Searched("s", 1.0, "token", (ShownHit("m1", text=f"{TEXT} " * n),)),
-        *[Spoken(AGENT, "yes")] * n,
-    ],
     "files that are opened, and edits": lambda n: [
         *(Acted((f"lib{at}/a.py",), "opened") for at in range(n)),
         *[FOUND, Wrote(("x/src/a.py",))] * n,
@@ -357,7 +348,7 @@ def test_a_text_is_not_held_against_each_entry_of_a_list_sentence_by_sentence(na
     """What 2,000 sentences more cost: some steps each, and not one for each of 100 entries."""
     names = [f"entry-{at}" for at in range(100)]
     corpus = Corpus([Entry(name, title=f"the title of {name}", text="x") for name in names])
-    shown = Searched("s", 1.0, "token", tuple(map(ShownHit, names)))
+    shown = Searched("s", 1.0, "token", tuple(names))
 
     def read(n):
         list(followed([shown, Spoken(AGENT, f"{' '.join(names[:named])}. {'a b. ' * n}")], corpus))
@@ -386,7 +377,10 @@ UBI = {
 
 @pytest.mark.parametrize("what", UBI)
 def test_logs_of_others(tmp_path, what):
-    grows(file_of(tmp_path, UBI[what]), lambda path: list(from_ubi([path], Counter())))
+    grows(
+        file_of(tmp_path, UBI[what]),
+        lambda path: [list(one.events) for one in read_ubi([path], Corpus(ENTRIES), "", Counter())],
+    )
 
 
 RUNS = {
@@ -541,6 +535,12 @@ def moltnet(n):
     return json.dumps({"diaries": [], "diary_entries": rows, "entry_relations": []})
 
 
+def dump(n):
+    columns = "id, title, content, tags, diary_id, entry_type, importance, access_count, embedding, injection_risk"
+    rows = "".join(f"e{at}\t\\N\ttoken\t{{a,b}}\td\tx\t1\t0\t\\N\tf\n" for at in range(n))
+    return f"COPY public.diary_entries ({columns}) FROM stdin;\n{rows}\\.\n"
+
+
 def entity(name, said="token"):
     return json.dumps({"type": "entity", "name": name, "entityType": "x", "observations": [said]})
 
@@ -582,6 +582,7 @@ STORES = {
         ),
     ),
     "rows of moltnet": ("export.json", moltnet),
+    "rows of a dump": ("dump.sql", dump),
     "front matter": ("n/a.md", lambda n: "---\n" + "".join(f"k{at}: 1\n" for at in range(n)) + "---\ntoken\n"),
     "front matter that is none": ("n/a.md", lambda n: "---\nx: y: z\n" + "a: 1\n" * n + "---\ntoken\n"),
     "paths": ("n/a.md", lambda n: "".join(f"[x](../{at}.md#p) " for at in range(n))),

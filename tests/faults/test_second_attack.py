@@ -30,7 +30,8 @@ from steelyard_eval.datasets.logs import decode
 from steelyard_eval.datasets.states import hashed
 from steelyard_eval.export import TARGETS, export
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch, masked
-from steelyard_eval.extensions.usage.ubi_lines import from_ubi
+from steelyard_eval.extensions.usage.session import Corpus
+from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.learn import searches as waiting
 from steelyard_eval.learn.reader import DatasetIndex, read_log
@@ -119,12 +120,6 @@ class TestAnEndpoint:
         url, _ = serve(lambda _: (answer(body), True))
         with pytest.raises(DataError, match=r"too many parts|longer than|no Unicode|nested too deep"):
             HttpSearch(url).ask(Query("t", id="q1"), 10)
-
-    @pytest.mark.parametrize("digits", [400, 5000])
-    def test_a_score_beyond_floats_is_named(self, serve, digits, folder):
-        url, _ = serve(lambda _: (answer(b'{"hits": [{"id": "m1", "s": %s}]}' % (b"9" * digits)), True))
-        outcome = steelyard("compare", folder, f"{url}#scores=hits[*].s", "--embedder", "none")
-        assert (outcome.exit_code, "finite number" in outcome.output) == (2, True)
 
     def test_a_connection_that_was_closed_silently_is_tried_once_more(self, serve):
         """The second request is read and not answered: the server had given up the connection that it kept."""
@@ -307,7 +302,7 @@ class TestCompressed:
         bomb = gzip.compress(b"\n" * 2**20, 9) * 10
         for name, read in (
             ("log.jsonl.gz", lambda path: read_log(path, DatasetIndex(**KNOWN), 2e9)),
-            ("ubi.jsonl.gz", lambda path: list(from_ubi([path], Counter()))),
+            ("ubi.jsonl.gz", lambda path: list(read_ubi([path], Corpus([]), "", Counter()))),
         ):
             (tmp_path / name).write_bytes(bomb)
             with pytest.raises(DataError, match="than 8 MB"):
@@ -322,13 +317,14 @@ class TestCompressed:
 @pytest.mark.parametrize("ids", [7, {"a": 1}, "abc", True])
 def test_odd_lists_of_ubi_are_left_out(tmp_path, ids):
     (tmp_path / "u").write_text(json.dumps({"query_id": "1", "query_response_hit_ids": ids}))
-    assert list(from_ubi([tmp_path / "u"], Counter())) == []
+    assert list(read_ubi([tmp_path / "u"], Corpus([]), "", Counter())) == []
 
 
-def test_half_a_surrogate_pair_in_ubi_is_named(tmp_path):
+def test_half_a_surrogate_pair_in_ubi_is_counted(tmp_path):
     (tmp_path / "u").write_text('{"query_id": "1", "user_query": "\\ud800", "query_response_hit_ids": ["a"]}')
-    with pytest.raises(DataError, match=r"u'?:1: is not"):
-        list(from_ubi([tmp_path / "u"], Counter()))
+    faults = Counter()
+    assert list(read_ubi([tmp_path / "u"], Corpus([]), "", faults)) == []
+    assert faults.total() == 1
 
 
 @pytest.mark.parametrize("what", ["none", "cut", "doubled", "of another query", "1e308", "limit"])

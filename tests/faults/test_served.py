@@ -19,13 +19,10 @@ import pytest
 pytest.importorskip("mcp", reason="pip install '.[serve]'")
 
 import httpx2
-import uvicorn
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
-from uvicorn.server import ServerState
 
 from steelyard_eval.datasets import load
-from steelyard_eval.extensions.serve import http as serve_http
 from steelyard_eval.vaults import index_dataset
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,9 +36,6 @@ def vault(tmp_path_factory):
     path = tmp_path_factory.mktemp("served") / "memory.db"
     index_dataset(load(ROOT / "qrels" / "starter"), str(path), "none")
     return str(path)
-
-
-REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 class Raw:
@@ -220,79 +214,6 @@ def test_who_may_not_gets_a_status_and_nothing_else(port, method, headers):
         status, named, body = requested(port[0], method, path, json.dumps(hello).encode(), **kinds, **headers)
         assert (status, body) == (403 if len(headers) > 1 else 401, b"")
         assert {name.lower() for name in named} <= {"content-length", "date", "connection"}
-
-
-@pytest.fixture
-def connected(monkeypatch):
-    """Runs a client, which gets a way to connect, beside a server of three connections and little patience."""
-    monkeypatch.setattr(serve_http, "MOST_AT_ONCE", 3)
-    monkeypatch.setattr(serve_http, "PATIENCE", 0.2)
-
-    async def application(scope, receive, send):
-        await send({"type": "http.response.start", "status": 204, "headers": []})
-        await send({"type": "http.response.body", "body": b""})
-
-    async def beside(client):
-        config, state = uvicorn.Config(application, lifespan="off"), ServerState()
-        made = lambda: serve_http.PatientProtocol(config, state, {})  # noqa: E731 -- of one server
-        listening = await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0)
-        async with listening:
-            number = listening.sockets[0].getsockname()[1]
-            writers = []
-
-            async def connect():
-                reader, writer = await asyncio.open_connection("127.0.0.1", number)
-                writers.append(writer)
-                return reader, writer
-
-            try:
-                await asyncio.wait_for(client(connect), 60)
-            finally:
-                for writer in writers:
-                    writer.close()
-                    with suppress(ConnectionError):
-                        await writer.wait_closed()
-
-    return lambda client: asyncio.run(beside(client))
-
-
-@pytest.mark.parametrize("first", [b"", REQUEST])
-@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "])
-def test_who_asks_nothing_is_not_waited_for(connected, first, begun):
-    """Slow headers, one byte at a time, after an answer or before; the connection ends, or this test does not."""
-
-    async def client(connect):
-        reader, writer = await connect()
-        if first:
-            writer.write(first)
-            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204")
-        writer.write(begun)
-        dripping = asyncio.create_task(drip(writer))
-        with suppress(ConnectionError):
-            assert await reader.read() == b""
-        dripping.cancel()
-
-    async def drip(writer):
-        while not writer.is_closing():
-            writer.write(b"x" if begun else b"")
-            await asyncio.sleep(0.02)
-
-    connected(client)
-
-
-def test_idle_connections_keep_nobody_out(connected):
-    """Of more than three the oldest idle one is closed; who comes last has an answer."""
-
-    async def client(connect):
-        idle = [await connect() for _ in range(40)]
-        reader, writer = await connect()
-        writer.write(REQUEST)
-        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204")
-        for one, _ in idle[:30]:
-            with suppress(ConnectionError):
-                assert await one.read() == b""
-
-    connected(client)
 
 
 RAW = (

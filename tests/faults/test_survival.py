@@ -54,7 +54,7 @@ class TestMoments:
         "names",
         [
             ("index",),
-            pytest.param(("record", "tune", "reindex", "report", "export", "refresh"), marks=pytest.mark.nightly),
+            pytest.param(("record", "tune", "reindex", "report", "export"), marks=pytest.mark.nightly),
             pytest.param(
                 ("serve",),
                 marks=[

@@ -8,8 +8,7 @@ import pytest
 from steelyard.base.errors import DataError
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets import load
-from steelyard_eval.extensions.endpoints.answer_form import place_of_ids
-from steelyard_eval.extensions.endpoints.mentioned import Mentioned
+from steelyard_eval.extensions.endpoints.answer_form import FormError, Mentioned, ids_of
 from steelyard_eval.extensions.usage.gather import gather
 
 LIST = [{"id": "m1", "score": 10**300 * 10**100}, {"id": "m2", "score": 1}]
@@ -107,7 +106,8 @@ def test_places_of_an_answer_do_not_fill_the_memory():
     document = {f"a{at}": {f"b{other}": {} for other in range(2000)} for at in range(200)}
     tracemalloc.start()
     try:
-        assert place_of_ids(document) is None
+        with pytest.raises(FormError):
+            ids_of(document)
         assert tracemalloc.get_traced_memory()[1] < 5e6
     finally:
         tracemalloc.stop()

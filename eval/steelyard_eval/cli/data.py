@@ -16,7 +16,7 @@ from steelyard_eval.workbench.workbench import Workbench, load
 
 if TYPE_CHECKING:
     from steelyard.config.search_config import SearchConfig
-    from steelyard_eval.extensions.importers import Import
+    from steelyard_eval.extensions.importers.run import Import
 
 LARGEST_WEIGHTS = 2**20
 """Bytes; a larger file is no weights file."""
@@ -42,14 +42,13 @@ def import_(
     ----------
     kind: The kind of store, where it is not to be recognised; see --list.
     map_: FIELD=COLUMN: the column or key that stands for a field of entries, such as text=content.
-    set_: What belongs to one kind: headings=true (each section of a note is an entry), unit=sessions (of
-        conversations), sql=SELECT (rows of an SQLite file), corrections=FILE (of LoCoMo).
+    set_: sql=SELECT: of an SQLite file the rows that are the entries.
     list_: Show the kinds, and where each program keeps its store.
 
     Examples
     --------
     steelyard import echovault mine
-    steelyard import notes/ mine --set headings=true
+    steelyard import old.db mine --set "sql=SELECT id, note AS text FROM notes"
     steelyard import memories.csv mine --map text=body --map created_at=day
     steelyard import mine
     """
@@ -91,10 +90,10 @@ def _tell(done: Import) -> None:
     counts = ", ".join(
         counted(count, ones.get(name, name.removesuffix("s")), name) for name, count in done.counts.items()
     )
-    moved = (done.moved and f"; entries: {done.moved}") if done.changed else "; nothing has changed"
     labels = Path(done.folder) / "qrels.txt"  # from the store, or from before
     job = "recommend" if labels.is_file() and labels.stat().st_size > 0 else "judge"
-    text = f"{done.folder}: {counts or 'nothing'}, from {done.kind}{moved}\nnext: steelyard {job} {done.folder}"
+    found = f"{counts or 'nothing'}, from {done.kind}{'' if done.changed else '; nothing has changed'}"
+    text = f"{done.folder}: {found}\nnext: steelyard {job} {done.folder}"
     put(done.to_json(), text)
 
 

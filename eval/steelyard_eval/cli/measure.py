@@ -58,7 +58,7 @@ def compare(dataset: str, contender: tuple[str, ...] = (), *, out: str | None = 
     A CONTENDER is a system (echovault:shipped), a strategy (rrf(bm25, vector)), a weights file (*.json), a TREC
     run (*.run), a search endpoint (http://localhost:8000/search?q={query}&limit={limit}) or a tool of an MCP
     server (mcp:COMMAND#TOOL), which is started for it; LABEL= may precede it. After # an endpoint's address may
-    have ids=PATH, scores=PATH (JMESPath) and body=JSON, sent by POST; after a tool &ids=, &scores=, &arguments=.
+    have ids=PATH (JMESPath) and body=JSON, sent by POST; after a tool &ids=, &arguments=.
 
     With --verify the exit code is 2 when a value differs from that of ir_measures by more than 1e-9.
 

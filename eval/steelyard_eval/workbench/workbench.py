@@ -588,8 +588,7 @@ def load(
         A folder of Steelyard's own format or of BEIR's; a store that `steelyard import` reads, or the name of its
         kind; or a mapping with the keys corpus, queries, qrels, vectors
         and those of dataset.json; or the corpus alone, as a DataFrame or a list of objects with the fields of
-        corpus.jsonl, beside `queries` and `qrels`; or a data set that ir_datasets or PyTerrier has loaded
-        (``irds:NAME`` loads one by its id).
+        corpus.jsonl, beside `queries` and `qrels`; or a data set that ir_datasets or PyTerrier has loaded.
     queries : DataFrame, list of objects, or mapping of ids to texts
         With the fields of queries.jsonl. Here and in a corpus `qid`, `query_id`, `docno`, `doc_id` are ids,
         too.

@@ -101,9 +101,9 @@ def serve():
         if "id" not in message:
             continue
         if message["method"] == "initialize":
-            if form in ("family", "scattered"):
+            if form == "family":
                 command = [sys.executable, "-c", "import time; time.sleep(600)"]
-                child = subprocess.Popen(command, start_new_session=form == "scattered")
+                child = subprocess.Popen(command)
                 Path(sys.argv[2] + ".pid").write_text(f"{os.getpid()} {child.pid}")
             send(id=message["id"], result={"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}})
         elif message["method"] == "tools/list" and "cursor" not in message["params"]:

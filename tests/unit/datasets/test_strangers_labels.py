@@ -16,8 +16,8 @@ from steelyard.systems import find_system
 from steelyard_eval.common.configurations import lists_alone
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets.in_memory import load_dict
-from steelyard_eval.extensions.usage.records import records_of
-from steelyard_eval.extensions.usage.ubi_lines import from_ubi
+from steelyard_eval.extensions.usage.session import records_of
+from steelyard_eval.extensions.usage.transcripts import read_ubi
 
 BOM = "\ufeff"
 CORPUS = {"a": "plum jam", "b": "fig jam", "#c": "pear jam"}
@@ -140,7 +140,7 @@ def test_what_is_read_as_text_anywhere_may_have_a_mark(tmp_path):
     query = {"query_id": "s1", "user_query": "plum", "query_response_hit_ids": ["a", "b"]}
     event = {"action_name": "click", "query_id": "s1", "event_attributes": {"object": {"object_id": "b"}}}
     log = marked(tmp_path / "ubi.jsonl", f"{json.dumps(query)}\n{json.dumps(event)}\n")
-    [line] = from_ubi([log], Counter())
-    assert json.loads(line)["actions"][0]["object_id"] == "b"
+    [session] = read_ubi([log], None, "", Counter())
+    assert session.events[1].names == ("b",)
     whole = marked(tmp_path / "spans.json", json.dumps([query, event]))
     assert [list(records_of(path, {})) for path in (log, whole)] == [[query, event]] * 2

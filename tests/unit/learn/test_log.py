@@ -20,7 +20,7 @@ from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets.logs import Action
-from steelyard_eval.extensions.usage.ubi_lines import from_ubi
+from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.learn import reader
 from steelyard_eval.learn.counts import CODE, KINDS
 from steelyard_eval.learn.reader import MOST_A_DAY, DatasetIndex, read_log
@@ -364,9 +364,16 @@ def test_ubi(tmp_path):
     queries.write_text(json.dumps({"_source": {**query, "query_response_hit_ids": ["a", "b"]}}) + "\n")
     event = {"query_id": "7", "event_attributes": {"object": {"object_id": "b"}, "position": {"ordinal": 2}}}
     events.write_text("".join(json.dumps({**event, "action_name": name}) + "\n" for name in ("click", "scroll")))
-    found = log(tmp_path, list(from_ubi([queries, events], Counter())))
-    assert counted(found) == {(1, 0, 1): (1, 0), (1, 1, 2): (1, 1)}
-    assert list(found.searches) == ["shop"]
+    [session] = read_ubi([queries, events], None, "", Counter())
+    search, act = session.events
+    assert (session.client, search.key, search.query, search.hits, search.engine) == (
+        "c",
+        "7",
+        "two",
+        ("a", "b"),
+        "shop",
+    )
+    assert (act.names, act.action, act.search) == (("b",), "clicked", "7")
 
 
 HIT = {"object_id": "b"}
@@ -391,10 +398,10 @@ def test_what_ubi_has_and_a_log_cannot_hold_is_counted(tmp_path, query, event, a
     path, left_out = tmp_path / "u.jsonl", Counter()
     click = {"query_id": "7", "action_name": "click", "event_attributes": {"object": HIT}}
     path.write_text(json.dumps(UBI_QUERY | query) + "\n" + json.dumps(click | event) + "\n")
-    found = [json.loads(text) for text in from_ubi([path], left_out)]
-    assert [len(one["actions"]) for one in found] == ([] if acts is None else [acts])
+    found = [session.events for session in read_ubi([path], None, "", left_out)]
+    assert [len(events) - 1 for events in found] == ([] if acts is None else [acts])
     assert sorted(reason.split()[0] for reason in (+left_out).elements()) == reasons
-    assert all("None" not in (one["client_id"], one["query_id"]) for one in found)
+    assert all(events[0].key != "None" for events in found)
 
 
 @pytest.mark.parametrize("time", [1790841600, 1790841600000, "1790841600000", "2026-10-01 08:00:00", 1790841600e6])
@@ -403,8 +410,8 @@ def test_times_of_others_become_ours(tmp_path, time):
     path = tmp_path / "rows.jsonl"
     row = {**UBI_QUERY, "timestamp": time, "created_at": time, "entry_id": "a", "action": "accepted"}
     path.write_text(json.dumps(row) + "\n")
-    (text,) = from_ubi([path], Counter())
-    assert json.loads(text)["timestamp"] == "2026-10-01T08:00:00Z"
+    (session,) = read_ubi([path], None, "", Counter())
+    assert session.events[0].time == 1790841600
 
 
 def test_a_line_keeps_letters_beyond_ascii():

@@ -10,9 +10,9 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.importers import import_store
+from steelyard_eval.extensions.usage import KINDS
 from steelyard_eval.extensions.usage.gather import gather
 from steelyard_eval.extensions.usage.impressions import TIMELESS
-from steelyard_eval.extensions.usage.kinds import KINDS
 
 ENTRIES = [
     {
@@ -59,7 +59,7 @@ def impressions(found):
 
 
 def shown(line):
-    return [(hit["object_id"], hit.get("score")) for hit in line["hits"]]
+    return [hit["object_id"] for hit in line["hits"]]
 
 
 def acted(line):
@@ -78,7 +78,7 @@ def test_recorded_transcripts_give_what_was_put_in(recorded, store_root):
     expected = json.loads((store_root / "transcripts" / "expected.json").read_text())["searches"]
     found = gather(recorded, f"transcripts:{store_root / 'transcripts'}")
     good = sorted((one for one in expected if not one["error"]), key=lambda one: one["tool_use_id"])
-    lists = {tuple(map(tuple, (hit.values() for hit in one["shown"]))) for one in good}
+    lists = {tuple(hit["id"] for hit in one["shown"]) for one in good}
     lines = impressions(found)
     assert {tuple(shown(line)) for line in lines} == lists
     assert len(lines) == len(good) == 14
@@ -103,9 +103,7 @@ def test_spans_of_the_real_library_give_the_same_in_both_forms(recorded, store_r
     captured = [one["records"] for one in expected["searches"]] + [
         one["documents"] for one in expected["retrievals"]
     ]
-    assert sorted(map(str, (pairs for pairs, _ in first))) == sorted(
-        str([(hit["id"], hit["score"]) for hit in own]) for own in captured if own
-    )
+    assert sorted(names for names, _ in first) == sorted([hit["id"] for hit in own] for own in captured if own)
     acts = {name: kind for _, own in first for name, kind in own.items()}
     later = {one["id"] for one in expected["later"] if one.get("id")}
     assert set(acts) <= later
@@ -122,7 +120,7 @@ def test_ubi_gives_its_lists_and_events(recorded, store_root):
     expected = json.loads((store_root / "ubi" / "expected.json").read_text())
     found = gather(recorded, f"ubi:{store_root / 'ubi'}")
     lists = Counter(str(one["hits"]) for one in expected["queries"])
-    assert Counter(str([name for name, _ in shown(line)]) for line in impressions(found)) == lists
+    assert Counter(str(shown(line)) for line in impressions(found)) == lists
 
 
 # Made sessions
@@ -307,8 +305,7 @@ def test_the_other_systems_servers(small, tmp_path, name, args, answer, opening)
     lines[1]["message"]["content"][0]["content"] = [{"type": "text", "text": json.dumps(answer)}]
     found = gather(small, f"transcripts:{write(tmp_path / 'one.jsonl', lines)}")
     (line,) = impressions(found)
-    assert [name for name, _ in shown(line)] == [one["id"] for one in ENTRIES]
-    assert all(score is not None for _, score in shown(line))
+    assert shown(line) == [one["id"] for one in ENTRIES]
     assert acted(line) == ({} if opening[0] == "Read" else {RETRY: "opened"})
     assert line["policy"] in {json.loads(text)["policy"] for text in found.lines if "configuration" in text}
 

@@ -29,7 +29,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.extensions.serve.memory import Memory, Served
+from steelyard_eval.extensions.serve.server import Served
 
 STARTER = Path(__file__).resolve().parents[3] / "qrels" / "starter"
 RECIPE = find_system("vector").reading.recipe
@@ -361,11 +361,11 @@ def test_the_commands_make_it_measure_it_and_search_by_it(postgres, tmp_path, mo
 
 def test_a_server_for_agents_searches_by_it(filled, agent):
     """As `steelyard serve --hnsw`; what is served to a role with a part is refused when it starts."""
-    memory = Memory(Served(filled, by="vector", hnsw=ALL))
-    assert memory.now.vault.file.approximate([SPACE]) == "HNSW with ef_search 1000"
-    memory.close()
+    opened = Served(filled, by="vector", hnsw=ALL).opened()
+    assert opened.file.approximate([SPACE]) == "HNSW with ef_search 1000"
+    opened.close()
     with pytest.raises(ConfigError, match="all tenants"):
-        Memory(Served(agent, by="vector", hnsw=ALL))
+        Served(agent, by="vector", hnsw=ALL).opened()
 
 
 def test_a_role_with_a_part_cannot_index_with_hnsw(filled, agent):

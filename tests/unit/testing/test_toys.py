@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.contracts.importer_contract import ImporterContract
 
 import steelyard
 import steelyard_eval
@@ -24,7 +25,6 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.testing import FusionContract, RetrieverContract, SignalContract, StoreContract
 from steelyard.testing.retrievers import sample_entries
-from steelyard_eval.extensions.importers.contract import ImporterContract
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -90,7 +90,7 @@ class TestNotes(StoreContract):
 class TestLines(ImporterContract):
     @pytest.fixture
     def importer(self, monkeypatch):
-        found = toy("lines").IMPORTER
+        found = toy("lines").lines
         monkeypatch.setattr("steelyard_eval.extensions.importers.run.importers", lambda: {found.name: found})
         return found
 

@@ -27,9 +27,7 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.serve.caller import ServerLog
 from steelyard_eval.extensions.serve.faces import MIMICS, find_face
-from steelyard_eval.extensions.serve.http import TokenGate, app_of, token_of
-from steelyard_eval.extensions.serve.memory import Memory, Served
-from steelyard_eval.extensions.serve.server import MemoryServer
+from steelyard_eval.extensions.serve.server import MemoryServer, Served, TokenGate, token_of
 from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.vaults import index_dataset
 
@@ -58,7 +56,7 @@ def own(tmp_path, vault):
 async def served(path, face=None, log=None, **more):
     """The SDK's client, connected to a server in this process."""
     shown = find_face(face)
-    memory = Memory(Served(str(path), **{"by": shown.system, **more}))
+    memory = Served(str(path), **{"by": shown.system, **more})
     server = MemoryServer(memory, shown, ServerLog(str(log), lambda: NOW) if log else None)
     try:
         async with Client(server.protocol) as client:
@@ -121,7 +119,7 @@ def test_names_and_schemas_are_those_of_the_real_servers(vault, tmp_path, system
 
 
 def test_operations_of_soleri_are_those_of_the_real_server():
-    from steelyard_eval.extensions.serve.soleri import OPERATIONS
+    from steelyard_eval.extensions.serve.rated import OPERATIONS
 
     ours = {suffix: {name: bare(tool.schema) for name, tool in own.items()} for suffix, own in OPERATIONS.items()}
     assert ours == REAL["soleri"]["operations"]
@@ -423,44 +421,6 @@ def test_a_query_with_a_secret_is_logged_without_its_text(vault, tmp_path):
     assert "kumquat9" not in log.read_text()
     assert len(acts(log)) == 1
     assert log.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_session_ends_when_nothing_is_asked(vault, monkeypatch):
-    """Its id is then unknown: 404, as the protocol has it."""
-    monkeypatch.setattr("steelyard_eval.extensions.serve.http.IDLE", 0.3)
-    server = MemoryServer(Memory(Served(vault)), find_face(None))
-    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-
-    async def posted(app, method, params, session=""):
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-        headers = {"content-type": "application/json", "accept": "application/json", "host": "127.0.0.1:1"}
-        headers |= {"mcp-session-id": session} if session else {}
-        coded = [(name.encode(), value.encode()) for name, value in headers.items()]
-        scope = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": coded}
-        sent, waiting = [], [{"type": "http.request", "body": body}]
-
-        async def receive():
-            return waiting.pop() if waiting else await asyncio.sleep(60)
-
-        async def send(message):
-            sent.append(message)
-
-        await app(scope | {"http_version": "1.1", "scheme": "http", "client": ("127.0.0.1", 2)}, receive, send)
-        return sent[0]["status"], dict(sent[0]["headers"]).get(b"mcp-session-id", b"").decode()
-
-    async def used():
-        app = app_of(server)
-        async with app.router.lifespan_context(app):
-            status, session = await posted(app, "initialize", begin)
-            first = await posted(app, "tools/list", {}, session)
-            await asyncio.sleep(1)
-            return status, session, first[0], (await posted(app, "tools/list", {}, session))[0]
-
-    try:
-        status, session, before, after = asked(used())
-    finally:
-        server.close()
-    assert (status, before, after) == (200, 200, 404) and session
 
 
 def test_words_are_not_taken_for_ids(tmp_path):

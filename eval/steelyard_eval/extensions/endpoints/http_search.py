@@ -1,4 +1,4 @@
-"""A search over HTTP as a contender: the form of the request, and the place of ids and scores in the answer."""
+"""A search over HTTP as a contender: the form of the request, and the place of ids in the answer."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Respo
 from steelyard.memory.query import Query
 from steelyard_eval.extensions.endpoints.answer_form import (
     MOST_VALUES,
-    AnswerForm,
     FormError,
-    Results,
     filled,
+    ids_of,
     options_of,
+    path_of,
     template_of,
 )
 
-OPTIONS = ("body", "ids", "scores")
+OPTIONS = ("body", "ids")
 TIMEOUT = 10.0
-KEYS = "key|token|secret|passw|pwd|auth|cred|jwt|session"
-"""What the name of a key holds, as a regular expression."""
+KEYS = "key|token|secret|passw|pwd|auth|cred|jwt|session"  # What the name of a key holds, as a regular expression
 KEY_NAMES = rf'[^=&"]*(?:{KEYS})[^=&"]*|sig|signature|code|pass|k'
 _KEYED = re.compile(rf"(?P<name>[?&;](?:{KEY_NAMES}))=(?P<value>[^&;#\s]+)", re.IGNORECASE)
 """The parameters of an address that are keys."""
@@ -42,9 +41,9 @@ class HttpSearch:
     In `url`, an http or https address, ``{query}`` is replaced by the text of the query, percent-encoded, and
     ``{limit}`` by the number of results wanted; both may stand in the path and after the question mark. `body` is
     JSON that is sent with POST, in which the string ``"{limit}"`` is replaced by a number and ``{query}`` inside
-    any string by the text; left out, the request is a GET. `ids` and `scores` are JMESPath expressions (a leading
-    ``$.`` is allowed) for the ids of the answer, best first, and for their scores: without `ids` the first list
-    that looks like results is read; scores may be left out. `timeout` is in seconds, of one exchange as a whole.
+    any string by the text; left out, the request is a GET. `ids` is a JMESPath expression (a leading ``$.`` is
+    allowed) for the ids of the answer, best first: without it the first list that looks like results is read.
+    `timeout` is in seconds, of one exchange as a whole.
 
     Raises ConfigError for an invalid address, a template without the query, or a path that cannot be parsed.
     """
@@ -52,10 +51,7 @@ class HttpSearch:
     url: str = field(repr=False)
     body: str = field(default="", repr=False)
     ids: str = ""
-    scores: str = ""
     timeout: float = TIMEOUT
-    _template: Any = field(init=False, repr=False, compare=False, default=None)
-    _form: AnswerForm = field(init=False, repr=False, compare=False, default=AnswerForm())
 
     def __post_init__(self) -> None:
         _check_address(self.url)
@@ -68,19 +64,15 @@ class HttpSearch:
             raise ConfigError(
                 f"endpoint {shown(self.shown)} never mentions {{query}}; write it where the text goes"
             )
-        object.__setattr__(self, "_template", template_of(self.body, "body") if self.body else None)
-        object.__setattr__(self, "_form", AnswerForm(self.ids, self.scores))
+        self._template  # noqa: B018 -- read now, so that what is faulty is named before anything runs
+        path_of(self.ids) if self.ids else None
 
     @classmethod
     def of(cls, text: str) -> HttpSearch:
-        """Read an endpoint from one text; ``#ids=PATH&scores=PATH&body=JSON`` may follow the address.
-
-        >>> HttpSearch.of("http://localhost:9200/_search?q={query}&size={limit}#ids=hits.hits[*]._id").ids
-        'hits.hits[*]._id'
-        """
+        """Read an endpoint from one text; ``#ids=PATH&body=JSON`` may follow the address."""
         url, fragment = urldefrag(text)
-        body, ids, scores = options_of(fragment, OPTIONS, f"endpoint {shown(masked(url))}")
-        return cls(url, body, ids, scores)
+        body, ids = options_of(fragment, OPTIONS, f"endpoint {shown(masked(url))}")
+        return cls(url, body, ids)
 
     @property
     def label(self) -> str:
@@ -93,8 +85,12 @@ class HttpSearch:
         """The address as messages and documents have it: keys in it are masked."""
         return masked(self.url)
 
-    def ask(self, query: Query, limit: int) -> Results:
-        """Return the results of one query, best first; DataError for an unusable answer."""
+    @cached_property
+    def _template(self) -> Any:  # noqa: ANN401 -- any JSON value
+        return template_of(self.body, "body") if self.body else None
+
+    def ask(self, query: Query, limit: int) -> list[str]:
+        """Return the ids of one query's results, best first; DataError for an unusable answer."""
         values = {"{query}": quote(query.text, safe=""), "{limit}": str(limit)}
         body = None if self._template is None else filled(self._template, query.text, limit)
         answer = exchange(_replaced(self.url, values), body, self.timeout, self._hide)
@@ -106,27 +102,21 @@ class HttpSearch:
             except ValueError as error:
                 problem = f"answered with {shown(answer.text, 200)}, which is not JSON that can be read ({error})"
                 raise FormError(f"{problem}; ask for ids alone") from None
-            return self._form.results(document)
+            return ids_of(document, self.ids)[1]
         except FormError as error:
             raise DataError(f"endpoint {self.label}, query {shown(query.id)}: {error}") from None
 
     def _hide(self, text: str) -> str:
-        """The text without the keys of the address, however they are repeated."""
         return reduce(lambda told, secret: secret.scrub(told), self._secrets, masked(text))
 
     @cached_property
     def _secrets(self) -> tuple[Secret, ...]:
-        """The keys in the address."""
         keys = (unquote(match["value"]) for match in _KEYED.finditer(self.url) if "{" not in match["value"])
         return tuple(Secret(value, "a key in the address of the endpoint") for value in keys)
 
 
 def masked(url: str) -> str:
-    """The address with the values of parameters that are keys, by their names, masked.
-
-    >>> masked("http://h/search?q={query}&api_key=abc&size=3")
-    'http://h/search?q={query}&api_key=***&size=3'
-    """
+    """The address with the values of parameters that are keys, by their names, masked."""
     return _KEYED.sub(lambda match: match[0] if "{" in match["value"] else f"{match['name']}={MASK}", url)
 
 

@@ -1,36 +1,53 @@
-"""Speaks to an MCP server over its standard input and output: JSON-RPC 2.0, a message a line.
+"""Speaks to an MCP server that it starts, over its standard input and output: JSON-RPC 2.0, a message a line.
 
 Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports. The official SDK is not used,
-because its reader bounds neither the length of a line nor the size of a message.
+because its reader bounds neither the length of a line nor the size of a message. The server is started without a
+shell, in a session of its own, so that it and all of its group can be killed together. What it writes to its
+standard error goes to a file, whose end says why it failed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from queue import Empty, Queue
+from typing import IO, Any, cast
 
-from steelyard.base.errors import DataError, MachineError
+from steelyard.base.errors import ConfigError, DataError, MachineError, shown
+from steelyard.extensions.network.endpoint import LARGEST
 from steelyard_eval.extensions.endpoints.answer_form import json_of
-from steelyard_eval.extensions.endpoints.child import Child, ChildError
 
-PROTOCOL = "2025-06-18"
-"""The version that we speak; servers answer with the one that they do."""
-PAGES = 50
-"""Pages of the list of tools that are read."""
+PROTOCOL = "2025-06-18"  # The version that we speak; servers answer with the one that they do
+PAGES = 50  # Pages of the list of tools that are read
+GRACE = 1.0  # Seconds in which the server may end by itself, once its input is closed
+SAID = 2000  # Bytes of its standard error that are looked at
+WAITING = 4  # Lines that are read ahead of the one that is waited for
 REFUSED = {"code": -32601, "message": "this client answers nothing but ping"}
 
 
 class McpClient:
-    """A conversation with a server that is running.
+    """A server that is running, and the conversation with it.
 
-    DataError for a refusal and for what is no message, MachineError for no answer: each names the `place`, and
-    what the server said as `told` shows it.
+    DataError for a refusal and what is no message, MachineError for no answer, in words of `place` and `told`.
     """
 
-    def __init__(self, child: Child, place: str, told: Callable[..., str]) -> None:
-        self._child, self._place, self._told = child, place, told
-        self._number = 0
+    def __init__(
+        self, process: subprocess.Popen[bytes], said: IO[bytes], place: str, told: Callable[..., str]
+    ) -> None:
+        self._process, self._said, self._place, self._told = process, said, place, told
+        self._in, self._out = cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout)
+        self._lines: Queue[bytes] = Queue(WAITING)
+        self._ended = threading.Event()
+        self._number, self._left = 0, 0
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def greet(self, until: float) -> None:
         """Begin the conversation."""
@@ -55,7 +72,7 @@ class McpClient:
     def call(self, method: str, params: Mapping[str, Any], until: float, about: str = "") -> Any:  # noqa: ANN401 -- JSON
         """The result of a request, until a time of the monotonic clock; `about` says in messages what it asked."""
         self._number += 1
-        self._child.allow()
+        self._left = 2 * LARGEST
         self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
         while True:
             message = self._message(until, about)
@@ -71,13 +88,7 @@ class McpClient:
     def _message(self, until: float, about: str) -> dict[str, Any]:
         """The next message; other lines, which some servers print by mistake, are passed over."""
         while True:
-            try:
-                line = self._child.line(until)
-            except ChildError as error:
-                said = f" ({self._told(error.said, 200)})" if error.said else ""
-                raise MachineError(
-                    f"{self._place}{about} {error}{said}; start its server by hand to see why"
-                ) from None
+            line = self._line(until, about)
             if line.lstrip().startswith(b"{"):
                 text = line.decode("utf-8", "replace")
                 message = json_of(text)
@@ -86,5 +97,85 @@ class McpClient:
                     raise DataError(f"{self._place}{about}: {what}")
                 return message
 
+    def _line(self, until: float, about: str) -> bytes:
+        why, said = "", ""
+        try:
+            line = self._lines.get(timeout=max(0.0, until - time.monotonic()))
+            self._left -= len(line)
+            if not line:
+                said = self._last_words()
+                why = "ended" if said else "ended without a word"
+            elif len(line) > LARGEST or self._left < 0:
+                why = f"gave an answer of more than {LARGEST / 2**20:g} MB"
+        except Empty:
+            why = "gave no whole answer in time"
+        if why:
+            told = f" ({self._told(said, 200)})" if said else ""
+            raise MachineError(f"{self._place}{about} {why}{told}; start its server by hand to see why")
+        return line
+
+    def _read(self) -> None:
+        """Read lines ahead in a thread of its own; an empty one is the end."""
+        line = b" "
+        while line and not self._ended.is_set():
+            with suppress(ValueError, OSError):  # closed meanwhile
+                line = self._out.readline(LARGEST + 1)
+            self._lines.put(line)
+
     def _send(self, message: Mapping[str, Any]) -> None:
-        self._child.send(json.dumps(message).encode())
+        with suppress(BrokenPipeError):  # what it says, or that it ends, tells why
+            self._in.write(json.dumps(message, ensure_ascii=False).encode(errors="replace") + b"\n")
+            self._in.flush()
+
+    def _last_words(self) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
+        size = self._said.seek(0, os.SEEK_END)
+        self._said.seek(max(0, size - SAID))
+        said = self._said.read().decode("utf-8", "replace")
+        # Of what was cut off the first word may be the end of a key, which nobody would know.
+        lines = (said.partition(" ")[2] if size > SAID else said).split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+    def close(self) -> None:
+        """End the server and all of its group."""
+        self._ended.set()
+        with suppress(OSError):
+            self._in.close()
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(GRACE)
+        finally:  # also where somebody presses Ctrl-C once more
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        until = time.monotonic() + GRACE  # what was cut loose from the group may hold its output open
+        while self._reader.is_alive() and time.monotonic() < until:
+            with suppress(Empty):
+                self._lines.get(timeout=0.01)
+        if not self._reader.is_alive():
+            self._out.close()
+
+
+@contextmanager
+def started(command: Sequence[str], place: str, told: Callable[..., str]) -> Iterator[McpClient]:
+    """The server while it runs; ConfigError for no command, MachineError where it cannot be started."""
+    if os.name != "posix":
+        raise MachineError("programs that are spoken to by lines are started on POSIX systems alone")
+    pipe = subprocess.PIPE
+    with tempfile.TemporaryFile() as said:
+        try:
+            process = subprocess.Popen(  # noqa: S603 -- the user's own command, without a shell
+                list(command), stdin=pipe, stdout=pipe, stderr=said, start_new_session=True
+            )
+        except ValueError as error:
+            raise ConfigError(f"the command cannot be started ({error}); correct it") from None
+        except OSError as error:
+            raise MachineError(
+                f"{shown(command[0])} cannot be started ({error.strerror}); install it, or correct its name"
+            ) from None
+        client = McpClient(process, said, place, told)
+        try:
+            yield client
+        finally:
+            client.close()

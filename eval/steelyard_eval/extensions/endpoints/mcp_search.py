@@ -22,36 +22,27 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import PREFIX
 from steelyard_eval.extensions.endpoints.answer_form import (
-    AnswerForm,
+    NAMES,
     FormError,
-    Results,
+    Mentioned,
     document_of,
     filled,
+    ids_of,
     options_of,
-    place_of_ids,
+    path_of,
     template_of,
     text_in,
 )
-from steelyard_eval.extensions.endpoints.child import Child, started
 from steelyard_eval.extensions.endpoints.http_search import KEY_NAMES, KEYS, holds_key, masked
-from steelyard_eval.extensions.endpoints.mcp_client import McpClient
-from steelyard_eval.extensions.endpoints.mentioned import Mentioned
+from steelyard_eval.extensions.endpoints.mcp_client import McpClient, started
 
-OPTIONS = ("arguments", "ids", "scores")
-STARTING = 120.0
-"""Seconds in which a server may start: it may load a model, or be installed first."""
+OPTIONS = ("arguments", "ids")
+STARTING = 120.0  # Seconds in which a server may start: it may load a model, or be installed first
 TIMEOUT = 30.0
-LONGEST, FEW = 300, 5
-"""Characters of what a server said that a message shows, and places of ids."""
-QUERIES = ("query", "q", "text", "search_query", "search", "question", "keywords", "input", "prompt", "task")
-"""What tools call the text that they search for."""
-LIMITS: tuple[str, ...] = ("limit", "k", "top_k", "topK", "max_results", "maxResults", "num_results", "n_results")
-LIMITS += ("n", "count", "size", "page_size", "pageSize", "max")
-"""What tools call the number of results."""
+LONGEST, FEW = 300, 5  # Characters of what a server said that a message shows, and places of ids
 _FLAG = re.compile(rf"--?(?:{KEY_NAMES})", re.IGNORECASE)
 _HEADER = re.compile(rf"((?:--?[\w-]+=)?[\w-]*(?:{KEYS})[\w-]*\s*:\s*)(.+)", re.IGNORECASE | re.DOTALL)
 """A header with a key, as ``Authorization: Bearer ...``."""
-_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 _ASSIGNED = re.compile(rf"(-{{0,2}}(?:{KEY_NAMES}))=(.+)", re.IGNORECASE | re.DOTALL)
 
 
@@ -62,9 +53,9 @@ class McpSearch:
     `command` starts the server, as words or as a shell would take it; no shell runs it. `tool` is the name of the
     tool that searches. `arguments` are JSON, in which the string ``"{limit}"`` is replaced by a number and
     ``{query}`` inside any string by the text; left out, they are guessed by the names in the tool's own schema,
-    and told. `ids` and `scores` are JMESPath expressions for the ids of the answer, best first, and for their
-    scores: without `ids` the first list that looks like results is read, and of an answer that is prose the ids
-    of entries that stand in it. `timeout` is in seconds, of one answer.
+    and told. `ids` is a JMESPath expression for the ids of the answer, best first: without it the first list that
+    looks like results is read, and of an answer that is prose the ids of entries that stand in it. `timeout` is in
+    seconds, of one answer.
 
     Raises ConfigError for an empty command, arguments without the query, or a path that cannot be parsed.
     """
@@ -73,36 +64,25 @@ class McpSearch:
     tool: str
     arguments: str = field(default="", repr=False)
     ids: str = ""
-    scores: str = ""
     timeout: float = TIMEOUT
 
     def __post_init__(self) -> None:
         if not self.words or not self.tool:
             raise ConfigError('an MCP server is written as mcp:COMMAND#TOOL, as in "mcp:npx -y my-server#search"')
-        if _VARIABLE.match(self.words[0]):
-            name = self.words[0].partition("=")[0]
-            raise ConfigError(
-                f"no shell starts an MCP server, so {shown(name)} before its command sets nothing; set it in the "
-                "environment, or write mcp:env NAME=VALUE COMMAND#TOOL"
-            )
         if self.arguments and (not isinstance(self.template, dict) or "{query}" not in self.arguments):
             raise ConfigError(
                 f"the arguments of {shown(self.tool)} are no JSON object with {{query}} in it; write "
                 '{"query": "{query}", "limit": "{limit}"}'
             )
-        self.form  # noqa: B018 -- read now, so that a faulty path is named before anything runs
+        path_of(self.ids) if self.ids else None  # so that a faulty path is named before anything runs
 
     @classmethod
     def of(cls, text: str) -> McpSearch:
-        """Read a server and its tool from one text; options may follow, as those of an endpoint do.
-
-        >>> McpSearch.of('mcp:memory serve#search&arguments={"q": "{query}"}&ids=results[*].id').words
-        ('memory', 'serve')
-        """
+        """Read a server and its tool from one text; options may follow, as those of an endpoint do."""
         command, _, rest = text.removeprefix(PREFIX).partition("#")
         tool, _, options = rest.partition("&")
-        arguments, ids, scores = options_of(options, OPTIONS, f"{PREFIX}...#{tool}")
-        return cls(command, unquote(tool), arguments, ids, scores)
+        arguments, ids = options_of(options, OPTIONS, f"{PREFIX}...#{tool}")
+        return cls(command, unquote(tool), arguments, ids)
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -121,11 +101,6 @@ class McpSearch:
         """The arguments, where they are given."""
         return template_of(self.arguments, "arguments") if self.arguments else None
 
-    @cached_property
-    def form(self) -> AnswerForm:
-        """Where the ids and the scores stand."""
-        return AnswerForm(self.ids, self.scores)
-
     @property
     def label(self) -> str:
         """The name of the tool."""
@@ -135,7 +110,7 @@ class McpSearch:
     def shown(self) -> str:
         """The command as messages and documents have it: keys in it are masked, by the names before them."""
         told = (f"{before}{MASK}" if key else masked(before) for before, key in self._keyed)
-        options = {"arguments": self.arguments, "ids": self.ids, "scores": self.scores}
+        options = {"arguments": self.arguments, "ids": self.ids}
         more = "".join(f"&{name}={text.replace('&', '%26')}" for name, text in options.items() if text)
         return f"{PREFIX}{shlex.join(told)}#{self.tool}{'' if holds_key(more) else more}"
 
@@ -166,8 +141,9 @@ class McpSearch:
     @contextmanager
     def opened(self, entries: Sequence[Entry]) -> Iterator[McpSession]:
         """The server while it runs, for a corpus that its answers name; MachineError when it does not start."""
-        with started(self.words) as child:
-            session = McpSession(self, child, Mentioned(entries))
+        place = f"the MCP tool {shown(self.tool)} of {shown(self.words[0])}"
+        with started(self.words, place, self.told) as client:
+            session = McpSession(self, client, place, Mentioned(entries))
             session.begin()
             yield session
 
@@ -175,10 +151,8 @@ class McpSearch:
 class McpSession:
     """A server that is running; `notices` say how it is asked and read."""
 
-    def __init__(self, search: McpSearch, child: Child, names: Mentioned) -> None:
-        self._search, self._names = search, names
-        self._place = f"the MCP tool {shown(search.tool)} of {shown(search.words[0])}"
-        self._client = McpClient(child, self._place, search.told)
+    def __init__(self, search: McpSearch, client: McpClient, place: str, names: Mentioned) -> None:
+        self._search, self._client, self._place, self._names = search, client, place, names
         self._template: Any = search.template
         self._places: dict[str, int] = {}
         self._limited = "{limit}" in search.arguments
@@ -199,15 +173,27 @@ class McpSession:
         return notices + self._names.notices
 
     def begin(self) -> None:
-        """Greet the server, and see how its tool is asked."""
+        """Greet the server, and see how its tool is asked, and how many results it may be asked for."""
         until = time.monotonic() + STARTING
         self._client.greet(until)
-        schema = self._schema(until)
+        known, tool = {one["name"]: one for one in self._client.tools(until)}, self._search.tool
+        if tool not in known:
+            raise ConfigError(f"{shown(self._search.words[0])} has no tool {shown(tool)}{nearest(tool, known)}")
+        schema = known[tool].get("inputSchema")
+        schema = schema if isinstance(schema, dict) else {}
         properties = schema.get("properties")
-        self._asks(properties if isinstance(properties, dict) else {}, schema.get("required"))
+        properties = properties if isinstance(properties, dict) else {}
+        limit = next((name for name in NAMES["limits"] if name in properties), "")
+        if self._template is None:
+            self._template = self._guessed(properties, schema.get("required"), limit)
+            self._limited = bool(limit)
+        else:
+            limit = next((name for name, value in self._template.items() if value == "{limit}"), "")
+        most = properties[limit].get("maximum") if isinstance(properties.get(limit), dict) else None
+        self._most = most if isinstance(most, int | float) and most >= 1 else None
 
-    def ask(self, query: Query, limit: int) -> Results:
-        """The results of one query, best first; DataError for an unusable answer, MachineError for none."""
+    def ask(self, query: Query, limit: int) -> list[str]:
+        """The ids of one query's results, best first; DataError for an unusable answer, MachineError for none."""
         wanted = limit if self._most is None else int(min(limit, self._most))
         arguments = filled(self._template, query.text, wanted)
         about, until = f", query {shown(query.id)}", time.monotonic() + self._search.timeout
@@ -217,7 +203,7 @@ class McpSession:
         except FormError as error:
             raise DataError(f"{self._place}{about}: {self._search.hidden(str(error))}") from None
 
-    def _results(self, answer: object) -> Results:
+    def _results(self, answer: object) -> list[str]:
         if not isinstance(answer, dict):
             raise FormError(f"answered with {self._search.told(answer)}, which is no result of a tool")
         if answer.get("isError") is True:
@@ -229,35 +215,13 @@ class McpSession:
         if document is None:
             self._places["what its text mentions"] = 1
             return self._names.in_text(text_in(answer))
-        if not self._search.ids and (place := place_of_ids(document)):
-            self._places[place] = 1
-        return self._names.matched(self._search.form.results(document))
-
-    def _schema(self, until: float) -> Mapping[str, Any]:
-        """The schema of the tool's arguments; ConfigError where there is no such tool."""
-        names, tool = [], self._search.tool
-        for known in self._client.tools(until):
-            names.append(known["name"])
-            if names[-1] == tool:
-                schema = known.get("inputSchema")
-                return schema if isinstance(schema, dict) else {}
-        raise ConfigError(f"{shown(self._search.words[0])} has no tool {shown(tool)}{nearest(tool, names)}")
-
-    def _asks(self, properties: Mapping[str, Any], required: object) -> None:
-        """Guess the arguments where they are not given, and how many results may be asked for."""
-        template = self._search.template
-        limit = next((n for n in LIMITS if n in properties), "")
-        if template is not None:
-            limit = next((n for n, value in template.items() if value == "{limit}"), "")
-        else:
-            self._template = self._guessed(properties, required, limit)
-            self._limited = bool(limit)
-        most = properties[limit].get("maximum") if isinstance(properties.get(limit), dict) else None
-        self._most = most if isinstance(most, int | float) and most >= 1 else None
+        place, ids = ids_of(document, self._search.ids)
+        self._places[place] = 1
+        return [self._names.named(id_) or id_ for id_ in ids]
 
     def _guessed(self, properties: Mapping[str, Any], required: object, limit: str) -> dict[str, str]:
         needed = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
-        text = next((name for name in QUERIES if name in properties), "")
+        text = next((name for name in NAMES["queries"] if name in properties), "")
         if not text and len(needed) == 1:
             text = needed[0]
         left = [name for name in needed if name not in (text, limit)]

@@ -2,20 +2,8 @@
 
 from steelyard_eval.extensions.importers.base import Imported, Importer
 from steelyard_eval.extensions.importers.benchmark import of_ir_dataset
-from steelyard_eval.extensions.importers.kinds import importers
-from steelyard_eval.extensions.importers.run import Import, import_store, load_store, open_store, refresh
+from steelyard_eval.extensions.importers.run import import_store, importers, load_store, open_store, refresh
 from steelyard_eval.extensions.importers.source import ForeignStore, Options
 
-__all__ = [
-    "ForeignStore",
-    "Import",
-    "Imported",
-    "Importer",
-    "Options",
-    "import_store",
-    "importers",
-    "load_store",
-    "of_ir_dataset",
-    "open_store",
-    "refresh",
-]
+__all__ = ["ForeignStore", "Imported", "Importer", "Options"]
+__all__ += ["import_store", "importers", "load_store", "of_ir_dataset", "open_store", "refresh"]

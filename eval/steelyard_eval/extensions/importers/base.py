@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import shown
-from steelyard.base.fields import format_time, parse_time
+from steelyard.base.fields import format_time
+from steelyard.base.files import STRICT_JSON
 from steelyard.base.secret_texts import kept_text
 from steelyard.feedback.log import SCHEMA_VERSION
 from steelyard_eval.common.markup import counted
-from steelyard_eval.extensions.importers.postgres import LiveDatabase
+from steelyard_eval.common.times import seconds
 from steelyard_eval.extensions.importers.source import ForeignStore
 
 Record = dict[str, object]
 Row = Mapping[str, Any]
-Scored = tuple[str, float | None]
-"""An entry of a list with its score; None where the program kept none."""
+Scored = tuple[str, float | None]  # An entry of a list with its score; None where the program kept none
 BROKEN = (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
 """What reading a store raises whose values have other types than its program writes."""
 
@@ -78,29 +79,21 @@ class Imported:
             self.vectors.setdefault(identifier(str(model)), {})[id_] = vector
 
     def impression(
-        self, time: str, query: str, client: str, text: object, shown: Iterable[str], acts: Iterable[Record]
+        self, time: object, query: str, client: str, text: object, shown: Iterable[str], acts: Iterable[Record]
     ) -> None:
-        """Add what a client was shown for a query, best first, and the acts on it, as a line of the log."""
-        self.feedback.append(
-            {
-                "schema_version": SCHEMA_VERSION,
-                "timestamp": time,
-                "query_id": query,
-                "user_query": kept_text(str(text or "")),
-                "client_id": client,
-                "policy": self.system,
-                "hits": [{"object_id": entry, "position": place} for place, entry in enumerate(shown, 1)],
-                "actions": list(acts),
-            }
-        )
-
-
-@dataclass(frozen=True)
-class LiveTables:
-    """How a kind is read from a database that is running; `needed` are columns that its tables have to have."""
-
-    needed: Mapping[str, tuple[str, ...]]
-    read: Callable[[LiveDatabase], Imported]
+        """Add what a client was shown for a query, best first, and the acts on it."""
+        at = seconds(time)
+        record: Record = {
+            "schema_version": SCHEMA_VERSION,
+            "timestamp": None if at is None else format_time(at),
+            "query_id": query,
+            "user_query": kept_text(str(text or "")),
+            "client_id": client,
+            "policy": self.system,
+            "hits": [{"object_id": entry, "position": place} for place, entry in enumerate(shown, 1)],
+            "actions": list(acts),
+        }
+        self.feedback.append(record)
 
 
 @dataclass(frozen=True)
@@ -109,26 +102,33 @@ class Importer:
 
     `matches` is whether a source is of this kind, decided by names of files and tables; `read` gives the parts of
     the data set, or DataError where the store is damaged. `homes` are the places where the program keeps its
-    store, best first, from the environment; they need not exist. `live` is how it is read from a PostgreSQL
-    database.
+    store, best first, from the environment; they need not exist.
     """
 
     name: str
     about: str
     matches: Callable[[ForeignStore], bool]
     read: Callable[[ForeignStore], Imported]
-    homes: Callable[[Mapping[str, str]], Iterable[Path]] = lambda environ: ()
-    live: LiveTables | None = None
+    homes: Callable[[Mapping[str, str]], Iterable[Path]]
+
+
+def importer(
+    matches: Callable[[ForeignStore], bool],
+    homes: Callable[[Mapping[str, str]], Iterable[Path]] = lambda environ: (),
+) -> Callable[[Callable[[ForeignStore], Imported]], Importer]:
+    """Make an importer of the function below: its name is the kind's, its first sentence says what it reads."""
+    return lambda read: Importer(read.__name__, f"{read.__doc__}".partition(". ")[0], matches, read, homes)
+
+
+FORMS: dict[str, dict[str, str]] = STRICT_JSON.decode(
+    resources.files(__package__).joinpath("forms.json").read_text("utf-8")
+)
+"""What -> the fields of a record, each with the column of the program that stands for it."""
 
 
 def picked(row: Row, form: str) -> Record:
-    """The fields that a form names, each with the value of its column; None for a column that is not there.
-
-    >>> picked({"id": 1, "what": "Rotate keys."}, "id text=what why")
-    {'id': 1, 'text': 'Rotate keys.', 'why': None}
-    """
-    pairs = (part.partition("=") for part in form.split())
-    return {field: row.get(column or field) for field, _, column in pairs}
+    """The fields of a form, each with the value of its column; None for a column that is not there."""
+    return {field: row.get(column) for field, column in FORMS[form].items()}
 
 
 def grouped(rows: Iterable[Row], column: str, form: str) -> dict[str, list[Record]]:
@@ -143,24 +143,8 @@ _UNFIT = re.compile(r"[\s%\x00-\x1f\x7f-\x9f]")
 
 
 def identifier(name: str) -> str:
-    """An id from a name: white space, control characters and % as %XX of their UTF-8, so that no two names meet.
-
-    >>> identifier("Seat holds")
-    'Seat%20holds'
-    """
+    """An id from a name: blanks, control characters and % as %XX of their UTF-8, so that no two names meet."""
     return _UNFIT.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), name)
-
-
-def moment(seconds: object) -> str:
-    """A time in seconds UTC as ISO 8601; empty for what is no time.
-
-    >>> moment(0), moment(None), moment("soon")
-    ('1970-01-01T00:00:00Z', '', '')
-    """
-    try:
-        return format_time(parse_time(seconds))
-    except (ValueError, OverflowError):
-        return ""
 
 
 def first(record: Row, *names: str) -> Any:  # noqa: ANN401 -- any value

@@ -1,40 +1,43 @@
-"""Retrieval benchmarks in their published forms: BEIR and MTEB folders, TREC files, ids of ir_datasets."""
+"""Benchmarks in their published forms: BEIR and MTEB folders, TREC files, LoCoMo, LongMemEval.
+
+Of the last two, which are of memories of conversations, the unit is the turn, and every question is asked of its
+own conversation.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from html import unescape
 from typing import Any
 
-from steelyard.base.errors import DataError, MachineError, shown
-from steelyard.base.extras import require
+from steelyard.base.errors import DataError, shown
+from steelyard.base.fields import format_time
 from steelyard_eval.datasets.corpus_and_queries import whole_number
-from steelyard_eval.extensions.importers.base import Imported, Importer, Record, Row, Scored, filled, identifier
+from steelyard_eval.extensions.importers.base import Imported, Record, Row, Scored, filled, identifier, importer
 from steelyard_eval.extensions.importers.source import ForeignStore
 from steelyard_eval.extensions.importers.table import rows_of
 
 SPLITS = ("test", "dev", "validation", "train")
 """A query that several files judge belongs to the first of these, so that test queries are never tuned on."""
-IR_DATASETS = "irds:"
-"""How a source begins that is the id of a data set of ir_datasets."""
-TABLES = (".jsonl", ".jsonl.gz", ".parquet")
+TABLES = (".jsonl", ".jsonl.gz")
 RECIPE = "{title} {text}"
 _TOP = re.compile(r"<top>([^<]*+(?:<(?!/?top>)[^<]*+)*+)</top>", re.IGNORECASE)
 _DOC = re.compile(r"<DOC>([^<]*+(?:<(?!/?DOC>)[^<]*+)*+)</DOC>", re.IGNORECASE)
 """Up to the next mark of the same name, so that many that are never closed are not each read to the end."""
 _TAGS = re.compile(r"<[^<>]+>")
+CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+"""LoCoMo's categories; adversarial questions have no answer in the conversation."""
+_TURN = re.compile(r"D:?(\d+):0*(\d+)")  # A turn in an evidence list; a few are written as D:11:26 or D30:05
+_LONGMEMEVAL = "%Y/%m/%d (%a) %H:%M"
+LOOKED_AT = 65_536  # Characters of a file in which a benchmark is recognised
+Json = dict[str, Any]  # An object of a published file: another form of it is an error that `BROKEN` names
 
 
-def matches_beir(source: ForeignStore) -> bool:
-    """A folder with a corpus, queries and a folder of judgments, without dataset.json."""
-    if not source.path.is_dir() or source.has("dataset.json") or not (source.folder / "qrels").is_dir():
-        return False
-    return any(source.has(f"corpus{end}") for end in TABLES)
-
-
-def read_beir(source: ForeignStore) -> Imported:
-    """Corpus, queries with the split that judges them, and judgments."""
+@importer(lambda source: (source.path / "qrels").is_dir() and "corpus" in _stems(source))
+def beir(source: ForeignStore) -> Imported:
+    """BEIR and MTEB: corpus, queries, a folder of qrels. Queries have the split that judges them."""
     names = list(source.files(*TABLES, ".tsv"))
     stems = {name.split(".")[0]: name for name in reversed(names) if name.endswith(TABLES) and "/" not in name}
     corpus, queries = stems.get("corpus", ""), stems.get("queries", "")
@@ -74,14 +77,13 @@ def _grade(written: str, place: str) -> int:
 
 def matches_trec(source: ForeignStore) -> bool:
     """A folder with topics, judgments and documents, named so."""
-    if not source.path.is_dir() or source.has("dataset.json"):
-        return False
-    names = [name.rpartition("/")[2].lower() for name in source.files("")]
-    return all(any(name.startswith(stem) for name in names) for stem in ("topics", "qrels", "doc"))
+    stems = _stems(source)
+    return all(any(stem.startswith(begin) for stem in stems) for begin in ("topics", "qrels", "doc"))
 
 
-def read_trec(source: ForeignStore) -> Imported:
-    """Documents, topics, judgments, and every run."""
+@importer(matches_trec)
+def trec(source: ForeignStore) -> Imported:
+    """TREC: doc*, topics*, qrels*, *.run in one folder. Documents, topics, judgments, and every run."""
     imported = Imported(recipe=RECIPE)
     for name in source.files(""):
         base = name.rpartition("/")[2].lower()
@@ -111,7 +113,6 @@ def _lines(source: ForeignStore, name: str, least: int, what: str) -> Iterator[t
 
 
 def _topics(text: str) -> Iterator[Record]:
-    """Topics in TREC's markup, else lines of an id, a tab and a text."""
     tops = _TOP.findall(text)
     for top in tops:
         number, title, told = (_field(top, key) for key in ("num", "title", "desc"))
@@ -121,7 +122,6 @@ def _topics(text: str) -> Iterator[Record]:
 
 
 def _documents(text: str) -> Iterator[Record]:
-    """Documents in TREC's markup, else lines of an id, a tab and a text."""
     documents = _DOC.findall(text)
     for document in documents:
         body = " ".join(unescape(_TAGS.sub(" ", document.partition("</DOCNO>")[2] or document)).split())
@@ -142,34 +142,13 @@ def _field(markup: str, name: str) -> str:
     return unescape(match[1]).strip() if match else ""
 
 
-def read_ir_datasets(source: ForeignStore) -> Imported:
-    """A data set by its id of ir_datasets, which downloads what is not on this machine yet.
-
-    Raises DataError for an unknown id, MachineError where it cannot be had.
-    """
-    require("ir_datasets", "reading irds: sources")
-    import ir_datasets
-
-    name = str(source.path).removeprefix(IR_DATASETS)
-    try:
-        return of_ir_dataset(ir_datasets.load(name))
-    except KeyError:
-        raise DataError(f"ir_datasets knows no {shown(name)}; see its catalogue") from None
-    except (OSError, RuntimeError) as error:
-        raise MachineError(f"ir_datasets cannot give {shown(name)} ({shown(str(error), 200)})") from None
-
-
 def of_ir_dataset(dataset: Any) -> Imported:  # noqa: ANN401 -- ir_datasets has no types
     """A data set that ir_datasets has loaded: documents, queries, and judgments where it has them."""
     imported = Imported(recipe=RECIPE)
     for document in dataset.docs_iter():
         fields = {name: value for name, value in document._asdict().items() if isinstance(value, str)}
         id_, title = identifier(str(fields.pop("doc_id", document.doc_id))), fields.pop("title", None)
-        text = (
-            fields.pop("text", None)
-            or fields.pop("body", None)
-            or "\n".join(filter(None, [title, *fields.values()]))
-        )
+        text = fields.get("text") or fields.get("body") or "\n".join(filter(None, [title, *fields.values()]))
         imported.entries.append(filled({"id": id_, "title": title, "text": text}))
     imported.queries = [{"id": identifier(q.query_id), "text": q.default_text()} for q in dataset.queries_iter()]
     for row in dataset.qrels_iter() if dataset.has_qrels() else ():
@@ -177,13 +156,104 @@ def of_ir_dataset(dataset: Any) -> Imported:  # noqa: ANN401 -- ir_datasets has 
     return imported
 
 
-IMPORTERS = (
-    Importer("beir", "BEIR and MTEB: corpus, queries, a folder of qrels", matches_beir, read_beir),
-    Importer("trec", "TREC: doc*, topics*, qrels*, *.run in one folder", matches_trec, read_trec),
-    Importer(
-        "ir_datasets",
-        "a data set of ir_datasets: irds:NAME",
-        lambda source: str(source.path).startswith(IR_DATASETS),
-        read_ir_datasets,
-    ),
-)
+@importer(lambda source: _has(source, "qa") and (_has(source, "conversation") or _has(source, "evidence")))
+def locomo(source: ForeignStore) -> Imported:
+    """LoCoMo: locomo10.json. Ten conversations of two people over months, with questions."""
+    found = Imported(recipe="{title}: {text}")
+    asked: list[tuple[Record, list[str]]] = []
+    for sample in _list(source):
+        conversation, sessions, last = str(sample["sample_id"]), sample["conversation"], None
+        numbers = sorted(int(match[1]) for name in sessions if (match := re.fullmatch(r"session_(\d+)", name)))
+        for session in (f"session_{number}" for number in numbers):
+            moment = _dated(sessions.get(f"{session}_date_time", ""), "%I:%M %p on %d %B, %Y")
+            last = moment or last
+            for turn in sessions[session]:
+                caption = f"\n[shares a picture: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
+                id_ = f"{conversation}:{turn['dia_id']}"
+                entry: Record = {"id": id_, "project": conversation, "source": session, "created_at": moment}
+                entry |= {"title": turn["speaker"], "speaker": turn["speaker"]}
+                found.entries.append(filled(entry | {"text": f"{turn['text']}{caption}"}))
+        for i, row in enumerate(sample["qa"]):
+            turns = (match for part in row.get("evidence") or [] for match in _TURN.finditer(str(part)))
+            category = CATEGORIES.get(row["category"], str(row["category"]))
+            query: Record = {
+                "id": f"{conversation}:q{i:03}",
+                "text": row["question"],
+                "filter": {"project": conversation},
+                "category": category,
+                "asked_at": last,
+                "group": conversation,
+                "answer": str(row.get("answer", "")),
+                "answerable": False if category == "adversarial" else None,
+            }
+            asked.append((query, [f"{conversation}:D{match[1]}:{match[2]}" for match in turns]))
+    return _asked(found, asked)
+
+
+@importer(lambda source: _has(source, "question_id", "question_type"))
+def longmemeval(source: ForeignStore) -> Imported:
+    """LongMemEval: longmemeval_s.json, _m, _oracle. Questions, each with a haystack of sessions of its own."""
+    found = Imported(recipe="{title}: {text}")
+    asked: list[tuple[Record, list[str]]] = []
+    for row in _list(source):
+        question, named = str(row["question_id"]), list[str]()
+        days = row.get("haystack_dates") or [None] * len(row["haystack_sessions"])
+        for session, day, turns in zip(row["haystack_session_ids"], days, row["haystack_sessions"], strict=True):
+            for i, turn in enumerate(turns):
+                id_, role = f"{question}:{session}:{i}", turn["role"]
+                entry: Record = {"id": id_, "project": question, "source": str(session)}
+                entry |= {"title": role, "speaker": role}
+                entry |= {"text": turn["content"], "created_at": _dated(day, _LONGMEMEVAL)}
+                found.entries.append(filled(entry))
+                named += [id_] if turn.get("has_answer") else []
+        query: Record = {
+            "id": question,
+            "text": row["question"],
+            "filter": {"project": question},
+            "category": row["question_type"],
+            "asked_at": _dated(row.get("question_date"), _LONGMEMEVAL),
+            "answer": str(row.get("answer", "")),
+            "answerable": False if question.endswith("_abs") else None,
+        }
+        asked.append((query, named))
+    return _asked(found, asked)
+
+
+def _asked(found: Imported, asked: list[tuple[Record, list[str]]]) -> Imported:
+    """The entries with the questions, whose labels are the turns of their evidence."""
+    known, absent = {entry["id"] for entry in found.entries}, 0
+    for query, turns in asked:
+        found.queries.append(filled(query))
+        absent += len({*turns} - known)
+        if there := [turn for turn in turns if turn in known]:
+            found.qrels[str(query["id"])] = dict.fromkeys(there, 1)
+    found.note(absent, "piece", "of evidence that no turn carries left out")
+    return found
+
+
+def _dated(text: object, form: str) -> str | None:
+    """A time in this form as ISO 8601; any other text as it is, to be read or counted as other dates are."""
+    try:
+        return format_time(datetime.strptime(str(text).strip(), form).replace(tzinfo=UTC).timestamp())
+    except ValueError:
+        return str(text) if text else None
+
+
+def _list(source: ForeignStore) -> list[Json]:
+    rows = source.json(source.path.name)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise DataError(f"{source} is no list of conversations; name the published file")
+    return rows
+
+
+def _stems(source: ForeignStore) -> list[str]:
+    """How names of files begin in a folder that is no data set of ours."""
+    named = source.files("") if source.path.is_dir() and not source.has("dataset.json") else ()
+    return [name.rpartition("/")[2].lower().partition(".")[0] for name in named]
+
+
+def _has(source: ForeignStore, *keys: str) -> bool:
+    if source.path.is_dir() or not source.path.name.endswith(".json"):
+        return False
+    head = source.head(source.path.name, LOOKED_AT)
+    return all(f'"{key}"' in head for key in keys)

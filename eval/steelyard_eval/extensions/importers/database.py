@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,14 +24,19 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import open_regular
 from steelyard_eval.common.markup import counted
 
-TRIES = 5
-"""How often a file that changes while it is copied is copied again."""
+TRIES = 5  # How often a file that changes while it is copied is copied again
 MAGIC = b"SQLite format 3\0"
 STEPS = 10_000
 STEPS_PER_BYTE, LEAST_STEPS = 50, 50_000_000
 """Steps of SQLite's machine that a statement may take, by the size of the file; a scan takes about one a byte."""
 FORBIDDEN = frozenset(("load_extension", "fts3_tokenizer"))
 """Functions that reach out of the file. Others stand in defaults and checks, which no SELECT of ours computes."""
+SETTINGS = {
+    apsw.SQLITE_DBCONFIG_DEFENSIVE: 1,
+    apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA: 0,
+    apsw.SQLITE_DBCONFIG_ENABLE_VIEW: 0,
+    apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER: 0,
+}
 _READING = {apsw.SQLITE_SELECT, apsw.SQLITE_READ}
 
 
@@ -53,10 +58,14 @@ class Database:
 
     def __init__(self, path: Path, name: str) -> None:
         self.name = name
-        self._steps = LEAST_STEPS + STEPS_PER_BYTE * path.stat().st_size
-        self._spent = 0
-        self._db = _guarded(path)
-        self._db.set_progress_handler(self._look, STEPS)
+        self.connection = apsw.Connection(str(path))
+        for setting, value in SETTINGS.items():
+            self.connection.config(setting, value)
+        self.connection.limit(apsw.SQLITE_LIMIT_ATTACHED, 0)
+        self.connection.limit(apsw.SQLITE_LIMIT_LENGTH, 256 * 2**20)
+        self.connection.authorizer = _authorize
+        self._steps, self._spent = LEAST_STEPS + STEPS_PER_BYTE * path.stat().st_size, 0
+        self.connection.set_progress_handler(self._looked, STEPS)
         self.columns = self._columns()
         self._unread: Counter[str] = Counter()
 
@@ -72,7 +81,7 @@ class Database:
     def query(self, statement: str) -> Iterator[dict[str, object]]:
         """The rows of a SELECT that the user wrote; ConfigError when SQLite does not take it."""
         try:
-            cursor = self._db.execute(statement)
+            cursor = self.connection.execute(statement)
             names = [name for name, *_ in cursor.description]
             for row in cursor:
                 yield dict(zip(names, row, strict=True))
@@ -98,26 +107,21 @@ class Database:
             vectors[row["rowid"]] = np.frombuffer(blob, "<f4").reshape(size, -1)[place]
         return vectors
 
-    def picked(self, row: StoreRow, form: str) -> dict[str, object]:
-        """The fields of a row as `base.picked` has them; of FIELD=[COLUMN] or FIELD={COLUMN} the value is JSON."""
+    def picked(self, row: StoreRow, form: Mapping[str, str]) -> dict[str, object]:
+        """The fields of a form as `base.picked` has them; the value of ``[COLUMN]`` or ``{COLUMN}`` is JSON."""
         record: dict[str, object] = {}
-        for part in form.split():
-            name, _, column = part.partition("=")
+        for name, column in form.items():
             if column[:1] == "[":
-                record[name] = self.json_list(row, column[1:-1])
+                record[name] = self.json(row, column[1:-1], list)
             elif column[:1] == "{":
-                value = self._json(row, column[1:-1], dict) or {}
+                value = self.json(row, column[1:-1], dict)
                 record[name] = {key: one for key, one in value.items() if one not in (None, "", [])} or None
             else:
-                record[name] = row[column or name]
+                record[name] = row[column]
         return record
 
-    def json_list(self, row: StoreRow, column: str) -> list[Any]:
-        """A list that a column holds as JSON; empty where none is given, and for what is no list."""
-        return self._json(row, column, list) or []
-
-    def _json(self, row: StoreRow, column: str, kind: type[Json]) -> Json | None:
-        """A value of this type; another one is counted."""
+    def json(self, row: StoreRow, column: str, kind: type[Json]) -> Json:
+        """A list or an object that a column holds as JSON; empty where none is given, and for what is none."""
         value = row[column]
         with suppress(ValueError, RecursionError):
             value = STRICT_JSON.decode(value) if isinstance(value, str) and value else value or None
@@ -125,7 +129,7 @@ class Database:
             return value
         if value is not None:
             self._unread[f"{column} that are no JSON {'list' if kind is list else 'object'}"] += 1
-        return None
+        return kind()
 
     def floats(self, value: object) -> NDArray[np.float32] | None:
         """A vector that a column holds as float32; None for anything else."""
@@ -143,12 +147,7 @@ class Database:
         """The error for a file that does not hold what its program writes."""
         return DataError(f"{self.name} is damaged ({shown(str(reason), 200)}); restore a copy of it")
 
-    def close(self) -> None:
-        """Close the copy."""
-        self._db.close()
-
     def _columns(self) -> dict[str, list[str]]:
-        """The columns of every ordinary table."""
         tables = list(self._run("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
         columns = "SELECT name FROM pragma_table_info(?)"
         return {
@@ -161,12 +160,11 @@ class Database:
     def _run(self, statement: str, values: tuple[object, ...] = ()) -> Iterator[Any]:
         self._spent = 0
         try:
-            yield from self._db.execute(statement, values)
+            yield from self.connection.execute(statement, values)
         except (apsw.Error, UnicodeDecodeError) as error:
             raise self.damaged(error) from None
 
-    def _look(self) -> bool:
-        """Whether the statement is to be broken off."""
+    def _looked(self) -> bool:
         self._spent += STEPS
         return self._spent > self._steps
 
@@ -182,9 +180,9 @@ def snapshot(path: Path) -> Iterator[Database]:
     with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
         copy = Path(folder) / "copy.db"
         for _ in range(TRIES):
-            before = _state(path, name)
+            before = _state(path)
             _copied(path, copy, name)
-            if _state(path, name) == before:
+            if _state(path) == before:
                 break
         else:
             raise DataError(f"{name} changes all the time; stop the program that writes it, or import a copy")
@@ -195,7 +193,7 @@ def snapshot(path: Path) -> Iterator[Database]:
         try:
             yield database
         finally:
-            database.close()
+            database.connection.close()
 
 
 def _copied(path: Path, copy: Path, name: str) -> None:
@@ -216,28 +214,10 @@ def _copied(path: Path, copy: Path, name: str) -> None:
             raise DataError(f"{name} cannot be read ({error.strerror}); make it readable") from None
 
 
-def _state(path: Path, name: str) -> list[tuple[int, int, int]]:
+def _state(path: Path) -> list[tuple[int, int, int]]:
     """What changes when the file or its log is written: inode, size and time of each."""
-    files = [file for end in ("", "-wal") if (file := Path(f"{path}{end}")).exists()]
-    if not files:
-        raise DataError(f"{name} does not exist; name the program's own file")
-    return [(status.st_ino, status.st_size, status.st_mtime_ns) for status in (file.stat() for file in files)]
-
-
-def _guarded(path: Path) -> apsw.Connection:
-    """A connection that only reads ordinary tables."""
-    db = apsw.Connection(str(path))
-    for setting, value in (
-        (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
-        (apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
-        (apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0),
-        (apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
-    ):
-        db.config(setting, value)
-    db.limit(apsw.SQLITE_LIMIT_ATTACHED, 0)
-    db.limit(apsw.SQLITE_LIMIT_LENGTH, 256 * 2**20)
-    db.authorizer = _authorize
-    return db
+    there = (file.stat() for end in ("", "-wal") if (file := Path(f"{path}{end}")).exists())
+    return [(status.st_ino, status.st_size, status.st_mtime_ns) for status in there]
 
 
 def _authorize(action: int, first: str | None, second: str | None, _: str | None, inside: str | None) -> int:
@@ -248,5 +228,4 @@ def _authorize(action: int, first: str | None, second: str | None, _: str | None
 
 
 def _quoted(name: str) -> str:
-    """A name in SQL; the names are the file's own."""
     return '"' + name.replace('"', '""') + '"'

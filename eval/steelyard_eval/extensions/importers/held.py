@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 
@@ -16,20 +15,16 @@ from steelyard.base.errors import shown
 from steelyard.base.fields import END_OF_TIME, TIME_FIELDS, format_time
 from steelyard.base.files import MAX_NESTING, STRICT_JSON
 from steelyard.memory.entry import Entry, read_entry
-from steelyard_eval.common.markup import counted
 from steelyard_eval.common.times import seconds
-from steelyard_eval.extensions.importers.base import Imported, Record, moment
+from steelyard_eval.extensions.importers.base import Imported, Record
 
-NEEDED = frozenset(("id", "text"))
-"""Fields without which an entry is none."""
+NEEDED = frozenset(("id", "text"))  # Fields without which an entry is none
 GRADES = frozenset(range(-1, 5))
 DAY = 86_400
-SHOWN = 3
-"""How many faults of one kind are named."""
+SHOWN = 3  # How many faults of one kind are named
 
 Labels = dict[tuple[str, str], int]
-LONGEST_TIME = 64
-"""Characters of a time."""
+LONGEST_TIME = 64  # Characters of a time
 _CALENDAR = {4: "%Y", 8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 """Digits of a date that is written without marks, by how many there are; others are seconds, or parts of them."""
 _YEARS = range(1900, 2101)
@@ -62,16 +57,15 @@ def time_of(value: object) -> object:
     return seconds(value) or value
 
 
-def checked(records: Iterable[Record]) -> tuple[list[tuple[Entry, str]], list[str]]:
-    """The entries that a corpus can hold, with their lines, and a note on the others.
+def checked(imported: Imported) -> list[tuple[Entry, str]]:
+    """The entries that a corpus can hold, with their lines; the others are noted.
 
     A value that its field cannot have stays with the entry, under `as_written`.
     """
     kept: dict[str, tuple[Entry, str]] = {}
     wrong: list[str] = []
     without: Counter[str] = Counter()
-    for record in records:
-        given = record
+    for given in imported.entries:
         record = {name: time_of(value) if name in TIME_FIELDS else value for name, value in given.items()}
         entry, faults = read_entry(record)
         spoilt = {fault.field: fault.rule for fault in faults} | _unheld(record)
@@ -88,9 +82,10 @@ def checked(records: Iterable[Record]) -> tuple[list[tuple[Entry, str]], list[st
             wrong.append(f"{shown(entry.id, 40)} (its id is there twice)")
         else:
             kept[entry.id] = entry, line_of(record)
-    note = f"{counted(len(wrong), 'entry is', 'entries are')} left out: {', '.join(wrong[:SHOWN])}"
-    notes = [f"{counted(count, 'entry is', 'entries are')} read without {what}" for what, count in without.items()]
-    return list(kept.values()), [*notes, note] if wrong else notes
+    for what, count in without.items():
+        imported.note(count, "entry is", f"read without {what}", "entries are")
+    imported.note(len(wrong), "entry is", f"left out: {', '.join(wrong[:SHOWN])}", "entries are")
+    return list(kept.values())
 
 
 def _unheld(record: Record) -> dict[str, str]:
@@ -107,46 +102,40 @@ def _unheld(record: Record) -> dict[str, str]:
     return {}
 
 
-def clock(entries: list[Entry], now: float) -> tuple[Record, list[str]]:
-    """`as_of`: the latest date of the store, so that importing twice writes the same bytes; and a note.
+def clock(imported: Imported, entries: list[Entry], now: float) -> Record:
+    """`as_of`: the latest date of the store, so that importing twice writes the same bytes.
 
-    A date in the future is a slip of somebody's pen or clock. It counts only where no entry has another one: with
-    a clock that far ahead all other entries would be equally old.
+    A date in the future is a slip of somebody's pen or clock. It is noted, and counts only where no entry has
+    another one: with a clock that far ahead all other entries would be equally old.
     """
     dates = {(t, entry.id) for entry in entries for t in (entry.created_at, entry.updated_at) if t is not None}
     ahead = {(t, id_) for t, id_ in dates if t > now + DAY}  # a day: dates of other time zones
     if not dates:
-        return {}, []
+        return {}
     as_of = format_time(max(dates - ahead or dates)[0])
-    count = counted(len({id_ for _, id_ in ahead}), "entry has a date", "entries have dates")
     named = ", ".join(f"{shown(id_, 40)} {format_time(t)}" for t, id_ in sorted(ahead)[-SHOWN:])
-    note = f"{count} in the future ({named}); as_of, the clock, is {as_of}; correct the store"
-    return {"as_of": as_of}, [note] if ahead else []
+    rest = f"in the future ({named}); as_of, the clock, is {as_of}; correct the store"
+    imported.note(len({id_ for _, id_ in ahead}), "entry has a date", rest, "entries have dates")
+    return {"as_of": as_of}
 
 
-def arrays_of(imported: Imported, entries: list[Entry]) -> tuple[dict[str, NDArray[np.float16]], list[str]]:
-    """The vectors of every model, with zeros for an entry that has none that can be used; and notes on those."""
+def arrays_of(imported: Imported, entries: list[Entry]) -> dict[str, NDArray[np.float16]]:
+    """The vectors of every model, with zeros for an entry that has none that can be used; these are noted."""
     arrays: dict[str, NDArray[np.float16]] = {}
-    notes = []
     for model, vectors in sorted(imported.vectors.items()):
-        usable = {entry.id: half for entry in entries if (half := _half(vectors.get(entry.id))) is not None}
-        lengths = Counter(map(len, usable.values())).most_common(1)
-        if not entries or not lengths:
-            notes += [f"the vectors of {shown(model)} are left out: none can be used"] if vectors else []
+        halves = [_half(vectors.get(entry.id)) for entry in entries]
+        lengths = Counter(len(half) for half in halves if half is not None).most_common(1)
+        if not lengths:
+            imported.notes.append(f"the vectors of {shown(model)} are left out: none can be used")
             continue
-        matrix = np.zeros((len(entries), lengths[0][0]), dtype=np.float16)
-        for row, entry in enumerate(entries):
-            half = usable.get(entry.id)
+        matrix = arrays[f"corpus.{model}.f16.npy"] = np.zeros((len(entries), lengths[0][0]), dtype=np.float16)
+        for row, half in enumerate(halves):
             if half is not None and len(half) == matrix.shape[1]:
                 matrix[row] = half
-        arrays[f"corpus.{model}.f16.npy"] = matrix
-        if missing := int((~matrix.any(axis=1)).sum()):
-            have = counted(missing, "entry has", "entries have")
-            notes.append(
-                f"{have} no usable vector of {shown(model)}, of {len(entries)} in all: keyword search finds them, "
-                "vector search does not"
-            )
-    return arrays, notes
+        rest = f"no usable vector of {shown(model)}, of {len(entries)} in all: keyword search finds them, "
+        missing = int((~matrix.any(axis=1)).sum())
+        imported.note(missing, "entry has", rest + "vector search does not", "entries have")
+    return arrays
 
 
 def _half(vector: NDArray[np.float32] | None) -> NDArray[np.float16] | None:
@@ -158,34 +147,32 @@ def _half(vector: NDArray[np.float32] | None) -> NDArray[np.float16] | None:
     return half if half.any() and np.isfinite(half).all() else None
 
 
-def whole(queries: list[Record]) -> tuple[list[Record], list[str]]:
-    """The queries that have an id and a text, without times that are none; and notes on the others."""
-    kept, odd = list[Record](), 0
-    for query in queries:
+def whole(imported: Imported) -> list[Record]:
+    """The queries that have an id and a text, without times that are none; the others are noted."""
+    kept, odd = dict[object, Record](), 0
+    for query in imported.queries:
         if not query.get("id") or not isinstance(query.get("text"), str):
             continue
         asked = query.get("asked_at")
-        if asked and not moment(time_of(asked)):
-            odd += 1
-            rest = {name: value for name, value in query.items() if name != "asked_at"}
-            kept.append(rest | {"as_written": {"asked_at": asked}})
-        else:
-            kept.append({**query, "asked_at": time_of(asked)} if asked else query)
-    lacking = len(queries) - len(kept)
-    notes = [f"{counted(odd, 'query is', 'queries are')} read without asked_at, which is no time"] if odd else []
-    notes += [f"{counted(lacking, 'query', 'queries')} without an id or a text left out"] if lacking else []
-    return kept, notes
+        time = {"asked_at": time_of(asked)} if asked else {}
+        if asked and seconds(time["asked_at"]) is None:
+            odd, time = odd + 1, {"as_written": {"asked_at": asked}}
+        rest = {name: value for name, value in query.items() if name != "asked_at"}
+        kept.setdefault(query["id"], rest | time)
+    imported.note(odd, "query is", "read without asked_at, which is no time", "queries are")
+    lacking = len(imported.queries) - len(kept)
+    imported.note(lacking, "query", "without an id of its own or a text left out", "queries")
+    return list(kept.values())
 
 
-def usable(labels: Labels, queries: list[Record]) -> tuple[Labels, list[str]]:
-    """The labels of queries that are there, with grades that are some, and notes on the others."""
+def usable(imported: Imported, queries: list[Record]) -> Labels:
+    """The labels of queries that are there, with grades that are some; the others are noted."""
+    labels = {(query, entry): grade for query, grades in imported.qrels.items() for entry, grade in grades.items()}
     asked = {query["id"] for query in queries}
-    known = {pair: grade for pair, grade in labels.items() if pair[0] in asked}
-    kept = {pair: grade for pair, grade in known.items() if grade in GRADES}
-    strays, odd = len(labels) - len(known), len(known) - len(kept)
-    notes = [f"{counted(strays, 'label')} left out, whose query is not there"] if strays else []
-    notes += [f"{counted(odd, 'label')} left out, whose grade is not one of -1 to 4"] if odd else []
-    return kept, notes
+    kept = {pair: grade for pair, grade in labels.items() if pair[0] in asked and grade in GRADES}
+    rest = "left out, whose query is not there, or whose grade is not one of -1 to 4"
+    imported.note(len(labels) - len(kept), "label", rest)
+    return kept
 
 
 def line_of(record: Record) -> str:

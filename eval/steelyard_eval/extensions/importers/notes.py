@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -16,13 +16,11 @@ from unicodedata import normalize
 from urllib.parse import unquote
 
 from steelyard_eval.extensions.importers.base import Record, filled, first, identifier
-from steelyard_eval.extensions.importers.columns import fitted, searched
-from steelyard_eval.extensions.importers.front_matter import read_front_matter
-from steelyard_eval.extensions.importers.source import ForeignStore
+from steelyard_eval.extensions.importers.source import ForeignStore, read_front_matter
+from steelyard_eval.extensions.importers.table import fitted, searched
 
 SUFFIXES = (".md", ".MD", ".markdown")
-LINKS = "links_to"
-"""The type of a relation that a link makes."""
+LINKS = "links_to"  # The type of a relation that a link makes
 _READ = frozenset(
     """title name tags tag created created_at date updated updated_at modified id type aliases alias
     description summary""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
@@ -56,13 +54,8 @@ class Note:
 
     @property
     def place(self) -> str:
-        """The name without its suffix."""
+        """The name without its suffix, of which the id is made."""
         return without_suffix(self.name)
-
-    @property
-    def id(self) -> str:
-        """The name without its suffix, as an id."""
-        return identifier(self.place)
 
     @property
     def stem(self) -> str:
@@ -72,18 +65,28 @@ class Note:
     @cached_property
     def links(self) -> tuple[str, ...]:
         """What the note links to: the names in double brackets, then the files that end like notes."""
-        named = (name.rstrip("\\").strip() for name in _WIKI.findall(f"{self.header}\n{self._prose}"))
-        paths = (unquote(_path_of(link[0] or link[1])) for link in _LINK.findall(self._prose))
+        named = (name.rstrip("\\").strip() for name in _WIKI.findall(f"{self.header}\n{self.prose}"))
+        targets = (link[0] or link[1] for link in _LINK.findall(self.prose))
+        files = (re.split(r"[#?]", target, maxsplit=1)[0] for target in targets if not _ELSEWHERE.match(target))
+        paths = (unquote(file.strip()) for file in files if file.strip().endswith(SUFFIXES))
         return tuple(dict.fromkeys(filter(None, (*named, *paths))))
 
     @cached_property
-    def tags(self) -> tuple[str, ...]:
-        """The tags in the text."""
-        return tuple(dict.fromkeys(_TAG.findall(self._prose)))
+    def prose(self) -> str:
+        """The text outside code."""
+        return "\n".join(_CODE.sub(" ", line) for line in self.lines)
 
     @cached_property
-    def _prose(self) -> str:
-        return "\n".join(lines_of(self.text))
+    def lines(self) -> list[str]:
+        """The lines outside fenced code."""
+        lines, fence = [], ""
+        for line in self.text.split("\n"):
+            mark = _FENCE.match(line)
+            if mark and (not fence or mark[1].startswith(fence)):
+                fence = "" if fence else mark[1]
+            elif not fence:
+                lines.append(line)
+        return lines
 
     @cached_property
     def names(self) -> tuple[Iterable[str], ...]:
@@ -106,6 +109,7 @@ class Note:
 def read_note(source: ForeignStore, name: str) -> Note:
     """One file; DataError when it is no text, or too large."""
     text, guess = source.prose(name)
+    text = text.replace("\r", "\n")
     header, body, front, odd = read_front_matter(text)
     return Note(name, front, body, header, odd | ({"encoding": guess} if guess else {}))
 
@@ -113,28 +117,6 @@ def read_note(source: ForeignStore, name: str) -> Note:
 def without_suffix(name: str) -> str:
     """The name of a file without the suffix of a note."""
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
-
-
-def _path_of(target: str) -> str:
-    """The file that a link leads to, without a place in it; empty where that is no note."""
-    path = re.split(r"[#?]", target, maxsplit=1)[0].strip()
-    return "" if _ELSEWHERE.match(target) or not path.endswith(SUFFIXES) else path
-
-
-def lines_of(body: str) -> Iterator[str]:
-    """The lines outside fenced code, without inline code."""
-    return (_CODE.sub(" ", line) for line in outside_code(body))
-
-
-def outside_code(body: str) -> Iterator[str]:
-    """The lines outside fenced code."""
-    fence = ""
-    for line in body.split("\n"):
-        mark = _FENCE.match(line)
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-        elif not fence:
-            yield line
 
 
 class Names:
@@ -152,7 +134,7 @@ class Names:
             for rank in range(4):
                 for note in far_first:
                     for name in note.names[rank]:
-                        self._ids[_key(name, fold)] = note.id
+                        self._ids[_key(name, fold)] = identifier(note.place)
 
     def id_of(self, link: str, note: Note) -> str:
         """The id of the note that a link in this note means; of none that is there, the id that it would have."""
@@ -193,50 +175,21 @@ def entry_of(note: Note, names: Names) -> Record:
     return filled(
         searched(
             {
-                "id": note.id,
+                "id": identifier(note.place),
                 "title": title,
                 "text": rest.lstrip("\n") if title == heading else note.text,  # the title is searched once
                 "context": "\n".join(dict.fromkeys(filter(None, described))),
-                "tags": list(dict.fromkeys([*filter(None, tags), *note.tags])),
+                "tags": list(dict.fromkeys([*filter(None, tags), *_TAG.findall(note.prose)])),
                 "created_at": first(front, "created", "created_at", "date"),
                 "updated_at": first(front, "updated", "updated_at", "modified"),
                 "project": str(PurePosixPath(note.name).parent) if "/" in note.name else "",
                 "uri": note.name,
                 "type": note.text_of("type"),
                 "relations": relations_of(note, names),
-                "front_matter": {name: _plain(value) for name, value in others.items()} or None,
+                "front_matter": others or None,
             }
         )
     )
-
-
-def sections(note: Note) -> list[Note]:
-    """The note cut at its headings; what stands before the first keeps the note's own name.
-
-    A heading without a text of its own stands before the text of the next.
-    """
-    parts: list[tuple[int, str, list[str]]] = [(0, "", [])]
-    number, fenced = 0, False
-    for line in note.text.split("\n"):
-        fenced ^= bool(_FENCE.match(line))
-        title = "" if fenced else heading_of(line)
-        if not title:
-            parts[-1][2].append(line)
-            continue
-        number += 1
-        _, before, lines = parts[-1]
-        if before and not "".join(lines).strip():
-            parts[-1] = number, title, [before]
-        else:
-            parts.append((number, title, []))
-    notes = []
-    for number, title, lines in parts:
-        text = "\n".join(lines).strip()
-        if title:
-            notes.append(Note(f"{note.place}#{number}-{title}", {**note.front, "title": title}, text))
-        elif text:
-            notes.append(Note(note.name, note.front, text, note.header))
-    return notes or [note]
 
 
 def heading_of(line: str) -> str:
@@ -244,12 +197,3 @@ def heading_of(line: str) -> str:
     match = _HEADING.match(line)
     title = match[1].rstrip() if match else ""
     return title.rstrip("#").rstrip() or title[:1]
-
-
-def _plain(value: object) -> object:
-    """Keys as texts, and what JSON has not as text; everything else is plain already."""
-    if isinstance(value, dict):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [_plain(part) for part in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)

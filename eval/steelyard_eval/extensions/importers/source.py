@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from functools import cache
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,40 +15,20 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import UnpackError, open_regular, read_bytes, unpacked
 from steelyard_eval.extensions.importers.database import MAGIC, Database, snapshot
 
-MOST_FILES = 200_000
-"""FolderFiles that a folder may hold below it."""
-LARGEST_NOTE = 16 * 2**20
-"""Bytes of a file that becomes one entry."""
-DEEPEST = 64
-"""Levels of a YAML document, as of JSON: libyaml's loader calls itself for each."""
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-"""The byte order marks of UTF-16."""
-LOOKED_AT = 4096
-"""Bytes by which UTF-16 without a mark is recognised: every second byte of most texts is 0."""
-_ODD = re.compile(r"[-+]?(?:\.\w+|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}(?:\.\d*)?|[\d.]+[eE][-+]?\d{3,})")
-"""Infinities, and what is larger than any number that is kept exactly."""
+MOST_FILES = 200_000  # FolderFiles that a folder may hold below it
+LARGEST_NOTE = 16 * 2**20  # Bytes of a file that becomes one entry
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # The byte order marks of UTF-16
 
 
 @dataclass(frozen=True)
 class Options:
     """What the user says of a source that cannot be seen in it.
 
-    `columns` maps fields of an entry to the columns or keys that stand for them. `sql` is the query whose rows
-    are the entries; empty for a whole table. With `headings` the sections of a note are entries of their own, and
-    of conversations the `unit`, turns or sessions. `corrections` is a file with the corrected evidence of a
-    benchmark.
+    `columns` maps fields of an entry to columns or keys. `sql` is the query whose rows are the entries, if any.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     sql: str = ""
-    headings: bool = False
-    unit: str = "turns"
-    corrections: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """What differs from the defaults, as plain JSON values."""
-        chosen, plain = asdict(self), asdict(Options())
-        return {name: value for name, value in chosen.items() if value != plain[name]}
 
 
 @dataclass(frozen=True)
@@ -94,36 +73,32 @@ class ForeignStore:
                 table in db.columns and {*columns} <= {*db.columns[table]} for table, columns in tables.items()
             )
 
-    def content(self, name: str, most: int | None = None) -> bytes:
-        """The bytes of a file; DataError when it cannot be read, or has more than `most` bytes."""
-        path = self._place(name)
+    def prose(self, name: str, most: int | None = LARGEST_NOTE, guessed: bool = True) -> tuple[str, str]:
+        """A file as text, line ends as line feeds, and the encoding where that is a guess.
+
+        DataError when it cannot be read, has more than `most` bytes, or is neither UTF-8, nor UTF-16 with its
+        mark, nor by a guess windows-1252.
+        """
+        path, place = self._place(name), f"{self}: {shown(name)}"
         try:
             if path.is_symlink():
-                raise DataError(f"{self}: {shown(name)} is a link, and links are not followed; import its target")
+                raise DataError(f"{place} is a link, and links are not followed; import its target")
             if most is not None and path.stat().st_size > most:
-                raise DataError(f"{self}: {shown(name)} has more than {most // 2**20} MB; split or remove it")
-            return read_bytes(path)
+                raise DataError(f"{place} has more than {most // 2**20} MB; split or remove it")
+            content = unpacked(read_bytes(path)) if name.endswith(".gz") else read_bytes(path)
         except OSError as error:
-            raise DataError(f"{self}: {shown(name)} cannot be read ({error.strerror}); make it readable") from None
+            raise DataError(f"{place} cannot be read ({error.strerror}); make it readable") from None
+        except UnpackError as error:
+            raise DataError(f"{place} is no sound gzip file ({error}); copy it again") from None
+        guesses = ("windows-1252", "latin-1") if guessed and 0 not in content else ()
+        for encoding in ("utf-16",) if content.startswith(UTF_16) else ("utf-8-sig", *guesses):
+            with suppress(UnicodeDecodeError):
+                return content.decode(encoding).replace("\r\n", "\n"), encoding if encoding in guesses else ""
+        raise DataError(f"{place} is not UTF-8; save it as UTF-8, or remove it")
 
     def text(self, name: str, most: int | None = LARGEST_NOTE) -> str:
-        """A file as text, without a byte order mark, line ends as line feeds.
-
-        DataError when it is neither UTF-8 nor UTF-16 with a byte order mark.
-        """
-        content = self._unpacked(name, most)
-        try:
-            text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig")
-        except UnicodeDecodeError:
-            raise DataError(f"{self}: {shown(name)} is not UTF-8; save it as UTF-8") from None
-        return text.replace("\r\n", "\n")
-
-    def prose(self, name: str) -> tuple[str, str]:
-        """A file that somebody wrote as text, and the encoding where that is a guess; DataError for no text."""
-        read = _prose(self._unpacked(name, LARGEST_NOTE))
-        if read is None:
-            raise DataError(f"{self}: {shown(name)} is no text; remove it")
-        return read[0].replace("\r\n", "\n").replace("\r", "\n"), read[1]
+        """A file as text, as `prose` has it without guesses."""
+        return self.prose(name, most, guessed=False)[0]
 
     def head(self, name: str, size: int = 4096) -> str:
         """The beginning of a file, by which a kind is recognised; empty where it cannot be read."""
@@ -134,13 +109,6 @@ class ForeignStore:
             return ""
         text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig", "ignore")
         return text.replace("\r\n", "\n")
-
-    def _unpacked(self, name: str, most: int | None) -> bytes:
-        content = self.content(name, most)
-        try:
-            return unpacked(content) if name.endswith(".gz") else content
-        except UnpackError as error:
-            raise DataError(f"{self}: {shown(name)} is no sound gzip file ({error}); copy it again") from None
 
     def json(self, name: str) -> Any:  # noqa: ANN401 -- any JSON value
         """A file that is one JSON value; DataError when it is none."""
@@ -184,75 +152,122 @@ def decoded(text: str, place: str) -> Any:  # noqa: ANN401 -- any JSON value
         raise DataError(f"{place} is not JSON that can be read ({error}); restore it") from None
 
 
-def _prose(content: bytes) -> tuple[str, str] | None:
-    """Bytes as text, and the encoding where nothing in them tells it; None for what is no text."""
-    even, odd = (content[start:LOOKED_AT:2].count(0) for start in (0, 1))
-    if content.startswith(UTF_16):
-        encodings: tuple[str, ...] = ("utf-16",)
-    elif max(even, odd) * 4 >= len(content[:LOOKED_AT]) > 0:
-        encodings = ("utf-16-le",) if odd > even else ("utf-16-be",)
-    else:
-        encodings = ("utf-8-sig",) if 0 in content else ("utf-8-sig", "windows-1252", "latin-1")
-    for encoding in encodings:
+LARGEST_HEADER = 65_536  # Characters of front matter
+WORDS_OF_A_KEY = 3  # A line with more words before its colon is a sentence
+_KEY = re.compile(r"^(?![ \t#\-\[\]{},])([^:\n]+):(?=[ \t]|$)")
+"""A key that begins a line."""
+DEEPEST = 64  # Levels of a YAML document, as of JSON: libyaml's loader calls itself for each
+_ODD = re.compile(r"[-+]?(?:\.\w+|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}(?:\.\d*)?|[\d.]+[eE][-+]?\d{3,})")
+"""Infinities, and what is larger than any number that is kept exactly."""
+_TEXTS, _VALUES = ("", "!", "str", "seq", "map"), ("int", "float", "bool", "null")
+"""Tags that a document may write out."""
+_NAMED = dict.fromkeys(("", "~", "null", "Null", "NULL")) | dict.fromkeys(("true", "True", "TRUE"), True)
+_NAMED |= dict.fromkeys(("false", "False", "FALSE"), False)
+
+
+def read_front_matter(text: str) -> tuple[str, str, dict[str, object], dict[str, str]]:
+    """Header as written, body, values by key, and what is odd: `yaml` for what is none, `numbers`.
+
+    A header that is no YAML is read key by key; a value that cannot be read stays text. What stands between two
+    rules at the top and has no keys is prose: the header is then empty, and the body all of the text.
+    """
+    header, body = _parted(text)
+    if not header.strip():
+        return "", body, {}, {}
+    numbers = list[str]()
+    try:
+        front, odd = read_yaml(header, "", numbers), {}
+    except DataError as error:
+        front, odd = _by_key(header, numbers), {"yaml": str(error).removeprefix(" ")}
+    if not isinstance(front, dict) or any(len(str(key).split()) > WORDS_OF_A_KEY for key in front):
+        return "", text.strip(), {}, {}
+    values = {str(key): value for key, value in front.items()}
+    return header, body, values, odd | ({"numbers": ", ".join(numbers)} if numbers else {})
+
+
+def _parted(text: str) -> tuple[str, str]:
+    first, _, rest = text.partition("\n")
+    if first.rstrip() == "---":
+        at = 0
+        for line in rest[:LARGEST_HEADER].split("\n"):
+            if line.rstrip() in ("---", "..."):
+                return rest[:at], rest[at + len(line) :].strip()
+            at += len(line) + 1
+    return "", text.strip()
+
+
+def _by_key(header: str, numbers: list[str]) -> dict[str, object] | None:
+    """The values of the keys that stand at the beginning of a line, each read alone; None if none is first."""
+    blocks, loose, front = list[list[str]](), list[str](), dict[str, object]()
+    for line in header.split("\n"):
+        if _KEY.match(line):
+            blocks.append([line])
+        elif blocks and line[:1] in ("", " ", "\t", "-", "]", "}"):
+            blocks[-1].append(line)
+        elif line.strip() and not line.startswith("#"):
+            loose.append(line)
+            if not blocks:
+                return None
+    for lines in blocks:
         try:
-            return content.decode(encoding), "" if encoding in ("utf-16", "utf-8-sig") else encoding
-        except UnicodeDecodeError:
-            continue
-    return None
+            front |= read_yaml("\n".join(lines), "", numbers)
+        except (DataError, TypeError):
+            front[lines[0].partition(":")[0].strip().strip("\"'")] = _as_written(lines)
+    return front | ({"unread": loose} if loose else {})
 
 
-@cache
-def _yaml_loader() -> Any:  # noqa: ANN401 -- a class that is made of whichever loader is installed
-    """A loader of plain values: true, false and null, numbers that are one, all else as it is written."""
-    import yaml
-
-    # libyaml, ten times as fast, is in all wheels of PyYAML
-    loader: Any = type("Plain", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {"yaml_implicit_resolvers": {}})
-    for name, pattern, first in (
-        ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
-        ("bool", r"true|True|TRUE|false|False|FALSE", tuple("tTfF")),
-        ("int", r"[-+]?\.?(?:\d[\w.:+-]*|inf|nan|Inf|NaN|INF|NAN)", tuple("-+.0123456789")),
-    ):
-        loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{pattern})\Z"), first)
-    for name in ("int", "float"):
-        loader.add_constructor(f"tag:yaml.org,2002:{name}", _yaml_number)
-    return loader
-
-
-def _yaml_number(loader: Any, node: Any) -> object:  # noqa: ANN401 -- PyYAML has no types
-    """A number that its text stands for exactly; any other text as it is, such as 1.10, 12:30 and 2026-03-01."""
-    text = str(loader.construct_scalar(node))
-    if re.fullmatch(r"-?(?:0|[1-9]\d{0,17})", text):
-        return int(text)
-    if re.fullmatch(r"-?\d{1,9}\.\d{1,9}", text) and str(float(text)) == text:
-        return float(text)
-    loader.odd = [*getattr(loader, "odd", ()), *([text] if _ODD.fullmatch(text) else ())]
-    return text
+def _as_written(lines: list[str]) -> str | list[str]:
+    """The value of a key as text, without quotes around it; a list where every further line is an item."""
+    first = lines[0].partition(":")[2].strip()
+    rest = [line.strip() for line in lines[1:] if line.strip()]
+    if rest and not first and all(line.startswith("- ") for line in rest):
+        return [line[2:].strip() for line in rest]
+    text = "\n".join([first, *rest]).strip()
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
 def read_yaml(text: str, place: str, odd: list[str] | None = None) -> Any:  # noqa: ANN401 -- any YAML value
     """A YAML document of plain values, without anchors, by which a small file could grow without end.
 
-    DataError, which begins with `place`, when it is none, is too deep, or has anchors or tags. `odd` gets the
-    numbers that no program computes with, which stay texts.
+    True, false, null and numbers that their text stands for exactly are read; all else is as it is written, such
+    as 1.10, 12:30 and 2026-03-01. `odd` gets the numbers that no program computes with, which stay texts.
+    DataError, which begins with `place`, when it is no YAML, is too deep, or has anchors or tags.
     """
     import yaml
 
-    depth = 0
+    stack: list[list[Any]] = [[]]
     try:
-        for event in yaml.parse(text, _yaml_loader()):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if isinstance(event, yaml.AliasEvent) or depth > DEEPEST:
-                what = "more than 64 levels of YAML" if depth > DEEPEST else "YAML anchors; write the values out"
-                raise DataError(f"{place} has {what}")
-        loader = _yaml_loader()(text)
-        try:
-            value = loader.get_single_data()
-        finally:
-            loader.dispose()
-        if odd is not None:
-            odd += getattr(loader, "odd", ())
+        # libyaml, ten times as fast, is in all wheels of PyYAML
+        for event in yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            tag = (getattr(event, "tag", None) or "").removeprefix("tag:yaml.org,2002:")
+            if isinstance(event, yaml.AliasEvent) or tag not in (*_TEXTS, *_VALUES):
+                raise DataError(f"{place} has YAML anchors or tags; write the values out")
+            if isinstance(event, yaml.CollectionStartEvent):
+                stack.append([])
+                if len(stack) > DEEPEST:
+                    raise DataError(f"{place} has more than {DEEPEST} levels of YAML")
+            elif isinstance(event, yaml.CollectionEndEvent):
+                items, pairs = stack.pop(), isinstance(event, yaml.MappingEndEvent)
+                stack[-1].append(dict(zip(items[::2], items[1::2], strict=True)) if pairs else items)
+            elif isinstance(event, yaml.ScalarEvent):
+                stack[-1].append(_plain(event.value, odd) if event.implicit[0] or tag in _VALUES else event.value)
+        value, *more = stack[0] or [None]
+        if more:
+            raise TypeError("it is more than one document")
         return value
-    except (yaml.YAMLError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+    except (yaml.YAMLError, TypeError) as error:
         reason = str(error).split("\n")[0]
         raise DataError(f"{place} is not YAML that can be read ({reason}); correct it") from None
+
+
+def _plain(text: str, odd: list[str] | None) -> object:
+    """The value of a text without quotes."""
+    if text in _NAMED:
+        return _NAMED[text]
+    if re.fullmatch(r"-?(?:0|[1-9]\d{0,17})", text):
+        return int(text)
+    if re.fullmatch(r"-?\d{1,9}\.\d{1,9}", text) and str(float(text)) == text:
+        return float(text)
+    if odd is not None and _ODD.fullmatch(text):
+        odd.append(text)
+    return text

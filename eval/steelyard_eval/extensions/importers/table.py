@@ -1,4 +1,4 @@
-"""Tables: CSV, TSV, JSON, JSON Lines, Parquet, a table or a query of an SQLite file.
+"""Tables: CSV, TSV, JSON, JSON Lines, a table or a query of an SQLite file.
 
 Columns are guessed by their names, and the guess is printed; `--map FIELD=COLUMN` says otherwise. Rows may be what
 a vector database exports: fields one level down, and a vector. Rows without an id get the SHA-256 of what they
@@ -10,66 +10,69 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
-from steelyard.base.extras import require
-from steelyard.base.files import STRICT_JSON
-from steelyard.base.inputs import budget
+from steelyard.base.fields import LIST_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from steelyard.memory.entry import FIELDS
-from steelyard_eval.extensions.importers.base import Imported, Importer, Record, Row, filled, identifier
-from steelyard_eval.extensions.importers.columns import (
-    CONTAINERS,
-    VECTORS,
-    guessed,
-    mapped,
-    names_of,
-    searched,
-    value_at,
-    vector_of,
-    without,
-)
+from steelyard.memory.text import CONTENT
+from steelyard_eval.extensions.importers.base import FORMS, Imported, Row, filled, identifier, importer
 from steelyard_eval.extensions.importers.source import ForeignStore, decoded
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 Rows = Iterator[Row]
-MODEL = "imported"
-"""What the model of a column of vectors is called, which no table names."""
+MODEL = "imported"  # What the model of a column of vectors is called, which no table names
+ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")  # How the names of tables end; `.gz` may follow
 WRAPPERS = frozenset("collection data get hits points response result results vectors".split())  # noqa: SIM905 -- a list literal of so many words reads worse
 """Keys below which an answer of a database has its rows."""
-LOOKED_AT = 100
-"""Rows whose keys are looked at to guess the columns."""
-HASHED = 16
-"""Hexadecimal digits of an id that is a hash."""
-BATCH, VALUE = 64, 8
-"""Rows of Parquet that are unpacked at once; bytes that a value counts for, however short it is."""
-LONGEST_CELL = 16 * 2**20
-"""Characters."""
+LOOKED_AT = 100  # Rows whose keys are looked at to guess the columns
+HASHED = 16  # Hexadecimal digits of an id that is a hash
+LONGEST_CELL = 16 * 2**20  # Characters
+ALIASES = {field: words.split() for field, words in FORMS["table"].items()}
+"""Field -> names that other programs have for it, best first, without case and punctuation."""
+CONTAINERS = ("payload", "metadata", "properties", "_source", "_additional", "fields", "document", "data", "node")
+"""Keys whose objects hold the fields of an entry."""
+VECTORS = ("vector", "embedding", "values", "embeddings", "vectors", "dense_vector")
+"""Columns of vectors, best first."""
+PLAIN_VECTORS = ("", "default", "dense", "text")  # Names of the vector of an entry that has several, best first
+_LETTER = re.compile(r"[^\W\d_]")
 
 
-def read(source: ForeignStore) -> Imported:
-    """Every row as an entry."""
+def matches(source: ForeignStore) -> bool:
+    """A file whose name ends like a table's, or a database."""
+    named = source.path.name.removesuffix(".gz").lower().endswith(ENDINGS)
+    return source.path.is_file() and (named or source.is_database())
+
+
+@importer(matches)
+def table(source: ForeignStore) -> Imported:
+    """Tables: CSV, TSV, JSON, JSON Lines, SQLite with --sql. A row without an id has the hash of all it holds."""
     name = source.path.name
-    reader = _reader(name)
-    rows = iter(_database(source)) if reader is None or source.is_database(name) else reader(source, name)
+    rows = map(level, _database(source) if source.is_database(name) else rows_of(source, name))
     first = list(islice(rows, LOOKED_AT))
     if not first:
         raise DataError(f"{source} has no rows; name a table with some")
-    names = list(dict.fromkeys(column for row in first for column in names_of(row)))
-    vectors = _vectors(names, first)
-    columns = _columns([name for name in names if name != vectors and not name.startswith(f"{vectors}.")], source)
+    names = list(dict.fromkeys(column for row in first for column in row))
+    there = {name.lower(): name for name in names}
+    found = (there[name] for name in VECTORS if name in there)
+    vectors = next((name for name in found if any(vector_of(row.get(name)) is not None for row in first)), "")
+    columns = _columns([name for name in names if name != vectors], source)
     imported = Imported()
     for row in chain(first, rows):
-        vector = vector_of(value_at(row, vectors)) if vectors else None
-        entry = _entry(row, columns, "" if vector is None else vectors)
-        imported.entries.append(entry)
-        if str(entry["id"]) not in imported.vectors.get(MODEL, {}):
-            imported.vector(MODEL, str(entry["id"]), vector)
+        record, vector = mapped(row, columns), vector_of(row.get(vectors)) if vectors else None
+        text = json.dumps(filled(record), sort_keys=True, ensure_ascii=False, default=str)
+        id_ = identifier(str(record.get("id", sha256(text.encode()).hexdigest()[:HASHED])))
+        if vector is not None:
+            del record[vectors]
+        imported.entries.append(filled(searched({**record, "id": id_})))
+        if id_ not in imported.vectors.get(MODEL, {}):
+            imported.vector(MODEL, id_, vector)
     told = ", ".join(f"{field}={column}" for field, column in columns.items() if field != column)
     if told:
         imported.notes.append(f"columns: {shown(told, 200)} (another choice: --map FIELD=COLUMN)")
@@ -80,55 +83,32 @@ def read(source: ForeignStore) -> Imported:
     return imported
 
 
-def _vectors(names: Iterable[str], rows: Sequence[Row]) -> str:
-    """The column of vectors, or the container of several; empty where there is none."""
-    tops = [*VECTORS, *(f"{outer}.{name}" for outer in CONTAINERS for name in VECTORS)]
-    parts = (name.split(".") for name in names)
-    stems = (".".join(part[:length]) for part in parts for length in range(1, len(part) + 1))
-    there = {stem.lower(): stem for stem in stems}
-    found = (there[name] for name in tops if name in there)
-    return next((name for name in found if any(vector_of(value_at(row, name)) is not None for row in rows)), "")
-
-
-def rows_of(source: ForeignStore, name: str) -> Rows:
-    """The rows of one file of a folder; DataError for a file that is no table."""
-    reader = _reader(name)
-    if reader is None:
-        raise DataError(f"{source}: {shown(name)} is no table; its ending says none")
-    return reader(source, name)
-
-
-def _columns(names: Iterable[str], source: ForeignStore) -> dict[str, str]:
-    """Field -> column; what the user says comes first. ConfigError for a field or a column that is none."""
-    names = list(names)
+def _columns(names: list[str], source: ForeignStore) -> dict[str, str]:
+    """The column of each field: what the user says, then what is guessed."""
     asked = source.options.columns
     for field, column in asked.items():
         if field not in FIELDS:
             raise ConfigError(f"--map: {shown(field)} is no field of an entry{nearest(field, FIELDS)}")
         if column not in names:
             raise ConfigError(f"--map: {source} has no column {shown(column)}{nearest(column, names)}")
-    left = [name for name in names if name not in asked.values()]
-    columns = {**{field: column for field, column in guessed(left).items() if field not in asked}, **asked}
+    left = guessed(name for name in names if name not in asked.values())
+    columns = {**{field: column for field, column in left.items() if field not in asked}, **asked}
     if "text" not in columns and "title" not in columns:
         listed = ", ".join(shown(name, 40) for name in names[:10])
         raise ConfigError(f"{source}: no column is known to be the text ({listed}); say --map text=COLUMN")
     return columns
 
 
-def _entry(row: Mapping[str, object], columns: Mapping[str, str], vectors: str) -> Record:
-    """The entry of a row; without an id it gets the hash of all that the row holds."""
-    record = filled(searched(mapped(without(row, [vectors]) if vectors else row, columns)))
-    if (id_ := record.get("id")) is not None:
-        return {**record, "id": identifier(str(id_))}
-    top = {field: column for field, column in columns.items() if column in row}
-    text = json.dumps(filled(mapped(row, top)), sort_keys=True, ensure_ascii=False, default=str)
-    return {"id": sha256(text.encode()).hexdigest()[:HASHED], **record}
-
-
-def _reader(name: str) -> Callable[[ForeignStore, str], Rows] | None:
-    """How a file of this name is read; None for another ending."""
+def rows_of(source: ForeignStore, name: str) -> Rows:
+    """The rows of one file; DataError for a file that is no table."""
     plain = name.removesuffix(".gz").lower()
-    return next((reader for ending, reader in READERS.items() if plain.endswith(ending)), None)
+    if plain.endswith((".csv", ".tsv")):
+        return _csv(source, name)
+    if plain.endswith((".jsonl", ".ndjson")):
+        return _objects((decoded(line, f"{source}: line {number}") for number, line in source.lines(name)), source)
+    if not plain.endswith(ENDINGS):
+        raise DataError(f"{source}: {shown(name)} is no table; its ending says none")
+    return _objects(_rows_in(source.json(name)), source)
 
 
 def _csv(source: ForeignStore, name: str) -> Rows:
@@ -141,41 +121,21 @@ def _csv(source: ForeignStore, name: str) -> Rows:
         for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True):
             if None in row:
                 raise csv.Error(f"a row has more cells than the header: {str(row[None])[:40]}")
-            yield {key: _cell(key, value) for key, value in row.items() if value not in (None, "")}
+            yield {key: value for key, value in row.items() if value not in (None, "")}
     except csv.Error as error:
         raise DataError(f"{source} is no CSV table that can be read ({error}); correct it") from None
     finally:
         csv.field_size_limit(before)
 
 
-def _cell(name: str, text: str) -> object:
-    """A cell, read where it holds the fields of an entry as JSON."""
-    if name.lower() not in CONTAINERS or text[:1] != "{":
-        return text
-    try:
-        return STRICT_JSON.decode(text)
-    except (ValueError, RecursionError):
-        return text
-
-
-def _lines(source: ForeignStore, name: str) -> Rows:
-    rows = (decoded(line, f"{source}: line {number}") for number, line in source.lines(name))
-    return _objects(rows, source)
-
-
-def _json(source: ForeignStore, name: str) -> Rows:
+def _rows_in(document: object) -> list[object]:
     """A list of objects; an object with one list of objects in it, or in what wraps it; a column a key."""
-    rows = _rows_in(source.json(name))
-    return _objects([None] if rows is None else rows, source)
-
-
-def _rows_in(document: object) -> list[object] | None:
-    """The rows in a JSON document; None where it holds none."""
     if not isinstance(document, dict):
-        return document if isinstance(document, list) else None
+        return document if isinstance(document, list) else [None]
     if isinstance(ids := document.get("ids"), list):  # Chroma: a list of the same length for each column
         lists = {name: part for name, part in document.items() if isinstance(part, list) and len(part) == len(ids)}
-        return [{_singular(name): part[at] for name, part in lists.items()} for at in range(len(ids))]
+        short = {name: name if name.endswith("data") else name.removesuffix("s") for name in lists}
+        return [{short[name]: part[at] for name, part in lists.items()} for at in range(len(ids))]
     every = [part for part in document.values() if isinstance(part, list)]
     objects = [part for part in every if part and isinstance(part[0], dict)]
     if len(objects or every) == 1:
@@ -186,10 +146,6 @@ def _rows_in(document: object) -> list[object] | None:
     return [{"id": key, **part} if isinstance(part, dict) else part for key, part in document.items()]
 
 
-def _singular(name: str) -> str:
-    return name if name.endswith("data") else name.removesuffix("s")
-
-
 def _objects(rows: Iterable[object], source: ForeignStore) -> Rows:
     for row in rows:
         if not isinstance(row, dict):
@@ -197,54 +153,7 @@ def _objects(rows: Iterable[object], source: ForeignStore) -> Rows:
         yield row
 
 
-def _parquet(source: ForeignStore, name: str) -> Rows:
-    require("parquet", "reading Parquet")
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    content = source.content(name)
-    left = budget(len(content))
-    try:
-        # A text that many rows share stays one: unpacked, 64 of them would be there before any is counted.
-        schema = pq.read_schema(io.BytesIO(content))
-        shared = [field.name for field in schema if _is_text(field.type)]
-        file = pq.ParquetFile(io.BytesIO(content), read_dictionary=shared)
-        left -= VALUE * sum(
-            file.metadata.row_group(group).column(column).num_values
-            for group in range(file.num_row_groups)
-            for column in range(file.metadata.num_columns)
-        )
-        if any(pa.types.is_nested(field.type) and "dictionary<" in str(field.type) for field in file.schema_arrow):
-            raise DataError(f"{source} has dictionaries inside of lists; write it again with plain texts")
-        inside = any(pa.types.is_nested(field.type) and _has_text(field.type) for field in schema)
-        for batch in file.iter_batches(batch_size=1 if inside else BATCH):
-            left -= batch.nbytes
-            for i in range(batch.num_rows):
-                if left < 0:
-                    raise DataError(f"{source} unpacks to too much for its {len(content)} bytes; write JSON Lines")
-                row = {of: batch[column][i].as_py() for column, of in enumerate(batch.schema.names)}
-                longest = max((len(value) for value in row.values() if isinstance(value, str | bytes)), default=0)
-                if longest > LONGEST_CELL:
-                    raise DataError(f"{source} has a cell of {longest} characters; {LONGEST_CELL} are the most")
-                left -= sum(len(value) for value in row.values() if isinstance(value, str | bytes))
-                yield row
-    except pa.ArrowMemoryError as error:
-        raise MemoryError(str(error)) from None
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{source} is no Parquet file that can be read ({error}); write it again") from None
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return str(kind) in ("string", "large_string", "binary", "large_binary")
-
-
-def _has_text(kind: pa.DataType) -> bool:
-    """Whether texts stand in a value of this type, however deep."""
-    return _is_text(kind) or any(_has_text(kind.field(at).type) for at in range(kind.num_fields))
-
-
 def _database(source: ForeignStore) -> Rows:
-    """The rows of a query, or of the only table."""
     with source.database(source.path.name) as db:
         if source.options.sql:
             yield from db.query(source.options.sql)
@@ -256,21 +165,96 @@ def _database(source: ForeignStore) -> Rows:
         yield from db.rows(tables[0])
 
 
-READERS: dict[str, Callable[[ForeignStore, str], Rows]] = {
-    ".csv": _csv,
-    ".tsv": _csv,
-    ".jsonl": _lines,
-    ".ndjson": _lines,
-    ".json": _json,
-    ".parquet": _parquet,
-}
-"""Ending of a file -> how its rows are read; compressed files end in ``.gz`` after it."""
+def guessed(names: Iterable[str]) -> dict[str, str]:
+    """Field -> the column that stands for it: a column of the field's own name, else the best alias."""
+    names = list(dict.fromkeys(names))
+    columns = {name: name for name in names if name in FIELDS}
+    bare = {re.sub(r"[\W_]+", "", name).casefold(): name for name in reversed(names) if name not in columns}
+    for field, aliases in ALIASES.items():
+        found = next((bare[alias] for alias in aliases if alias in bare), None)
+        if found is not None and field not in columns:
+            columns[field] = found
+            bare = {alias: name for alias, name in bare.items() if name != found}
+    return columns
 
-IMPORTER = Importer(
-    "table",
-    "a table: CSV, TSV, JSON, JSON Lines, Parquet, SQLite with --sql",
-    lambda source: (
-        source.path.is_file() and bool(_reader(source.path.name) or source.is_database(source.path.name))
-    ),
-    read,
-)
+
+def level(row: Mapping[str, object]) -> dict[str, object]:
+    """The row with what its containers hold in their place; a key that stands there twice is the outer one."""
+    flat = dict(row)
+    for name in CONTAINERS:
+        if isinstance(inside := flat.get(name), Mapping):
+            del flat[name]
+            flat = {**inside, **flat}
+    return flat
+
+
+def mapped(row: Mapping[str, object], columns: Mapping[str, str]) -> dict[str, object]:
+    """The row with fields in place of the columns that stand for them; other columns are kept as they are."""
+    gone = {*columns.values(), *FIELDS}
+    record = {name: value for name, value in row.items() if name not in gone}
+    return record | {
+        field: fitted(field, row[column]) for field, column in columns.items() if row.get(column) is not None
+    }
+
+
+def vector_of(value: object) -> NDArray[np.float32] | None:
+    """The vector in a cell: a list of numbers, one written as text, or the plain one of several by name."""
+    if isinstance(value, Mapping):
+        names = [*(name for name in PLAIN_VECTORS if name in value), *value]
+        return next((found for name in names if (found := vector_of(value[name])) is not None), None)
+    if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]":
+        value = re.split(r"[\s,]+", value[1:-1].strip())
+    if not isinstance(value, list) or not value:
+        return None
+    try:
+        with np.errstate(over="ignore"):
+            return np.array(value, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def fitted(field: str, value: Any) -> Any:  # noqa: ANN401 -- whatever a column holds
+    """A value as its field wants it: texts as texts, tags as a list, numbers that are written as texts."""
+    if field in LIST_FIELDS:
+        parts = (
+            re.split(r"[,;]", value) if isinstance(value, str) else value if isinstance(value, list) else [value]
+        )
+        return [str(part).strip() for part in parts if str(part).strip()]
+    if field in TEXT_FIELDS:
+        return value if isinstance(value, str) else str(value)
+    if field in FIELDS and field not in TIME_FIELDS and isinstance(value, str) and field != "relations":
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+def searched(record: Mapping[str, object]) -> dict[str, object]:
+    """The record with the sentences that no field stands for in its `context`, which keyword search reads."""
+    fields = [str(record[field]) for field in CONTENT if record.get(field)]
+    there = {*fields, *(line for text in fields for line in text.split("\n"))}
+    pairs = (pair for name, value in record.items() if name not in FIELDS for pair in _sentences(value, name))
+    said = dict.fromkeys(f"{name}: {text}" for name, text in pairs if text not in there)
+    return {**record, "context": "\n".join(filter(None, [str(record.get("context") or ""), *said]))}
+
+
+def _sentences(value: object, name: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str) and len(value.split(None, 1)) > 1 and _LETTER.search(value):
+        yield name, value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _sentences(part, str(key))
+    elif isinstance(value, list):
+        for part in value:
+            yield from _sentences(part, name)
+
+
+def named(value: Mapping[str, object]) -> dict[str, object]:
+    """An object of unknown shape as the fields of an entry; an object in the place of the text is looked into."""
+    columns = guessed(value)
+    inner = value.get(columns.get("text", ""))
+    if isinstance(inner, Mapping):
+        rest = {name: part for name, part in value.items() if name != columns["text"]}
+        return named(inner) | mapped(rest, guessed(rest))
+    return mapped(value, columns)

@@ -7,8 +7,8 @@ has left wait in `LOST` until it returns.
 
 from __future__ import annotations
 
+import io
 import math
-import os
 import shutil
 from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass, field
@@ -18,28 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, DataError, shown
-from steelyard.base.files import STRICT_JSON, canonical, draft, move_folder, sweep, write_bytes
-from steelyard_eval.common.markup import counted
+from steelyard.base.files import canonical, draft, move_folder, sweep, write_bytes
 from steelyard_eval.datasets.corpus_and_queries import whole_number
 from steelyard_eval.datasets.labels import FAIR
-from steelyard_eval.datasets.states import moved
-from steelyard_eval.extensions.importers.base import BROKEN, Imported, Record, Scored
-from steelyard_eval.extensions.importers.held import (
-    SHOWN,
-    Labels,
-    arrays_of,
-    checked,
-    clock,
-    line_of,
-    usable,
-    whole,
-)
+from steelyard_eval.extensions.importers.base import Imported, Record, Scored
+from steelyard_eval.extensions.importers.held import Labels, arrays_of, checked, clock, line_of, usable, whole
 from steelyard_eval.extensions.importers.source import ForeignStore, decoded
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.txt"
 FEEDBACK, ABOUT = "feedback.jsonl", "dataset.json"
-LOST = "qrels.lost.txt"
-"""Labels of entries that are not in the corpus now."""
+LOST = "qrels.lost.txt"  # Labels of entries that are not in the corpus now
 MANAGED = ("as_of", "source", "text_for_embedding")
 """Keys of dataset.json that each import writes anew; the others are the user's once they are there."""
 
@@ -62,59 +50,46 @@ def files_of(
     `about` is the rest of dataset.json, `now` the time in seconds UTC. Entries that break the rules of a corpus
     are left out, with a note.
     """
-    kept, notes = checked(imported.entries)
+    kept = checked(imported)
     entries = [entry for entry, _ in kept]
-    labels = {(query, entry): grade for query, grades in imported.qrels.items() for entry, grade in grades.items()}
-    queries, faults = whole(imported.queries)
-    labels, unusable = usable(labels, queries)
-    notes += faults + unusable
+    queries = whole(imported)
+    labels = usable(imported, queries)
     found: dict[str, Sized] = {"entries": entries, "queries": queries, "labels": labels}
-    found |= {"runs": imported.runs, "impressions": imported.feedback}
-    counts = {name: len(some) for name, some in found.items() if some}
-    feedback, manifest = imported.feedback, dict(about)
+    feedback, manifest = [record for record in imported.feedback if record["timestamp"]], dict(about)
+    found |= {"runs": imported.runs, "impressions": feedback}
+    imported.note(len(imported.feedback) - len(feedback), "list", "of feedback without a time left out")
     if old is not None:
         before = _old_labels(old)
         new = len({query for query, _ in labels} - {query for query, _ in before})
         labels = before | labels
         queries = list(({q["id"]: q for q in _records(old, QUERIES)} | {q["id"]: q for q in queries}).values())
-        feedback = _joined(_records(old, FEEDBACK), feedback)
+        own_log = _records(old, FEEDBACK)
+        known_lines = {*map(canonical, own_log)}
+        feedback = own_log + [record for record in feedback if canonical(record) not in known_lines]
         manifest |= {key: value for key, value in old.json(ABOUT).items() if key not in MANAGED}
         if new and manifest.get("sampled") in FAIR:  # nobody drew those of the store
-            count = counted(new, "query has its first labels", "queries have their first labels")
-            notes.append(f"{count} from the store, so {ABOUT} no longer says {manifest['sampled']!r} of all")
+            rest = f"from the store, so {ABOUT} no longer says {manifest['sampled']!r} of all"
+            imported.note(new, "query has its first labels", rest, "queries have their first labels")
             manifest["sampled"] = "by hand"
     known = {entry.id for entry in entries}
-    present = {pair: grade for pair, grade in labels.items() if pair[1] in known}
     lost = {pair: grade for pair, grade in labels.items() if pair[1] not in known}
-    if lost:
-        ids = ", ".join(shown(entry, 40) for entry in sorted({entry for _, entry in lost})[:SHOWN])
-        notes.append(f"{counted(len(lost), 'label')} lost the entry and wait in {LOST}: {ids}")
-    arrays, left_out = arrays_of(imported, entries)
+    ids = shown(", ".join(sorted({entry for _, entry in lost})), 120)
+    imported.note(len(lost), "label", f"lost the entry and wait in {LOST}: {ids}")
+    as_of = clock(imported, entries, now)
+    arrays = arrays_of(imported, entries)
     own = {"system": imported.system} if imported.system else {}  # the user's own choice stays
     managed = {"text_for_embedding": imported.recipe} if imported.recipe else {}
-    as_of, ahead = clock(entries, now)
     texts = {
         CORPUS: "".join(f"{line}\n" for _, line in kept),
         QUERIES: _lines(queries),
-        QRELS: _qrels(present),
+        QRELS: _qrels({pair: grade for pair, grade in labels.items() if pair not in lost}),
         ABOUT: canonical(own | manifest | managed | as_of),
         **({LOST: _qrels(lost)} if lost else {}),
         **({FEEDBACK: _lines(feedback)} if feedback else {}),
         **{f"runs/{name}.run": _run(name, lists) for name, lists in sorted(imported.runs.items())},
     }
-    return FolderFiles(texts, arrays, [*imported.notes, *notes, *ahead, *left_out], counts)
-
-
-def moved_entries(old: ForeignStore | None, files: FolderFiles) -> str:
-    """How many entries the new files add to a folder, remove and change; empty without any."""
-    if old is None or not old.has(CORPUS):
-        return ""
-    try:
-        was, now = {line for _, line in old.lines(CORPUS)}, set(files.texts[CORPUS].split("\n")[:-1])
-        ids = [{STRICT_JSON.decode(line)["id"]: line for line in lines} for lines in (was - now, now - was)]
-        return moved(*ids)
-    except (DataError, *BROKEN):  # the old corpus, which the import makes whole again
-        return ""
+    counts = {name: len(some) for name, some in found.items() if some}
+    return FolderFiles(texts, arrays, imported.notes, counts)
 
 
 def write_folder(folder: Path, files: FolderFiles) -> bool:
@@ -123,24 +98,24 @@ def write_folder(folder: Path, files: FolderFiles) -> bool:
     Other files of the folder stay, but for recorded vectors whose rows no longer fit, with a note in `files`.
     """
     texts = {name: text.encode() for name, text in files.texts.items()}
-    if folder.exists():
-        stale = _stale(folder, texts, files)
-        arrays = all(_same_array(folder / name, array) for name, array in files.arrays.items())
-        if arrays and not stale and all(_same(folder / name, data) for name, data in texts.items()):
-            sweep(folder)  # a process that was killed after the exchange left the folder that it replaced
-            return False
-    else:
-        stale = []
+    for name, array in files.arrays.items():
+        np.save(written := io.BytesIO(), array, allow_pickle=False)
+        texts[name] = written.getvalue()
+    stale = _stale(folder, texts, files)
+    if not stale and all(_same(folder / name, data) for name, data in texts.items()):
+        sweep(folder)  # a process that was killed after the exchange left the folder that it replaced
+        return False
+    ours = {*texts, *(f"{name}.gz" for name in texts), *stale, LOST}
+
+    def skipped(place: str, names: list[str]) -> list[str]:
+        return [name for name in names if (Path(place) / name).relative_to(folder).as_posix() in ours]
+
     with draft(folder, folder=True) as made:
         if folder.exists():
-            ours = {*texts, *(f"{name}.gz" for name in texts), *files.arrays, *stale, LOST}
-            _link(folder, made, ours)
+            shutil.copytree(folder, made, ignore=skipped, symlinks=True, dirs_exist_ok=True)
         for name, data in texts.items():
             (made / name).parent.mkdir(exist_ok=True)
             write_bytes(made / name, data)
-        for name, array in files.arrays.items():
-            with (made / name).open("wb") as stream:
-                np.save(stream, array, allow_pickle=False)
         move_folder(made, folder)
     return True
 
@@ -158,15 +133,8 @@ def _old_labels(old: ForeignStore) -> Labels:
 
 
 def _records(old: ForeignStore, name: str) -> list[Record]:
-    """The lines of a JSON Lines file of the folder; none where it is absent."""
     lines = old.lines(name) if old.has(name) else ()
     return [decoded(line, f"{old}: {name}:{number}") for number, line in lines]
-
-
-def _joined(old: list[Record], new: list[Record]) -> list[Record]:
-    """The old lines, then the new ones that are not among them."""
-    known = {canonical(record) for record in old}
-    return old + [record for record in new if canonical(record) not in known]
 
 
 def _lines(records: Iterable[Record]) -> str:
@@ -204,28 +172,6 @@ def _stale(folder: Path, texts: Mapping[str, bytes], files: FolderFiles) -> list
 
 def _same(path: Path, data: bytes) -> bool:
     return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
-
-
-def _same_array(path: Path, array: NDArray[np.float16]) -> bool:
-    try:
-        return path.is_file() and np.array_equal(np.load(path, mmap_mode="r", allow_pickle=False), array)
-    except (ValueError, OSError):
-        return False
-
-
-def _link(folder: Path, made: Path, ours: set[str]) -> None:
-    """Put all files of a folder that are not `ours` into another one, by links where the file system has them."""
-
-    def skipped(place: str, names: list[str]) -> list[str]:
-        return [name for name in names if (Path(place) / name).relative_to(folder).as_posix() in ours]
-
-    def linked(source: str, target: str) -> None:
-        try:
-            os.link(source, target)
-        except OSError:
-            shutil.copy2(source, target)
-
-    shutil.copytree(folder, made, copy_function=linked, ignore=skipped, symlinks=True, dirs_exist_ok=True)
 
 
 def check_target(folder: Path) -> ForeignStore | None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -27,17 +28,13 @@ from steelyard_eval.notebook.label.judgments import GRADES, Judgment, Pair, agre
 from steelyard_eval.notebook.label.pool import Pool, drawn_order
 from steelyard_eval.notebook.label.session import Session
 
-PROMPT = "relevance-1"
-"""The version of the prompt: a changed text is another version."""
-LONGEST = 6_000
-"""Characters of an entry that are asked about."""
-ANSWER = 80
-"""Tokens of an answer, about."""
-CHARACTERS = 4
-"""Of a token, about."""
-MIN_PAIRS = 50
-"""Pairs that a person and the model have to have judged both."""
+PROMPT = "relevance-1"  # The version of the prompt: a changed text is another version
+LONGEST = 6_000  # Characters of an entry that are asked about
+ANSWER = 80  # Tokens of an answer, about
+CHARACTERS = 4  # Of a token, about
+MIN_PAIRS = 50  # Pairs that a person and the model have to have judged both
 DRAWS = 1_000
+NONE: Mapping[Pair, Judgment] = MappingProxyType({})
 _GRADE = re.compile(r"grade\s*:\s*([0-3])\b(?!\s*(?:,|or))", re.IGNORECASE)
 _PARTS = ("title", "text", "context", "why", "impact", "details")
 
@@ -56,11 +53,7 @@ class Price:
 
 def prompt_of(query: str, entry: Entry) -> str:
     """What a model is asked about a pair."""
-    text = (
-        resources.files("steelyard_eval.extensions.model_judge")
-        .joinpath(f"prompts/{PROMPT}.txt")
-        .read_text("utf-8")
-    )
+    text = resources.files(__package__).joinpath(f"prompts/{PROMPT}.txt").read_text("utf-8")
     parts = [getattr(entry, name) for name in _PARTS if name != "details" or entry.details not in entry.context]
     told = "\n".join(part for part in parts if part)[:LONGEST]
     return text.replace("{query}", _fenced(query)[:LONGEST]).replace("{entry}", _fenced(told))
@@ -72,11 +65,7 @@ def _fenced(text: str) -> str:
 
 
 def grade_of(answer: str) -> int | None:
-    """The grade of an answer, the last one that it has; None where it has none.
-
-    >>> grade_of("It names the pool. grade: 2"), grade_of("I cannot tell"), grade_of("grade: 0 no, Grade: 3")
-    (2, None, 3)
-    """
+    """The grade of an answer, the last one that it has; None where it has none."""
     grades = _GRADE.findall(answer)
     return int(grades[-1]) if grades else None
 
@@ -104,32 +93,23 @@ def provenance(chat: Chat) -> str:
 
 def cost(session: Session, most: int) -> Price:
     """What asking about the next pairs would take, by the sizes of their texts; nothing is sent."""
-    pairs = list(_pending(session, most))
+    every = (session.pool.pair(place) for place in session.order.tolist())
+    pairs = list(islice((pair for pair in every if pair not in session.given), most))
     sent = sum(len(prompt_of(query.text, entry)) for query, entry in map(session.shown, pairs))
     return Price(len(pairs), sent // CHARACTERS, len(pairs) * ANSWER)
 
 
-def _pending(session: Session, most: int) -> Iterator[Pair]:
-    pairs = (session.pool.pair(place) for place in session.order.tolist())
-    for count, pair in enumerate(pair for pair in pairs if pair not in session.given):
-        if count == most:
-            return
-        yield pair
-
-
-def ask(session: Session, chat: Chat, most: int, told: Callable[[int], None] = lambda count: None) -> int:
+def ask(session: Session, chat: Chat, most: int) -> int:
     """Let a model judge the next pairs, at most so many; returns how many. Every answer is saved.
 
-    An answer without a grade is kept as "cannot say". Raises EndpointError where the endpoint fails; what was
-    answered before is kept, and the next call goes on from there.
+    An answer without a grade is kept as "cannot say". EndpointError where it fails: the next call goes on.
     """
-    count = 0
-    while count < most and (pair := session.next) is not None:
+    for count in range(most):
+        if (pair := session.next) is None:
+            return count
         query, entry = session.shown(pair)
         session.give(grade_of(chat.complete(prompt_of(query.text, entry))), provenance(chat), pair)
-        count += 1
-        told(count)
-    return count
+    return most
 
 
 def model_agreement(
@@ -154,11 +134,7 @@ def model_agreement(
 
 
 def weighted_kappa(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> float | None:
-    """Cohen's kappa with squared weights: ``1 - observed / expected`` squared distance; None where all is equal.
-
-    >>> weighted_kappa(np.array([0.0, 3.0]), np.array([0.0, 3.0])), weighted_kappa(np.ones(2), np.ones(2))
-    (1.0, None)
-    """
+    """Cohen's kappa with squared weights: ``1 - observed / expected`` distance; None where all is equal."""
     expected = float((one**2).mean() + (other**2).mean() - 2 * one.mean() * other.mean())  # over all pairs
     return 1.0 - float(((one - other) ** 2).mean()) / expected if expected > 1e-12 else None
 
@@ -174,9 +150,7 @@ def agreed(found: Mapping[str, object]) -> str:
     return f"Weighted kappa {found['weighted']:.2f} {ends} on {found['pairs']} pairs: {then}."
 
 
-def judged_by_person(
-    dataset: Dataset, given: Mapping[Pair, Judgment] = MappingProxyType({})
-) -> dict[Pair, Judgment]:
+def judged_by_person(dataset: Dataset, given: Mapping[Pair, Judgment] = NONE) -> dict[Pair, Judgment]:
     """The labels of a data set and what was judged since, as judgments; grades above 3 are 3."""
     known = {
         (query, entry): Judgment(query, entry, min(max(grade, 0), GRADES[-1]), "", "")

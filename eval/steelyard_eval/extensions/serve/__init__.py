@@ -2,7 +2,6 @@
 
 from steelyard_eval.extensions.serve.caller import ServerLog
 from steelyard_eval.extensions.serve.faces import find_face
-from steelyard_eval.extensions.serve.http import run
-from steelyard_eval.extensions.serve.memory import Served
+from steelyard_eval.extensions.serve.server import Served, run
 
 __all__ = ["Served", "ServerLog", "find_face", "run"]

@@ -1,151 +1,285 @@
-"""One client while it calls a tool: what it may ask of the memory, and what is logged of it."""
+"""One client while it calls a tool: what it may ask of the memory, what it was shown lately, what is logged of it.
+
+Agents hardly ever give feedback, but they open what they use, and quote it: an entry that is read after a list
+showed it was opened, and one whose id stands in the next query was cited.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
-import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import resources
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import jsonschema_rs
 
 from steelyard.base.errors import ConfigError, MachineError, shown
-from steelyard.feedback.log import ACTIONS, FeedbackLog, append, append_act
+from steelyard.base.fields import format_time
+from steelyard.base.files import STRICT_JSON
+from steelyard.feedback.log import FeedbackLog, append, append_act
 from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Hit
-from steelyard.memory.filters import Filters
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
 from steelyard.results import SearchResult
-from steelyard_eval.extensions.serve.recent import Recent
 from steelyard_eval.vaults.read import OpenVault
 
-MOST_LOGS = 1_000
-"""Configurations whose records are known to be in the log."""
+MOST_LOGS = 1_000  # Configurations whose records are known to be in the log
+MOST = 64  # Lists of a client that are remembered
+QUOTED = 8  # Lists whose ids are looked for in the next query
+SHORTEST = 8  # Characters of an id that is recognised in a query; they are not all letters, as those of words are
+_WORD = re.compile(r"[^\s\"'`,;|<>()\[\]{}*]+")
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class LoggedSearch:
-    """What a search found, its hits best first; `query_id` is empty where it was not logged."""
+class LoggedSearch(NamedTuple):
+    """What a search found; `query_id` is empty where it was not logged."""
 
     result: SearchResult
     searcher: Searcher
     query_id: str
 
-    @property
-    def hits(self) -> Sequence[Hit]:
-        """Best first."""
-        return self.result.hits
-
 
 class ServerLog:
-    """The log of a server: threads take turns; `clock` gives seconds UTC."""
+    """The log of a server; `clock` gives seconds UTC."""
 
     def __init__(self, path: str, clock: Callable[[], float]) -> None:
-        self.path = path
-        self._clock = clock
-        self._turn = threading.Lock()
+        self.path, self._clock = path, clock
         self._writers: dict[int, FeedbackLog] = {}
         append(path, [])  # refused now, where it cannot be written
 
     def shown(self, searcher: Searcher, result: SearchResult, client: str) -> str:
         """Log a list; empty, with a warning, where the log cannot be written: nobody's search fails for that."""
-        with self._turn:
-            known = self._writers.get(id(searcher.config))
-            if known is None or known.config is not searcher.config:
-                known = FeedbackLog(self.path, searcher.config, clock=self._clock)
-                if len(self._writers) >= MOST_LOGS:
-                    self._writers.clear()
-                self._writers[id(searcher.config)] = known
-            try:
-                return known.shown(result, client)
-            except (MachineError, ConfigError) as error:
-                _log.warning("a search was not logged: %s", error)
-                return ""
+        known = self._writers.get(id(searcher.config))
+        if known is None or known.config is not searcher.config:
+            known = FeedbackLog(self.path, searcher.config, clock=self._clock)
+            if len(self._writers) >= MOST_LOGS:
+                self._writers.clear()
+            self._writers[id(searcher.config)] = known
+        try:
+            return known.shown(result, client)
+        except (MachineError, ConfigError) as error:
+            _log.warning("a search was not logged: %s", error)
+            return ""
 
     def act(self, query_id: str, entry_id: str, action: str, client: str) -> None:
         """Log an act; ConfigError for a list that this client was not shown, MachineError for a log that fails."""
-        with self._turn:
-            append_act(self.path, query_id, entry_id, action, client, self._clock, client)
+        append_act(self.path, query_id, entry_id, action, client, self._clock, client)
+
+
+@dataclass
+class ShownList:
+    """One list that a client was shown, with the entries that were acted upon already."""
+
+    query_id: str
+    text: str
+    ids: frozenset[str]
+    used: set[tuple[str, str]] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
 class Caller:
-    """A client: its name for the log, what it was shown lately, and the memory as it is now."""
+    """A client: its name for the log, its newest lists, the last first, and the memory in one state of it."""
 
     name: str
-    recent: Recent
+    lists: deque[ShownList]
     memory: OpenVault
     log: ServerLog | None
 
-    def search(self, query: Query, limit: int | None = None, changed: Searcher | None = None) -> LoggedSearch:
-        """Search as `steelyard search` does, and log the list; `changed` searches in place of the usual one."""
-        searcher = changed or self.memory.searcher(limit)
-        with self.memory.snapshot():
-            result = searcher.search(query)
+    def search(
+        self,
+        given: Arguments,
+        filters: Filters = EVERYTHING,
+        usual: int | None = None,
+        weights: Mapping[str, float] = MappingProxyType({}),
+        **more: Any,  # noqa: ANN401 -- of the query
+    ) -> LoggedSearch:
+        """Search as `steelyard search` does, for the `query` and `limit` of a tool's arguments; log the list.
+
+        `usual` results where no limit is given. `weights` take the place of the strategy's own of these names.
+        """
+        searcher = self.searcher(given, usual)
+        if weights:
+            with suppress(ConfigError):  # the strategy has none of these names
+                searcher = searcher.with_config(searcher.config.with_weights(weights))
+        query = Query(**{"text": given.get("query"), "filters": filters, **more})
+        result = searcher.search(query)
         if self.log is None:
             return LoggedSearch(result, searcher, "")
-        self._infer(self.recent.quoted(query.text), "cited")
+        words = _WORD.findall(query.text)
+        names = {word for word in (*words, *(word.strip(".:!?#") for word in words)) if len(word) >= SHORTEST}
+        self._infer([name for name in sorted(names) if not name.isalpha()], "cited", QUOTED)
         query_id = self.log.shown(searcher, result, self.name)
         if query_id:
-            self.recent.shown(query_id, query.text, [hit.entry.id for hit in result.hits])
+            ids = frozenset(hit.entry.id for hit in result.hits)
+            self.lists.appendleft(ShownList(query_id, query.text, ids))
         return LoggedSearch(result, searcher, query_id)
 
-    def weighted(self, limit: int | None, weights: dict[str, float]) -> Searcher | None:
-        """The searcher with other weights; None where its strategy has none of these names."""
-        searcher = self.memory.searcher(limit)
-        try:
-            return searcher.with_config(searcher.config.with_weights(weights))
-        except ConfigError:
-            return None
+    def searcher(self, given: Arguments, usual: int | None = None) -> Searcher:
+        """What searches with the limit of a tool's arguments."""
+        return self.memory.searcher(self.limit(given, usual))
 
-    def recent_entries(self, filters: Filters, limit: int) -> tuple[list[Hit], int]:
-        """The newest entries, and how many there are."""
-        with self.memory.snapshot():
-            return self.memory.searcher(limit).context("", filters)
+    def limit(self, given: Arguments, usual: int | None = None) -> int | None:
+        """The limit of a tool's arguments, which clients also write as 5.0; ConfigError for none."""
+        value = given.get("limit")
+        if value is not None and (value != int(value) or not 1 <= value <= MOST_RESULTS):
+            raise ConfigError(f"the limit {shown(str(value))} is not a whole number from 1 to {MOST_RESULTS}")
+        return usual if value is None else int(value)
 
     def read(self, ids: Sequence[str], opened: bool = True) -> list[Entry]:
         """Whole entries by id, without those that are not there; each that a list showed counts as opened."""
-        with self.memory.snapshot():
-            entries = self.memory.searcher(None).store.get(list(ids))
+        entries = self.memory.searcher(None).store.get(list(ids))
         if opened:
             self.opened(entries)
         return entries
 
     def listed(self, filters: Filters, most: int = -1) -> list[Entry]:
         """The entries that pass, newest first; all by default."""
-        with self.memory.snapshot():
-            return self.memory.searcher(None).store.recent(filters, most)
+        return self.memory.searcher(None).store.recent(filters, most)
 
     def opened(self, entries: Sequence[Entry]) -> None:
         """Log that entries were opened, where a list showed them."""
-        if self.log is not None:
-            pairs = ((self.recent.newest(entry.id, once="opened"), entry.id) for entry in entries)
-            self._infer([(query_id, name) for query_id, name in pairs if query_id], "opened")
+        self._infer([entry.id for entry in entries], "opened", MOST)
 
     def act(self, query_id: str, entry_id: str, action: str) -> None:
-        """Log an act that the client reports; ConfigError for an unknown list or action."""
-        log = self._kept()
-        if action not in ACTIONS:
-            raise ConfigError(f"there is no action {shown(action)}; valid: {', '.join(ACTIONS)}")
-        log.act(query_id, entry_id, action, self.name)
+        """Log an act that the client reports; ConfigError for an unknown list or action, and without a log."""
+        if self.log is None:
+            raise ConfigError("this server keeps no log; start it with --log FILE")
+        self.log.act(query_id, entry_id, action, self.name)
 
     def act_on(self, entry_id: str, action: str, text: str | None = None) -> str:
-        """Log an act on the newest list that showed an entry; the list, or ConfigError where there is none."""
-        self._kept()
-        query_id = self.recent.newest(entry_id, text)
-        if not query_id:
-            of = "" if text is None else f" for {shown(text)}"
-            raise ConfigError(f"no list of this client showed {shown(entry_id)}{of} lately; search first")
+        """Log an act on the newest list that showed an entry, of a query where one is given; the list's id."""
+        named = (one for one in self.lists if entry_id in one.ids and text in (None, one.text))
+        query_id = next(named, ShownList("", "", frozenset())).query_id
+        if self.log is not None and not query_id:
+            raise ConfigError(f"no list of this client showed {shown(entry_id)} for that lately; search first")
         self.act(query_id, entry_id, action)
         return query_id
 
-    def _kept(self) -> ServerLog:
-        if self.log is None:
-            raise ConfigError("this server keeps no log; start it with --log FILE")
-        return self.log
-
-    def _infer(self, pairs: Sequence[tuple[str, str]], action: str) -> None:
-        for query_id, entry_id in pairs:
+    def _infer(self, names: Sequence[str], action: str, most: int) -> None:
+        """Log an act on each entry that one of the newest lists showed, once."""
+        for name in names if self.log is not None else ():
+            listed = next((one for one in islice(self.lists, most) if name in one.ids), None)
+            if listed is None or (name, action) in listed.used:
+                continue
+            listed.used.add((name, action))
             try:
-                self.act(query_id, entry_id, action)
+                self.act(listed.query_id, name, action)
             except (MachineError, ConfigError) as error:  # what nobody reported is nobody's error
                 _log.warning("an act was not logged: %s", error)
+
+
+Json = Any
+Arguments = Mapping[str, Any]
+LONGEST = 200  # Characters that a message quotes of an argument
+MOST_RESULTS = 10_000  # Results of one search, as in `steelyard search`
+
+
+Answer = Callable[[Caller, Arguments], Json]
+"""Makes a JSON value of the caller and valid arguments; ConfigError and DataError are told to the client."""
+Fault = Callable[[str, str], Json]
+"""Makes the answer of a call that failed, of a message and the name of the tool."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool: what clients call it by, what it tells them, and the JSON Schema of its arguments.
+
+    One that `logs` does nothing else, so that it is offered where there is a log.
+    """
+
+    name: str
+    schema: Mapping[str, Json]
+    answer: Answer
+    about: str = ""
+    logs: bool = False
+
+    @cached_property
+    def _validator(self) -> jsonschema_rs.Validator:
+        return jsonschema_rs.validator_for(dict(self.schema))
+
+    def checked(self, arguments: Arguments) -> Arguments:
+        """The arguments, with defaults for those that are missing; ConfigError where they break the schema."""
+        error = next(self._validator.iter_errors(dict(arguments)), None)
+        if error is not None:
+            place = "".join(f".{part}" for part in error.instance_path)
+            raise ConfigError(f"{self.name}{place}: {shown(str(error.message), LONGEST)}; see the tool's schema")
+        properties = self.schema.get("properties", {})
+        defaults = {name: rule["default"] for name, rule in properties.items() if "default" in rule}
+        return {**defaults, **arguments}
+
+
+@dataclass(frozen=True)
+class Face:
+    """How a server looks to its clients.
+
+    `system` ranks unless the command line says otherwise, `tools` are in the order in which they are listed.
+    `source` is the repository and the commit that names, schemas and forms are of. `structured` is whether answers
+    are also given as structured content, `indent` that of the JSON text.
+    """
+
+    system: str
+    tools: Sequence[Tool]
+    fault: Fault
+    source: str = ""
+    structured: bool = False
+    indent: int | None = None
+
+    def text(self, value: Json) -> str:
+        """An answer as text: JSON, or a message as it is."""
+        if isinstance(value, str):
+            return value
+        separators = (",", ":") if self.structured else None
+        return json.dumps(value, ensure_ascii=False, indent=self.indent, separators=separators, allow_nan=False)
+
+
+def declared(name: str) -> dict[str, Json]:
+    """What ``schemas/NAME.json`` declares of a face: its fields, and its tools."""
+    text = resources.files(__package__).joinpath(f"schemas/{name}.json").read_text("utf-8")
+    face: dict[str, Json] = STRICT_JSON.decode(text)
+    return face
+
+
+def tools_of(tools: Sequence[Mapping[str, Json]], answers: Sequence[Answer]) -> tuple[Tool, ...]:
+    """The declared tools, each with what answers it, in the same order."""
+    return tuple(Tool(**tool, answer=answer) for tool, answer in zip(tools, answers, strict=True))
+
+
+def face_of(name: str, *answers: Answer, fault: Fault = lambda message, _: message) -> Face:
+    """The declared face; `answers` are those of its tools, in their order."""
+    fields = declared(name)
+    return Face(tools=tools_of(fields.pop("tools"), answers), fault=fault, **fields)
+
+
+def told(entry: Entry, form: str) -> dict[str, Json]:
+    """An entry in a program's words, by a form: their name, and with `=` the field of ours.
+
+    ``+`` before it is a field that an import kept, ``@`` a time as text; of what is empty ``?`` makes null, and
+    ``-`` nothing.
+
+    >>> told(Entry("a", text="Keys."), "id content=text title=title? tier=+tier- tags")
+    {'id': 'a', 'content': 'Keys.', 'title': None, 'tags': []}
+    """
+    said: dict[str, Json] = {}
+    for theirs, _, ours in (part.partition("=") for part in form.split()):
+        name = (ours or theirs).strip("+@?-")
+        value = entry.extra.get(name) if ours[:1] == "+" else getattr(entry, name)
+        value = format_time(value) if ours[:1] == "@" else list(value) if isinstance(value, tuple) else value
+        if value or ours[-1:] not in ("?", "-"):
+            said[theirs] = value
+        elif ours[-1:] == "?":
+            said[theirs] = None
+    return said
+
+
+def passing(**wanted: Json) -> Filters:
+    """The entries whose fields have these values: any of a list, but all of the tags; None asks nothing."""
+    return Filters.of({name: value for name, value in wanted.items() if value is not None})

@@ -1,40 +1,49 @@
-"""The faces that a server can have: a face is the set of tools by which clients of one memory system search.
+"""The faces that a server can have: our own, with the forms of the commands of these names, and those of systems.
 
-Our own is here, with the forms of the commands of these names.
+EchoVault's searches and shows what is new; MoltNet's searches, reads and lists diary entries; Cortex-Mem's
+searches, and reads a memory at one of three depths. None has a tool for feedback. Those that have stand in modules
+of their own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 
-from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.memory.query import Query
-from steelyard_eval.extensions.serve import cortex_mem, echovault, moltnet, soleri, spec_kit
-from steelyard_eval.extensions.serve.caller import Caller
-from steelyard_eval.extensions.serve.tools import Arguments, Face, Json, declared, number_of_results
+from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.base.fields import format_time
+from steelyard.memory.entry import Entry
+from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.systems import find_system
+from steelyard.systems.cortex_mem import content
+from steelyard.systems.cortex_mem.intents import uri_or_id
+from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME, directory_of
+from steelyard_eval.extensions.serve.caller import Arguments, Caller, Face, Json, face_of, passing, told
+from steelyard_eval.extensions.serve.rated import SPEC_KIT, soleri
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import record_of
 
-AGENT = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
-"""A name of an agent, which tools may begin with."""
-MIMICS: Mapping[str, Callable[[str], Face]] = {
-    "echovault": lambda _: echovault.FACE,
-    "cortex_mem": lambda _: cortex_mem.FACE,
-    "soleri": lambda agent: soleri.face(agent or "soleri"),
-    "moltnet": lambda _: moltnet.FACE,
-    "spec_kit": lambda _: spec_kit.FACE,
-}
-"""The memory systems whose place a server can take; Soleri's tools have the name of an agent: `soleri:NAME`."""
+AGENT = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)  # A name of an agent, which tools may begin with
+TYPES = ("episodic", "semantic", "procedural", "reflection")
+WEIGHTS = ("w_relevance", "w_recency", "w_importance")
+FARTHEST = 3  # Hops of relations that MoltNet follows; an entry of ours names the first
+DIARY_ENTRY = "id diaryId=vault title=title? content=text tags=tags? injectionRisk=+injection_risk importance "
+DIARY_ENTRY += "accessCount=access_count lastAccessedAt=@last_accessed_at? entryType=type "
+DIARY_ENTRY += "contentHash=+content_hash? contentSignature=+content_signature? createdAt=@created_at "
+DIARY_ENTRY += "updatedAt=@updated_at"
+SNAPSHOTS = ("sourceCidSnapshot", "targetCidSnapshot", "workflowId", "confidence", "parentRelationId")
+"""What a relation has in MoltNet alone."""
 
 
 def search(caller: Caller, given: Arguments) -> Json:
     """Hits as `steelyard search --json` gives them."""
     filters, tags = parse_filters(given.get("filters", ())), tuple(given.get("tags", ()))
-    query = Query(given["query"], filters=filters, tags=tags, domain=given.get("domain", ""))
-    logged = caller.search(query, number_of_results(given.get("limit")))
+    logged = caller.search(given, filters, tags=tags, domain=given.get("domain", ""))
     showing = logged.searcher.system.showing
-    hits = [showing.show(hit, logged.result, given["mode"]) for hit in logged.hits]
+    hits = [showing.show(hit, logged.result, given["mode"]) for hit in logged.result.hits]
     name = {"query_id": logged.query_id} if logged.query_id else {}
     return {"hits": hits, "notes": list(logged.result.notes), **name}
 
@@ -53,18 +62,184 @@ def feedback(caller: Caller, given: Arguments) -> Json:
     return {"recorded": True}
 
 
-OWN = Face(
-    name="steelyard",
-    system="echovault",
-    tools=declared("steelyard", memory_search=search, memory_get=get, memory_feedback=feedback),
-)
+def memory_search(caller: Caller, given: Arguments) -> Json:
+    """EchoVault's memories: the date without the time, scores of two decimals."""
+    logged = caller.search(given, passing(project=given.get("project") or None))
+    showing = find_system("echovault:shipped").showing
+    return [showing.show(hit, logged.result, "scan") for hit in logged.result.hits]
+
+
+def memory_context(caller: Caller, given: Arguments) -> Json:
+    """EchoVault's newest memories of a project, by default that of the working directory."""
+    project = given.get("project") or Path.cwd().name
+    hits, total = caller.searcher(given).context("", passing(project=project))
+    memories = [told(hit.entry, "id title category=category? tags") | _dated(hit.entry) for hit in hits]
+    message = "memory_search finds more by topic; this server reads only."
+    return {"total": total, "showing": len(hits), "memories": memories, "message": message}
+
+
+def _dated(entry: Entry) -> dict[str, Json]:
+    created = entry.created_at
+    date = "" if created is None else f"{datetime.fromtimestamp(created, UTC):%b %d}"
+    return {"title": entry.title or "Untitled", "date": date}
+
+
+def entries_search(caller: Caller, given: Arguments) -> Json:
+    """MoltNet's diary entries without scores, as the program shows those of one's own diaries."""
+    filters = passing(tags=given.get("tags") or None, vault=given.get("diary_id"), type=given.get("entry_types"))
+    if given.get("exclude_superseded"):
+        filters &= Filters.of({"superseded": False})
+    weights = {name: float(given[name]) for name in WEIGHTS if given.get(name) is not None}
+    logged = caller.search(given, filters, 10, weights)
+    return {"results": [_diary_entry(hit.entry) for hit in logged.result.hits], "total": len(logged.result.hits)}
+
+
+def entries_get(caller: Caller, given: Arguments) -> Json:
+    """One entry, with its own relations where they are asked for."""
+    entries = caller.read([given["entry_id"]])
+    if not entries:
+        raise DataError(f"no entry {shown(given['entry_id'])}; name one that a search showed")
+    found = _diary_entry(entries[0])
+    if given.get("expand_relations"):
+        items = [_relation(entries[0], place) for place in range(len(entries[0].relations))]
+        found["relations"] = {"requestedDepth": given.get("depth", 1), "maxDepth": FARTHEST, "items": items}
+    return found
+
+
+def entries_list(caller: Caller, given: Arguments) -> Json:
+    """Entries of a diary, newest first; those of given ids count as opened."""
+    filters = passing(vault=given["diary_id"], tags=given.get("tags") or None, type=given.get("entry_type"))
+    if given.get("exclude_tags"):
+        filters &= Filters.of({"tags": {"none": list(given["exclude_tags"])}})
+    if given.get("ids"):
+        entries = [entry for entry in caller.read(given["ids"]) if not filters.failed(entry)]
+    else:
+        entries = caller.listed(filters)
+    limit, offset = caller.limit(given, 20) or 20, max(0, int(given.get("offset") or 0))
+    items = list(map(_diary_entry, entries[offset : offset + limit]))
+    return {"items": items, "total": len(entries), "limit": limit, "offset": offset}
+
+
+def _diary_entry(entry: Entry) -> dict[str, Json]:
+    """What a vault does not have is what the program writes for a new entry."""
+    said = told(entry, DIARY_ENTRY)
+    return said | {
+        "injectionRisk": bool(said["injectionRisk"]),
+        "importance": 5 if entry.importance is None else entry.importance,
+        "accessCount": entry.access_count or 0,
+        "entryType": entry.type if entry.type in TYPES else "semantic",
+        "updatedAt": said["updatedAt"] or said["createdAt"],
+    }
+
+
+def _relation(entry: Entry, place: int) -> dict[str, object]:
+    relation, made = entry.relations[place], format_time(entry.created_at)
+    return {
+        "id": f"{entry.id}:{place}",
+        "sourceId": entry.id,
+        "targetId": relation.target,
+        "relation": relation.type,
+        "status": relation.status or "accepted",
+        **dict.fromkeys(SNAPSHOTS),
+        "similarity": relation.strength,
+        "createdAt": made,
+        "updatedAt": made,
+        "depth": 1,
+    }
+
+
+SESSION = f"{SCHEME}session"
+MOVED = ("threads", "agents", "users", "global")
+"""Old names of dimensions: what lies below them is looked for in sessions."""
+DEPTHS: dict[str, tuple[str, Callable[[Entry], str]]] = {
+    "abstract": ("L0", lambda entry: entry.l0),
+    "overview": ("L1", lambda entry: entry.l1),
+    "content": ("L2", content),
+}
+"""The tools that read, the layer that each shows, and where it stands."""
+
+
+def cortex_search(caller: Caller, given: Arguments) -> Json:
+    """Memories with the layers that are asked for; `min_score` is accepted and not used, as in the program."""
+    filters = EVERYTHING if given.get("scope") is None else below(given["scope"])
+    return _layered(caller, given, filters, given.get("return_layers") or ["L0"])
+
+
+def cortex_recall(caller: Caller, given: Arguments) -> Json:
+    """Memories with abstract and content, in sessions unless a scope says otherwise."""
+    return _layered(caller, given, below(given.get("scope") or SESSION), ["L0", "L2"])
+
+
+def cortex_read(depth: str, caller: Caller, given: Arguments) -> Json:
+    """One layer of the memory at a URI; reading its overview or content counts as opening it."""
+    layer, shown_of = DEPTHS[depth]
+    entry = _memory_at(caller, given["uri"])
+    if entry is None or not (text := shown_of(entry) or shown_of(_home(caller, entry))):
+        raise DataError(f"no {depth} at {shown(given['uri'])}; use a URI that a search showed")
+    if depth != "abstract":
+        caller.opened([entry])
+    name = "content" if depth == "content" else f"{depth}_text"
+    return {"success": True, "uri": given["uri"], name: text, "layer": layer, "token_count": len(text.split())}
+
+
+def below(scope: str) -> Filters:
+    """The memories of a scope: a URI, or the name of a session."""
+    path = scope.removeprefix(SCHEME)
+    if path == scope:
+        uri = f"{SESSION}/{scope.lstrip('/')}"
+    else:
+        dimension, slash, rest = path.partition("/")
+        kept = f"{SESSION}{slash}{rest}" if dimension in MOVED else SESSION
+        uri = scope if dimension in DIMENSIONS else kept
+    return Filters.of({"uri": {"prefix": uri}})
+
+
+def _layered(caller: Caller, given: Arguments, filters: Filters, layers: Sequence[str]) -> dict[str, object]:
+    rows = []
+    for hit in caller.search(given, filters, 10).result.hits:
+        entry = hit.entry
+        home = entry if entry.l0 or entry.l1 else _home(caller, entry)
+        row = {"uri": uri_or_id(entry), "score": hit.score, "snippet": home.l0 if "L0" in layers else ""}
+        row["overview"] = (home.l1 or None) if "L1" in layers else None
+        row["content"] = (content(entry) or None) if "L2" in layers else None
+        rows.append(row | {"layers": list(layers)})
+    return {"success": True, "query": given["query"], "results": rows, "total": len(rows)}
+
+
+def _memory_at(caller: Caller, uri: str) -> Entry | None:
+    """The memory at a URI, or of an id where it has no URI."""
+    entries = caller.listed(passing(uri=uri), 1) or caller.read([uri], opened=False)
+    return entries[0] if entries else None
+
+
+def _home(caller: Caller, entry: Entry) -> Entry:
+    """The directory whose abstract and overview stand for a memory; the memory itself where there is none."""
+    home = directory_of(entry.uri)
+    entries = caller.listed(passing(uri=home), 1) if home and home != entry.uri else []
+    return entries[0] if entries else entry
+
+
+MIMICS: Mapping[str, Face] = {
+    "echovault": face_of("echovault", memory_search, memory_context),
+    "cortex_mem": face_of(
+        "cortex_mem", cortex_search, cortex_recall, *(partial(cortex_read, depth) for depth in DEPTHS)
+    ),
+    "soleri": soleri("soleri"),
+    "moltnet": face_of(
+        "moltnet", entries_search, entries_get, entries_list, fault=lambda message, _: {"error": message}
+    ),
+    "spec_kit": SPEC_KIT,
+}
+"""The memory systems whose place a server can take; Soleri's tools have the name of an agent: `soleri:NAME`."""
 
 
 def find_face(text: str | None) -> Face:
     """Our own face, or that of a system; ConfigError for one that there is not."""
     if text is None:
-        return OWN
-    name, colon, agent = text.partition(":")
-    if name not in MIMICS or (colon and (name != "soleri" or not AGENT.fullmatch(agent))):
+        return face_of("steelyard", search, get, feedback)
+    name, _, agent = text.partition(":")
+    if name == "soleri" and AGENT.fullmatch(agent):
+        return soleri(agent)
+    if text not in MIMICS:
         raise ConfigError(f"there is no face {shown(text)}{nearest(name, MIMICS)}; an agent is for soleri:AGENT")
-    return MIMICS[name](agent)
+    return MIMICS[text]

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 
-from steelyard_eval.extensions.usage.corpus import Corpus
-from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Event, Searched, Spoken, Wrote
+from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Corpus, Event, Searched, Spoken, Wrote
 from steelyard_eval.extensions.usage.wording import (
     FENCED,
     GOES_ON,
@@ -36,26 +35,17 @@ from steelyard_eval.extensions.usage.wording import (
     sentences,
 )
 
-OPEN = 20
-"""Searches of a session that later events may belong to."""
-TURNS = 1
-"""Questions of a person after which what is said or edited still belongs to a search."""
-MANY_FILES = 3
-"""Entries of one list that an edited file may belong to; more say nothing of any."""
-LISTED = 0.5
-"""A message that names more than this share of a list, and more than two, tells what was found."""
-LOOKED_AT = 100
-"""Entries of a list of which somebody may speak; nobody reads more."""
-MOST_LOOKS = 100_000
-"""Pairs of a sentence and a title that it may have, of what is said at once and one list."""
+OPEN = 20  # Searches of a session that later events may belong to
+TURNS = 1  # Questions of a person after which what is said or edited still belongs to a search
+MANY_FILES = 3  # Entries of one list that an edited file may belong to; more say nothing of any
+LISTED = 0.5  # A message that names more than this share of a list, and more than two, tells what was found
+LOOKED_AT = 100  # Entries of a list of which somebody may speak; nobody reads more
+MOST_LOOKS = 100_000  # Pairs of a sentence and a title that it may have, of what is said at once and one list
 LONGEST_SAID = 200_000
 """Characters of what is said, asked, kept or written at once that are looked at; a model says less at once."""
-MOST_RUNS = 50_000
-"""Runs of words of one list by which its entries are recognised, shared by them."""
-MOST_PATHS = 100
-"""Files of one edit that are looked at."""
-SAME = 2
-"""Words of one question in the next, from which on it is the same one, asked again."""
+MOST_RUNS = 50_000  # Runs of words of one list by which its entries are recognised, shared by them
+MOST_PATHS = 100  # Files of one edit that are looked at
+SAME = 2  # Words of one question in the next, from which on it is the same one, asked again
 STRENGTH = {"cited": "strong", "used": "strong", "opened": "strong", "modified": "strong", "none_useful": "medium"}
 """The tier of what is inferred; acts that somebody reported are strong."""
 _RANK = ("opened", "cited", "used", "modified")
@@ -87,12 +77,10 @@ class _Open(Followed):
         """Whether an entry was asked for by its title, or used when a later list showed it again."""
         self.places: dict[str, str] = {}
         """Id of the corpus -> the name of the hit."""
-        for hit in search.hits or ():
-            if (id_ := corpus.names.named(hit.name)) is not None:
-                self.places.setdefault(id_, hit.name)
-        shown = {hit.name: hit.title for hit in search.hits or ()}
-        some = islice(self.places.items(), LOOKED_AT)
-        self.titles = {id_: shown.get(name) or corpus.title(id_) for id_, name in some}
+        for name in search.hits or ():
+            if (id_ := corpus.names.named(name)) is not None:
+                self.places.setdefault(id_, name)
+        self.titles = {id_: corpus[id_].title for id_ in islice(self.places, LOOKED_AT)}
         self.plain = {id_: plain_words(title) for id_, title in self.titles.items()}
         self.times = Counter(self.plain.values())
         """How many entries have a title of these plain words."""
@@ -109,12 +97,10 @@ class _Open(Followed):
     @cached_property
     def runs(self) -> dict[str, str]:
         """Run of words -> the id whose own it is; empty for one of several entries."""
-        shown = {hit.name: hit.text for hit in self.search.hits or ()}
         most = MOST_RUNS // max(len(self.titles), 1)
         runs: dict[str, str] = {}
         for id_ in self.titles:
-            texts = (shown.get(self.places[id_], ""), *self._corpus.texts(id_))
-            for run in islice((run for text in texts for run in runs_of(text)), most):
+            for run in islice((run for text in self._corpus.texts(id_) for run in runs_of(text)), most):
                 runs[run] = id_ if runs.get(run, id_) == id_ else ""
         return runs
 
@@ -165,13 +151,13 @@ def followed(events: Iterable[Event], corpus: Corpus) -> Iterator[Followed]:
     session = _Session(corpus)
     for event in events:
         yield from session.take(event)
-    yield from session.rest()
+    yield from (call.settled() for call in session.open)
 
 
 class _Session:
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
-        self._open: list[_Open] = []
+        self.open: list[_Open] = []
         self._turn = 0
         self._asked = self._told = self._kept = ""
         self._touched: dict[str, int] = {}
@@ -196,26 +182,22 @@ class _Session:
                 elif words := persons_words(text):
                     self._turn, self._asked, self._told = self._turn + 1, words, plain_words(words)
 
-    def rest(self) -> Iterable[Followed]:
-        """What is still open."""
-        return [call.settled() for call in self._open]
-
     def _search(self, search: Searched) -> Iterator[Followed]:
-        before = self._open[-1] if self._open and self._open[-1].turn == self._turn else None
+        before = self.open[-1] if self.open and self.open[-1].turn == self._turn else None
         if before is not None and not before.acts and _is_again(before.search, search):
             before.asked_again = True
             wanted = plain_words(search.query)
-            before.helped = any(plain_words(self._corpus.title(id_)) == wanted for id_ in before.places)
-        self._open.append(_Open(search, self._corpus, self._turn, self._asked, len(self._touched)))
+            before.helped = any(plain_words(self._corpus[id_].title) == wanted for id_ in before.places)
+        self.open.append(_Open(search, self._corpus, self._turn, self._asked, len(self._touched)))
         if search.hits is None:
-            self._blind = len(self._open) - 1  # what is opened now may be of a list that nobody recorded
-        if len(self._open) > OPEN:
+            self._blind = len(self.open) - 1  # what is opened now may be of a list that nobody recorded
+        if len(self.open) > OPEN:
             self._blind -= 1
-            yield self._open.pop(0).settled()
+            yield self.open.pop(0).settled()
 
     def _recent(self) -> list[_Open]:
         """The searches since one whose list nobody recorded, the last first."""
-        return self._open[: self._blind : -1] if self._blind >= 0 else self._open[::-1]
+        return self.open[: self._blind : -1] if self._blind >= 0 else self.open[::-1]
 
     def _current(self) -> list[_Open]:
         return [call for call in self._recent() if self._turn - call.turn <= TURNS]
@@ -225,34 +207,29 @@ class _Session:
         before = call.acts.get(name)
         if before is None or (before in _RANK and _RANK.index(before) < _RANK.index(action)):
             call.acts[name] = action
-        for other in self._open:
+        for other in self.open:
             other.helped |= id_ in other.places
 
     def _acted(self, event: Acted) -> None:
         """Acts on entries of the last lists that showed them; all of a list at once tell none from the others."""
         if event.reported:
-            self._reported(event)
+            named = [self._corpus.names.named(name) for name in event.names]
+            for call in reversed(self.open):
+                if event.search in ("", call.search.key) and all(id_ in call.places for id_ in named):
+                    call.acts |= {call.places[id_]: event.action for id_ in named if id_ is not None}
+                    call.useless |= not named  # a report on the whole list
+                    return
             return
         calls: dict[int, tuple[_Open, set[str]]] = {}
         for id_ in filter(None, map(self._corpus.names.named, event.names)):
-            call = next((call for call in self._recent() if id_ in call.places), None)
-            if call is not None:
-                calls.setdefault(id(call), (call, set()))[1].add(id_)
+            for shown in [call for call in self._recent() if id_ in call.places][:1]:
+                calls.setdefault(id(shown), (shown, set()))[1].add(id_)
         for call, ids in calls.values():
             if not _is_listing(len(ids), call):
                 for id_ in sorted(ids):
                     self._act(call, id_, event.action)
         if event.action == "opened" and len(event.names) == 1:
             self._touch(event.names)
-
-    def _reported(self, event: Acted) -> None:
-        """What somebody said of an entry that a list showed, or of the whole list."""
-        ids = [self._corpus.names.named(name) for name in event.names]
-        for call in reversed(self._open):
-            if event.search in ("", call.search.key) and all(id_ in call.places for id_ in ids):
-                call.acts |= {call.places[id_]: event.action for id_ in ids if id_ is not None}
-                call.useless |= not ids
-                return
 
     def _wrote(self, event: Wrote) -> None:
         """Files that entries are about, and entries that are named in what was written."""

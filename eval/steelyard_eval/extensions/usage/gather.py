@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,44 @@ from steelyard.feedback.log import line as written
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.logs import HeldLog, decode, lines_of
-from steelyard_eval.extensions.usage.corpus import Corpus
+from steelyard_eval.extensions.usage import traces, transcripts
 from steelyard_eval.extensions.usage.follow import followed
 from steelyard_eval.extensions.usage.impressions import ASIDE, Line, Writer, own_key
-from steelyard_eval.extensions.usage.kinds import KINDS, UseKind
-from steelyard_eval.extensions.usage.records import files_of
+from steelyard_eval.extensions.usage.session import Corpus, UseSession, files_of
 
 MOST_SEARCHES = 1_000_000
+LINES = (".jsonl", ".jsonl.gz")
+
+
+@dataclass(frozen=True)
+class UseKind:
+    """A kind of log: what the command line calls it, what it is, how it is read.
+
+    `read` gives the sessions in some files; it gets the data set's corpus, its system, and a counter of faults.
+    `suffixes` are how its files end, `homes` where the program keeps them, from the environment.
+    """
+
+    name: str
+    about: str
+    read: Callable[[list[Path], Corpus, str, Counter[str]], Iterator[UseSession]]
+    suffixes: tuple[str, ...]
+    homes: Callable[[Mapping[str, str]], Iterable[Path]] = lambda environ: ()
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        UseKind("transcripts", "sessions of Claude Code", transcripts.read, LINES, transcripts.homes),
+        UseKind("otel", "OpenTelemetry GenAI spans", traces.read, (*LINES, ".json", ".json.gz")),
+        UseKind(
+            "openinference",
+            "OpenInference spans, of Phoenix",
+            partial(traces.read, step_of=traces.openinference),
+            (*LINES, ".json", ".json.gz"),
+        ),
+        UseKind("ubi", "ubi_queries and ubi_events of OpenSearch", transcripts.read_ubi, (*LINES, ".ndjson")),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -34,7 +66,7 @@ class Gathered:
     file.
     """
 
-    record: dict[str, object]
+    record: dict[str, Any]
     lines: tuple[str, ...]
     held: HeldLog
     path: Path
@@ -50,7 +82,25 @@ class Gathered:
             write_text(self.path, "".join(self.lines), private=True)
 
     def __str__(self) -> str:
-        return summary(self.record)
+        """What was found, in a few lines."""
+        record = self.record
+        acts, aside = (
+            ", ".join(f"{count} {name}" for name, count in record[key].items()) for key in ("acts", "aside")
+        )
+        silent, files = record["without_text"], counted(record["files"], "file")
+        rows = [
+            ("read", f"{files} of {record['kind']}, {record['calls']:,} calls of searches"),
+            (
+                "log",
+                f"{record['searches']:,} searches with their lists, {record['queries']:,} distinct queries, "
+                f"{record['clients']:,} sessions",
+            ),
+            ("acts", acts or "none"),
+            ("aside", aside),
+            ("silent", silent and f"{silent} searches whose text is neither kept nor of the data set"),
+            *(("note", f"{count} {name}") for name, count in record["notes"].items()),
+        ]
+        return "\n".join(f"{name + ':':10}{text}" for name, text in rows if text)
 
 
 def gather(
@@ -93,7 +143,9 @@ def gather(
     path = Path(log) if log is not None else dataset.path / f"feedback.{kind.name}.jsonl"
     before = _earlier(path)
     lines = _merged(before, writer.policies.values(), fresh.values())
-    held = HeldLog(str(path), tuple(_with_text(line, writer.texts) for line in lines))
+    texts = ((line, writer.texts.get(line.get("query_key", ""))) for line in lines)
+    known = ({**line, "user_query": text} if text else line for line, text in texts)
+    held = HeldLog(str(path), tuple(written(line).encode(errors="replace") for line in known))
     packed = tuple(map(written, lines))
     searches = [line for line in lines if "configuration" not in line]
     record: dict[str, object] = {
@@ -115,7 +167,6 @@ def gather(
 
 
 def _found(source: str, environ: Mapping[str, str]) -> tuple[UseKind, list[Path]]:
-    """The kind, and the files to read."""
     name, given, place = source.partition(":")
     if name not in KINDS:
         raise ConfigError(
@@ -141,7 +192,6 @@ def _joined(old: Line, new: Line) -> Line:
 
 
 def _earlier(path: Path) -> list[Line]:
-    """The lines of the log that earlier runs wrote."""
     if not path.exists():
         return []
     earlier = []
@@ -167,27 +217,3 @@ def _merged(before: Iterable[Line], policies: Iterable[Line], fresh: Iterable[Li
         old[line["search"]] = {**line, **text}
     searches = sorted(old.values(), key=lambda line: (str(line.get("timestamp")), line["search"]))
     return [*(named[name] for name in sorted(named)), *searches]
-
-
-def _with_text(line: Line, texts: Mapping[str, str]) -> bytes:
-    text = texts.get(line.get("query_key", ""))
-    return written({**line, "user_query": text} if text else line).encode(errors="replace")
-
-
-def summary(record: Mapping[str, Any]) -> str:
-    """What was found, in a few lines."""
-    acts = ", ".join(f"{count} {name}" for name, count in record["acts"].items()) or "none"
-    lines = [
-        f"read:     {counted(record['files'], 'file')} of {record['kind']}, {record['calls']:,} calls of searches",
-        f"log:      {record['searches']:,} searches with their lists, {record['queries']:,} distinct queries, "
-        f"{record['clients']:,} sessions",
-        f"acts:     {acts}",
-    ]
-    if aside := record["aside"]:
-        lines.append(f"aside:    {', '.join(f'{count} {name}' for name, count in aside.items())}")
-    if record["without_text"]:
-        lines.append(
-            f"silent:   {record['without_text']} searches whose text is neither kept nor a query of the data set"
-        )
-    lines += [f"note:     {count} {name}" for name, count in record["notes"].items()]
-    return "\n".join(lines)

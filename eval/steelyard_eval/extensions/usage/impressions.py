@@ -9,28 +9,28 @@ from __future__ import annotations
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
 from steelyard.base.errors import ConfigError, MachineError
 from steelyard.base.fields import LIST_FIELDS, format_time
+from steelyard.base.files import write_text
 from steelyard.base.inputs import read_text
 from steelyard.base.secret_texts import holds_secret
-from steelyard.config.search_config import SearchConfig, policy_of, ranking_of
+from steelyard.config.search_config import policy_of, ranking_of
 from steelyard.feedback.log import ACTIONS, LONGEST_TEXT, SCHEMA_VERSION
 from steelyard.memory.filters import Filters
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.common.process import state_folder
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.extensions.usage.corpus import Corpus
 from steelyard_eval.extensions.usage.follow import STRENGTH, Followed
-from steelyard_eval.extensions.usage.session import Searched
+from steelyard_eval.extensions.usage.session import Corpus, Searched
 from steelyard_eval.learn.top10 import PLACES
 
 _BASES = {name.partition(":")[0] for name in SYSTEMS}
-KEY = "log.key"
-"""The file with this user's key: without it nobody can try texts against the hashes of a log."""
+KEY = "log.key"  # The file with this user's key: without it nobody can try texts against the hashes of a log
 ASIDE = UNREADABLE, EMPTY, FOREIGN, TIMELESS = (
     "unreadable",
     "empty or failed",
@@ -57,9 +57,10 @@ class Writer:
         }
         self._queries |= {(query.text, query.filters): query.id for query in dataset.queries}
         self._values = {
-            name: {value for entry in dataset.entries for value in _values(getattr(entry, name, ""))}
-            for name in ("project", "tags", "type", "domain", "severity", "importance_tier", "context_type")
+            name: {getattr(entry, name) for entry in dataset.entries}
+            for name in ("project", "type", "domain", "severity", "importance_tier", "context_type")
         }
+        self._values["tags"] = {tag for entry in dataset.entries for tag in entry.tags}
         self.policies: dict[str, Line] = {}
         filtered = ((query.text, filters) for query in dataset.queries for filters in (query.filters, None))
         self.texts = {self.query_key(text, filters): text for text, filters in filtered}
@@ -109,22 +110,15 @@ class Writer:
 
     def _hits(self, search: Searched) -> tuple[list[Line], dict[str, str]]:
         """The list as the log has it, and the data set's ids by the names that the search gave."""
-        hits: list[Line] = []
-        names: dict[str, str] = {}
-        seen: set[str] = set()
-        for place, hit in enumerate(search.hits or (), 1):
-            id_ = self._corpus.names.named(hit.name)
-            if id_ in seen:
-                continue
-            if id_ is not None:
-                seen.add(id_)
-                names[hit.name] = id_
-            score = {} if hit.score is None else {"score": hit.score}
-            hits.append({"object_id": id_ or f"unknown-{place}", "position": place, **score})
-        return hits, names
+        hits, by_id = list[Line](), dict[str, str]()
+        for place, name in enumerate(search.hits or (), 1):
+            id_ = self._corpus.names.named(name) or f"unknown-{place}"
+            if id_ not in by_id:
+                by_id[id_] = name
+                hits.append({"object_id": id_, "position": place})
+        return hits, {name: id_ for id_, name in by_id.items() if id_ in self._corpus}
 
     def _narrowed(self, asked: Mapping[str, object]) -> Line | None:
-        """The filter of a search; None where it names a value that no entry has."""
         narrowed: Line = {}
         for name, value in asked.items():
             many = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
@@ -142,31 +136,19 @@ class Writer:
         if (engine, limit) in self._engines:
             return self._engines[engine, limit]
         system = self._system if engine and self._system.partition(":")[0] == engine else engine
-        config = _preset(system, limit) if engine in _BASES else None
-        if config is None:
-            name = f"{self._kind}-{sum(other not in _BASES for other, _ in self._engines) + 1}"
-        else:
-            name = policy_of(config)
-            record = {"schema_version": SCHEMA_VERSION, "configuration": ranking_of(config), "policy": name}
-            self.policies[name] = record
+        name = f"{self._kind}-{sum(other not in _BASES for other, _ in self._engines) + 1}"
+        if engine in _BASES:
+            with suppress(ConfigError):
+                # as deep as this limit asks, with places enough to compare lists by
+                config = find_system(system).config(limit).with_limit(PLACES)
+                name = policy_of(config)
+                record = {"schema_version": SCHEMA_VERSION, "configuration": ranking_of(config), "policy": name}
+                self.policies[name] = record
         self._engines[engine, limit] = name
         return name
 
 
-def _preset(system: str, limit: int | None) -> SearchConfig | None:
-    """The configuration that looks as deep as this limit asks, with places enough to compare lists by."""
-    try:
-        return find_system(system).config(limit).with_limit(PLACES)
-    except ConfigError:
-        return None
-
-
-def _values(value: object) -> Iterable[str]:
-    return (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
-
-
 def _actions(call: Followed, names: Mapping[str, str]) -> list[Line]:
-    """The acts on the entries of a list, each with its tier."""
     acts = [(names[name], action) for name, action in call.acts.items() if name in names and action in ACTIONS]
     if not acts and call.useless:
         return [{"action_name": "none_useful", "strength": STRENGTH["none_useful"]}]
@@ -180,21 +162,11 @@ def own_key(environ: Mapping[str, str] = os.environ) -> bytes:
     """The user's key for hashes, made at its first use; MachineError where it cannot be kept."""
     place = state_folder(environ) / KEY
     try:
+        if not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_text(place, secrets.token_hex(32), private=True)
         return bytes.fromhex(read_text(place).strip())[:64]
-    except FileNotFoundError:
-        pass
     except (OSError, ValueError) as error:
         raise MachineError(
-            f"the key {place} cannot be read ({error}); remove it, and logs are read anew"
+            f"the key {place} cannot be kept or read ({error}); remove it, or set XDG_STATE_HOME"
         ) from None
-    key = secrets.token_bytes(32)
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w") as stream:
-            stream.write(key.hex())
-    except FileExistsError:  # another process made one meanwhile
-        return own_key(environ)
-    except OSError as error:
-        raise MachineError(f"cannot keep a key in {place}: {error.strerror}; set XDG_STATE_HOME") from None
-    return key

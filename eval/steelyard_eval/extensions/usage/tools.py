@@ -1,9 +1,7 @@
 """The names of the tools by which agents search a memory, open entries, change and rate them, for each system.
 
-Names and arguments are those of the servers' sources: EchoVault d2f5d2d (`mcp_server.py`), MoltNet 25e711d
-(`diary-tools.ts`), Soleri d87b305 (`vault-facade.ts`, `brain-facade.ts`; a facade takes `op` and `params`),
-Cortex-Mem 0bbcdb1 (`definitions.rs`, and the names that its README still has), system-spec-kit 030971a
-(`tool-schemas.ts`).
+They are in `tools.json`, as in the servers' sources: EchoVault d2f5d2d, MoltNet 25e711d, Soleri d87b305 (a facade
+takes `op` and `params`), Cortex-Mem 0bbcdb1 (and its README's older names), system-spec-kit 030971a.
 """
 
 from __future__ import annotations
@@ -11,20 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import resources
 
+from steelyard.base.files import STRICT_JSON
 from steelyard.feedback.log import ACTIONS
-from steelyard_eval.extensions.endpoints.answer_form import text_in
-from steelyard_eval.extensions.endpoints.mentioned import Mentioned
-from steelyard_eval.extensions.usage.answers import hits_of
-from steelyard_eval.extensions.usage.records import loaded, object_of, objects
-from steelyard_eval.extensions.usage.session import MEMORY, Acted, Event, Searched, ShownHit, Spoken, Wrote
+from steelyard_eval.datasets.logs import MOST_HITS
+from steelyard_eval.extensions.endpoints.answer_form import FormError, Mentioned, document_of, ids_of, text_in
+from steelyard_eval.extensions.usage.session import MEMORY, Acted, Event, Searched, Spoken, Wrote, dict_of, objects
 
-MANY = 100
-"""Results that a search may ask for; more is a mistake, and the system's own number is taken."""
-WAITING = 1_000
-"""Calls of a session whose answers are waited for; the oldest go first."""
+FORMS = STRICT_JSON.decode(resources.files(__package__).joinpath("tools.json").read_text("utf-8"))
+"""Tools of systems; arguments that name entries, paths and what is written; editors, readers; forms of logs."""
+MANY = 100  # Results that a search may ask for; more is a mistake, and the system's own number is taken
+WAITING = 1_000  # Calls of a session whose answers are waited for; the oldest go first
 Arguments = Mapping[str, object]
 OPENS, CHANGES, KEEPS, RATES = "opened", "modified", "kept", "rated"
+RATINGS = frozenset(ACTIONS) - {"none_useful"}  # What somebody says of one entry
+_READS = re.compile(r"(^|_)(get|read|open|load|fetch|details)(_|$)")
+_COMMAND = re.compile(r"\bmemory\s+(?:details|get|show)\s+([^\s;|&]+)")
+"""EchoVault's own command, by which agents open what they found."""
 
 
 @dataclass(frozen=True)
@@ -48,68 +50,11 @@ class MemoryTools:
         )
 
 
-def _tools(search: str, opens: str = "", changes: str = "", keeps: str = "", rates: str = "") -> dict[str, str]:
-    groups = ((search, "query"), (opens, OPENS), (changes, CHANGES), (keeps, KEEPS), (rates, RATES))
-    return {tool: does for tools, does in groups for tool in tools.split()}
-
-
-SPEC_KIT = _tools("memory_search memory_quick_search", "", "memory_update", "memory_save", "memory_validate")
-SYSTEMS = (
-    MemoryTools("", "steelyard", _tools("memory_search", "memory_get", rates="memory_feedback")),
-    MemoryTools(
-        "echovault",
-        "echovault",
-        _tools("memory_search", "memory_details memory_get", keeps="memory_save"),
-        {"project": "project"},
-    ),
-    MemoryTools(
-        "spec_kit",
-        "spec",
-        {**SPEC_KIT, "memory_context": "input"},
-        {"specFolder": "project", "tier": "importance_tier", "contextType": "context_type"},
-    ),
-    MemoryTools(
-        "moltnet",
-        "moltnet",
-        _tools("entries_search", "entries_get", "entries_update", "entries_create"),
-        {"tags": "tags", "entry_types": "type"},
-    ),
-    MemoryTools(
-        "soleri",
-        "vault",
-        _tools(
-            "search search_intelligent vault_search vault_search_intelligent",
-            "load_entries vault_get get",
-            "update vault_update",
-            "capture_enriched capture_knowledge capture_quick vault_capture",
-            "record_feedback brain_feedback",
-        ),
-        {name: name for name in ("domain", "type", "severity", "tags")},
-    ),
-    MemoryTools(
-        "cortex_mem",
-        "cortex",
-        _tools(
-            "search recall query_memory",
-            "content overview abstract get_memory get_overview get_abstract",
-            keeps="store store_memory",
-        ),
-    ),
-)
+SYSTEMS = tuple(MemoryTools(**one) for one in FORMS["systems"])
 """Every system whose searches are recognised; of those that share a name, the data set's own counts first.
 
-The first is our own server: what ranked is in its log, so no system is named here.
+The first is our own server: what ranked is in its log, so no system is named there.
 """
-NAMES = """id ids entry_id entryId memory_id memoryId record_id doc_id uri uris path permalink identifier name
-    memory_ids entry_ids""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
-"""Arguments that name entries."""
-EDITORS = ("Edit", "Write", "MultiEdit", "NotebookEdit", "edit_file", "write_file")
-READERS = ("Read", "NotebookRead", "read_file")
-PATHS = ("file_path", "path", "notebook_path")
-WRITTEN = ("new_string", "content", "new_source")
-_READS = re.compile(r"(^|_)(get|read|open|load|fetch|details)(_|$)")
-_COMMAND = re.compile(r"\bmemory\s+(?:details|get|show)\s+([^\s;|&]+)")
-"""EchoVault's own command, by which agents open what they found."""
 
 
 class Calls:
@@ -125,8 +70,7 @@ class Calls:
 
     def made(self, key: str, name: str, arguments: object, time: float | None) -> Iterator[Event]:
         """What a call says by itself; a search waits for its answer under the key."""
-        given = loaded(arguments)
-        tools, tool, args = self._found(name, given if isinstance(given, Mapping) else {})
+        tools, tool, args = self._found(name, dict_of(arguments))
         does = tools.does[tool] if tools else ""
         if tools is None:
             yield from _other(tool, args)
@@ -136,8 +80,10 @@ class Calls:
         elif does == KEEPS:
             yield Spoken(MEMORY, "\n".join(value for value in args.values() if isinstance(value, str)))
         elif does == RATES:
-            if (action := _rating(args)) and len(named := _named(args)) == 1:
-                yield Acted(named, action, reported=True)
+            useful = args.get("wasUseful", args.get("useful"))
+            rated = "thumbs_up" if useful is True else "thumbs_down" if useful is False else args.get("action")
+            if isinstance(rated, str) and rated in RATINGS and len(named := _named(args)) == 1:
+                yield Acted(named, rated, reported=True)
         elif isinstance(query := args.get(does), str) and query.strip():
             self._waiting[key] = tools, query, args, time
             if len(self._waiting) > WAITING:
@@ -150,7 +96,7 @@ class Calls:
         tools, query, args, asked = waiting
         hits = () if failed else hits_of(answer)
         if hits is None and (names := self._names.in_text(text_in(answer))):
-            hits = tuple(map(ShownHit, names))
+            hits = tuple(names)
         narrowed = {field: args[name] for name, field in tools.narrows.items() if args.get(name)}
         limit = args.get("limit")
         asked_for = limit if isinstance(limit, int) and not isinstance(limit, bool) and 0 < limit <= MANY else None
@@ -158,7 +104,7 @@ class Calls:
 
     def asks(self, name: str, arguments: object) -> str:
         """The query of a call that searches a memory; empty for other calls."""
-        tools, tool, args = self._found(name, object_of(arguments))
+        tools, tool, args = self._found(name, dict_of(arguments))
         return str(args.get(tools.does[tool]) or "") if tools else ""
 
     def _found(
@@ -172,7 +118,7 @@ class Calls:
         operation, inner = args.get("op"), args.get("params")
         facade = isinstance(operation, str) and isinstance(inner, dict | str)
         if facade:
-            server, tool, args = tool, str(operation), object_of(inner)
+            server, tool, args = tool, str(operation), dict_of(inner)
         candidates = [
             tools
             for tools in SYSTEMS
@@ -186,22 +132,14 @@ class Calls:
         return best, best.named(tool) if best else tool, args
 
 
-def _rating(args: Mapping[str, object]) -> str:
-    useful = args.get("wasUseful", args.get("useful"))
-    if isinstance(useful, bool):
-        return "thumbs_up" if useful else "thumbs_down"
-    action = args.get("action")
-    return action if isinstance(action, str) and action in ACTIONS and action != "none_useful" else ""
-
-
 def _other(tool: str, args: Mapping[str, object]) -> Iterator[Event]:
     """Calls of tools of no memory that we know: editors, readers, a shell, getters of other servers."""
-    paths = tuple(str(args[name]) for name in PATHS if isinstance(args.get(name), str))
-    if tool in EDITORS:
-        texts = [args.get(name) for name in WRITTEN]
+    paths = tuple(str(args[name]) for name in FORMS["paths"] if isinstance(args.get(name), str))
+    if tool in FORMS["editors"]:
+        texts = [args.get(name) for name in FORMS["written"]]
         texts += [edit.get("new_string") for edit in objects(args.get("edits"))]
         yield Wrote(paths, "\n".join(text for text in texts if isinstance(text, str)))
-    elif tool in READERS and paths:
+    elif tool in FORMS["readers"] and paths:
         yield Acted(paths, OPENS)
     elif tool == "Bash":
         if opened := tuple(_COMMAND.findall(str(args.get("command") or ""))):
@@ -213,8 +151,19 @@ def _other(tool: str, args: Mapping[str, object]) -> Iterator[Event]:
 def _named(args: Mapping[str, object]) -> tuple[str, ...]:
     """What the arguments name: texts and whole numbers under the usual keys."""
     names: list[str] = []
-    for name in NAMES:
+    for name in FORMS["names"]:
         value = args.get(name)
         many = value if isinstance(value, list) else [value]
         names += [str(item) for item in many if isinstance(item, str | int) and not isinstance(item, bool)]
     return tuple(dict.fromkeys(filter(None, names)))
+
+
+def hits_of(answer: object) -> tuple[str, ...] | None:
+    """The ids of the results in an answer, best first; None where it holds none that can be read."""
+    document = document_of(answer)
+    if not isinstance(document, dict | list):
+        return None
+    try:
+        return tuple(str(name) for name in ids_of(document)[1][:MOST_HITS] if name != "")
+    except FormError:
+        return None

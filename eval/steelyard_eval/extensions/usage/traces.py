@@ -2,63 +2,98 @@
 
 Attributes are those of the semantic conventions for GenAI (status Development). Queries, records and documents are
 opt-in there: a program has to be told to capture content. OTLP in JSON is read, and lines of ReadableSpan.to_json.
+
+OpenInference, as Phoenix exports it, has RETRIEVER spans, and RERANKER spans that put their documents in order.
+Its attributes may be dotted keys, a tree of objects, or columns of a table with `attributes.` before them.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.base.errors import DataError
 from steelyard_eval.common.times import seconds
-from steelyard_eval.extensions.usage.answers import hits_of
-from steelyard_eval.extensions.usage.corpus import Corpus
-from steelyard_eval.extensions.usage.records import Record, loaded, object_of, objects, records_of, text_of
-from steelyard_eval.extensions.usage.session import AGENT, PERSON, Acted, Event, Searched, Spoken, UseSession
-from steelyard_eval.extensions.usage.tools import Calls
+from steelyard_eval.extensions.endpoints.answer_form import text_in
+from steelyard_eval.extensions.usage.session import (
+    AGENT,
+    PERSON,
+    Acted,
+    Corpus,
+    Event,
+    Record,
+    Searched,
+    Spoken,
+    UseSession,
+    dict_of,
+    loaded,
+    objects,
+    records_of,
+)
+from steelyard_eval.extensions.usage.tools import FORMS, Calls, hits_of
 
 MOST_SPANS = 1_000_000
-DEEPEST = 100
-"""Spans inside one another that are looked at."""
 SEARCH, TOOL, ANSWER, CHANGE = "search", "tool", "answer", "change"
-OPERATIONS: Mapping[str, tuple[str, str, str, str]] = {
-    # what a span is, and the attributes with its name, with what was asked, and with what came of it
-    "search_memory": (SEARCH, "memory.store.id", "memory.query.text", "memory.records"),
-    "retrieval": (SEARCH, "data_source.id", "retrieval.query.text", "retrieval.documents"),
-    "execute_tool": (TOOL, "tool.name", "tool.call.arguments", "tool.call.result"),
-    "update_memory": (CHANGE, "memory.record.id", "", ""),
-    "invoke_agent": (ANSWER, "", "input.messages", "output.messages"),
-    "chat": (ANSWER, "", "", "output.messages"),
-    "generate_content": (ANSWER, "", "", "output.messages"),
-}
-_VALUES = tuple(
-    f"{kind}{value}" for value in ("Value", "_value") for kind in ("string", "double", "bool", "int", "bytes")
-)
-_CAPITAL = re.compile("[A-Z]")
+# what a span is, and the attributes with its name, with what was asked, and with what came of it
+OPERATIONS: Mapping[str, tuple[str, str, str, str]] = FORMS["genai"]
+_VALUES = tuple(f"{kind}Value" for kind in ("string", "double", "bool", "int", "bytes"))
+LONGEST_NAME = 300
+"""Characters of a dotted key; what is longer is no attribute, and a long key before many would fill the memory."""
+SPAN_KIND = "openinference.span.kind"
+_PLACE = re.compile(r"\.(\d{1,6})\.document\.(id|score|content|metadata)")
+
+
+Step = tuple[str, str, object, object, str]
+"""What a span says: the first five fields of `TraceSpan`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceSpan:
-    """One step of a trace.
+    """One step of a trace; `parent` is the key of the span around it. Times are seconds UTC.
 
-    `kind` is one of the constants above, or empty for a span that only joins its trace to a conversation. `asked`
-    is the query of a search, the arguments of a call, or the question; `given` what came of it. `name` is the
-    engine, the tool, or the entry that was changed, `parent` the key of the span around it. Times are seconds UTC.
+    `kind` is one of the constants above, or empty where the span only joins a conversation. `name` is the engine,
+    the tool, or the entry that was changed; `asked` the query of a search, the arguments of a call, or the
+    question; `given` what came of it.
     """
 
-    key: str
-    trace: str
-    parent: str
-    conversation: str
-    begun: float | None
-    ended: float | None
     kind: str
     name: str
     asked: object
     given: object
+    conversation: str
+    key: str
+    trace: str
+    parent: str
+    begun: float | None
+    ended: float | None
+
+
+def genai(span: Record, has: Mapping[str, object]) -> Step:
+    """A span by the semantic conventions for GenAI."""
+    kind, *names = OPERATIONS.get(str(has.get("gen_ai.operation.name")), ("", "", "", ""))
+    name, asked, given = (has.get(f"gen_ai.{attribute}") if attribute else None for attribute in names)
+    if names[1] == "input.messages":  # the question is the last message of a person
+        questions = [message for message in objects(loaded(asked)) if message.get("role") == "user"]
+        asked = questions[-1] if questions else ""
+    kind = "" if kind == CHANGE and not name else kind
+    return kind, str(name or ""), asked, loaded(given), str(has.get("gen_ai.conversation.id") or "")
+
+
+def openinference(span: Record, attributes: Mapping[str, object]) -> Step:
+    """A span of OpenInference."""
+    has = {name.removeprefix("attributes."): value for name, value in _flat(attributes).items()}
+    named = str(has.get(SPAN_KIND) or span.get("span_kind") or "").upper()
+    kind = FORMS["openinference"].get(named, "")
+    asked, given = has.get("input.value"), loaded(has.get("output.value"))
+    if kind == SEARCH:
+        asked, given = has.get("reranker.query") or asked, _documents(has, FORMS["documents"][named])
+    elif kind == ANSWER and _parent(span):
+        asked = None
+    name = str(has.get("tool.name") or "") if kind == TOOL else ""
+    return kind, name, asked, given, str(has.get("session.id") or "")
 
 
 def read(
@@ -66,37 +101,36 @@ def read(
     corpus: Corpus,
     system: str,
     faults: Counter[str],
-    spans_of: Callable[[Record], Iterable[TraceSpan]] | None = None,
+    step_of: Callable[[Record, Mapping[str, object]], Step] = genai,
 ) -> Iterator[UseSession]:
-    """The sessions in some files, by conversation, else by trace; `spans_of` reads a record by other names."""
+    """The sessions in some files, by conversation, else by trace; `step_of` reads a span."""
     spans: dict[str, TraceSpan] = {}
     for path in files:
         for record in records_of(path, faults):
             try:
-                for made in (spans_of or _genai)(record):
-                    spans.setdefault(made.key, made)
+                for span, attributes in [*raw_spans(record)] or [(record, record)]:
+                    made = _placed(span, step_of(span, attributes))
+                    if made.kind or made.trace:
+                        spans.setdefault(made.key, made)
             except RecursionError:
                 faults["records that are nested too deep"] += 1
             if len(spans) > MOST_SPANS:
                 raise DataError(f"more than {MOST_SPANS:,} spans; export a shorter time")
-    conversations = {span.trace: span.conversation for span in reversed(spans.values()) if span.conversation}
+    named = ((span.trace, span.conversation) for span in reversed(spans.values()))
+    conversations = {trace: conversation for trace, conversation in named if conversation}
     groups: dict[str, list[TraceSpan]] = {}
-    for span in spans.values():
-        if span.kind:
-            groups.setdefault(conversations.get(span.trace) or span.trace, []).append(span)
+    for made in spans.values():
+        if made.kind:
+            groups.setdefault(conversations.get(made.trace) or made.trace, []).append(made)
     for name, group in sorted(groups.items()):
         yield UseSession(name, _events(group, Calls(system, corpus.names)))
 
 
-def _genai(record: Record) -> Iterator[TraceSpan]:
-    return (_span(*raw) for raw in raw_spans(record))
-
-
 def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
     """The spans of a record of either form, with their attributes as plain values."""
-    if isinstance(resources := _field(record, "resourceSpans"), list):
+    if isinstance(resources := record.get("resourceSpans"), list):
         for resource in objects(resources):
-            for scope in objects(_field(resource, "scopeSpans")):
+            for scope in objects(resource.get("scopeSpans")):
                 for span in objects(scope.get("spans")):
                     yield span, _listed(span.get("attributes"))
     elif isinstance(attributes := record.get("attributes"), dict):
@@ -105,94 +139,56 @@ def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
         yield record, _listed(attributes)
 
 
-def placed(span: Record) -> tuple[str, str, str, float | None, float | None]:
-    """The keys of a span, of its trace and of the span around it; when it began and ended."""
-    context = object_of(span.get("context"))
-    trace = _field(span, "traceId") or context.get("trace_id") or span.get("context.trace_id") or ""
-    key = _field(span, "spanId") or context.get("span_id") or span.get("context.span_id") or ""
-    parent = _field(span, "parentSpanId") or span.get("parent_id")
-    return (
+def _placed(span: Record, step: Step) -> TraceSpan:
+    context = dict_of(span.get("context"))
+    trace = span.get("traceId") or context.get("trace_id") or span.get("context.trace_id") or ""
+    key = span.get("spanId") or context.get("span_id") or span.get("context.span_id") or ""
+    parent = _parent(span)
+    return TraceSpan(
+        *step,
         f"{trace}/{key}".replace("0x", ""),
         str(trace).removeprefix("0x"),
         f"{trace}/{parent}".replace("0x", "") if parent else "",
-        seconds(_field(span, "startTimeUnixNano") or span.get("start_time")),
-        seconds(_field(span, "endTimeUnixNano") or span.get("end_time")),
+        seconds(span.get("startTimeUnixNano") or span.get("start_time")),
+        seconds(span.get("endTimeUnixNano") or span.get("end_time")),
     )
 
 
-def _span(span: Record, has: Mapping[str, object]) -> TraceSpan:
-    key, trace, parent, begun, ended = placed(span)
-    kind, *names = OPERATIONS.get(str(has.get("gen_ai.operation.name")), ("", "", "", ""))
-    name, asked, given = (has.get(f"gen_ai.{attribute}") if attribute else None for attribute in names)
-    if names[1] == "input.messages":  # the question is the last message of a person
-        questions = [message for message in objects(loaded(asked)) if message.get("role") == "user"]
-        asked = questions[-1] if questions else ""
-    return TraceSpan(
-        key,
-        trace,
-        parent,
-        str(has.get("gen_ai.conversation.id") or ""),
-        begun,
-        ended,
-        "" if kind == CHANGE and not name else kind,
-        str(name or ""),
-        asked,
-        loaded(given),
-    )
-
-
-def _field(record: Record, name: str) -> object:
-    """A field of protobuf's JSON, whose names readers have to accept as they stand in the schema, too."""
-    return record.get(name) or record.get(_CAPITAL.sub(lambda found: f"_{found[0].lower()}", name))
+def _parent(span: Record) -> object:
+    return span.get("parentSpanId") or span.get("parent_id")
 
 
 def _listed(attributes: object) -> dict[str, object]:
-    """The attributes of OTLP as plain values."""
     return {str(attribute.get("key")): _value(attribute.get("value")) for attribute in objects(attributes)}
 
 
 def _value(value: object) -> object:
     if not isinstance(value, dict):
         return value
-    if isinstance(array := _field(value, "arrayValue"), dict):
+    if isinstance(array := value.get("arrayValue"), dict):
         values = array.get("values")
         return [_value(item) for item in values] if isinstance(values, list) else []
-    if isinstance(pairs := _field(value, "kvlistValue"), dict):
+    if isinstance(pairs := value.get("kvlistValue"), dict):
         return _listed(pairs.get("values"))
     return next((value[key] for key in _VALUES if key in value), None)
 
 
-def _ends(spans: list[TraceSpan]) -> dict[str, float]:
-    """When each span ended, in seconds UTC; one with others inside it when the last of these did."""
-    ends = {span.key: span.ended or span.begun or 0.0 for span in spans}
-    parents = {span.key: span.parent for span in spans}
-    for span in spans:
-        inner, end = span.key, ends[span.key]
-        for _ in range(DEEPEST):
-            inner = parents.get(inner, "")
-            if ends.get(inner, end) >= end:
-                break
-            ends[inner] = end
-    return ends
-
-
 def _events(spans: list[TraceSpan], calls: Calls) -> Iterator[Event]:
-    """The spans of one conversation as events: questions when they begin, all else when it ends.
-
-    An answer ends with the last span inside its own at the earliest, whatever the clocks of two machines say.
-    """
-    ends = _ends(spans)
-    searched = {(span.trace, span.asked) for span in spans if span.kind == SEARCH and isinstance(span.asked, str)}
-    timed = [
-        (time, order, i)
-        for i, span in enumerate(spans)
-        for order, time in ((0, span.begun or 0.0), (2 if span.kind == ANSWER else 1, ends[span.key]))
-    ]
+    """The spans of one conversation as events: questions when they begin, all else when it ends."""
+    asked = ((span.trace, span.asked) for span in spans if span.kind == SEARCH)
+    searched = {(trace, query) for trace, query in asked if isinstance(query, str)}
+    keys, ends, timed = {span.key for span in spans}, dict[str, float](), list[tuple[float, int, int]]()
+    for span in spans:
+        ends[span.trace] = max(ends.get(span.trace, 0.0), span.ended or span.begun or 0.0)
+    for i, span in enumerate(spans):  # an answer ends with its trace, whatever the clocks of two machines say
+        answers = span.kind == ANSWER
+        end = ends[span.trace] if answers and span.parent not in keys else span.ended or span.begun or 0.0
+        timed += [(span.begun or 0.0, 0, i), (end, 2 if answers else 1, i)]
     for _, order, i in sorted(timed):
         span = spans[i]
         if order == 0:
             if span.kind == ANSWER and span.asked is not None:
-                yield Spoken(PERSON, text_of(loaded(span.asked)))
+                yield Spoken(PERSON, text_in(loaded(span.asked)))
         elif span.kind == SEARCH:
             hits = hits_of(span.given) if span.given is not None else None
             query = span.asked if isinstance(span.asked, str) else ""
@@ -202,5 +198,32 @@ def _events(spans: list[TraceSpan], calls: Calls) -> Iterator[Event]:
             yield from calls.answered(span.key, span.given, span.begun)
         elif span.kind == CHANGE:
             yield Acted((span.name,), "modified")
-        elif span.kind == ANSWER and (answer := text_of(span.given)):
+        elif span.kind == ANSWER and (answer := text_in(span.given)):
             yield Spoken(AGENT, answer)
+
+
+def _flat(value: object, prefix: str = "", depth: int = 0) -> dict[str, object]:
+    """A tree as dotted keys; places of lists are numbers."""
+    if len(prefix) > LONGEST_NAME:
+        return {}
+    if depth > 8 or not isinstance(value, dict | list) or not value:
+        return {prefix: value}
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    flat: dict[str, object] = {}
+    for name, inner in pairs:
+        flat |= _flat(inner, f"{prefix}.{name}" if prefix else str(name), depth + 1)
+    return flat
+
+
+def _documents(has: Mapping[str, object], root: str) -> list[dict[str, object]] | None:
+    documents: dict[int, dict[str, object]] = {}
+    for name, value in has.items():
+        if name.startswith(root) and (place := _PLACE.match(name, len(root))):
+            documents.setdefault(int(place[1]), {})[place[2]] = value
+    for document in documents.values():
+        metadata = loaded(document.pop("metadata", None))
+        if "id" not in document and isinstance(metadata, dict):
+            document["id"] = next(
+                (metadata[key] for key in ("id", "doc_id", "memory_id") if key in metadata), None
+            )
+    return [documents[number] for number in sorted(documents)] or None

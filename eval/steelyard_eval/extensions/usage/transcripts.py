@@ -1,7 +1,10 @@
 """Transcripts of Claude Code: a file of JSON lines a session, with messages and the calls of tools inside them.
 
-Fields as seen at 2.1.219: `message.content` is a text, or blocks of the types text, tool_use and tool_result. What
-a subagent did has `isSidechain`, and is a session of its own. What the model only thinks is not read.
+Fields as seen at 2.1.219: `message.content` is a text, or blocks of the types text, tool_use and tool_result.
+What a subagent did has `isSidechain`, and is a session of its own. What the model only thinks is not read.
+
+User Behavior Insights 1.3 of OpenSearch: documents of `ubi_queries` and `ubi_events`, a line each in whatever
+file. The order of `query_response_hit_ids` is the order that was shown.
 """
 
 from __future__ import annotations
@@ -10,18 +13,31 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from steelyard.base.errors import shown
+from steelyard.feedback.log import ACTIONS
 from steelyard_eval.common.times import seconds
-from steelyard_eval.extensions.usage.corpus import Corpus
-from steelyard_eval.extensions.usage.records import Record, objects, records_of, text_of
-from steelyard_eval.extensions.usage.session import AGENT, PERSON, Event, Spoken, UseSession
-from steelyard_eval.extensions.usage.tools import Calls
+from steelyard_eval.datasets.logs import MOST_HITS
+from steelyard_eval.extensions.endpoints.answer_form import text_in
+from steelyard_eval.extensions.usage.session import (
+    AGENT,
+    PERSON,
+    Acted,
+    Corpus,
+    Event,
+    Record,
+    Searched,
+    Spoken,
+    UseSession,
+    dict_of,
+    objects,
+    records_of,
+)
+from steelyard_eval.extensions.usage.tools import FORMS, Calls
 
-MOST_THREADS = 1_000
-"""Agents of one file that are told apart."""
 SIMULATED = "simulated"
 """What made lines have as `steelyard`: they show how learning works, and nothing about agents."""
-_MARKS = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSynthetic", "interruptedMessageId")
-"""Fields of records that the program writes in a person's place."""
+SHOWN = ("impression", "impressions")  # Events of UBI that say what was shown, which is no act
+NAMED = 20  # Names of actions that are told apart in the counts of what is left out
 
 
 def homes(environ: Mapping[str, str]) -> Iterator[Path]:
@@ -41,8 +57,7 @@ def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -
                 continue
             session = f"{record.get('sessionId') or path.stem}{record.get('agentId') or ''}"
             key = f"{session}{bool(record.get('isSidechain'))}"
-            if key in threads or len(threads) < MOST_THREADS:
-                threads.setdefault(key, []).append(record)
+            threads.setdefault(key, []).append(record)
         if others and not threads:
             faults["files of no program that is known"] += 1
         for key, thread in threads.items():
@@ -51,7 +66,6 @@ def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -
 
 
 def _events(records: Iterable[Record], calls: Calls) -> Iterator[Event]:
-    """The events of one agent."""
     for record in records:
         message = record.get("message")
         if not isinstance(message, dict):
@@ -70,7 +84,7 @@ def _events(records: Iterable[Record], calls: Calls) -> Iterator[Event]:
             for block in results:
                 failed = block.get("is_error") is True
                 yield from calls.answered(str(block.get("tool_use_id")), block.get("content"), time, failed)
-            asked = text_of([block for block in blocks if block.get("type") == "text"])
+            asked = text_in([block for block in blocks if block.get("type") == "text"])
             if asked and not results and _is_persons(record):
                 yield Spoken(PERSON, asked)
 
@@ -79,5 +93,56 @@ def _is_persons(record: Record) -> bool:
     """Whether no field of a record says that the program wrote it; `follow` looks at its text."""
     origin = record.get("origin")
     kind = origin.get("kind") if isinstance(origin, dict) else record.get("turnOrigin")
-    written = any(record.get(mark) for mark in _MARKS) or record.get("promptSource") == "system"
+    written = (
+        any(record.get(mark) for mark in FORMS["written by programs"]) or record.get("promptSource") == "system"
+    )
     return not written and kind in (None, "", "human")
+
+
+def read_ubi(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -> Iterator[UseSession]:
+    """The sessions in some files, a client each; what has no place in a log is counted, by the reason in words."""
+    found = (record for path in files for record in records_of(path, faults))
+    documents = [dict_of(record.get("_source")) or record for record in found]
+    clients: dict[str, list[str]] = {}
+    events: dict[str, list[Event]] = {}
+    for record in (record for record in documents if "action_name" not in record):
+        hits, time = record.get("query_response_hit_ids"), seconds(record.get("timestamp"))
+        if not isinstance(hits, list) or not hits:
+            known = "query_id" in record
+            what = (
+                "queries without query_response_hit_ids" if known else "documents that are no query and no event"
+            )
+            faults[what] += 1
+        elif time is None and record.get("timestamp") is not None:
+            faults["queries with a time that cannot be read"] += 1
+        else:
+            key, shown_ids = _text(record, "query_id"), tuple(map(str, hits[:MOST_HITS]))
+            name, engine = _text(record, "client_id"), _text(record, "application")
+            events[key] = [Searched(key, time, _text(record, "user_query"), shown_ids, engine)]
+            clients.setdefault(name, []).append(key)
+    asked = {_text(record, "query_id") for record in documents if "action_name" not in record}
+    for act in (_act(record, faults) for record in documents if "action_name" in record):
+        if act is not None and act.search in events:
+            events[act.search].append(act)
+        elif act is not None:
+            faults[f"acts of a query {'that is left out' if act.search in asked else 'that is not there'}"] += 1
+    for name, own in sorted(clients.items()):
+        yield UseSession(name, [event for key in own for event in events[key]])
+
+
+def _act(record: Record, faults: Counter[str]) -> Acted | None:
+    """An event as an act, by a name of ours, or one of UBI that stands for it; what is none is counted."""
+    name = str(record["action_name"])
+    action = name if name in ACTIONS else FORMS["ubi"].get(name, "")
+    object_id = dict_of(dict_of(record.get("event_attributes")).get("object")).get("object_id")
+    if action and object_id not in (None, ""):
+        return Acted((str(object_id),), action, reported=True, search=_text(record, "query_id"))
+    why = "acts that name no entry" if action else f"acts by a name that is not known ({shown(name)})"
+    if name not in SHOWN:
+        faults[why if why in faults or len(faults) < NAMED else "acts by other names that are not known"] += 1
+    return None
+
+
+def _text(record: Record, name: str) -> str:
+    value = record.get(name)
+    return "" if value is None else str(value)

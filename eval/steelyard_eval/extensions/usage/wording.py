@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import PurePosixPath
 
-from steelyard_eval.extensions.endpoints.mentioned import SHORTEST
+from steelyard.base.files import STRICT_JSON
+from steelyard_eval.extensions.endpoints.answer_form import SHORTEST
 
 RUN = 8
 """Words that are no chance when an answer repeats them; of scripts without blanks twice as many characters."""
 TITLE_WORDS, TITLE_CHARACTERS = 3, 12
 """A title of so many words and characters is recognised in plain text, others only in quotes or emphasis."""
-LEAST_ID, LONGEST_ID = 6, 100
-"""Characters of an id in prose, and of the beginning of one."""
-LEAST_TITLE = 5
-"""Characters of a title in quotes."""
-LONGEST_SENTENCE = 2000
-"""Characters that are looked at as one sentence."""
+LEAST_ID, LONGEST_ID = 6, 100  # Characters of an id in prose, and of the beginning of one
+LEAST_TITLE = 5  # Characters of a title in quotes
+LONGEST_SENTENCE = 2000  # Characters that are looked at as one sentence
 _UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 """Scripts without blanks, each of whose characters counts as a word."""
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
@@ -32,22 +31,13 @@ _QUOTES = [
 ]
 _EMPHASIS = [*_QUOTES, ("'", "'"), ("`", "`"), ("*", "*"), ("_", "_"), ("[", "]")]
 """Marks around a title; a single word in the last ones is a name in a program as often."""
-_NOT = r"(?:not|never|hardly|barely|\w+n['\u2019]t|cannot|neither|nor)"
-_ABOUT = (
-    r"(?:relevan|relat|help|appl|useful|match|answer|fit|cover|address|mention|concern|about|explain|solv|touch"
-    r"|what we|what i|what you|the same|usable|need|use it|trust|rely|bear)"
-)
-_THINGS = r"(?:issue|problem|topic|matter|project|service|team|thing|bug|story|system)"
+_WORDS = STRICT_JSON.decode(resources.files(__package__).joinpath("wording.json").read_text("utf-8"))
+"""What says that something is of no use, how texts begin that programs write in a person's place (echoes,
+notifications, hooks, summaries), and the words that questions share whatever they ask."""
+_NOT, _ABOUT, _THINGS, _NO_USE = (f"(?:{'|'.join(_WORDS[n])})" for n in ("not", "about", "things", "useless"))
 USELESS = re.compile(
-    rf"\b{_NOT}\b(?:\W+\w+){{0,4}}?\W+{_ABOUT}"
-    r"|\b(?:unrelated|irrelevant|outdated|out of date|obsolete|stale|superseded|misleading|unhelpful|useless)\b"
-    r"|\b(?:off[- ]topic|no longer|nothing (?:about|to do|useful|relevant|here|there|on)|of no (?:use|help))\b"
-    r"|\bno (?:use|help|bearing|relation|connection)\b|\b(?:red herring|beside the point)\b"
-    r"|\bfalse (?:lead|positive)\b"
-    r"|\b(?:ignor(?:e|ed|ing)|skip(?:ped|ping)?|discard\w*|set aside|rul(?:e|ed|ing) out|dismiss\w*)\b"
-    r"|\b(?:some|any)(?:thing|where) else\b|\b(?:an?|some) (?:other|different|older|unrelated)\b"
-    rf"|\banother {_THINGS}\b|\bdifferent (?:{_THINGS}|one|from)\b"
-    r"|\b(?:nichts|unpassend|hilft nicht|veraltet|irrelevant|betrifft nicht)\b",
+    rf"\b{_NOT}\b(?:\W+\w+){{0,4}}?\W+{_ABOUT}|\b{_NO_USE}\b"
+    rf"|\banother {_THINGS}\b|\bdifferent (?:{_THINGS}|one|from)\b",
     re.IGNORECASE,
 )
 _ADDED = re.compile(
@@ -56,26 +46,11 @@ _ADDED = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 """What programs put before or behind the words of a person."""
-_PROGRAM = re.compile(
-    r"<(?:command|local-command|task|bash|teammate|agent|cross-session|channel|hook|session|tool)[-_]\w"
-    r"|<(?:environment|permissions|turn|apps|user|persisted|conversation)[-_ ]\w|<(?:INSTRUCTIONS|skill)>"
-    r"|\[(?:Request interrupted|SYSTEM NOTIFICATION|ASYNC TASK)"
-    r"|Caveat: The messages below|# AGENTS\.md instructions|API Error:"
-    r"|This (?:session|conversation) is being continued from a previous"
-    r"|(?:[\w:]+ )?(?:\w+ )?hook (?:feedback|success|error|blocking|stopped|additional|callback)",
-    re.IGNORECASE,
-)
-"""How texts begin that programs write in a person's place: echoes, notifications, hooks, summaries."""
+_PROGRAM = re.compile("|".join(_WORDS["program"]), re.IGNORECASE)
 GOES_ON = re.compile(
     r"\W*(?:it|its|that|this|they|these|those|but|however|though|unfortunately|which|both|neither|none|sadly)\b",
     re.IGNORECASE,
 )
-_COMMON = frozenset(
-    """a an and are as at be by can could did do does for from had has have how i in into is it its me my no not of
-    on or our should that the their there they this to was we were what when where which who why will with you
-    your""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
-)
-"""Words that questions share whatever they ask."""
 
 
 @dataclass(frozen=True)
@@ -87,18 +62,21 @@ class Sentence:
     tokens: frozenset[str]
     runs: tuple[str, ...]
 
-    @classmethod
-    def of(cls, text: str) -> Sentence:
-        """A sentence."""
-        tokens = (token.strip(".:!?#") for token in _TOKEN.findall(text))
-        return cls(text, f" {plain_words(text)} ", frozenset(tokens), tuple(runs_of(text)))
-
 
 def sentences(text: str) -> list[Sentence]:
     """The sentences of a text that are not blank, in pieces of `LONGEST_SENTENCE` characters."""
     size = LONGEST_SENTENCE
     parts = (sentence[i : i + size] for sentence in _SENTENCE.split(text) for i in range(0, len(sentence), size))
-    return [Sentence.of(part) for part in parts if not part.isspace()]
+    return [
+        Sentence(
+            part,
+            f" {plain_words(part)} ",
+            frozenset(token.strip(".:!?#") for token in _TOKEN.findall(part)),
+            tuple(runs_of(part)),
+        )
+        for part in parts
+        if not part.isspace()
+    ]
 
 
 def plain_words(text: str) -> str:
@@ -107,20 +85,14 @@ def plain_words(text: str) -> str:
 
 
 def persons_words(text: str) -> str:
-    r"""What a person wrote of a text in their place; empty where a program wrote all of it.
-
-    >>> persons_words("<system-reminder>Be brief.</system-reminder>\nWho rotates keys?")
-    'Who rotates keys?'
-    >>> persons_words("<task-notification><status>completed</status></task-notification>")
-    ''
-    """
+    r"""What a person wrote of a text in their place; empty where a program wrote all of it."""
     words = _ADDED.sub("", text).strip()
     return "" if _PROGRAM.match(words) else words
 
 
 def content_words(text: str) -> set[str]:
     """The words of a question that say what it is about."""
-    return {word for word in _WORD.findall(text.casefold()) if word not in _COMMON and len(word) > 1}
+    return {word for word in _WORD.findall(text.casefold()) if word not in _WORDS["common"] and len(word) > 1}
 
 
 def marks_of(id_: str) -> list[str]:

@@ -1,14 +1,11 @@
 """Benchmarks in their published forms, in small samples written by hand after the real files."""
 
 import json
-import sys
-import types
-from collections import namedtuple
 
 import pytest
+from tests.contracts.importer_contract import ImporterContract
 
-from steelyard_eval.extensions.importers import Options, import_store, importers, load_store
-from steelyard_eval.extensions.importers.contract import ImporterContract
+from steelyard_eval.extensions.importers import import_store, importers, load_store
 
 LOCOMO = [
     {
@@ -60,15 +57,6 @@ def test_locomo_by_turns(locomo):
     assert any(note.startswith("1 piece of") for note in data.notices)
 
 
-def test_locomo_by_sessions_and_with_corrections(locomo, tmp_path):
-    corrections = [{"question_id": "locomo_0_qa0", "correct_evidence": ["D2:1"]}]
-    (tmp_path / "errors.json").write_text(json.dumps(corrections))
-    data = load_store(locomo, options=Options(unit="sessions", corrections=str(tmp_path / "errors.json")))
-    assert [entry.id for entry in data.entries] == ["conv-1:session_1", "conv-1:session_2"]
-    assert data.entries[0].text == "Ann: Hey!\nBo: Look.\n[shares a picture: a lake]"
-    assert data.qrels["conv-1:q000"] == {"conv-1:session_2": 1}
-
-
 QUESTION = {
     "question_id": "q1",
     "question_type": "knowledge-update",
@@ -86,14 +74,13 @@ QUESTION = {
 LONGMEMEVAL = [QUESTION, {**QUESTION, "question_id": "q2_abs"}]
 
 
-@pytest.mark.parametrize("unit", ["turns", "sessions"])
-def test_longmemeval(tmp_path, unit):
+def test_longmemeval(tmp_path):
     written(tmp_path, {"longmemeval_s.json": LONGMEMEVAL})
-    data = load_store(tmp_path / "longmemeval_s.json", options=Options(unit=unit))
-    assert data.qrels["q1"] == ({"q1:s2:0": 1} if unit == "turns" else {"q1:s2": 1})
+    data = load_store(tmp_path / "longmemeval_s.json")
+    assert data.qrels["q1"] == {"q1:s2:0": 1}
     assert [query.answerable for query in data.queries] == [True, False]
     assert data.entries[0].created_at == 1684549260  # date -u -d '2023-05-20 02:21' +%s
-    assert len(data.entries) == (6 if unit == "turns" else 4)
+    assert len(data.entries) == 6
 
 
 def test_what_published_files_lack_is_no_fault(tmp_path):
@@ -147,17 +134,6 @@ BEAM = {
         "abstention": [{"question": "Why?", "ideal_response": "nothing"}],
     },
 }
-
-
-def test_beam(tmp_path):
-    written(tmp_path, BEAM)
-    data = load_store(tmp_path)
-    assert [(entry.id, entry.text) for entry in data.entries] == [
-        ("chat-07:0", "Plan it."),
-        ("chat-07:1", "Sure."),
-    ]
-    assert data.qrels == {"chat-07:knowledge_update:0": {"chat-07:0": 1, "chat-07:1": 2}}
-    assert [query.answerable for query in data.queries] == [True, False]
 
 
 CORPUS = {
@@ -217,7 +193,6 @@ def test_signs_of_markup_in_a_text_are_signs(tmp_path):
 SAMPLES = {
     "locomo": ({"locomo10.json": LOCOMO}, "locomo10.json"),
     "longmemeval": ({"longmemeval_s.json": LONGMEMEVAL}, "longmemeval_s.json"),
-    "beam": (BEAM, ""),
     "beir": (CORPUS | BEIR, ""),
     "trec": (TREC, ""),
 }
@@ -233,24 +208,3 @@ class TestBenchmarks(ImporterContract):
     def store(self, kind, tmp_path):
         files, name = SAMPLES[kind]
         return written(tmp_path / "published", files) / name
-
-
-def test_ids_of_ir_datasets(monkeypatch):
-    """A stand-in with the calls of ir_datasets that are documented: docs_iter, queries_iter, qrels_iter."""
-    doc = namedtuple("doc", "doc_id title text")
-    query, qrel = namedtuple("query", "query_id text"), namedtuple("qrel", "query_id doc_id relevance")
-    query.default_text = lambda self: self.text
-
-    class Small:
-        docs_iter = staticmethod(lambda: iter([doc("d1", "T", "one")]))
-        queries_iter = staticmethod(lambda: iter([query("q1", "first")]))
-        qrels_iter = staticmethod(lambda: iter([qrel("q1", "d1", 1)]))
-        has_qrels = staticmethod(lambda: True)
-
-    module = types.ModuleType("ir_datasets")
-    module.load = {"small": Small()}.__getitem__
-    monkeypatch.setitem(sys.modules, "ir_datasets", module)
-    monkeypatch.setattr("steelyard_eval.extensions.importers.benchmark.require", lambda *_: None)
-    data = load_store("irds:small")
-    assert data.qrels == {"q1": {"d1": 1}}
-    assert data.entries[0].title == "T"

@@ -106,7 +106,7 @@ def test_feedback_of_soleri_without_a_time_is_left_out(damaged, tmp_path, store_
 
     whole, mine = ((tmp_path / name / "feedback.jsonl").read_text().splitlines() for name in ("whole", "mine"))
     assert mine == [line for line in whole if json.loads(line)["query_id"] not in ("brain-1", "brain-2")]
-    assert [note for note in done.notes if note.startswith("2 rows")]
+    assert [note for note in done.notes if note.startswith("2 lists")]
 
 
 def test_events_of_spec_kit_without_a_time_are_left_out(damaged, tmp_path):
@@ -120,7 +120,7 @@ def test_events_of_spec_kit_without_a_time_are_left_out(damaged, tmp_path):
     )
     done = import_store(tmp_path / "spec-kit", tmp_path / "mine")
 
-    assert [note for note in done.notes if note.startswith("1 event")]
+    assert [note for note in done.notes if note.startswith("1 list ")]
     assert done.counts["impressions"] > 1
 
 

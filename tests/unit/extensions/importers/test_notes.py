@@ -215,7 +215,6 @@ def test_aliases_description_and_summary_are_searched(vault, tmp_path):
         ("caf\u00e9".encode("latin-1"), "caf\u00e9", 1),
         ("\u201cquoted\u201d".encode("windows-1252"), "\u201cquoted\u201d", 1),
         ("kiln caf\u00e9".encode("utf-16"), "kiln caf\u00e9", 0),
-        ("kiln caf\u00e9".encode("utf-16-le"), "kiln caf\u00e9", 1),
         (b"\xef\xbb\xbfkiln", "kiln", 0),
         (b"one\rtwo\r", "one\ntwo", 0),
     ],
@@ -232,16 +231,6 @@ def test_what_is_no_note_is_named(vault):
     )
     assert list(entries) == ["a"]
     assert [note.split()[:2] for note in notices if "left out" in note] == [["1", "note"], ["1", "file"]]
-
-
-def test_a_section_keeps_its_heading_links_and_tags(vault):
-    entries, _ = vault(
-        {"a.md": "# Kiln\n## Bricks\nOrder [[b]]. #stone\n## Wood\n### Later\n", "b.md": "x"}, headings=True
-    )
-    bricks = entries["a#2-Bricks"]
-    assert (bricks.title, bricks.text) == ("Bricks", "Kiln\nOrder [[b]]. #stone")
-    assert (links(bricks), list(bricks.tags)) == (["b"], ["stone"])
-    assert (entries["a#4-Later"].title, entries["a#4-Later"].text) == ("Later", "Wood")
 
 
 NOTE = """---

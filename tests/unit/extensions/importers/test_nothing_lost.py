@@ -170,6 +170,5 @@ def test_of_a_small_store(tmp_path, kind):
 
 
 def test_every_kind_is_here():
-    aside = {"ir_datasets", "steelyard"}  # have no files of their own
-    large = {"beam"}  # Parquet: test_benchmarks.py reads its texts
-    assert set(importers()) == STORES.keys() | SAMPLES.keys() | aside | large
+    aside = {"steelyard"}  # has no files of its own
+    assert set(importers()) == STORES.keys() | SAMPLES.keys() | aside

@@ -67,8 +67,6 @@ FORMS = {
         },
     },
     "table.csv": 'id,content,embedding\n7,The pump is loud.,"[0.5, 0.25]"\n8,The fan is slow.,[0.75 0.5]\n',
-    "cells.csv": 'id,payload,vector\n7,"{""text"": ""The pump is loud.""}","[0.5,0.25]"\n'
-    '8,"{""text"": ""The fan is slow.""}","[0.75,0.5]"\n',
 }
 
 
@@ -96,7 +94,7 @@ def test_texts_and_vectors_are_read(tmp_path, name):
 
 
 def test_a_column_one_level_down_can_be_named(tmp_path):
-    _, data = imported(tmp_path, "points.jsonl", POINTS, text="payload.title", category="payload.text")
+    _, data = imported(tmp_path, "points.jsonl", POINTS, text="title", category="text")
     assert (data.entries[0].text, data.entries[0].category) == ("Pump", "The pump is loud.")
 
 

@@ -1,0 +1,214 @@
+"""The faces of systems that take feedback: Soleri's and system-spec-kit's.
+
+Soleri has two tools that take an operation, and one that searches; their names begin with the agent's.
+system-spec-kit searches; what it shows is read by path, or with the search.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from steelyard.base.errors import ConfigError, shown
+from steelyard.config.search_config import WEIGHT_NAMES
+from steelyard.memory.entry import Entry, Hit
+from steelyard.systems import find_system
+from steelyard_eval.extensions.serve.caller import (
+    Arguments,
+    Caller,
+    Face,
+    Json,
+    LoggedSearch,
+    declared,
+    face_of,
+    passing,
+    told,
+    tools_of,
+)
+
+SOLERI_ENTRY = "id type domain title severity description=text context=context- example=+example- "
+SOLERI_ENTRY += "counterExample=+counter_example- why=why- appliesTo=+applies_to- tier=+tier- origin=+origin- "
+SOLERI_ENTRY += "validFrom=valid_from- validUntil=valid_until- tags"
+SCANNED, WHOLE = 10, 20  # Results where no number is asked for: of `search` and of a scan, and of whole entries
+DEFAULTS = {"source": "search", "confidence": 0.6, "duration": None, "context": "{}", "reason": None}
+"""What the program answers of feedback that nothing is learned from."""
+
+
+def soleri_search(caller: Caller, given: Arguments) -> Json:
+    """Whole entries, or a scan of them."""
+    logged = _found(caller, given, SCANNED)
+    return [_scored(hit, logged, given["mode"]) for hit in logged.result.hits]
+
+
+def search_intelligent(caller: Caller, given: Arguments) -> Json:
+    """The same with where each result is from, and memories where they are asked for."""
+    usual = SCANNED if given["mode"] == "scan" else WHOLE
+    logged = _found(caller, given, usual, given["includeMemories"])
+    kind = {True: "memory", False: "vault"}
+    return [
+        _scored(hit, logged, given["mode"]) | {"source": kind[hit.entry.kind == "memory"]}
+        for hit in logged.result.hits
+    ]
+
+
+def load_entries(caller: Caller, given: Arguments) -> Json:
+    """Entries by id, or the newest of a domain."""
+    if given.get("ids"):
+        return list(map(_entry, caller.read(given["ids"])))
+    if not given.get("domain"):
+        raise ConfigError("load_entries needs ids, of a search, or a domain")
+    entries = caller.listed(passing(domain=given["domain"]), caller.limit(given, WHOLE) or WHOLE)
+    return {"entries": list(map(_entry, entries)), "total": len(entries)}
+
+
+def rated(caller: Caller, given: Arguments) -> Json:
+    """What became of an entry that a query showed: an action, or whether it was helpful."""
+    action = given.get("action") or ("accepted" if given["helpful"] else "dismissed")
+    caller.act_on(given["entryId"], action, given["query"])
+    context = {"context": given.get("context")} if "helpful" in given else {}
+    return {"recorded": True, "query": given["query"], "entryId": given["entryId"], "action": action, **context}
+
+
+def brain_feedback(caller: Caller, given: Arguments) -> Json:
+    """The same, answered with what was said."""
+    rated(caller, given)
+    return {**DEFAULTS, **given}
+
+
+def _entry(entry: Entry) -> dict[str, object]:
+    """An entry in the program's words; what is empty is left out, but for what every entry has."""
+    usual = {"type": entry.type or "pattern", "severity": entry.severity or "suggestion"}
+    return told(entry, SOLERI_ENTRY) | usual
+
+
+def _found(caller: Caller, given: Arguments, usual: int, memories: bool = True) -> LoggedSearch:
+    filters = passing(**{name: given.get(name) for name in ("domain", "type", "severity")})
+    if not memories and "memory" in caller.searcher(given, usual).config.retrievers:
+        filters &= passing(kind={"none": ["memory"]})
+    tags, domain = tuple(given.get("tags") or ()), given.get("domain") or ""
+    return caller.search(given, filters, usual, tags=tags, domain=domain)
+
+
+def _scored(hit: Hit, logged: LoggedSearch, mode: str) -> dict[str, object]:
+    if mode == "scan":
+        return find_system("soleri:shipped").showing.show(hit, logged.result, "scan")
+    parts = {theirs: hit.signals.get(ours, 0.0) for theirs, ours in WEIGHT_NAMES["soleri"].items()}
+    breakdown = {**parts, "graphProximity": hit.signals.get("graph", 0.0), "total": hit.score}
+    return {"entry": _entry(hit.entry), "score": hit.score, "breakdown": breakdown}
+
+
+SOLERI = declared("soleri")
+OPERATIONS = {
+    name: {tool.name: tool for tool in tools_of(SOLERI["operations"][name], answers)}
+    for name, answers in {
+        "vault": (soleri_search, search_intelligent, load_entries, rated),
+        "brain": (rated, brain_feedback),
+    }.items()
+}
+"""By the ends of the names of the tools that take them."""
+
+
+def soleri(agent: str) -> Face:
+    """Soleri's face for an agent, whose name the tools begin with."""
+
+    def operated(end: str, caller: Caller, given: Arguments) -> Json:
+        facade, op = f"{agent}_{end}", given["op"]
+        if op not in OPERATIONS[end]:
+            raise ConfigError(f"{facade} has no operation {shown(op)} here; it has {', '.join(OPERATIONS[end])}")
+        tool = OPERATIONS[end][op]
+        data = tool.answer(caller, tool.checked(given["params"]))
+        return {"success": True, "data": data, "op": op, "facade": facade}
+
+    def alone(caller: Caller, given: Arguments) -> Json:
+        return operated("vault", caller, {"op": "search_intelligent", "params": given})
+
+    tools = tools_of(SOLERI["tools"], (partial(operated, "vault"), alone, partial(operated, "brain")))
+    return Face(
+        **{name: SOLERI[name] for name in ("system", "source", "indent")},
+        fault=lambda message, tool: {"success": False, "error": message, "facade": tool},
+        tools=[replace(tool, name=f"{agent}_{tool.name}") for tool in tools],
+    )
+
+
+CONSTITUTIONAL = "constitutional"
+TOKEN = 4  # Characters that its envelope counts as one
+
+
+def memory_search(caller: Caller, given: Arguments) -> Json:
+    """Results in an envelope. Arguments for what only the program can do are accepted, and change nothing."""
+    text = given.get("query") or " ".join(given.get("concepts") or ())
+    if not text:
+        raise ConfigError("memory_search needs a query or concepts; this server gives no cursors")
+    return _searched(caller, given, text, bool(given.get("includeContent")))
+
+
+def memory_quick_search(caller: Caller, given: Arguments) -> Json:
+    """The same with the contents, in the envelope of memory_search."""
+    return _searched(caller, given, given["query"], True)
+
+
+def memory_validate(caller: Caller, given: Arguments) -> Json:
+    """Whether a memory was useful: an act on the list that `queryId` names, or on the newest that showed it."""
+    number = given["id"]
+    entry_id = str(int(number)) if number == int(number) else str(number)
+    action = "accepted" if given["wasUseful"] else "dismissed"
+    query_id = given.get("queryId") or ""
+    if any(one.query_id == query_id for one in caller.lists):
+        caller.act(query_id, entry_id, action)
+    else:
+        query_id = caller.act_on(entry_id, action)
+    data = {"id": number, "wasUseful": given["wasUseful"], "queryId": query_id}
+    return enveloped("memory_validate", f"Recorded {action} for {entry_id}", data)
+
+
+def enveloped(tool: str, summary: str, data: Mapping[str, object], failed: bool = False) -> dict[str, object]:
+    """The envelope of every answer."""
+    size = math.ceil(len(json.dumps(data, ensure_ascii=False, separators=(",", ":"))) / TOKEN)
+    meta: dict[str, object] = {"tool": tool, "tokenCount": size, "cacheHit": False}
+    if failed:
+        meta |= {"isError": True, "severity": "error"}
+    return {"summary": summary, "data": dict(data), "hints": [], "meta": meta}
+
+
+def _searched(caller: Caller, given: Arguments, text: str, content: bool) -> Json:
+    filters = passing(
+        project=given.get("specFolder"),
+        tenant=given.get("tenantId"),
+        importance_tier=given.get("tier"),
+        context_type=given.get("contextType"),
+    )
+    intent = given.get("intent") or ""
+    known = caller.searcher(given).knows(intent)
+    logged = caller.search(given, filters, text=text, intent=intent if known else "")
+    rows = [_row(hit, content) for hit in logged.result.hits]
+    always = sum(row["isConstitutional"] for row in rows)
+    data = {"searchType": "hybrid", "count": len(rows), "constitutionalCount": always, "results": rows}
+    summary = f"Found {len(rows)} memories" if rows else "Nothing found"
+    if logged.query_id:
+        data["queryId"] = logged.query_id
+    return enveloped("memory_search", summary, data)
+
+
+def _row(hit: Hit, content: bool) -> dict[str, Any]:
+    """A result; `similarity` is the cosine in per cent, `score` that of the ranking."""
+    entry, cosine = hit.entry, hit.signals.get("vector", hit.signals.get("cosine"))
+    row = told(entry, "id specFolder=project filePath=uri title=title?") | {
+        "id": int(entry.id) if entry.id.isascii() and entry.id.isdecimal() else entry.id,
+        "similarity": None if cosine is None else 100 * cosine,
+        "score": hit.score,
+        "isConstitutional": entry.importance_tier == CONSTITUTIONAL,
+    }
+    row |= told(entry, "importanceTier=importance_tier? triggerPhrases=tags createdAt=@created_at?")
+    return row | ({"content": entry.text} if content else {})
+
+
+def _fault(message: str, tool: str) -> Json:
+    data = {"error": message, "code": "E001", "details": {}}
+    return enveloped(tool, f"Error: {message}", data, failed=True)
+
+
+SPEC_KIT = face_of("spec_kit", memory_search, memory_quick_search, memory_validate, fault=_fault)
