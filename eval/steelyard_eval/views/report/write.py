@@ -92,14 +92,13 @@ def _data(result: Result, labels: Sequence[str], places: int, columns: int) -> d
         "queries": [
             [legible(query.id), clip(query.text, 2 * columns), legible(query.category or "")] for query in queries
         ],
-        "values": [[_fine(query.values.get(label)) for query in queries] for label in labels],
+        "values": [
+            [MISSING if (value := query.values.get(label)) is None else round(value * FINE) for query in queries]
+            for label in labels
+        ],
         "grades": [_pairs(query.grades, code) for query in queries],
         "lists": [_columns(own, code, places) for own in lists.values()],
     }
-
-
-def _fine(value: float | None) -> int:
-    return MISSING if value is None else round(value * FINE)
 
 
 def _pairs(grades: Mapping[str, int], code: Mapping[str, int]) -> list[int]:
