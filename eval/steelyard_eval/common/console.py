@@ -77,7 +77,7 @@ def table(
     columns = columns or {key: key for row in rows[:1] for key in row}
     heads = [visible(head) for head in columns.values()]
     cells = [[_cell(row.get(key)) for key in columns] for row in rows]
-    right = [all(_is_number(row.get(key)) for row in rows) and bool(rows) for key in columns]
+    right = [all(isinstance(row.get(key), int | float | None) for row in rows) and bool(rows) for key in columns]
     return grid(heads, cells, right, most, keys, folded) if columns else ""
 
 
@@ -237,7 +237,3 @@ def _cell(value: object) -> str:
     if value is None:
         return "-"
     return f"{value:.2f}" if isinstance(value, float) else visible(str(value))
-
-
-def _is_number(value: object) -> bool:
-    return value is None or isinstance(value, int | float)

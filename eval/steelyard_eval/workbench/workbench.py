@@ -577,25 +577,22 @@ def load(
     jobs: int | Executor = 1,
     intents: str | None = None,
 ) -> Workbench:
-    """A data set, checked and ready to be worked on.
+    """A data set, checked and ready to be worked on, with all jobs on it.
 
-    Returns a workbench with all jobs on the data set, which is indexed when a job first needs it.
     Raises DataError with all faults of the data set at once; ConfigError when a part is missing.
 
     Parameters
     ----------
     source : str, Path, mapping or table
         A folder of Steelyard's own format or of BEIR's; a store that `steelyard import` reads, or the name of its
-        kind; or a mapping with the keys corpus, queries, qrels, vectors
-        and those of dataset.json; or the corpus alone, as a DataFrame or a list of objects with the fields of
-        corpus.jsonl, beside `queries` and `qrels`; or a data set that ir_datasets or PyTerrier has loaded.
+        kind; or a mapping with the keys corpus, queries, qrels, vectors and those of dataset.json; or the corpus
+        alone, as a DataFrame or a list of objects with the fields of corpus.jsonl, beside `queries` and `qrels`;
+        or a data set that ir_datasets or PyTerrier has loaded.
     queries : DataFrame, list of objects, or mapping of ids to texts
-        With the fields of queries.jsonl. Here and in a corpus `qid`, `query_id`, `docno`, `doc_id` are ids,
-        too.
+        With the fields of queries.jsonl. Here and in a corpus `qid`, `query_id`, `docno`, `doc_id` are ids, too.
     qrels : DataFrame, mapping or triples
         Columns query, entry, grade (or ir_measures' query_id, doc_id, relevance, or PyTerrier's qid, docno,
-        label); or query -> entry -> grade; or
-        query -> relevant entries.
+        label); or query -> entry -> grade; or query -> relevant entries.
     vectors : mapping
         Model -> (array of the entries' vectors, array of the queries'), a row each, in their order.
     text_for_embedding : str

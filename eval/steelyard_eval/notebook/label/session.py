@@ -135,10 +135,6 @@ class Session:
         """The queries of which this judge says that nothing answers them."""
         return [query for query, entry in self.given if entry == NOTHING]
 
-    def relevant(self, query: str) -> list[str]:
-        """The entries that labels call relevant to a query, the data set's and this judge's."""
-        return [entry for entry, grade in self.labels.get(query, {}).items() if grade > 0]
-
     def counted(self) -> tuple[int, int, int]:
         """The labels that the qrels file holds, how many this judge gave, how many of these are new."""
         labels, held = self.labels, self.pool.dataset.qrels

@@ -53,19 +53,15 @@ def pack(result: Result, room: int) -> Packed:
     labels = list(dict.fromkeys(label for query in result.queries for label in query.lists))
     if not labels or two_sides(result) is None:
         return Packed("")
-    for count, places, columns in _plans(len(labels)):
+    least = min(len(labels), 2)
+    plans = [(many, PLACES, TEXT) for many in range(len(labels), least - 1, -1)]
+    plans += [(least, places, columns) for places, columns in ((10, 70), (10, 40), (5, 70), (5, 40), (3, 40))]
+    for count, places, columns in plans:  # from everything to the least that is useful
         data = compact(_data(result, labels[:count], places, columns))
         text = base64.b64encode(zlib.compress(data.encode(), 9)).decode()
         if len(text) <= room:
             return Packed(text, _note(count, max(len(labels), len(result.rows)), places))
     return Packed("", heading("no_room"))
-
-
-def _plans(count: int) -> Iterator[tuple[int, int, int]]:
-    """How many lists, how many places of each, and how long texts: from everything to the least that is useful."""
-    least = min(count, 2)
-    yield from ((many, PLACES, TEXT) for many in range(count, least - 1, -1))
-    yield from ((least, places, columns) for places, columns in ((10, 70), (10, 40), (5, 70), (5, 40), (3, 40)))
 
 
 def _note(count: int, whole: int, places: int) -> str:
@@ -92,14 +88,13 @@ def _data(result: Result, labels: Sequence[str], places: int, columns: int) -> d
         "queries": [
             [legible(query.id), clip(query.text, 2 * columns), legible(query.category or "")] for query in queries
         ],
-        "values": [[_fine(query.values.get(label)) for query in queries] for label in labels],
+        "values": [
+            [MISSING if (value := query.values.get(label)) is None else round(value * FINE) for query in queries]
+            for label in labels
+        ],
         "grades": [_pairs(query.grades, code) for query in queries],
         "lists": [_columns(own, code, places) for own in lists.values()],
     }
-
-
-def _fine(value: float | None) -> int:
-    return MISSING if value is None else round(value * FINE)
 
 
 def _pairs(grades: Mapping[str, int], code: Mapping[str, int]) -> list[int]:
