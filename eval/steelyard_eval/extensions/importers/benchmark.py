@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from html import unescape
+from importlib import import_module
 from typing import Any
 
-from steelyard.base.errors import DataError, shown
+from steelyard.base.errors import DataError, MachineError, shown
+from steelyard.base.extras import require
 from steelyard.base.fields import format_time
 from steelyard_eval.datasets.corpus_and_queries import whole_number
 from steelyard_eval.extensions.importers.base import Imported, Record, Row, Scored, filled, identifier, importer
@@ -21,6 +23,8 @@ from steelyard_eval.extensions.importers.table import rows_of
 
 SPLITS = ("test", "dev", "validation", "train")
 """A query that several files judge belongs to the first of these, so that test queries are never tuned on."""
+IR_DATASETS = "irds:"
+"""How a source begins that is the id of a data set of ir_datasets."""
 TABLES = (".jsonl", ".jsonl.gz")
 RECIPE = "{title} {text}"
 _TOP = re.compile(r"<top>([^<]*+(?:<(?!/?top>)[^<]*+)*+)</top>", re.IGNORECASE)
@@ -140,6 +144,19 @@ def _field(markup: str, name: str) -> str:
     """The text after a tag, up to its end or the next tag: TREC's topics often close none."""
     match = re.search(rf"<{name}>(.*?)(?=<|\Z)", markup, re.DOTALL | re.IGNORECASE)
     return unescape(match[1]).strip() if match else ""
+
+
+@importer(lambda source: str(source.path).startswith(IR_DATASETS))
+def ir_datasets(source: ForeignStore) -> Imported:
+    """A data set of ir_datasets by its id: irds:NAME. The library downloads what is not on this machine yet."""
+    require("ir_datasets", "reading irds: sources")
+    name = str(source.path).removeprefix(IR_DATASETS)
+    try:
+        return of_ir_dataset(import_module("ir_datasets").load(name))
+    except KeyError:
+        raise DataError(f"ir_datasets knows no {shown(name)}; see its catalogue") from None
+    except (OSError, RuntimeError) as error:
+        raise MachineError(f"ir_datasets cannot give {shown(name)} ({shown(str(error), 200)})") from None
 
 
 def of_ir_dataset(dataset: Any) -> Imported:  # noqa: ANN401 -- ir_datasets has no types

@@ -161,7 +161,8 @@ def load_store(
 
 def open_store(source: str | Path) -> Dataset:
     """The data set that a store holds, see `load_store`; DataError where there is nothing of this name."""
-    found = str(source) in importers() or is_address(source) or Path(source).exists()
+    named = str(source) in importers() or str(source).startswith(benchmark.IR_DATASETS)
+    found = named or is_address(source) or Path(source).exists()
     return load_store(source) if found else load(source)
 
 
@@ -188,6 +189,8 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
         if kind not in (None, steelyard.name):
             raise ConfigError(f"{kind} is not read from a database; name its file or folder")
         return steelyard, ForeignStore(Path(named.rpartition("/")[2].partition("?")[0]), options, named)
+    if named.startswith(benchmark.IR_DATASETS):
+        return known["ir_datasets"], ForeignStore(Path(named), options)
     if not path.exists() and named in known:
         places = list(known[named].homes(os.environ))
         stores = (ForeignStore(place.absolute(), options) for place in places if place.exists())

@@ -1,6 +1,9 @@
 """Benchmarks in their published forms, in small samples written by hand after the real files."""
 
 import json
+import sys
+import types
+from collections import namedtuple
 
 import pytest
 from tests.contracts.importer_contract import ImporterContract
@@ -110,32 +113,6 @@ def test_dates_of_questions_that_are_none_are_counted(tmp_path):
     ]
 
 
-BEAM = {
-    "7/chat.json": [
-        {
-            "batch_number": 1,
-            "time_anchor": None,
-            "turns": [
-                [
-                    {"role": "user", "id": 0, "time_anchor": "March-15-2024", "content": "Plan it. ->-> 1,1"},
-                    {"role": "assistant", "id": 1, "content": "Sure."},
-                ]
-            ],
-        }
-    ],
-    "7/probing_questions/probing_questions.json": {
-        "knowledge_update": [
-            {
-                "question": "How fast?",
-                "answer": "250",
-                "source_chat_ids": {"original_info": [0], "updated_info": [[1]]},
-            }
-        ],
-        "abstention": [{"question": "Why?", "ideal_response": "nothing"}],
-    },
-}
-
-
 CORPUS = {
     "corpus.jsonl": '{"_id": "d 1", "title": "T", "text": "one"}\n{"_id": "d2", "text": "two"}\n',
     "queries.jsonl": '{"_id": "q1", "text": "first"}\n{"_id": "q2", "text": "second"}\n',
@@ -208,3 +185,24 @@ class TestBenchmarks(ImporterContract):
     def store(self, kind, tmp_path):
         files, name = SAMPLES[kind]
         return written(tmp_path / "published", files) / name
+
+
+def test_ids_of_ir_datasets(monkeypatch):
+    """A stand-in with the calls of ir_datasets that are documented: docs_iter, queries_iter, qrels_iter."""
+    doc = namedtuple("doc", "doc_id title text")
+    query, qrel = namedtuple("query", "query_id text"), namedtuple("qrel", "query_id doc_id relevance")
+    query.default_text = lambda self: self.text
+
+    class Small:
+        docs_iter = staticmethod(lambda: iter([doc("d1", "T", "one")]))
+        queries_iter = staticmethod(lambda: iter([query("q1", "first")]))
+        qrels_iter = staticmethod(lambda: iter([qrel("q1", "d1", 1)]))
+        has_qrels = staticmethod(lambda: True)
+
+    module = types.ModuleType("ir_datasets")
+    module.load = {"small": Small()}.__getitem__
+    monkeypatch.setitem(sys.modules, "ir_datasets", module)
+    monkeypatch.setattr("steelyard_eval.extensions.importers.benchmark.require", lambda *_: None)
+    data = load_store("irds:small")
+    assert data.qrels == {"q1": {"d1": 1}}
+    assert data.entries[0].title == "T"
