@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
+from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import read_text
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets import Dataset
@@ -107,10 +108,11 @@ def read_judgments(path: Path) -> dict[Pair, Judgment]:
         if not line:
             continue
         try:
+            STRICT_JSON.decode(line)  # refuses a key that stands twice; the other refuses halves of characters
             one = msgspec.json.decode(line, type=Judgment)
             if one.entry == NOTHING and one.grade is not None:
                 raise msgspec.ValidationError
-        except (msgspec.MsgspecError, RecursionError):
+        except (ValueError, msgspec.MsgspecError, RecursionError):
             raise DataError(
                 f"{shown(str(path), PATH_WIDTH)}, line {number}: {shown(line)} is not a judgment; it needs query, "
                 "entry, grade 0-3 or null, note and at. Mend the line or remove it"
