@@ -17,8 +17,7 @@ from steelyard.memory.entry import Entry
 class Succession:
     """Which entries took the place of which, and from when on."""
 
-    # replaced entry -> all that took its place, directly or one after the other
-    later: Mapping[str, frozenset[str]]
+    later: Mapping[str, frozenset[str]]  # replaced entry -> all that took its place, one after the other
     born: Mapping[str, float]  # entry -> when it was created, where that is known; seconds UTC, as `ends`
     ends: Mapping[str, float]  # entry -> when it ceases to be valid, where it does
 
