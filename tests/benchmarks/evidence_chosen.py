@@ -13,9 +13,9 @@ import numpy as np
 from evidence_matrices import METRIC
 from evidence_rows import LOSS, Differences, priors_of
 
-from steelyard_eval.candidates.candidates import build_candidates
+from steelyard_eval.candidates.candidates import build_candidates, record_all
 from steelyard_eval.candidates.families import starts
-from steelyard_eval.candidates.grid import LabelledRecording
+from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer
 from steelyard_eval.candidates.kernel import DEEPEST
 from steelyard_eval.candidates.settings import config_key
 from steelyard_eval.candidates.source import Source
@@ -118,7 +118,8 @@ class Relabelled:
         if name not in self.made:
             source = Labelled(self.space, replace(self.space.dataset, qrels=self._qrels(name)), self.recordings)
             tried = starts(source, self.queries, PLACES)
-            self.made[name] = Labelling(source, build_candidates(source, self.queries, tried, METRIC))
+            laid = build_candidates(record_all(source, self.queries, tried), tried, LabelScorer(METRIC))
+            self.made[name] = Labelling(source, laid)
         return self.made[name]
 
     def positives(self, name):

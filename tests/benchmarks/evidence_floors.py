@@ -12,8 +12,7 @@ import numpy as np
 from evidence_matrices import DATA
 
 from steelyard.embedders.embed import RecordedEmbedder
-from steelyard_eval.choose.find_floor import Floor, floor_lists, reading
-from steelyard_eval.choose.floor_bounds import Lists, floor_for_false, floor_for_lost
+from steelyard_eval.choose.find_floor import Floor, Lists, floor_for_false, floor_for_lost, floor_lists, reading
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
@@ -132,7 +131,7 @@ def drawn(lists, chosen):
 def lost_row(lists, count, draws):
     """Of one collection and number of labels: how often the claim is broken, and what the floors do."""
     own, rng, found = lists["answerable"], np.random.default_rng(count), []
-    able = own.found()
+    able = np.unique(own.query[own.relevant])
     for _ in range(draws):
         bound = floor_for_lost(drawn(own, rng.choice(able, size=count)), SHARE)
         floor = bound.floor

@@ -16,7 +16,7 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import LAYERS
 from steelyard_eval.candidates.families import StartingPoint
 from steelyard_eval.candidates.form import forms
-from steelyard_eval.candidates.grid import Block, Grid, LabelledRecording, LabelScorer, Qrels, measured
+from steelyard_eval.candidates.grid import Block, Grid, LabelledRecording, Qrels, measured
 from steelyard_eval.candidates.kernel import DEEPEST, Kernel, Singles, composite, parts_for
 from steelyard_eval.candidates.settings import config_key, simplify_config
 from steelyard_eval.candidates.source import Source
@@ -98,25 +98,12 @@ def _again(block: Block, known: LabelledRecording, metric: Measure) -> Singles:
 
 
 def build_candidates(
-    source: Source,
-    queries: Sequence[Query],
-    starts: Sequence[StartingPoint],
-    metric: Measure,
-    qrels: Qrels | None = None,
-    beside: Sequence[SearchConfig] = (),
-) -> CandidateSet:
-    """Record what the starts need, then lay weights out around each; Ctrl-C ends it with what there is.
-
-    `qrels` are the labels of these queries; the data set's by default. What is `beside` is recorded and no
-    candidate. Raises KeyboardInterrupt when there is nothing yet, ConfigError when nothing could be searched.
-    """
-    return build_candidates_on(record_all(source, queries, starts, qrels, beside), starts, LabelScorer(metric))
-
-
-def build_candidates_on(
     recordings: tuple[LabelledRecording, ...], starts: Sequence[StartingPoint], scale: CandidateScorer
 ) -> CandidateSet:
-    """`build_candidates` over what was recorded already."""
+    """Lay weights out around each start, over what `record_all` recorded; Ctrl-C ends it with what there is.
+
+    Raises KeyboardInterrupt when there is nothing yet, ConfigError when nothing could be searched.
+    """
     grids: list[tuple[StartingPoint, Grid]] = []
     skipped: list[Said] = []
     complete = True
@@ -159,8 +146,9 @@ def record_all(
     qrels: Qrels | None = None,
     beside: Sequence[SearchConfig] = (),
 ) -> tuple[LabelledRecording, ...]:
-    """One recording for all systems that retrieve alike, and one for those of them that read layers, with the data
-    set's labels, or others; `beside` the starts also for these.
+    """One recording for all systems that retrieve alike, and one for those of them that read layers.
+
+    `qrels` are the labels of these queries, the data set's by default. What is `beside` is no candidate.
     """
     recordings: list[LabelledRecording] = []
     parts = [part for start in starts for part in ((start.config,), *start.parts)]

@@ -3,19 +3,25 @@
 For fixed columns a score is linear in the weights, so along a line every row's score is a straight line, known by
 its values at both ends, and ranks change only where two rows cross. Values apply to open intervals; those no wider
 than 1e-9 count as part of the crossing that they are at. Both end points have their own values, ties by row index.
-Exact means up to the rounding of two scores in float64.
+Exact means up to the rounding of two scores in float64. `FreeWeights` is this curve of a configuration over one
+recording, along its first weight.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard_eval.candidates.form import Form, pairs_of
-from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, PRECISIONS, Measure
+from steelyard.config.search_config import SearchConfig
+from steelyard.table.signal_table import SignalTable
+from steelyard_eval.candidates.form import Form, forms, movable, on_simplices, pairs_of
+from steelyard_eval.candidates.grid import totals
+from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, PRECISIONS, Judgments, Measure
+from steelyard_eval.result.structs import Cell, Fact, Table
 
 NARROWEST = 1e-9  # intervals no wider than this are treated as part of the crossing that they are at
 SAME = 1e-12  # values that differ by no more than this count as equal
@@ -107,7 +113,7 @@ class Objective:
         ranks, by_rank = np.arange(1, depth + 1, dtype=np.float64), np.zeros(depth + 2)
         by_rank[1:-1] = 1 / np.log2(ranks + 1) if kind == GAIN else 1 / ranks if kind in (FIRST, PRECISIONS) else 1
         gain = np.zeros((form.queries, int(relevant.max(initial=0))))
-        divisor = np.repeat(measure.divisor(form.ideal_at, form.total_relevant), relevant)
+        divisor = np.repeat(measure.divisor(form.judgments), relevant)
         gain[form.relevant_places] = (form.grade if kind == GAIN else 1.0) / divisor
         return cls(form, kind, by_rank, gain)
 
@@ -199,3 +205,93 @@ def sweep(objective: Objective, start: Floats, direction: Floats, low: float = 0
         values=(at_start.sum() + np.concatenate(([0.0], np.cumsum(change[changing])))) / form.queries,
         ends=(float(ends[0].mean()), float(ends[1].mean())),
     )
+
+
+POINTS = 400
+COLUMNS = ["weight", "low", "high", "value"]
+
+
+@dataclass(frozen=True)
+class FreeWeights:
+    """Weights that move are searched as shares of their sum, which stays what it is.
+
+    `form` holds columns times that sum (`total` float64[S]), so that scores keep their scale beside weights that
+    do not move, and beside fixed scores. `branches` are the columns of each sum that moves, `start` their shares.
+    """
+
+    form: Form
+    measure: Measure
+    branches: list[Indices]
+    total: Floats
+    start: Floats
+
+    @classmethod
+    def of(cls, table: SignalTable, config: SearchConfig, judgments: Judgments, measure: Measure) -> FreeWeights:
+        """Of one configuration over a recording."""
+        (form,) = forms(table, config, [config.strategy], judgments)
+        branches = movable(form)
+        total = totals(form, branches)
+        form = replace(form, columns=form.columns * total[:, None], weights=form.weights / total)
+        return cls(form, measure, branches, total, on_simplices(form.weights, form, branches))
+
+    @cached_property
+    def objective(self) -> Objective:
+        """The mean of the measure."""
+        return Objective.of(self.form, self.measure)
+
+    @cached_property
+    def curve(self) -> Curve:
+        """The mean along the first weight that moves, as its share of the sum, the others in proportion."""
+        branch = self.branches[0]
+        rest, total = branch[1:], self.start[branch[1:]].sum()
+        begin, end = self.start.copy(), self.start.copy()
+        begin[branch], end[branch] = 0.0, branch == branch[0]
+        begin[rest] = self.start[rest] / total if total > 0 else 1.0 / len(rest)
+        return sweep(self.objective, begin, end - begin)
+
+    @property
+    def scale(self) -> float:
+        """The sum of the weights beside the first one that moves, and it."""
+        return float(self.total[self.branches[0][0]])
+
+    @property
+    def share(self) -> float:
+        """The first weight that moves, as its share of the sum."""
+        return float(self.start[self.branches[0][0]])
+
+    def plateau(self) -> tuple[float, ...]:
+        """Between which values, as written, the first weight that moves can lie without a change of the mean.
+
+        Empty when nothing moves.
+        """
+        if not self.branches:
+            return ()
+        plateau = self.curve.around(self.share, self.objective.mean(self.start))
+        return plateau.low * self.scale, plateau.high * self.scale
+
+    def table(self, current: FreeWeights | None = None) -> list[Table]:
+        """The `POINTS` widest steps of the curve; nothing where no weight moves.
+
+        `current` is what is used today: its share is named where it has the same columns.
+        """
+        if not self.branches:
+            return []
+        names = self._names(self.branches[0])
+        alike = [own for own in current.branches if current._names(own) == names] if current else []
+        facts: dict[str, Fact] = {"signal": names[0], "others": names[1:], "chosen": self.scale * self.share}
+        facts["current"] = self.scale * float(current.start[alike[0][0]]) if current and alike else None
+        facts |= dict(zip(("plateau_low", "plateau_high"), self.plateau(), strict=True))
+        return [Table("curve", COLUMNS, steps_of(self.curve, self.scale), facts)]
+
+    def _names(self, branch: Indices) -> list[str]:
+        return [self.form.labels[column] for column in branch]
+
+
+def steps_of(curve: Curve, total: float) -> list[list[Cell]]:
+    """The widest steps of a curve: the weight at the middle and both ends, as parts of a total, and the value."""
+    wide = np.flatnonzero(curve.wide)
+    kept = np.sort(wide[np.argsort(-np.diff(curve.edges)[wide], kind="stable")[:POINTS]])
+    lows, highs = total * curve.edges[kept], total * curve.edges[kept + 1]
+    return [
+        list(step) for step in np.stack([(lows + highs) / 2, lows, highs, curve.values[kept]], axis=1).tolist()
+    ]

@@ -192,15 +192,10 @@ def _order(table: SignalTable, values: Floats) -> Floats:
     """
     centred = np.zeros(len(table))
     for begin, end in itertools.pairwise(table.offsets.tolist()):
-        centred[begin:end] = _ranks(values[begin:end]) - (end - begin + 1) / 2
+        # scipy.stats ranks, too, and takes a second to import
+        _, places, counts = np.unique(values[begin:end], return_inverse=True, return_counts=True)
+        centred[begin:end] = (np.cumsum(counts) - (counts - 1) / 2)[places] - (end - begin + 1) / 2
     return centred / (np.linalg.norm(centred) or 1.0)
-
-
-def _ranks(values: Floats) -> Floats:
-    """Ranks from 1, equal values at their middle rank; scipy.stats has it too, and takes a second to import."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    middle: Floats = (np.cumsum(counts) - (counts - 1) / 2)[places]
-    return middle
 
 
 def _whole(source: Source, row: Contender) -> Contender | None:

@@ -25,6 +25,7 @@ from steelyard_eval.measures.metrics import Judgments
 MARK = 2.0
 """Plans are compiled with the weights 2, 3, 4 ... to identify the columns of a strategy; 1 is a bare column."""
 
+NONE: Indices = np.zeros(0, dtype=np.int64)
 LANES = 128  # configurations that a compiled loop evaluates at once
 
 
@@ -42,11 +43,10 @@ class Form:
     grade: Floats  # float64[R]: their grades
     judgments: Judgments  # of the Q queries, with the ideals and the relevant entries that were not returned
     limit: int | None = None  # where the finished list is cut: ranks beyond it count 0
-    # int64[S]: the index of each column's weight in the `weights` of the strategy; -1 for the weight 1 of a bare
-    # column, which is never searched
-    slot: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    # int64[N]: the row of the table that each row is; -1 for those that `over` added
-    row: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    slot: Indices = field(default_factory=lambda: NONE)
+    """int64[S]: the index of each column's weight in the `weights` of the strategy; -1 for the weight 1 of a bare
+    column, which is never searched."""
+    row: Indices = field(default_factory=lambda: NONE)  # int64[N]: the row of the table; -1 for what `over` added
 
     @classmethod
     def of(cls, table: SignalTable, config: SearchConfig, strategy: Expr, judgments: Judgments) -> Form:
@@ -106,15 +106,6 @@ class Form:
         """int64[R] each: the query of each relevant row, and its number among those of its query."""
         query = np.repeat(np.arange(self.queries), np.diff(self.relevant_offsets))
         return query, np.arange(len(self.relevant)) - self.relevant_offsets[query]
-
-    @property
-    def total_relevant(self) -> Indices:
-        """The number of relevant entries in the qrels, returned or not; int64[Q]."""
-        return self.judgments.relevant
-
-    def ideal_at(self, cutoff: int | None) -> Floats:
-        """Return the DCG of the best possible list cut at `cutoff`, float64[Q]; 0 where nothing is relevant."""
-        return self.judgments.ideal_at(cutoff)
 
     def spread(self, weights: Floats) -> Floats:
         """Map weights of the whole strategy, float64[W, K], to weights of the columns, float64[W, S].

@@ -119,7 +119,14 @@ class Grid:
     def config(self, candidate: int) -> SearchConfig:
         """The configuration of a candidate; the weights of a sum sum to 1 where nothing depends on their scale."""
         block = int(np.searchsorted(self.starts, candidate, side="right")) - 1
-        return _to_one(self.blocks[block].written(candidate - int(self.starts[block])))
+        config = self.blocks[block].written(candidate - int(self.starts[block]))
+        strategy, total, shape = config.strategy, sum(config.strategy.weights), config.strategy.describe()
+        free = isinstance(shape, Linear) and shape.scale != RECIPROCAL
+        if not free or total <= 0 or not all(isinstance(stage, Cut) for stage in config.finish):
+            return config
+        return config.with_strategy(
+            strategy.with_weights([round(weight / total, DIGITS) for weight in strategy.weights])
+        )
 
     def only(self, kept: Bools) -> Grid:
         """The candidates where bool[C] is true, in order; at least one."""
@@ -137,18 +144,6 @@ class Grid:
             there = config_key(block.written(0)) in known
             names += block.keys if there else [""] * len(block.weights)
         return names
-
-
-def _to_one(config: SearchConfig) -> SearchConfig:
-    strategy = config.strategy
-    total = sum(strategy.weights)
-    shape = strategy.describe()
-    free = isinstance(shape, Linear) and shape.scale != RECIPROCAL
-    if not free or total <= 0 or not all(isinstance(stage, Cut) for stage in config.finish):
-        return config
-    return config.with_strategy(
-        strategy.with_weights([round(weight / total, DIGITS) for weight in strategy.weights])
-    )
 
 
 @dataclass(frozen=True)
@@ -185,9 +180,8 @@ class LabelScorer:
         asked = (tuple(settings), self.metric, columns, [part.tobytes() for part in labels])
         if found := next((cached for key, cached in kept if key == asked), None):
             return cast(Grid, found)
-        made = _forms(table, settings, judgments)
+        made, each = _forms(table, settings, judgments), columns // len(settings)
         shown = bar("laying out weights")(settings)
-        each = columns // len(settings)
         result = Grid.joined([_of(config, next(made), self.metric, each) for config in shown])
         if len(table) <= KEPT_ROWS:  # for the next command on this recording
             kept.append((asked, result))

@@ -53,9 +53,8 @@ class Kernel:
     measures: tuple[Measure, ...]
     rows: Singles  # float32[N, S']: the columns by row, padded with zeros to a multiple of four
     exponents: Indices  # int64[S]: the power of two that each column was divided by
-    # kinds, cutoffs: int64[M]: How each measure is computed (see `lanes`), and its cutoff
-    kinds: Indices
-    cutoffs: Indices
+    kinds: Indices  # int64[M]: how each measure is computed (see `lanes`)
+    cutoffs: Indices  # int64[M]
     divisors: Floats  # float64[M, Q]: what each measure is divided by for each query
     logs: Floats  # float64[deepest+1] log2(rank + 1)
 
@@ -74,7 +73,7 @@ class Kernel:
             exponents=exponents,
             kinds=np.array([m.kind for m in chosen], dtype=np.int64),
             cutoffs=np.array(cutoffs, dtype=np.int64),
-            divisors=np.stack([m.divisor(form.ideal_at, form.total_relevant) for m in chosen]),
+            divisors=np.stack([m.divisor(form.judgments) for m in chosen]),
             logs=np.log2(np.arange(1, max(cutoffs) + 2, dtype=np.float64)),
         )
 

@@ -20,7 +20,6 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion import Expr, all_variants, leaves, near_variants
-from steelyard.node import Option
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.signals import PRIORS
 from steelyard.systems import written_name
@@ -52,15 +51,16 @@ def of_retrievers(config: SearchConfig, queries: int) -> list[SearchConfig]:
 
     None where that many `queries` would be searched more than `RECORDED` times in all.
     """
+    read = [name for name in config.retrievers if name in config.effective.signals() and name in RETRIEVER_KINDS]
+    every = [(name, of, value) for name in read for of in RETRIEVER_KINDS[name].parameters for value in of.tried]
     tried = []
-    for name, parameter in _parameters(config):
-        for value in parameter.tried:
-            settings = config.retrievers[name]
-            changed = replace(settings, parameters={**settings.parameters, parameter.name: value})
-            other = replace(config, retrievers={**config.retrievers, name: changed})
-            with suppress(ConfigError):  # the lists that it starts from may be less deep than it reads them
-                other.before(name)
-                tried.append(other)
+    for name, option, value in every:
+        settings = config.retrievers[name]
+        changed = replace(settings, parameters={**settings.parameters, option.name: value})
+        other = replace(config, retrievers={**config.retrievers, name: changed})
+        with suppress(ConfigError):  # the lists that it starts from may be less deep than it reads them
+            other.before(name)
+            tried.append(other)
     return tried if len(tried) * queries <= RECORDED else []
 
 
@@ -68,11 +68,6 @@ def recorded_alike(settings: Sequence[SearchConfig]) -> list[list[SearchConfig]]
     """The settings in order, those together whose retrievers have the same parameters."""
     alike = itertools.groupby(settings, key=lambda each: [kept.parameters for kept in each.retrievers.values()])
     return [list(part) for _, part in alike]
-
-
-def _parameters(config: SearchConfig) -> list[tuple[str, Option]]:
-    read = [name for name in config.retrievers if name in config.effective.signals() and name in RETRIEVER_KINDS]
-    return [(name, parameter) for name in read for parameter in RETRIEVER_KINDS[name].parameters]
 
 
 def depths(config: SearchConfig) -> list[SearchConfig]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -179,7 +180,9 @@ def write_weights(files: Files, dataset: Dataset | None = None) -> list[str]:
     new = [_search(config.to_json()) for config in files.values() if config is not None]
     lines = []
     for file, config in files.items():
-        record = _record(file) if file.is_file() else None
+        record: object = None
+        with suppress(ConfigError):  # it may hold anything, and be missing
+            record = read_json(file)
         if file.is_file() and _search(record) not in new:
             copy, name = spare(file), chosen_on(record)
             write_text(copy, read_bytes(file))
@@ -200,14 +203,6 @@ def write_and_log(files: Files) -> list[Path]:
     for line in write_weights(files):
         _log.warning(line)
     return [file for file, config in files.items() if config is not None]
-
-
-def _record(file: Path) -> object:
-    """The JSON of a file, which may hold anything; None where it is no JSON."""
-    try:
-        return read_json(file)
-    except ConfigError:
-        return None
 
 
 def _search(record: object) -> Any:  # noqa: ANN401 -- whatever the file holds

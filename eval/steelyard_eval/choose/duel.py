@@ -9,7 +9,7 @@ such pairs are worth 20 to 40 queries that are judged completely (docs/start.md)
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,7 +23,6 @@ from steelyard_eval.datasets.dataset import PAIRS
 from steelyard_eval.measures.logistic import newton
 
 TOP = 3.0  # the grade that counts as relevant without a doubt, where none is higher
-Lists = Mapping[str, Sequence[Sequence[str]]]  # label -> ids, best first, of every query
 PLACES = 10
 DUELLING = 6  # contenders that the next pair is to tell apart
 STIFF = 1.0  # standard deviation of the model's coefficients around those of public collections
@@ -47,7 +46,7 @@ class DuelPairs:
     worth: Floats
 
     @classmethod
-    def of(cls, lists: Lists) -> DuelPairs:
+    def of(cls, lists: Mapping[str, Sequence[Sequence[str]]]) -> DuelPairs:
         """From lists of the same queries."""
         worths: dict[tuple[int, str], Floats] = {}
         for row, ranked in enumerate(lists.values()):
@@ -94,7 +93,9 @@ def gains_of(grades: Indices, query: Indices, queries: Sequence[Query], dataset:
     return np.where(known >= 0, known / max(TOP, float(known.max(initial=0))), np.nan)
 
 
-def pairwise_estimate(lists: Lists, queries: Sequence[Query], dataset: Dataset, model: str) -> PairSelectionState:
+def pairwise_estimate(
+    lists: Mapping[str, Sequence[Sequence[str]]], queries: Sequence[Query], dataset: Dataset, model: str
+) -> PairSelectionState:
     """Where contenders stand by the labels of a data set that were chosen one by one, over these queries."""
     pairs = DuelPairs.of(lists)
     known = [dataset.qrels.get(asked.id, {}) for asked in queries]
@@ -108,8 +109,7 @@ def pairwise_estimate(lists: Lists, queries: Sequence[Query], dataset: Dataset, 
 class PairSelection:
     """C contenders on P pairs of Q queries."""
 
-    # float64[C, P] ``1 / log2(1 + rank)`` of the pair's entry in each contender's list, 0 beyond the first ten
-    worth: Floats
+    worth: Floats  # float64[C, P]: ``1 / log2(1 + rank)`` in each contender's list, 0 beyond the first ten
     query: Indices  # int64[P]: the number of its query, from 0, in order
     features: Floats  # float64[P, F]: what is known of a pair without its label: `public.features`
     prior: Floats  # float64[F]: coefficients of the model before anything was judged

@@ -1,4 +1,11 @@
-"""Finding a floor: below which score a search had better show nothing, measured on labelled queries."""
+"""Floors with a bound: below which score a search had better show nothing, and what can be promised of that.
+
+What is *lost* can be promised from ordinary labels: the share of the relevant entries in a list that the floor
+drops. It grows with the floor, so Student's one-sided bound on its mean holds for the highest floor that passes
+without a correction for how many were tried. How many questions without an answer are answered all the same can
+be promised only from such questions, by the binomial distribution. What share of the shown is wrong cannot be
+promised at all: it depends on how many questions have no answer, which no label set tells.
+"""
 
 from __future__ import annotations
 
@@ -6,44 +13,36 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from scipy.special import bdtr, stdtrit
 
+from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Floor, without_floors
 from steelyard.finish.rescored import FUSED
+from steelyard.grammar import number_text
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.choose.floor_bounds import (
-    SURE,
-    ClaimRecord,
-    Lists,
-    claim,
-    floor_for_all,
-    floor_for_false,
-    floor_for_lost,
-    said_of_floor,
-)
+from steelyard_eval.choose.answer import ChosenAnswer
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import Contender, Given, read_config, usable
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.recording.record import origin, record
+from steelyard_eval.measures.judgments import lost_shares
+from steelyard_eval.measures.paired import exact_interval
+from steelyard_eval.measures.spread import spread
+from steelyard_eval.recording.record import day, record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Said
+from steelyard_eval.result.structs import Fact, Said
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-ChosenT = TypeVar("ChosenT", bound="DataclassInstance")
+ChosenT = TypeVar("ChosenT", bound=ChosenAnswer)
 POOL = 100  # how deep a retriever searches that the floor reads and the configuration does not have
-Promises = Mapping[str, float]
-"""What a floor is asked for: the share ``lost`` at most, the share ``false`` at most, either or both."""
 
 
 @dataclass(frozen=True)
@@ -52,22 +51,15 @@ class FloorFound:
 
     config: SearchConfig  # the configuration with its floor, and without one where none keeps the promises
     least: float | None  # the floor; None where no promise is kept, or none is needed
-    claims: list[ClaimRecord]  # the promises in numbers, as the provenance of `config` has them
+    claims: list[dict[str, Any]]  # the promises in numbers, as the provenance of `config` has them (`claim`)
     said: Said  # what the floor promises, or why there is none
 
 
-def floored(
-    result: ChosenT, dataset: Dataset, promises: str | None, embedder: str = "auto"
-) -> tuple[ChosenT, list[str]]:
-    """A result whose `config` and `attempt` have floors that keep these promises, and what they promise.
-
-    `promises` is as `promises_of` reads it; without any the result is as it was.
-    """
-    if promises is None:
-        return result, []
+def floored(result: ChosenT, dataset: Dataset, promises: str, embedder: str = "auto") -> tuple[ChosenT, list[str]]:
+    """A result whose `config` and `attempt` have floors that keep these promises, and what they promise."""
     asked = promises_of(promises)
-    configs = {name: config for name in ("config", "attempt") if (config := getattr(result, name)) is not None}
-    floors = {name: find_floor(dataset, config, asked, embedder=embedder) for name, config in configs.items()}
+    given = {"config": result.config, "attempt": result.attempt}
+    floors = {name: find_floor(dataset, of, asked, embedder) for name, of in given.items() if of is not None}
     kept: dict[str, Any] = {name: floor.config for name, floor in floors.items()}
     return replace(result, **kept), list(dict.fromkeys(say(floor.said) for floor in floors.values()))
 
@@ -97,20 +89,18 @@ def promises_of(text: str) -> dict[str, float]:
 def find_floor(
     dataset: Dataset,
     contender: Given,
-    promises: Promises,
-    *,
+    promises: Mapping[str, float],
     embedder: str = "auto",
-    workspace: Workspace | None = None,
     now: Callable[[], float] = time.time,
 ) -> FloorFound:
     """Find the highest floor on the fused score that keeps its promises on the labelled queries.
 
+    These are the share ``lost`` at most, the share ``false`` at most, either or both.
     Raises ConfigError where labels are too few for a promise, for false ones of queries that are marked as
     ``"answerable": false``, where the floor's scale is not known for these lists, or where what the floor reads
     would find candidates that the configuration ranks, too.
     """
-    space = workspace or Workspace.open(dataset, embedder)
-    named = read_config(contender)
+    space, named = Workspace.open(dataset, embedder), read_config(contender)
     row, _ = usable(space, Contender(named.label, named.config(Setting(None, space.model)), named.kind))
     config, scale = row.config, Floor(0.0, on=FUSED)
     if missing := sorted(set(scale.needs) - set(space.usable(scale.needs))):
@@ -136,8 +126,7 @@ def find_floor(
     said = said_of_floor(least, claims)
     if least is None or not math.isfinite(least):
         return FloorFound(replace(config, finish=bare.finish), None, claims, said)
-    facts = origin(dataset, table.fingerprint, 0, now)
-    measured = {"on": str(scale.on), "sure": SURE, "claims": claims, "date": facts["date"]}
+    measured = {"on": str(scale.on), "sure": SURE, "claims": claims, "date": day(now)}
     measured |= {"model": space.model, "dataset_sha256": dataset.sha256}
     finish = (*bare.finish, replace(scale, least=least))
     final = replace(bare, finish=finish, provenance={**bare.provenance, "floor": measured})
@@ -165,3 +154,146 @@ def floor_lists(
         relevant=run.ranked.relevant(dataset.qrels)[places],
         unit=unit_numbers(queries),
     )
+
+
+SURE = 0.9  # how sure a floor's promise is: of ten label sets, nine give a floor that keeps it
+FEWEST = 40  # queries with a relevant hit below which the bound on a mean is no bound: losses are skewed
+STEPS = 201  # quantiles of the scores that are tried as floors
+DIGITS = 1e5  # floors are written in so many parts of 1, so that the file is readable
+
+
+@dataclass(frozen=True)
+class Lists:
+    """What is shown for some queries, with the scores that a floor is compared with."""
+
+    offsets: Indices  # int64[Q+1]: query q shows the places ``offsets[q]:offsets[q+1]``
+    score: Floats  # float64[R]: on the floor's scale
+    relevant: Bools  # bool[R]
+    unit: Indices  # int64[Q]: queries that vary together have the same number
+
+    @property
+    def query(self) -> Indices:
+        """int64[R]: the query of each place."""
+        return np.repeat(np.arange(len(self.unit)), np.diff(self.offsets))
+
+    @property
+    def best(self) -> Floats:
+        """float64[Q]: the best score of each list; -inf for an empty one."""
+        return _highest(self.score, self.query, len(self.unit))
+
+    def lost(self, floors: Floats) -> Floats:
+        """float64[found, F]: the share of each list's relevant entries that each floor drops."""
+        rows = np.flatnonzero(self.relevant)
+        return lost_shares(self.query[rows], self.score[rows, None] < floors)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A floor and what is promised of it."""
+
+    floor: float | None  # -inf where none is needed for it, None where none keeps the promise
+    bound: float  # what the mean loss, or the share of false answers, does not exceed, `SURE`
+    queries: int  # how many labelled queries it rests on
+    units: int  # how many of them vary independently
+
+
+def floor_for_lost(lists: Lists, share: float) -> Bound:
+    """The highest floor that loses at most this share of the relevant entries in a list, in the mean.
+
+    Student's one-sided bound on the mean loss over queries, one loss added as in conformal risk control; units
+    vary as one (sums of squares over units). Raises ConfigError where too few lists hold a relevant entry.
+    """
+    queries = np.unique(lists.query[lists.relevant])  # those that show a relevant entry
+    unit = np.unique(lists.unit[queries], return_inverse=True)[1]
+    units = int(unit.max(initial=-1)) + 1
+    if len(queries) < FEWEST or units < 2:
+        raise ConfigError(
+            f"a floor needs {FEWEST} labelled queries whose list shows a relevant entry, and {len(queries)} do"
+            f"{'' if units >= 2 or len(queries) < FEWEST else ', all of one group'}; judge more queries"
+        )
+    floors = np.unique(np.quantile(lists.score, np.linspace(0, 1, STEPS)))
+    lost = lists.lost(floors)
+    reach = stdtrit(units - 1, SURE) * spread(lost.T, unit).error
+    bound = (lost.sum(axis=0) + 1) / (len(queries) + 1) + reach
+    passed = np.flatnonzero(np.minimum.accumulate(bound <= share))
+    last = passed[-1] if len(passed) else 0
+    return Bound(float(floors[last]) if len(passed) else None, float(bound[last]), len(queries), units)
+
+
+def floor_for_false(lists: Lists, share: float) -> Bound:
+    """The lowest floor that answers at most this share of the questions without an answer, whose lists these are.
+
+    Questions that vary together count as one, answered where any of them is. The floor lies just above an order
+    statistic of their best scores, exact for any distribution (Learn then Test, Clopper and Pearson). Raises
+    ConfigError where so few questions prove nothing, with the number that would.
+    """
+    unit = np.unique(lists.unit, return_inverse=True)[1]
+    best = _highest(lists.best, unit, int(unit.max(initial=-1)) + 1)
+    count, allowed = len(best), errors_allowed(len(best), share)
+    if allowed < 0:
+        needed = math.ceil(math.log(1 - SURE) / math.log(1 - share))
+        apart = " that ask different things" if count < len(unit) else ""
+        raise ConfigError(
+            f"a floor for false={share:.0%} needs {needed} queries that nothing answers "
+            f'("answerable": false), and there are {count}{apart}; mark {needed - count} more '
+            "with steelyard judge"
+        )
+    falling = np.sort(best)[::-1]
+    over = float(falling[allowed])
+    floor = float(np.nextafter(over, np.inf)) if math.isfinite(over) else over
+    bound = exact_interval(int((best > over).sum()), count, 2 * SURE - 1)[1]
+    return Bound(floor, bound, len(lists.unit), count)
+
+
+def floor_for_all(bounds: Mapping[str, Bound]) -> float | None:
+    """The highest floor that keeps the promises ``lost`` and ``false``, either or both; None where none does.
+
+    What is lost grows with the floor and false answers fall, so the floor for those has to be the lower one.
+    Of the floors that do, it is one with five digits, where there is one. -inf: no floor is needed.
+    """
+    least = bounds["false"].floor if "false" in bounds else -math.inf
+    most = bounds["lost"].floor if "lost" in bounds else math.inf
+    if least is None or most is None or least > most:
+        return None
+    target, towards = (most, math.floor) if math.isfinite(most) else (least, math.ceil)
+    short = towards(target * DIGITS) / DIGITS if math.isfinite(target) else target
+    return short if least <= short <= most else target
+
+
+def _highest(values: Floats, group: Indices, groups: int) -> Floats:
+    """float64[groups]: the largest value of each group; -inf for an empty one."""
+    best = np.full(groups, -np.inf)
+    np.maximum.at(best, group, values)
+    return best
+
+
+def errors_allowed(count: int, share: float) -> int:
+    """The most errors among so many cases that still prove a rate of at most `share`; -1 if not even none does."""
+    return int((bdtr(np.arange(count + 1), count, share) <= 1 - SURE).sum()) - 1
+
+
+def claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | None) -> dict[str, Any]:
+    """One promise in numbers; what was measured is that of the floor that was chosen in the end."""
+    own = -math.inf if bound.floor is None else bound.floor
+    used = own if floor is None else floor
+    answered = (lists.best >= used) & (np.diff(lists.offsets) > 0)  # what has no list is never answered
+    measured = lists.lost(np.array([used])).mean() if name == "lost" else answered.mean()
+    counted = {"bound": bound.bound, "queries": bound.queries, "units": bound.units}
+    kept = {"floor": own if math.isfinite(own) else None}
+    return {"name": name, "share": share, "measured": float(measured), **counted, **kept}
+
+
+def said_of_floor(floor: float | None, claims: Sequence[Mapping[str, Any]]) -> Said:
+    """What the floor promises, or why there is none."""
+    if floor is None and len(claims) > 1:
+        lost, false = (one["floor"] for one in claims)
+        return Said("floor_neither", {"least": false, "none": false is None, "most": lost, "any": lost is None})
+    if floor is None:
+        return Said("floor_none")
+    facts: dict[str, Fact] = {"sure": SURE}
+    if not math.isfinite(floor):
+        facts |= {name: claims[0][name] for name in ("measured", "share", "queries")}
+        return Said("floor_not_needed", facts)
+    for one in claims:
+        facts |= {one["name"]: one["share"], f"{one['name']}_queries": one["queries"]}
+    return Said("floor_kept", {**facts, "floor": number_text(floor), "both": len(claims) > 1})

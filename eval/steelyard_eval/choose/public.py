@@ -84,8 +84,7 @@ class PublicTable:
     about: Mapping[str, Any]  # provenance: the command, and the collections with their days, hashes and licences
     rows: Mapping[str, str]  # name of a configuration (`candidates.settings.config_key`) -> label
     means: Mapping[str, Mapping[str, Floats]]  # class of embedders -> label -> float64[S]
-    # class of embedders -> label -> float64[S], of the difference to the default between queries
-    variances: Mapping[str, Mapping[str, Floats]]
+    variances: Mapping[str, Mapping[str, Floats]]  # the same of the difference to the default between queries
     relevance: Mapping[str, Floats]  # class of embedders -> coefficients of `features`
 
     @classmethod

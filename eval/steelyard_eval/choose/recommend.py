@@ -15,6 +15,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.candidates.candidates import build_candidates, of_config, of_lists, record_all, recording_for
 from steelyard_eval.candidates.families import StartingPoint, starts
+from steelyard_eval.candidates.grid import LabelScorer
 from steelyard_eval.candidates.source import Source, read_current, read_only
 from steelyard_eval.choose.answer import ChosenAnswer, advised, for_target
 from steelyard_eval.choose.choice import Choice
@@ -112,18 +113,17 @@ def recommend(
         raise ConfigError(f"{dataset.called}: tuning needs two judged queries at least; add some")
     if len(queries) < 2:
         return _unlabelled(source, size, used.label, config, now, restriction)
-    _LAYERS.addFilter(_nothing)
+    _LAYERS.disabled = True
     try:
         if one is None:
             tried = starts(source, queries, size, used.label, config)
         else:
             tried = (StartingPoint.alone(one.row, source, len(queries), weights_only),)
-        found = build_candidates(source, queries, tried, measures[0], beside=[config] if one and config else [])
+        recorded = record_all(source, queries, tried, beside=[config] if one and config else [])
+        found = build_candidates(recorded, tried, LabelScorer(measures[0]))
     finally:
-        _LAYERS.removeFilter(_nothing)
-    second = None
-    if model_labels is not None:
-        second = model_labels.measured(source, queries, found, config, measures[0])
+        _LAYERS.disabled = False
+    second = model_labels.measured(source, queries, found, config, measures[0]) if model_labels else None
     gates = ALL_FAMILIES if one is None else ONE_STRATEGY
     if isinstance(used, Contender):
         today = of_config(used, found, measures)
@@ -135,10 +135,6 @@ def recommend(
     places = leaderboard(choice)
     result, values = result_of(choice, places, timed)
     return Recommendation(result, values, *weights_of(choice, now), not found.complete)
-
-
-def _nothing(record: logging.LogRecord) -> bool:
-    return False
 
 
 def _default(source: Source) -> str:

@@ -10,7 +10,7 @@ from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import changes
 from steelyard.retrievers.vector import without_layer
-from steelyard_eval.candidates.weight_curve import FreeWeights
+from steelyard_eval.candidates.curve import FreeWeights
 from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.leaderboard import Place, costs_of
@@ -65,6 +65,9 @@ def result_of(choice: Choice, places: Sequence[Place], timed: bool = False) -> t
         sides = categories(choice.queries, (today, against), primary[today], primary[against])
     answer = answer_of(choice, empty=not any(own.any() for own in primary.values()))
     answer = replace(answer, because=[*answer.because, *_beside(choice, rows, decision)])
+    config = choice.current.config
+    used = free_weights(choice, config) if choice.only and config and choice.picked else None
+    curve = free_weights(choice, choice.picked).table(used) if choice.picked else []
     result = Result(
         "recommend",
         answer,
@@ -72,7 +75,7 @@ def result_of(choice: Choice, places: Sequence[Place], timed: bool = False) -> t
         rows=rows,
         decision=decision,
         notices=list(_notices(choice, values, tests)),
-        tables=[*_runner_up(choice, places, picked), *_curve(choice), *sides],
+        tables=[*_runner_up(choice, places, picked), *curve, *sides],
         queries=by_query,
         entries=entries,
     )
@@ -188,15 +191,6 @@ def free_weights(choice: Choice, config: SearchConfig) -> FreeWeights:
     return FreeWeights.of(known.table, config, known.judgments, choice.metric)
 
 
-def _curve(choice: Choice) -> list[Table]:
-    """The curve of the first weight of what was decided on."""
-    if choice.picked is None:
-        return []
-    config = choice.current.config
-    today = free_weights(choice, config) if choice.only and config else None
-    return free_weights(choice, choice.picked).table(today)
-
-
 def _notices(choice: Choice, values: Values, tests: Mapping[str, Paired]) -> Iterator[Said]:
     dataset = choice.source.dataset
     yield from model_notice(choice)
@@ -212,16 +206,11 @@ def _notices(choice: Choice, values: Values, tests: Mapping[str, Paired]) -> Ite
         choice.source.model, proven,
     )  # fmt: skip
     yield from choice.candidates.skipped
-    yield from _layer_notices(choice)
-    yield from choice.only.notices if choice.only else ()
-
-
-def _layer_notices(choice: Choice) -> Iterator[Said]:
-    """That the text stands in for a layer without vectors, where what is used or was chosen reads it."""
-    space = choice.source.space
-    for layer in space.stood_in if space else ():
-        if any(config and layer in config.strategy.signals() for config in (choice.picked, choice.current.config)):
+    space, about = choice.source.space, [config for config in (choice.picked, choice.current.config) if config]
+    for layer in space.stood_in if space else ():  # the text stands in for a layer without vectors
+        if any(layer in config.strategy.signals() for config in about):
             yield Said("told", {"text": without_layer(layer)})
+    yield from choice.only.notices if choice.only else ()
 
 
 def _scales(choice: Choice) -> Iterator[Said]:

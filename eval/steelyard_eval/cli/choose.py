@@ -42,7 +42,7 @@ def _choose(
     regular_target(Path(out))  # before the work, whose result would be lost
     bench = bench_of(dataset, [options["current"], only], options)
     answer = bench.recommend(only=only, target=for_, **options)
-    answer, floors = floored(answer, bench.dataset, floor, bench.embedder)
+    answer, floors = (answer, []) if floor is None else floored(answer, bench.dataset, floor, bench.embedder)
     answer, files = answer.saved(out, bench.dataset)
     for text in (*map(say, answer.result.notices), *floors):
         note(text)
@@ -143,7 +143,7 @@ def learn(
     elif dry_run or keep_queries:
         raise click.UsageError("--dry-run and --keep-queries are about --from KIND[:PATH]; name what is read")
     result = bench.learn(log, rule=rule, **options)
-    result, floors = floored(result, bench.dataset, floor, bench.embedder)
+    result, floors = (result, []) if floor is None else floored(result, bench.dataset, floor, bench.embedder)
     result, files = result.saved(out, bench.dataset)
     for sentence in (*floors, *result.notices):
         note(sentence)

@@ -44,7 +44,7 @@ class BaselineList(_Part, frozen=True):
     """What is kept of one list: values, the anchor's where they differ, hashes, the first ten ids with scores.
 
     `ties` are the runs of its list and of the one down to place 100, and `settled_hash` is made with them (see
-    `hashes.py`); older baselines have neither.
+    `setup.py`); older baselines have neither.
     """
 
     id: str

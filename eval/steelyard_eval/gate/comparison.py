@@ -14,7 +14,6 @@ from steelyard.base.arrays import Bools
 from steelyard_eval.common.markup import tells
 from steelyard_eval.compare.tables import Succession
 from steelyard_eval.gate.baseline import BaselineContender, BaselineList
-from steelyard_eval.gate.hashes import list_hash, near, scores_hash, settled_hash, sources_hash
 from steelyard_eval.gate.lists import ContenderLists
 from steelyard_eval.gate.rule import (
     ALPHA,
@@ -31,7 +30,7 @@ from steelyard_eval.gate.rule import (
     promised,
     sign_test_increase,
 )
-from steelyard_eval.gate.setup import Gate
+from steelyard_eval.gate.setup import Gate, alike, list_hash, scores_hash, settled_hash, sources_hash
 from steelyard_eval.measures.paired import TIE, difference_interval
 from steelyard_eval.measures.runs import Scored
 from steelyard_eval.measures.spread import Gain, benjamini_hochberg
@@ -91,7 +90,7 @@ class BaselineComparison:
     def scores_changed(self) -> Bools:
         """bool[Q]: whose scores differ in any bit; on another platform the first ten by more than rounding."""
         if self.gate.elsewhere:
-            return np.array([_far_apart(listed[:SHALLOW], kept.first) for (listed, _), kept in self._rows])
+            return np.array([not alike(listed[:SHALLOW], kept.first) for (listed, _), kept in self._rows])
         return np.array([scores_hash(*lists) != kept.scores_hash for lists, kept in self._rows])
 
     @cached_property
@@ -104,11 +103,6 @@ class BaselineComparison:
     def _rows(self) -> list[tuple[tuple[Sequence[Scored], Sequence[Scored]], BaselineList]]:
         both = zip(self.now.lists, self.now.deep, strict=True)
         return list(zip(both, self.baseline.lists, strict=True))
-
-    @property
-    def _deep(self) -> bool:
-        """Whether both sides have lists of more than ten places."""
-        return self.baseline.deep and self.now.values.deep
 
     @cached_property
     def against_baseline(self) -> Findings:
@@ -129,7 +123,8 @@ class BaselineComparison:
     @property
     def power(self) -> Power:
         """How far the gate can be trusted on this contender."""
-        return power_of(self.against_baseline, self.gate.budget, self._deep)
+        both_deep = self.baseline.deep and self.now.values.deep
+        return power_of(self.against_baseline, self.gate.budget, both_deep)
 
     @cached_property
     def newly_broken(self) -> list[tuple[str, str, int]]:
@@ -266,8 +261,3 @@ class BaselineComparison:
         difference = self.now.values.ndcg - self.baseline.values.ndcg
         order = np.argsort(difference, kind="stable").tolist()
         return [query for query in order if difference[query] < -TIE][:WORST]
-
-
-def _far_apart(own: Sequence[Scored], kept: Sequence[Scored]) -> bool:
-    pairs = zip(own, kept, strict=False)
-    return len(own) != len(kept) or not all(near(a, b) for (_, a), (_, b) in pairs)

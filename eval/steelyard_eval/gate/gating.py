@@ -17,11 +17,19 @@ from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.baseline import Baseline, BaselineContender, BaselineList, Hashes, tool
 from steelyard_eval.gate.comparison import BaselineComparison
-from steelyard_eval.gate.hashes import list_hash, platform_name, runs, scores_hash, settled_hash, sources_hash
 from steelyard_eval.gate.lists import ContenderLists, ContenderRef, read_again, read_contenders, run
 from steelyard_eval.gate.result import gated, mismatched
 from steelyard_eval.gate.rule import SHALLOW, SMALL
-from steelyard_eval.gate.setup import DIALECT, Gate
+from steelyard_eval.gate.setup import (
+    DIALECT,
+    Gate,
+    list_hash,
+    platform_name,
+    runs,
+    scores_hash,
+    settled_hash,
+    sources_hash,
+)
 from steelyard_eval.recording.record import day
 from steelyard_eval.recording.steps import settings
 from steelyard_eval.result.sentences import say
@@ -71,10 +79,22 @@ def update(
     gating = Gating(gated(comparable, [*rows.values()])) if comparable and rows else None
     if not accept_worse:
         _refuse_adverse(gate, now, [*rows.values()], differing)
-    kept = tuple(_kept_anew(gate, own, rows.get(own.label)) for own in now)
-    text = _written(gate, kept, because.strip()).text()
+    written = Baseline(
+        tool=tool(),
+        date=day(gate.now),
+        dataset=gate.dataset.name,
+        split=gate.split or gate.dataset.report_split or "all",
+        limit=gate.limit,
+        embedder=gate.named_embedder,
+        dialect=DIALECT,
+        hashes=Hashes(**gate.hashes, sources=sources_hash()),
+        platform=platform_name(),
+        because=because.strip(),
+        contenders=tuple(_kept_anew(gate, own, rows.get(own.label)) for own in now),
+        states={name: dict(state) for name, state in gate.states().items()},
+    )
     copy = None if gate.baseline is None else spare(gate.path)
-    write_texts({**({copy: read_bytes(gate.path)} if copy else {}), gate.path: text})
+    write_texts({**({copy: read_bytes(gate.path)} if copy else {}), gate.path: written.text()})
     return gating, copy
 
 
@@ -132,10 +152,8 @@ def _refuse_adverse(
     So is one where a contender changed together with the data, for nobody could tell what it cost. The hash of a
     configuration depends on the corpus, so it says nothing where that changed.
     """
-    if gate.baseline is None:
-        return
-    by_label = {own.label: own for own in now}
-    gone = [visible(kept.label) for kept in gate.baseline.contenders if kept.label not in by_label]
+    by_label, known = {own.label: own for own in now}, gate.baseline.contenders if gate.baseline else ()
+    gone = [visible(kept.label) for kept in known if kept.label not in by_label]
     reasons = [f"{', '.join(gone)} would no longer be gated"] if gone else []
     reasons += [
         f"{row.now.label}: {say(row.findings[0])}"
@@ -147,7 +165,7 @@ def _refuse_adverse(
             f"{'; '.join(reasons)}: the update would hide that, so nothing was written. "
             "Add --accept-worse if that is meant"
         )
-    pairs = [(by_label[kept.label], kept) for kept in gate.baseline.contenders if kept.label in by_label]
+    pairs = [(by_label[kept.label], kept) for kept in known if kept.label in by_label]
     changed = [
         shown(kept.label)
         for own, kept in pairs
@@ -196,20 +214,3 @@ def _kept_anew(gate: Gate, now: ContenderLists, before: BaselineComparison | Non
     if before is None or before.against_anchor.better or before.against_anchor.fails:
         return kept
     return kept.anchored(before.baseline)
-
-
-def _written(gate: Gate, kept: tuple[BaselineContender, ...], because: str) -> Baseline:
-    return Baseline(
-        tool=tool(),
-        date=day(gate.now),
-        dataset=gate.dataset.name,
-        split=gate.split or gate.dataset.report_split or "all",
-        limit=gate.limit,
-        embedder=gate.named_embedder,
-        dialect=DIALECT,
-        hashes=Hashes(**gate.hashes, sources=sources_hash()),
-        platform=platform_name(),
-        because=because,
-        contenders=kept,
-        states={name: dict(state) for name, state in gate.states().items()},
-    )

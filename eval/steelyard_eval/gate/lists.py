@@ -113,8 +113,9 @@ class ContenderLists:
     broken: list[dict[str, int]]  # for every query how many entries break each promise; kept ones are left out
     notices: Sequence[Said]
     answered: tuple[str, ...]  # the queries that nothing answers and that show something all the same
-    # query -> the share of the relevant entries that its floor drops; None of what has no floor
-    lost: Mapping[str, float] | None = None
+    lost: Mapping[str, float] | None = (
+        None  # query -> the share of its relevant entries that the floor, if any, drops
+    )
 
     @property
     def label(self) -> str:

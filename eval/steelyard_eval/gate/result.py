@@ -13,9 +13,8 @@ from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.datasets.states import NAMED, moved
 from steelyard_eval.gate.baseline import tool
 from steelyard_eval.gate.comparison import ORDER, BaselineComparison
-from steelyard_eval.gate.hashes import platform_name
 from steelyard_eval.gate.rule import NAMES, Values
-from steelyard_eval.gate.setup import Gate
+from steelyard_eval.gate.setup import Gate, platform_name
 from steelyard_eval.recording.record import tuned_here
 from steelyard_eval.recording.replay import facts_of, intents_of
 from steelyard_eval.recording.steps import labelling, settings, words_of
@@ -85,13 +84,10 @@ def mismatched(gate: Gate) -> Result:
         Finding("gate_digest", {"part": name, "before": before, "now": now}, verdict="mismatch")
         for name, (before, now) in differing.items()
     ]
+    facts: dict[str, Fact] = {"differing": [*differing], "verdict": "mismatch"}
     return Result(
         kind="gate",
-        answer=Answer(
-            "mismatch",
-            {"differing": [*differing], "verdict": "mismatch"},
-            steps=[Step("gate_meant", {}, gate.rebaseline)],
-        ),
+        answer=Answer("mismatch", facts, steps=[Step("gate_meant", {}, gate.rebaseline)]),
         provenance=_provenance(gate, ""),
         findings=[*changed, *digests],
         notices=[Said("told", {"text": text}) for text in gate.dataset.notices],
@@ -170,7 +166,7 @@ def _tables(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Tabl
         "lost": (["contender", "query", "text", "before", "now"], _lost),
         "gate_slices": (["contender", "slice", "value", "queries", "fall", "p_by_slice", "fell"], _slices),
         "gate_rule": (RULE, _rulings),
-        "gate_broken": (["contender", "promise", "query", "entries"], _broken),
+        "gate_broken": (["contender", "promise", "query", "entries"], lambda one: one.newly_broken),
         "gate_check": (CHECK, _checked),
     }
     for key, (columns, rows_of) in made.items():
@@ -204,10 +200,6 @@ def _rulings(one: BaselineComparison) -> Iterator[list[Cell]]:
         yield [*decided, found.p_worse, found.p_better, found.p_ndcg, *ends]
 
 
-def _broken(one: BaselineComparison) -> Iterator[list[Cell]]:
-    return ([*row] for row in one.newly_broken)
-
-
 def _checked(one: BaselineComparison) -> Iterator[list[Cell]]:
     counts = len(set(one.gate.unit.tolist())), int(one.lists_changed.sum()), int(one.scores_changed.sum())
     rates = one.power.detection_rate, one.power.false_alarms
@@ -217,13 +209,8 @@ def _checked(one: BaselineComparison) -> Iterator[list[Cell]]:
 def _baseline(gate: Gate) -> Table:
     """The file that was gated against."""
     old = gate.needed()
-    facts = {
-        "file": str(gate.path),
-        "date": old.date,
-        "because": old.because,
-        "tool": old.tool,
-        **asdict(old.hashes),
-    }
+    facts = {"file": str(gate.path), "date": old.date, "because": old.because, "tool": old.tool}
+    facts |= asdict(old.hashes)
     return Table("gate_file", [*facts], [[*facts.values()]])
 
 
@@ -236,15 +223,9 @@ def _queries(gate: Gate, compared: Sequence[BaselineComparison], labels: Mapping
         for at in one.worst():
             before, now = Listed(one.baseline.lists[at].ids), Listed(one.now.first[at])
             lists.setdefault(at, {}).update({one.now.label: now, labels[one.now.label]: before})
+    by_query = [{label: own[at] for label, own in values.items()} for at in range(len(gate.queries))]
     return [
-        QueryRow(
-            query.id,
-            query.text,
-            query.category,
-            query.group,
-            {label: own[at] for label, own in values.items()},
-            lists.get(at, {}),
-        )
+        QueryRow(query.id, query.text, query.category, query.group, by_query[at], lists.get(at, {}))
         for at, query in enumerate(gate.queries)
     ]
 

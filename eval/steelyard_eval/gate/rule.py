@@ -84,15 +84,13 @@ def composite(matrix: Floats, deep: bool) -> Floats:
 class Findings:
     """What the rule finds; bounds and errors are infinite for a single unit."""
 
-    # ndcg, composite: mean differences over queries of nDCG@10 and of A, and their standard errors
-    ndcg: float
-    composite: float
-    errors: tuple[float, float]
+    ndcg: float  # mean difference over queries of nDCG@10
+    composite: float  # and of A
+    errors: tuple[float, float]  # their standard errors
     free: int  # degrees of freedom, the units less one
-    # one-sided p values of the t test on A, and of nDCG@10 being worse
-    p_worse: float
+    p_worse: float  # one-sided p values of the t test on A
     p_better: float
-    p_ndcg: float
+    p_ndcg: float  # of nDCG@10 being worse
     upper: float  # one-sided 90% bound of the drop of nDCG@10
     limit: float  # the drop of A from which on its test has p < .05
     fails: bool  # whether the change is blocked
@@ -172,9 +170,8 @@ FOLLOWS = 0.8
 
 @dataclass(frozen=True)
 class Power:
-    """The shares that the rule blocks: of changes that lower nDCG@10 by `drop`, and of those that do not."""
+    """The shares that the rule blocks: of changes that lower nDCG@10 by a drop, and of those that do not."""
 
-    drop: float
     detection_rate: float
     false_alarms: float
 
@@ -186,7 +183,7 @@ class Power:
 
 def power_of(found: Findings, drop: float, deep: bool) -> Power:
     """The power statement on a change with the errors that were found; A is nDCG@10 where lists are not `deep`."""
-    return Power(drop, blocked(found, drop, deep), blocked(found, 0.0, deep))
+    return Power(blocked(found, drop, deep), blocked(found, 0.0, deep))
 
 
 def blocked(found: Findings, drop: float, deep: bool) -> float:
@@ -224,13 +221,8 @@ def sign_test_increase(
     error = math.sqrt(max(moved - (came - went) ** 2 / asked, 0.0)) / asked
     within = rise + float(ndtri(BOUND)) * error <= budget
     fails, passes = came > went and p < ALPHA, came <= went or within
-    facts: dict[str, Fact] = {
-        "now": len(now),
-        "asked": asked,
-        "before": len(before),
-        "p": p if came > went else None,
-        "budget": None if fails or passes else budget,
-    }
+    facts: dict[str, Fact] = {"now": len(now), "asked": asked, "before": len(before)}
+    facts |= {"p": p if came > went else None, "budget": None if fails or passes else budget}
     return Finding(key, facts, verdict="fail" if fails else "pass" if passes else "inconclusive")
 
 

@@ -25,11 +25,10 @@ from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.logs import HeldLog
-from steelyard_eval.learn.counts import Hits, PositionCounts
+from steelyard_eval.learn.counts import Hits, InterleavingResult, PositionCounts
 from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.reader import DatasetIndex, Log, read_log
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs
-from steelyard_eval.learn.turns import InterleavingResult
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
 
@@ -42,9 +41,8 @@ class LogCase:
 
     space: Workspace
     log: Log
-    # label, config: what is used today, the same for every intent
-    label: str
-    config: SearchConfig
+    label: str  # what is used today
+    config: SearchConfig  # the same, alike for every intent
     queries: tuple[Query, ...]  # those that were logged
     table: SignalTable  # their recording
     hits: Hits  # the counts, by its numbers

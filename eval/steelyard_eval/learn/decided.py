@@ -22,7 +22,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import (
     CandidateSet,
-    build_candidates_on,
+    build_candidates,
     of_config,
     record_all,
     recording_for,
@@ -53,7 +53,7 @@ MAX_LOGGED_QUERIES = 400
 
 @dataclass(frozen=True)
 class FeedbackScorer:
-    """What acts say that candidates gain over today's ranking: a scale for `candidates.build_candidates_on`."""
+    """What acts say that candidates gain over today's ranking: a scale for `candidates.build_candidates`."""
 
     learned: FeedbackGains  # what the acts say
     base: Floats  # float64[Q], what today's lists are worth
@@ -205,10 +205,10 @@ def decide_from_log(case: LogCase, labels: bool) -> LogDecision:
     today = top10_rows(table, case.config, rows_of(case.pairs, table))
     acts = FeedbackScorer(case.learned, case.learned.values(today))
     if not labelled:
-        laid = build_candidates_on(recordings, tried, acts)
+        laid = build_candidates(recordings, tried, acts)
         return LogDecision(case, (), sampled, laid, recordings, laid.grid.metric, None, asked)
     measured = tuple(recording.only(labelled, labels_read) for recording in whole)
-    laid = build_candidates_on(measured, tried, LabelScorer(OBJECTIVE))
+    laid = build_candidates(measured, tried, LabelScorer(OBJECTIVE))
     gains = _gains_of(acts, recordings, laid.grid.blocks)
     measures = parse_measures([str(OBJECTIVE), *METRICS])
     used = of_config(Contender(case.label, case.config, "system"), laid, measures)

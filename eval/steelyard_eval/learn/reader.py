@@ -19,7 +19,16 @@ from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
-from steelyard_eval.learn.counts import CODE, EVERYTHING_SHOWN, KINDS, WORTH, Hits, grouped
+from steelyard_eval.learn.counts import (
+    CODE,
+    EVERYTHING_SHOWN,
+    KINDS,
+    WORTH,
+    Hits,
+    InterleavingResult,
+    count_turn,
+    grouped,
+)
 from steelyard_eval.learn.searches import (
     DAY,
     FOLDS,
@@ -33,7 +42,6 @@ from steelyard_eval.learn.searches import (
     weights,
 )
 from steelyard_eval.learn.top10 import PLACES
-from steelyard_eval.learn.turns import InterleavingResult, count_turn
 
 MOST_A_DAY = 1_000  # searches of one client and day; more are those of a program that is out of hand
 CHUNK = 20_000  # impressions that are counted together at most
@@ -84,12 +92,10 @@ class Log:
     hits: Hits  # the counts, by numbers of the index; E is an unknown entry
     clients: Mapping[int, int]  # how often each client searched
     searches: Mapping[str, int]  # impressions of each policy
-    # records of configurations that the log holds, by policy; unchecked
-    configurations: Mapping[str, Mapping[str, object]]
+    configurations: Mapping[str, Mapping[str, object]]  # records that the log holds, by policy; unchecked
     added: Sequence[tuple[str, Filters]]
     given: Floats  # float64[PLACES], the mean logged probability that a place was examined, NaN without any
-    # rankings that took turns with another one, most searches first, and under an empty name all of them
-    turns: Sequence[InterleavingResult]
+    turns: Sequence[InterleavingResult]  # rankings that took turns, most searches first; all under an empty name
 
 
 def read_log(path: str | Path | HeldLog, known: DatasetIndex, now: float) -> Log:

@@ -15,12 +15,11 @@ from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.result import decision_of
 from steelyard_eval.choose.scored import FEWEST_BOTH
 from steelyard_eval.learn.case import LogCase
-from steelyard_eval.learn.counts import sums
+from steelyard_eval.learn.counts import said_of_turns, sums
 from steelyard_eval.learn.decided import LogDecision
 from steelyard_eval.learn.gains import IMPUTATION_SHARES
 from steelyard_eval.learn.position_bias import FEW_ACTS, RELEVANCE, STEEPEST, FeedbackBias, feedback_biases
 from steelyard_eval.learn.top10 import PLACES
-from steelyard_eval.learn.turns import said_of_turns
 from steelyard_eval.recording.replay import facts_of
 from steelyard_eval.recording.steps import WEIGHTS, named, taking_turns, to_do, words_of
 from steelyard_eval.result.structs import (
@@ -209,24 +208,19 @@ def _places(case: LogCase) -> dict[str, Fact]:
     known = bool(np.isfinite(bias.error))
     facts: dict[str, Fact] = {"tenth": 10**-bias.exponent, "exponent": bias.exponent}
     facts |= {"source": bias.source, "error": bias.error if known else None}
-    if bias.source != "given" and (not known or acts < FEW_ACTS):
+    if bias.source == "given":
+        return {**facts, "given": True}
+    if not known or acts < FEW_ACTS:
         return {**facts, "few": acts}
-    least, most = (
-        10 ** -float(np.clip(bias.exponent + e, 0, STEEPEST)) for e in (2 * bias.error, -2 * bias.error)
-    )
-    ends = {} if bias.source == "given" else {"least": least, "most": most}
-    return {**facts, **ends, bias.source: True}
+    for name, errors in (("least", 2), ("most", -2)):
+        facts[name] = 10 ** -float(np.clip(bias.exponent + errors * bias.error, 0, STEEPEST))
+    return {**facts, bias.source: True}
 
 
 def _tables(decision: LogDecision, lists: Ints | None, biases: Sequence[FeedbackBias]) -> Iterator[Table]:
     """What was learned, in numbers; `lists` are today's and the candidate's that is looked at closely."""
     case, classes = decision.case, decision.case.learned.classes
     yield Table("gains", ["by", "queries", "imputed", "gain_by", "error", "refit"], _gains(decision, lists))
-    won: list[list[Cell]] = [
-        [of.other or None, of.wins, of.ties, of.losses, of.wins / of.decided if of.decided else None, of.p]
-        for of in case.log.turns[:MOST_TOLD]
-    ]
-    yield Table("turns", ["drafted", "wins", "ties", "losses", "preferred", "p"], won)
     if lists is not None:
         counts, lifts = case.cells.by_kind(), classes.strengths(case.cells)
         kinds: list[list[Cell]] = [[kind, counts[kind], lifts[kind]] for kind in counts]

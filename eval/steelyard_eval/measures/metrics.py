@@ -41,13 +41,13 @@ class Measure:
         """How weight search computes it; ConfigError for one that is no function of the ranks of relevant rows."""
         return self._searched[0]
 
-    def divisor(self, ideal: Callable[[int | None], Floats], relevant: Indices) -> Floats:
+    def divisor(self, judgments: Judgments) -> Floats:
         """float64[Q]: what weight search divides by, of the ideal DCG and the relevant entries of each query."""
         if self._searched[1] == IDEAL:
-            return ideal(self.cutoff)
+            return judgments.ideal_at(self.cutoff)
         if self._searched[1] == RELEVANT:
-            return relevant.astype(np.float64)
-        return np.full(len(relevant), float(self.cutoff or 1))
+            return judgments.relevant.astype(np.float64)
+        return np.full(len(judgments.relevant), float(self.cutoff or 1))
 
     @property
     def _searched(self) -> tuple[int, str]:

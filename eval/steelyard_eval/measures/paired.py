@@ -7,7 +7,7 @@ while means are means over queries. Everything is a function of its arguments an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -110,11 +110,6 @@ def _interval(found: Spread, level: float, added: float = 0.0) -> Interval:
     return Interval(mean, mean - reach, mean + reach)
 
 
-def _blocks(draws: int, n: int) -> Iterator[slice]:
-    step = max(1, _BLOCK // n)
-    return (slice(start, min(start + step, draws)) for start in range(0, draws, step))
-
-
 def _flip_p(sums: Floats, draws: int, rng: np.random.Generator) -> float:
     """Return the two-sided p-value of |sum| under random signs; exact when all signs fit in `draws`.
 
@@ -127,18 +122,15 @@ def _flip_p(sums: Floats, draws: int, rng: np.random.Generator) -> float:
     # A flipped pattern may add up to the observed value in a different order, with different rounding.
     enough = abs(sums.sum()) - TIE * np.abs(sums).sum()
     count = 0
-    for block in _blocks(total, max(1, sums.size)):
-        flips = _patterns(block, sums.size) if exact else _coins(block, sums.size, rng)
+    step = max(1, _BLOCK // max(1, sums.size))
+    for begin in range(0, total, step):
+        rows = np.arange(begin, min(begin + step, total))
+        if exact:
+            flips = (rows[:, None] >> np.arange(sums.size) & 1).astype(np.float64)
+        else:
+            flips = rng.integers(0, 2, (len(rows), sums.size), dtype=np.int8).astype(np.float64)
         count += int(np.count_nonzero(np.abs(sums.sum() - 2 * (flips @ sums)) >= enough))
     return count / total if exact else (count + 1) / (total + 1)
-
-
-def _patterns(block: slice, n: int) -> Floats:
-    return (np.arange(block.start, block.stop)[:, None] >> np.arange(n) & 1).astype(np.float64)
-
-
-def _coins(block: slice, n: int, rng: np.random.Generator) -> Floats:
-    return rng.integers(0, 2, (block.stop - block.start, n), dtype=np.int8).astype(np.float64)
 
 
 def paired(

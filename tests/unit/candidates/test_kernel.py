@@ -108,7 +108,7 @@ def test_a_form_knows_the_relevant_rows_of_the_qrels(seed):
     assert form.grade.tolist() == [grades[at] for at in relevant]
     owners = np.repeat(np.arange(form.queries), np.diff(form.relevant_offsets))
     assert owners.tolist() == [table.query[rows[at]] for at in relevant]
-    assert form.total_relevant.tolist() == [sum(g >= 1 for g in qrels[q].values()) for q in table.queries]
+    assert form.judgments.relevant.tolist() == [sum(g >= 1 for g in qrels[q].values()) for q in table.queries]
 
 
 def test_the_tiers_of_a_form_are_branches_of_their_own():
@@ -552,7 +552,7 @@ def test_what_scores_below_a_cut_earns_nothing_under_any_weights(then, seed, cut
         query = np.searchsorted(form.offsets, form.relevant, side="right") - 1
         earned = np.where(shown, form.grade / np.log2(place[form.relevant] + 1), 0.0)
         gain = np.bincount(query, weights=earned, minlength=form.queries)
-        ideal = form.ideal_at(5)
+        ideal = form.judgments.ideal_at(5)
         ours = np.where(ideal > 0, gain / np.where(ideal > 0, ideal, 1.0), 0.0)
         np.testing.assert_allclose(ours, expected[measures[0]], rtol=0, atol=1e-9)
 

@@ -9,8 +9,9 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
-from steelyard_eval.candidates.candidates import build_candidates, of_config
+from steelyard_eval.candidates.candidates import build_candidates, of_config, record_all
 from steelyard_eval.candidates.families import starts
+from steelyard_eval.candidates.grid import LabelScorer
 from steelyard_eval.candidates.source import Source, read_current
 from steelyard_eval.choose import restriction
 from steelyard_eval.choose.choice import Choice
@@ -41,7 +42,7 @@ def case(space):
     queries = [query for query in space.dataset.queries if query.id in space.dataset.qrels]
     used = read_current("echovault", 10, source)
     tried = starts(source, queries, 10, used.label, used.config)
-    laid = build_candidates(source, queries, tried, measures[0])
+    laid = build_candidates(record_all(source, queries, tried), tried, LabelScorer(measures[0]))
     return Choice(source, queries, measures, laid, of_config(used, laid, measures), 10)
 
 

@@ -10,8 +10,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Floor, parse_stages
 from steelyard.systems import find_system
-from steelyard_eval.choose.find_floor import find_floor, promises_of
-from steelyard_eval.choose.floor_bounds import said_of_floor
+from steelyard_eval.choose.find_floor import find_floor, promises_of, said_of_floor
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load

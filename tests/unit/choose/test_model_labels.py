@@ -11,6 +11,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.candidates import build_candidates, record_all
 from steelyard_eval.candidates.families import StartingPoint, starts
+from steelyard_eval.candidates.grid import LabelScorer
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.choose.scored import ModelLabels
@@ -26,6 +27,10 @@ from steelyard_eval.workbench import Workbench
 
 (NDCG,) = parse_measures(["nDCG@10"])
 LABELLED = 30
+
+
+def laid_out(source, queries, tried, qrels=None):
+    return build_candidates(record_all(source, queries, tried, qrels), tried, LabelScorer(NDCG))
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +100,7 @@ def test_fewer_than_twenty_queries_of_both_change_nothing(whole, few, tmp_path):
     ids = [*few.qrels][:19]
     less = replace(few, qrels={id_: few.qrels[id_] for id_ in ids})
     source, queries = Source.live(Workspace.open(less)), judged(less, less.queries)
-    laid = build_candidates(source, queries, starts(source, queries, 10)[:1], NDCG)
+    laid = laid_out(source, queries, starts(source, queries, 10)[:1])
     used = laid.grid.config(0)
     assert model_labels(file, less).measured(source, queries, laid, used, NDCG) is None
     assert model_labels(file, few).measured(
@@ -106,7 +111,7 @@ def test_fewer_than_twenty_queries_of_both_change_nothing(whole, few, tmp_path):
 def test_a_query_counts_from_ten_judged_pairs_on(whole, few):
     """As many as one search shows."""
     source, queries = Source.live(Workspace.open(few)), judged(few, few.queries)
-    laid = build_candidates(source, queries, starts(source, queries, 10)[:1], NDCG)
+    laid = laid_out(source, queries, starts(source, queries, 10)[:1])
     ids = [entry.id for entry in few.entries]
 
     def measured(pairs):
@@ -136,7 +141,7 @@ def test_a_candidate_on_other_labels_is_what_replay_says_of_it(whole):
     source = Source.live(Workspace.open(whole))
     queries = judged(whole, whole.queries)
     first, others = queries[:20], queries[20:40]
-    laid = build_candidates(source, first, starts(source, first, 10)[:4], NDCG)
+    laid = laid_out(source, first, starts(source, first, 10)[:4])
     other = {id_: {entry: 3 - grade for entry, grade in own.items()} for id_, own in whole.qrels.items()}
     moved = replace(laid, recordings=record_all(source, others, laid.starts, other))
     values = moved.again(NDCG)
@@ -158,7 +163,7 @@ def test_a_branch_that_other_queries_alone_reach_keeps_its_weights(whole):
     text = "tiered(fts, min_results=12, then=weighted_sum(0.3*bm25, 0.7*vector, normalize=max))"
     start = StartingPoint.around(Contender("own", config.with_strategy(parse_strategy(text)), "strategy"), source)
     qrels = {query.id: {entry.id: 1 for entry in whole.entries[::3]} for query in (many, few)}
-    laid = build_candidates(source, (many,), [start], NDCG, qrels)
+    laid = laid_out(source, (many,), [start], qrels)
     moved = replace(laid, recordings=record_all(source, (many, few), [start], qrels))
     values = moved.again(NDCG)
 

@@ -153,7 +153,7 @@ def test_the_composite_of_a_layered_search_earns_nothing_below_its_cut(space, qu
 def test_cortex_mem_is_laid_out_with_thresholds_ladders_cuts_and_weights(space, queries, name):
     source = Source.live(space)
     start = StartingPoint.around(Contender(name, find_system(name).config(10, "minilm"), "system"), source)
-    made = build_candidates(source, queries, [start], NDCG)
+    made = build_candidates(layout.record_all(source, queries, [start]), [start], LabelScorer(NDCG))
 
     assert made.skipped == ()
     tried = [re.search(r"default=layered\((.*?)\)", str(config.strategy))[1] for config in start.settings]
@@ -296,7 +296,7 @@ def test_any_contender_can_be_the_current_one(space, tmp_path):
 
 
 def test_what_is_broken_off_ships_nothing(space, monkeypatch):
-    made = layout.LabelScorer.grid
+    made = LabelScorer.grid
     calls = []
 
     def breaking(*arguments):
@@ -305,7 +305,7 @@ def test_what_is_broken_off_ships_nothing(space, monkeypatch):
             raise KeyboardInterrupt
         return made(*arguments)
 
-    monkeypatch.setattr(layout.LabelScorer, "grid", breaking)
+    monkeypatch.setattr(LabelScorer, "grid", breaking)
     found = recommend(space.dataset, timed=False, workspace=space)
 
     assert found.interrupted
@@ -315,10 +315,10 @@ def test_what_is_broken_off_ships_nothing(space, monkeypatch):
 
 INTERRUPTED = """
 import os, signal, sys
+from steelyard_eval.candidates.grid import LabelScorer
 from steelyard_eval.cli.main import main
-from steelyard_eval.candidates import candidates as layout
 
-made, calls = layout.LabelScorer.grid, []
+made, calls = LabelScorer.grid, []
 
 
 def breaking(*arguments):
@@ -328,7 +328,7 @@ def breaking(*arguments):
     return made(*arguments)
 
 
-layout.LabelScorer.grid = breaking
+LabelScorer.grid = breaking
 sys.argv = ["steelyard", "recommend", *sys.argv[1:]]
 main()
 """

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from steelyard.base.errors import ConfigError
-from steelyard_eval.choose.floor_bounds import (
+from steelyard_eval.choose.find_floor import (
     Bound,
     Lists,
     errors_allowed,

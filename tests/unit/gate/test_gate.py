@@ -15,12 +15,10 @@ from steelyard.base.files import STRICT_JSON
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.states import hashed
-from steelyard_eval.gate import hashes
 from steelyard_eval.gate.baseline import SEAL
-from steelyard_eval.gate.hashes import runs, scores_hash, settled_hash
 from steelyard_eval.gate.lists import read_contenders
 from steelyard_eval.gate.lists import run as run_all
-from steelyard_eval.gate.setup import Gate
+from steelyard_eval.gate.setup import Gate, data_hashes, runs, scores_hash, settled_hash
 
 STARTER = Path(__file__).parents[3] / "qrels" / "starter"
 SUM = "weighted_sum(0.4*bm25, 0.6*vector, normalize=minmax)"
@@ -246,7 +244,7 @@ def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline
     out = capsys.readouterr().out
     before = STRICT_JSON.decode(baseline.read_text())["hashes"]["labels"]
     changed_set = sy.load(other).dataset
-    now = hashes.data_hashes(changed_set, changed_set.split("all"))["labels"]
+    now = data_hashes(changed_set, changed_set.split("all"))["labels"]
     text = " ".join(out.split())
     assert "1 added ('q03 infra-k3s'), 1 changed ('q01 api-pool-exhaustion')" in text
     assert before[:12] in text

@@ -3,7 +3,7 @@
 import pytest
 from scipy.stats import binomtest
 
-from steelyard_eval.learn.turns import InterleavingResult, said_of_turns
+from steelyard_eval.learn.counts import InterleavingResult, said_of_turns
 
 
 def fought(other, *clients):

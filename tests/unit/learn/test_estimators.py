@@ -6,8 +6,8 @@ from made_world import cells_of, decided, learned, made, tried, truth
 from simulator import simulate
 
 from steelyard.feedback.team_draft import draft_teams
-from steelyard_eval.learn.classes import fit
-from steelyard_eval.learn.counts import CODE, KINDS, PositionCounts
+from steelyard_eval.learn.counts import CODE, KINDS, InterleavingResult, PositionCounts
+from steelyard_eval.learn.gains import fit
 from steelyard_eval.learn.position_bias import (
     PositionBias,
     examine,
@@ -17,7 +17,6 @@ from steelyard_eval.learn.position_bias import (
     joint,
 )
 from steelyard_eval.learn.top10 import DISCOUNT, PLACES
-from steelyard_eval.learn.turns import InterleavingResult
 
 
 def cells(rows, acts_of="clicked"):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from made_world import made
 
-from steelyard_eval.learn.classes import Classes, fit
 from steelyard_eval.learn.counts import CODE, KINDS, PositionCounts
+from steelyard_eval.learn.gains import Classes, fit
 from steelyard_eval.learn.position_bias import joint
 from steelyard_eval.learn.top10 import PLACES
 

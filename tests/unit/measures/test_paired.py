@@ -9,7 +9,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard_eval.measures.paired import _coins, difference_interval, mean_interval, paired, verdict
+from steelyard_eval.measures.paired import difference_interval, mean_interval, paired, verdict
 from steelyard_eval.measures.spread import Interval, benjamini_hochberg, holm
 
 
@@ -299,10 +299,6 @@ def test_same_seed_same_bytes():
     first = compared(SKEWED, other, groups, draws=999, seed=2)
     assert repr(first) == repr(compared(SKEWED, other, groups, draws=999, seed=2))
     assert repr(first) != repr(compared(SKEWED, other, groups, draws=999, seed=3))
-
-
-def test_a_block_of_patterns_has_a_row_each():
-    assert _coins(slice(5, 8), 4, np.random.default_rng(0)).shape == (3, 4)
 
 
 def test_a_difference_that_holm_leaves_open_says_why():

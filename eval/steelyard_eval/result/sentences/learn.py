@@ -55,7 +55,6 @@ SENTENCES: dict[str, str] = {
 
 HEADINGS: dict[str, str] = {
     "title_gains": "Expected gain",
-    "title_turns": "Rankings that took turns",
     "title_acts": "What acts are worth",
     "title_places": "How people act on lists",
     "title_follows": "What acts follow",
@@ -68,11 +67,6 @@ HEADINGS: dict[str, str] = {
     "gain_by": "gain, nDCG@10",
     "error": "query error",
     "refit": "refit error",
-    "drafted": "drafted in",
-    "wins": "wins",
-    "ties": "ties",
-    "losses": "losses",
-    "preferred": "preferred",
     "act": "act",
     "acts": "acts",
     "lift": "lift (all: {lift:tenths})",
@@ -108,7 +102,6 @@ CELLS = {
     "by": "word",
     "gain_by": "signed",
     "imputed": "plain",
-    "preferred": "percent",
     "lift": "tenths",
     "log_odds": "gain",
 }
