@@ -86,7 +86,6 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/extensions/usage/impressions.py": "writes the log, and reads a key of its own",
     "steelyard_eval/extensions/usage/session.py": "lines of at most 32 MB, each decoded once",
     "steelyard_eval/extensions/usage/tools.py": "reads a file of the package",
-    "steelyard_eval/extensions/usage/wording.py": "reads a file of the package",
     "steelyard_eval/extensions/importers/base.py": "reads a file of the package",
     "steelyard_eval/choose/answer.py": "compares the bytes of a copy that is there",
     "steelyard_eval/notebook/label/session.py": "copies queries.jsonl with a mark on some",

@@ -21,18 +21,8 @@ from steelyard.base.secret import MASK, SHORTEST
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import PREFIX
-from steelyard_eval.extensions.endpoints.answer_form import (
-    NAMES,
-    FormError,
-    Mentioned,
-    document_of,
-    filled,
-    ids_of,
-    options_of,
-    path_of,
-    template_of,
-    text_in,
-)
+from steelyard_eval.extensions.endpoints import answer_form
+from steelyard_eval.extensions.endpoints.answer_form import FormError, Mentioned
 from steelyard_eval.extensions.endpoints.http_search import KEY_NAMES, KEYS, holds_key, masked
 from steelyard_eval.extensions.endpoints.mcp_client import McpClient, started
 
@@ -74,14 +64,14 @@ class McpSearch:
                 f"the arguments of {shown(self.tool)} are no JSON object with {{query}} in it; write "
                 '{"query": "{query}", "limit": "{limit}"}'
             )
-        path_of(self.ids) if self.ids else None  # so that a faulty path is named before anything runs
+        answer_form.path_of(self.ids) if self.ids else None  # so that a faulty path is named before anything runs
 
     @classmethod
     def of(cls, text: str) -> McpSearch:
         """Read a server and its tool from one text; options may follow, as those of an endpoint do."""
         command, _, rest = text.removeprefix(PREFIX).partition("#")
         tool, _, options = rest.partition("&")
-        arguments, ids = options_of(options, OPTIONS, f"{PREFIX}...#{tool}")
+        arguments, ids = answer_form.options_of(options, OPTIONS, f"{PREFIX}...#{tool}")
         return cls(command, unquote(tool), arguments, ids)
 
     @cached_property
@@ -99,7 +89,7 @@ class McpSearch:
     @cached_property
     def template(self) -> Any:  # noqa: ANN401 -- any JSON value
         """The arguments, where they are given."""
-        return template_of(self.arguments, "arguments") if self.arguments else None
+        return answer_form.template_of(self.arguments, "arguments") if self.arguments else None
 
     @property
     def label(self) -> str:
@@ -183,7 +173,7 @@ class McpSession:
         schema = schema if isinstance(schema, dict) else {}
         properties = schema.get("properties")
         properties = properties if isinstance(properties, dict) else {}
-        limit = next((name for name in NAMES["limits"] if name in properties), "")
+        limit = next((name for name in answer_form.NAMES["limits"] if name in properties), "")
         if self._template is None:
             self._template = self._guessed(properties, schema.get("required"), limit)
             self._limited = bool(limit)
@@ -195,7 +185,7 @@ class McpSession:
     def ask(self, query: Query, limit: int) -> list[str]:
         """The ids of one query's results, best first; DataError for an unusable answer, MachineError for none."""
         wanted = limit if self._most is None else int(min(limit, self._most))
-        arguments = filled(self._template, query.text, wanted)
+        arguments = answer_form.filled(self._template, query.text, wanted)
         about, until = f", query {shown(query.id)}", time.monotonic() + self._search.timeout
         answer = self._client.call("tools/call", {"name": self._search.tool, "arguments": arguments}, until, about)
         try:
@@ -207,21 +197,21 @@ class McpSession:
         if not isinstance(answer, dict):
             raise FormError(f"answered with {self._search.told(answer)}, which is no result of a tool")
         if answer.get("isError") is True:
-            raise FormError(f"failed: {self._search.told(text_in(answer))}")
-        told = answer.get("structuredContent") is not None or text_in(answer.get("content"))
-        document = document_of(answer) if told else None
+            raise FormError(f"failed: {self._search.told(answer_form.text_in(answer))}")
+        told = answer.get("structuredContent") is not None or answer_form.text_in(answer.get("content"))
+        document = answer_form.document_of(answer) if told else None
         if document is None and self._search.ids:
             raise FormError("answers with prose, which a path such as ids= cannot read; leave ids= out")
         if document is None:
             self._places["what its text mentions"] = 1
-            return self._names.in_text(text_in(answer))
-        place, ids = ids_of(document, self._search.ids)
+            return self._names.in_text(answer_form.text_in(answer))
+        place, ids = answer_form.ids_of(document, self._search.ids)
         self._places[place] = 1
         return [self._names.named(id_) or id_ for id_ in ids]
 
     def _guessed(self, properties: Mapping[str, Any], required: object, limit: str) -> dict[str, str]:
         needed = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
-        text = next((name for name in NAMES["queries"] if name in properties), "")
+        text = next((name for name in answer_form.NAMES["queries"] if name in properties), "")
         if not text and len(needed) == 1:
             text = needed[0]
         left = [name for name in needed if name not in (text, limit)]

@@ -16,16 +16,21 @@ from pathlib import Path, PurePosixPath
 from steelyard.base.errors import DataError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, id_of, uri_of
-from steelyard_eval.extensions.importers.base import Imported, Record, Row, filled, grouped, importer, picked
+from steelyard_eval.extensions.importers.base import (
+    FORMS,
+    Imported,
+    Record,
+    Row,
+    filled,
+    grouped,
+    importer,
+    picked,
+)
 from steelyard_eval.extensions.importers.notes import heading_of
 from steelyard_eval.extensions.importers.source import ForeignStore
 from steelyard_eval.extensions.importers.table import rows_of, vector_of
 
-TABLES = {
-    "diaries": ("diaries.csv",),
-    "diary_entries": ("diary_entries.csv", "entries.csv"),
-    "entry_relations": ("entry_relations.csv", "relations.csv"),
-}
+TABLES = {table: names.split() for table, names in FORMS["moltnet_files"].items()}
 """MoltNet's tables, and the names that CSV files of them have."""
 MARKS = {".sql": "COPY public.diary_entries (", ".json": '"diary_entries"'}
 MODEL = "e5-small-v2"

@@ -264,9 +264,6 @@ def told(entry: Entry, form: str) -> dict[str, Json]:
 
     ``+`` before it is a field that an import kept, ``@`` a time as text; of what is empty ``?`` makes null, and
     ``-`` nothing.
-
-    >>> told(Entry("a", text="Keys."), "id content=text title=title? tier=+tier- tags")
-    {'id': 'a', 'content': 'Keys.', 'title': None, 'tags': []}
     """
     said: dict[str, Json] = {}
     for theirs, _, ours in (part.partition("=") for part in form.split()):

@@ -199,13 +199,10 @@ async def _lines() -> AsyncIterator[str]:
 
 
 def readable(line: bytes) -> str:
-    r"""A message as the SDK reads it. It leaves one that it cannot read without an answer, and who asked waits.
+    """A message as the SDK reads it. It leaves one that it cannot read without an answer, and who asked waits.
 
     Half a surrogate pair becomes a question mark. Of what is no JSON, or nested too deep, a request for nothing
     is made with its id, so that it is refused.
-
-    >>> readable(b'{"id": 1, "method": "ping", "x": "\\ud800"}')
-    '{"id": 1, "method": "ping", "x": "?"}'
     """
     text = line.decode("utf-8", "replace")
     try:

@@ -18,22 +18,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 
+from steelyard_eval.extensions.usage import session
 from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Corpus, Event, Searched, Spoken, Wrote
-from steelyard_eval.extensions.usage.wording import (
-    FENCED,
-    GOES_ON,
-    USELESS,
-    Sentence,
-    content_words,
-    file_name,
-    is_named,
-    is_same_file,
-    marks_of,
-    persons_words,
-    plain_words,
-    runs_of,
-    sentences,
-)
 
 OPEN = 20  # Searches of a session that later events may belong to
 TURNS = 1  # Questions of a person after which what is said or edited still belongs to a search
@@ -72,7 +58,7 @@ class _Open(Followed):
         super().__init__(search)
         self._corpus, self.turn, self.touches = corpus, turn, touches
         self.said_before = f"{asked}\n{search.query[:LONGEST_SAID]}"
-        self.asked = plain_words(self.said_before)
+        self.asked = session.plain_words(self.said_before)
         self.helped = False
         """Whether an entry was asked for by its title, or used when a later list showed it again."""
         self.places: dict[str, str] = {}
@@ -81,7 +67,7 @@ class _Open(Followed):
             if (id_ := corpus.names.named(name)) is not None:
                 self.places.setdefault(id_, name)
         self.titles = {id_: corpus[id_].title for id_ in islice(self.places, LOOKED_AT)}
-        self.plain = {id_: plain_words(title) for id_, title in self.titles.items()}
+        self.plain = {id_: session.plain_words(title) for id_, title in self.titles.items()}
         self.times = Counter(self.plain.values())
         """How many entries have a title of these plain words."""
 
@@ -90,7 +76,7 @@ class _Open(Followed):
         """What may stand for an id in prose -> the id; empty where several begin so."""
         marks: dict[str, str] = {}
         for id_ in self.titles:
-            for mark in {*marks_of(id_), *marks_of(self.places[id_])}:
+            for mark in {*session.marks_of(id_), *session.marks_of(self.places[id_])}:
                 marks[mark] = id_ if marks.get(mark, id_) == id_ else ""
         return marks
 
@@ -100,7 +86,7 @@ class _Open(Followed):
         most = MOST_RUNS // max(len(self.titles), 1)
         runs: dict[str, str] = {}
         for id_ in self.titles:
-            for run in islice((run for text in self._corpus.texts(id_) for run in runs_of(text)), most):
+            for run in islice((run for text in self._corpus.texts(id_) for run in session.runs_of(text)), most):
                 runs[run] = id_ if runs.get(run, id_) == id_ else ""
         return runs
 
@@ -110,10 +96,10 @@ class _Open(Followed):
         files: dict[str, list[tuple[str, str]]] = {}
         for id_ in self.titles:
             for path in self._corpus.files(id_):
-                files.setdefault(file_name(path), []).append((path, id_))
+                files.setdefault(session.file_name(path), []).append((path, id_))
         return files
 
-    def cited(self, parts: Sequence[Sentence], whole: str, asked: str) -> tuple[set[str], set[str], int]:
+    def cited(self, parts: Sequence[session.Sentence], whole: str, asked: str) -> tuple[set[str], set[str], int]:
         """Which entries the sentences of a whole cite, which they turn down, and how many they name.
 
         What stands in `asked` was known before.
@@ -128,7 +114,7 @@ class _Open(Followed):
             mentions = {id_: run for run in sentence.runs if (id_ := self.runs.get(run)) and run not in asked}
             for id_ in own if i < most else ():
                 name = f" {self.plain[id_]} "
-                if name in sentence.plain and is_named(self.titles[id_], name.strip(), sentence):
+                if name in sentence.plain and session.is_named(self.titles[id_], name.strip(), sentence):
                     mentions[id_] = name
             mentions |= {id_: "" for token in sentence.tokens if (id_ := self.marks.get(token))}
             after = parts[i + 1].text if i + 1 < len(parts) else ""
@@ -136,8 +122,8 @@ class _Open(Followed):
                 if name and any(name != other and name in other for other in mentions.values()):
                     continue  # part of a longer title that stands there
                 about = sentence.text.casefold().replace(self.titles[id_].casefold(), " ")
-                about = f"{about} {after}" if GOES_ON.match(after) else about
-                (refused if USELESS.search(about) else cited).add(id_)
+                about = f"{about} {after}" if session.GOES_ON.match(after) else about
+                (refused if session.USELESS.search(about) else cited).add(id_)
         return cited, refused, len({*cited, *refused, *named})
 
     def settled(self) -> Followed:
@@ -148,10 +134,10 @@ class _Open(Followed):
 
 def followed(events: Iterable[Event], corpus: Corpus) -> Iterator[Followed]:
     """The searches of a session with what followed each, in the order in which they were made."""
-    session = _Session(corpus)
+    own = _Session(corpus)
     for event in events:
-        yield from session.take(event)
-    yield from (call.settled() for call in session.open)
+        yield from own.take(event)
+    yield from (call.settled() for call in own.open)
 
 
 class _Session:
@@ -176,18 +162,18 @@ class _Session:
             case Spoken():
                 text = event.text[:LONGEST_SAID]
                 if event.who == AGENT:
-                    self._said(FENCED.sub("\n", text), "cited")
+                    self._said(session.FENCED.sub("\n", text), "cited")
                 elif event.who == MEMORY:
-                    self._kept = f"{self._kept} {plain_words(text)}"[-LONGEST_SAID:]
-                elif words := persons_words(text):
-                    self._turn, self._asked, self._told = self._turn + 1, words, plain_words(words)
+                    self._kept = f"{self._kept} {session.plain_words(text)}"[-LONGEST_SAID:]
+                elif words := session.persons_words(text):
+                    self._turn, self._asked, self._told = self._turn + 1, words, session.plain_words(words)
 
     def _search(self, search: Searched) -> Iterator[Followed]:
         before = self.open[-1] if self.open and self.open[-1].turn == self._turn else None
         if before is not None and not before.acts and _is_again(before.search, search):
             before.asked_again = True
-            wanted = plain_words(search.query)
-            before.helped = any(plain_words(self._corpus[id_].title) == wanted for id_ in before.places)
+            wanted = session.plain_words(search.query)
+            before.helped = any(session.plain_words(self._corpus[id_].title) == wanted for id_ in before.places)
         self.open.append(_Open(search, self._corpus, self._turn, self._asked, len(self._touched)))
         if search.hits is None:
             self._blind = len(self.open) - 1  # what is opened now may be of a list that nobody recorded
@@ -234,9 +220,9 @@ class _Session:
     def _wrote(self, event: Wrote) -> None:
         """Files that entries are about, and entries that are named in what was written."""
         for path in event.paths[:MOST_PATHS]:
-            name = file_name(path)
+            name = session.file_name(path)
             for call in self._current():
-                about = {id_ for other, id_ in call.files.get(name, ()) if is_same_file(path, other)}
+                about = {id_ for other, id_ in call.files.get(name, ()) if session.is_same_file(path, other)}
                 known = self._touched.get(name, call.touches) < call.touches
                 if about and len(about) < MANY_FILES and not known and name not in call.said_before:
                     if name not in self._asked:
@@ -249,11 +235,11 @@ class _Session:
 
     def _touch(self, paths: Sequence[str]) -> None:
         for path in paths[:MOST_PATHS]:
-            self._touched.setdefault(file_name(path), len(self._touched))
+            self._touched.setdefault(session.file_name(path), len(self._touched))
 
     def _said(self, text: str, action: str) -> None:
         """Entries that a text cites: by id, by title, or by their own words."""
-        parts, whole, seen = sentences(text), f" {plain_words(text)} ", set[str]()
+        parts, whole, seen = session.sentences(text), f" {session.plain_words(text)} ", set[str]()
         for call in self._current():
             cited, refused, named = call.cited(parts, whole, f" {call.asked} {self._told} {self._kept} ")
             if not _is_listing(named, call):
@@ -267,9 +253,9 @@ class _Session:
 
 def _is_again(before: Searched, search: Searched) -> bool:
     """Whether a search asks the same once more, in other words: it shares words with the question before."""
-    old, new = content_words(before.query), content_words(search.query)
+    old, new = session.content_words(before.query), session.content_words(search.query)
     shared = len(old & new)
-    other = before.hits is not None and plain_words(before.query) != plain_words(search.query)
+    other = before.hits is not None and session.plain_words(before.query) != session.plain_words(search.query)
     return other and (shared >= SAME or (shared > 0 and shared * 2 >= min(len(old), len(new))))
 
 

@@ -27,16 +27,12 @@ from steelyard_eval.common.process import state_folder
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.extensions.usage.follow import STRENGTH, Followed
 from steelyard_eval.extensions.usage.session import Corpus, Searched
+from steelyard_eval.extensions.usage.tools import FORMS
 from steelyard_eval.learn.top10 import PLACES
 
 _BASES = {name.partition(":")[0] for name in SYSTEMS}
 KEY = "log.key"  # The file with this user's key: without it nobody can try texts against the hashes of a log
-ASIDE = UNREADABLE, EMPTY, FOREIGN, TIMELESS = (
-    "unreadable",
-    "empty or failed",
-    "of other stores",
-    "without a time that can be read",
-)
+ASIDE = UNREADABLE, EMPTY, FOREIGN, TIMELESS = tuple(map(str, FORMS["aside"]))
 """Why a search is left out: its answer, its list, its entries or its filter, its time."""
 Line = dict[str, Any]
 

@@ -18,21 +18,8 @@ from pathlib import Path
 from steelyard.base.errors import DataError
 from steelyard_eval.common.times import seconds
 from steelyard_eval.extensions.endpoints.answer_form import text_in
-from steelyard_eval.extensions.usage.session import (
-    AGENT,
-    PERSON,
-    Acted,
-    Corpus,
-    Event,
-    Record,
-    Searched,
-    Spoken,
-    UseSession,
-    dict_of,
-    loaded,
-    objects,
-    records_of,
-)
+from steelyard_eval.extensions.usage import session
+from steelyard_eval.extensions.usage.session import Acted, Corpus, Event, Record, Searched, Spoken, UseSession
 from steelyard_eval.extensions.usage.tools import FORMS, Calls, hits_of
 
 MOST_SPANS = 1_000_000
@@ -76,10 +63,12 @@ def genai(span: Record, has: Mapping[str, object]) -> Step:
     kind, *names = OPERATIONS.get(str(has.get("gen_ai.operation.name")), ("", "", "", ""))
     name, asked, given = (has.get(f"gen_ai.{attribute}") if attribute else None for attribute in names)
     if names[1] == "input.messages":  # the question is the last message of a person
-        questions = [message for message in objects(loaded(asked)) if message.get("role") == "user"]
+        questions = [
+            message for message in session.objects(session.loaded(asked)) if message.get("role") == "user"
+        ]
         asked = questions[-1] if questions else ""
     kind = "" if kind == CHANGE and not name else kind
-    return kind, str(name or ""), asked, loaded(given), str(has.get("gen_ai.conversation.id") or "")
+    return kind, str(name or ""), asked, session.loaded(given), str(has.get("gen_ai.conversation.id") or "")
 
 
 def openinference(span: Record, attributes: Mapping[str, object]) -> Step:
@@ -87,7 +76,7 @@ def openinference(span: Record, attributes: Mapping[str, object]) -> Step:
     has = {name.removeprefix("attributes."): value for name, value in _flat(attributes).items()}
     named = str(has.get(SPAN_KIND) or span.get("span_kind") or "").upper()
     kind = FORMS["openinference"].get(named, "")
-    asked, given = has.get("input.value"), loaded(has.get("output.value"))
+    asked, given = has.get("input.value"), session.loaded(has.get("output.value"))
     if kind == SEARCH:
         asked, given = has.get("reranker.query") or asked, _documents(has, FORMS["documents"][named])
     elif kind == ANSWER and _parent(span):
@@ -106,7 +95,7 @@ def read(
     """The sessions in some files, by conversation, else by trace; `step_of` reads a span."""
     spans: dict[str, TraceSpan] = {}
     for path in files:
-        for record in records_of(path, faults):
+        for record in session.records_of(path, faults):
             try:
                 for span, attributes in [*raw_spans(record)] or [(record, record)]:
                     made = _placed(span, step_of(span, attributes))
@@ -129,9 +118,9 @@ def read(
 def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
     """The spans of a record of either form, with their attributes as plain values."""
     if isinstance(resources := record.get("resourceSpans"), list):
-        for resource in objects(resources):
-            for scope in objects(resource.get("scopeSpans")):
-                for span in objects(scope.get("spans")):
+        for resource in session.objects(resources):
+            for scope in session.objects(resource.get("scopeSpans")):
+                for span in session.objects(scope.get("spans")):
                     yield span, _listed(span.get("attributes"))
     elif isinstance(attributes := record.get("attributes"), dict):
         yield record, attributes
@@ -140,7 +129,7 @@ def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
 
 
 def _placed(span: Record, step: Step) -> TraceSpan:
-    context = dict_of(span.get("context"))
+    context = session.dict_of(span.get("context"))
     trace = span.get("traceId") or context.get("trace_id") or span.get("context.trace_id") or ""
     key = span.get("spanId") or context.get("span_id") or span.get("context.span_id") or ""
     parent = _parent(span)
@@ -159,7 +148,7 @@ def _parent(span: Record) -> object:
 
 
 def _listed(attributes: object) -> dict[str, object]:
-    return {str(attribute.get("key")): _value(attribute.get("value")) for attribute in objects(attributes)}
+    return {str(attribute.get("key")): _value(attribute.get("value")) for attribute in session.objects(attributes)}
 
 
 def _value(value: object) -> object:
@@ -188,7 +177,7 @@ def _events(spans: list[TraceSpan], calls: Calls) -> Iterator[Event]:
         span = spans[i]
         if order == 0:
             if span.kind == ANSWER and span.asked is not None:
-                yield Spoken(PERSON, text_in(loaded(span.asked)))
+                yield Spoken(session.PERSON, text_in(session.loaded(span.asked)))
         elif span.kind == SEARCH:
             hits = hits_of(span.given) if span.given is not None else None
             query = span.asked if isinstance(span.asked, str) else ""
@@ -199,7 +188,7 @@ def _events(spans: list[TraceSpan], calls: Calls) -> Iterator[Event]:
         elif span.kind == CHANGE:
             yield Acted((span.name,), "modified")
         elif span.kind == ANSWER and (answer := text_in(span.given)):
-            yield Spoken(AGENT, answer)
+            yield Spoken(session.AGENT, answer)
 
 
 def _flat(value: object, prefix: str = "", depth: int = 0) -> dict[str, object]:
@@ -221,7 +210,7 @@ def _documents(has: Mapping[str, object], root: str) -> list[dict[str, object]] 
         if name.startswith(root) and (place := _PLACE.match(name, len(root))):
             documents.setdefault(int(place[1]), {})[place[2]] = value
     for document in documents.values():
-        metadata = loaded(document.pop("metadata", None))
+        metadata = session.loaded(document.pop("metadata", None))
         if "id" not in document and isinstance(metadata, dict):
             document["id"] = next(
                 (metadata[key] for key in ("id", "doc_id", "memory_id") if key in metadata), None

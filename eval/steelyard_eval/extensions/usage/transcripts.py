@@ -18,20 +18,8 @@ from steelyard.feedback.log import ACTIONS
 from steelyard_eval.common.times import seconds
 from steelyard_eval.datasets.logs import MOST_HITS
 from steelyard_eval.extensions.endpoints.answer_form import text_in
-from steelyard_eval.extensions.usage.session import (
-    AGENT,
-    PERSON,
-    Acted,
-    Corpus,
-    Event,
-    Record,
-    Searched,
-    Spoken,
-    UseSession,
-    dict_of,
-    objects,
-    records_of,
-)
+from steelyard_eval.extensions.usage import session
+from steelyard_eval.extensions.usage.session import Acted, Corpus, Event, Record, Searched, Spoken, UseSession
 from steelyard_eval.extensions.usage.tools import FORMS, Calls
 
 SIMULATED = "simulated"
@@ -50,13 +38,13 @@ def read(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -
     for path in files:
         threads: dict[str, list[Record]] = {}
         others = False
-        for record in records_of(path, faults):
+        for record in session.records_of(path, faults):
             record.pop("toolUseResult", None)  # the answer once more, and larger
             if not isinstance(record.get("message"), dict) and not {"sessionId", "type"} <= record.keys():
                 others = True
                 continue
-            session = f"{record.get('sessionId') or path.stem}{record.get('agentId') or ''}"
-            key = f"{session}{bool(record.get('isSidechain'))}"
+            name = f"{record.get('sessionId') or path.stem}{record.get('agentId') or ''}"
+            key = f"{name}{bool(record.get('isSidechain'))}"
             threads.setdefault(key, []).append(record)
         if others and not threads:
             faults["files of no program that is known"] += 1
@@ -71,11 +59,11 @@ def _events(records: Iterable[Record], calls: Calls) -> Iterator[Event]:
         if not isinstance(message, dict):
             continue
         time, content = seconds(record.get("timestamp")), message.get("content")
-        blocks = objects(content) if isinstance(content, list) else [{"type": "text", "text": content}]
+        blocks = session.objects(content) if isinstance(content, list) else [{"type": "text", "text": content}]
         if record.get("type") == "assistant":
             for block in blocks:
                 if block.get("type") == "text" and isinstance(text := block.get("text"), str):
-                    yield Spoken(AGENT, text)
+                    yield Spoken(session.AGENT, text)
                 elif block.get("type") == "tool_use":
                     named = str(block.get("name") or "")
                     yield from calls.made(str(block.get("id")), named, block.get("input"), time)
@@ -86,7 +74,7 @@ def _events(records: Iterable[Record], calls: Calls) -> Iterator[Event]:
                 yield from calls.answered(str(block.get("tool_use_id")), block.get("content"), time, failed)
             asked = text_in([block for block in blocks if block.get("type") == "text"])
             if asked and not results and _is_persons(record):
-                yield Spoken(PERSON, asked)
+                yield Spoken(session.PERSON, asked)
 
 
 def _is_persons(record: Record) -> bool:
@@ -101,8 +89,8 @@ def _is_persons(record: Record) -> bool:
 
 def read_ubi(files: list[Path], corpus: Corpus, system: str, faults: Counter[str]) -> Iterator[UseSession]:
     """The sessions in some files, a client each; what has no place in a log is counted, by the reason in words."""
-    found = (record for path in files for record in records_of(path, faults))
-    documents = [dict_of(record.get("_source")) or record for record in found]
+    found = (record for path in files for record in session.records_of(path, faults))
+    documents = [session.dict_of(record.get("_source")) or record for record in found]
     clients: dict[str, list[str]] = {}
     events: dict[str, list[Event]] = {}
     for record in (record for record in documents if "action_name" not in record):
@@ -134,7 +122,7 @@ def _act(record: Record, faults: Counter[str]) -> Acted | None:
     """An event as an act, by a name of ours, or one of UBI that stands for it; what is none is counted."""
     name = str(record["action_name"])
     action = name if name in ACTIONS else FORMS["ubi"].get(name, "")
-    object_id = dict_of(dict_of(record.get("event_attributes")).get("object")).get("object_id")
+    object_id = session.dict_of(session.dict_of(record.get("event_attributes")).get("object")).get("object_id")
     if action and object_id not in (None, ""):
         return Acted((str(object_id),), action, reported=True, search=_text(record, "query_id"))
     why = "acts that name no entry" if action else f"acts by a name that is not known ({shown(name)})"
