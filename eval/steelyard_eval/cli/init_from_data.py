@@ -236,10 +236,7 @@ def _describe(folder: Path, sampled: str, pool: JudgedPool | None) -> bool:
         raise DataError(fault_message(str(folder), faults or check(folder).faults))
     record: dict[str, object] = {"name": folder.resolve().name, **said}
     write_text(path, canonical(record))
-    dataset = load(folder)
-    counts = {"documents": len(dataset.entries), "queries": len(dataset.queries)}
-    judgments = sum(map(len, dataset.qrels.values()))
-    record |= {"as_of": format_time(dataset.as_of), "counts": {**counts, "judgments": judgments}}
+    record["as_of"] = format_time(load(folder).as_of)
     write_text(path, canonical(record))
     return True
 
