@@ -9,7 +9,7 @@ such pairs are worth 20 to 40 queries that are judged completely (docs/start.md)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -289,10 +289,8 @@ def _describe(folder: Path, sampled: str, pool: JudgedPool | None) -> bool:
         raise DataError(fault_message(str(folder), faults or check(folder).faults))
     record: dict[str, object] = {"name": folder.resolve().name, **said}
     write_text(path, canonical(record))
-    dataset = load(folder)
-    counts = {"documents": len(dataset.entries), "queries": len(dataset.queries)}
-    counts["judgments"] = sum(map(len, dataset.qrels.values()))
-    write_text(path, canonical({**record, "as_of": format_time(dataset.as_of), "counts": counts}))
+    record["as_of"] = format_time(load(folder).as_of)
+    write_text(path, canonical(record))
     return True
 
 

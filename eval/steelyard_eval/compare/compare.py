@@ -12,7 +12,7 @@ from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, together
 from steelyard.memory.query import Query
-from steelyard_eval.common.configurations import Named, separate, written_as
+from steelyard_eval.common.configurations import Named, separate
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.answer import answer, of_lists, of_values
 from steelyard_eval.compare.contenders import (
@@ -57,7 +57,7 @@ def compare(
     source: Source,
     contenders: GivenMany | None = None,
     *,
-    baseline: Given | int | None = None,
+    baseline: Given | None = None,
     metrics: str | Sequence[str] = METRICS,
     split: str | None = None,
     limit: int | None = None,
@@ -72,27 +72,15 @@ def compare(
 ) -> Answered:
     """Compare contenders on the judged queries of a split; without any, say how far their lists agree.
 
-    The parameters are those of `Workbench.compare` and of `Workspace.open`, and these:
+    The parameters are those of `Workbench.compare` and of `Workspace.open`. The `contenders`, see
+    `steelyard_eval.compare.contenders`, are the systems of `SYSTEMS` by default; with a recording of lists each
+    list alone and their RRF. With `verify` ir_measures computes every metric of the lists again, and the largest
+    differences are the table `verification`. Without `timed` no live search is timed; functions and endpoints are
+    searched once, and timed during that. `workspace` is the data set if it is already indexed, or a function that
+    indexes it when a contender needs it.
 
-    Parameters
-    ----------
-    source : Dataset, str or Path
-        The data set, or its folder.
-    contenders : str, sequence, mapping, or one contender
-        See `steelyard_eval.compare.contenders`. The systems of `SYSTEMS` by default; with a recording of lists,
-        each list alone and their RRF.
-    verify : bool
-        Whether ir_measures computes every metric of the lists again; the result then has the largest
-        differences as a table, `verification`.
-    timed : bool
-        Whether live searches are timed. Functions and endpoints are searched once, and timed during that.
-    workspace : Workspace or function
-        The data set if it is already indexed, or a function that indexes it when a contender needs it.
-
-    Raises
-    ------
-    ConfigError, DataError
-        For contenders that cannot be read, with all such faults at once; for an unusable answer of an endpoint.
+    Raises ConfigError or DataError for contenders that cannot be read, with all such faults at once, and for an
+    unusable answer of an endpoint.
     """
     dataset = as_dataset(source)
     table = None if recording is None else open_recording(Path(recording), dataset)
@@ -126,7 +114,7 @@ def compare(
         from steelyard_eval.compare.verification import verified
 
         checked = verified(made, dataset, queries, values, measures, size, runs, verify)
-    words = {one.label: _word(one) for one in named}
+    words = {one.label: one.word for one in named}
     known = [word for word in words.values() if word is not None]
     searched = arena.space.options if arena.space else {"--recording": recording}
     options: dict[str, object] = {"--metrics": ",".join(names), "--current": base, "--split": split}
@@ -166,13 +154,6 @@ def compare(
         result.rows, base, result.metric, dataset, words, searched, used=used, queries=len(queries), model=model
     )
     return Answered(replace(result, answer=said), values)
-
-
-def _word(one: Named | ListContender) -> str | None:
-    """How a command names a contender; None for one that is known in Python alone."""
-    if isinstance(one, Named):
-        return one.word
-    return written_as(one.label, one.source) if one.kind in ("run", "endpoint") else None
 
 
 def _alike(result: Result, dataset: Dataset, made: Sequence[Made]) -> Result:

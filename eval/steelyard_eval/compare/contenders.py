@@ -213,7 +213,7 @@ def usual(lists: tuple[str, ...] | None) -> list[str]:
 
 
 def with_baseline(
-    named: list[Named | ListContender], given: Given | int | None, lists: Collection[str], today: str
+    named: list[Named | ListContender], given: Given | None, lists: Collection[str], today: str
 ) -> tuple[str, list[Named | ListContender]]:
     """The label of the baseline, and the contenders including it, in front if it was not among them.
 
@@ -222,11 +222,6 @@ def with_baseline(
     labels = [contender.label for contender in named]
     if given is None:
         return today if today in labels else labels[0], named
-    if isinstance(given, int):
-        if not 0 <= given < len(labels):
-            places = f"0..{len(labels) - 1}, the places of {', '.join(labels)}"
-            raise ConfigError(f"baseline {given} is outside {places}")
-        return labels[given], named
     if isinstance(given, str) and given.removesuffix(":documented") in labels:
         return given.removesuffix(":documented"), named
     try:

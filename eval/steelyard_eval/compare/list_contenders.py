@@ -19,6 +19,7 @@ import numpy as np
 from steelyard.base.errors import ConfigError, shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
+from steelyard_eval.common.configurations import written_as
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.searches import (
     HasScores,
@@ -78,6 +79,11 @@ class ListContender:
     ask: Callable[[str, Sequence[Query], int, Sequence[Entry]], AnsweredLists]
     queries: tuple[str, ...] = ()
     file: Path | None = None
+
+    @property
+    def word(self) -> str | None:
+        """How a command names it; None for one that is known in Python alone."""
+        return written_as(self.label, self.source) if self.kind in ("run", "endpoint") else None
 
     def answers(self, queries: Sequence[Query], limit: int, dataset: Dataset) -> AnsweredLists:
         """Return the lists of these queries; an entry that is in a list twice counts at its first place."""

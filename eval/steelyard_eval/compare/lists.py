@@ -35,12 +35,7 @@ from steelyard_eval.result.structs import Cost, Latency, Row, Said
 
 TIMED = 50
 """The number of queries that latency is measured on."""
-TIES = {
-    "run": "ties_runs",
-    "frame": "ties_runs",
-    "function": "ties_answers",
-    "endpoint": "ties_answers",
-}
+TIES = {"run": "ties_runs", "frame": "ties_runs", "function": "ties_answers", "endpoint": "ties_answers"}
 """How equal scores of lists are ordered, by the kind of contender."""
 
 

@@ -137,16 +137,6 @@ PERSISTENCE = 0.9
 """The probability that a reader goes on to the next place: 86% of the weight of RBO lies in the first ten."""
 
 
-def overlap(one: Sequence[str], other: Sequence[str]) -> float:
-    """Jaccard's index of the first ten; 1 of two empty lists.
-
-    >>> overlap(["a", "b"], ["b", "c"])
-    0.3333333333333333
-    """
-    first, second = set(one[:DEPTH]), set(other[:DEPTH])
-    return len(first & second) / len(first | second) if first | second else 1.0
-
-
 def rank_biased(one: Sequence[str], other: Sequence[str]) -> float:
     """Rank-biased overlap of the first ten, extrapolated: Webber, Moffat and Zobel (TOIS 28, 2010), equation 30.
 
@@ -169,12 +159,11 @@ def agreement(lists: Mapping[str, Sequence[Sequence[str]]]) -> tuple[Table, floa
     """
     found = []
     for one, other in combinations(lists, 2):
-        pairs = list(zip(lists[one], lists[other], strict=True))
-        rbo, jaccard = (float(np.mean([of(a, b) for a, b in pairs])) for of in (rank_biased, overlap))
-        found.append((rbo, one, other, jaccard))
-    rows: list[list[Cell]] = [[one, other, rbo, jaccard] for rbo, one, other, jaccard in sorted(found)]
+        pairs = zip(lists[one], lists[other], strict=True)
+        found.append((float(np.mean([rank_biased(a, b) for a, b in pairs])), one, other))
+    rows: list[list[Cell]] = [[one, other, rbo] for rbo, one, other in sorted(found)]
     disagreement = 1 - float(np.mean([rbo for rbo, *_ in found])) if found else None
-    return Table("agreement", ["one", "other", "rbo", "jaccard"], rows), disagreement
+    return Table("agreement", ["one", "other", "rbo"], rows), disagreement
 
 
 FEW = 5

@@ -21,12 +21,9 @@ Reading = Callable[[Mapping[str, object], str, int], tuple[Item | None, list[Fau
 class JsonLines(Generic[Item]):
     """The items of one file.
 
-    Attributes
-    ----------
-    rows: The number of lines, including broken ones, because vector files have a row for each.
-    lines: The first line of each id, even when the rest of that line has faults.
-    unknown: Fields that the format does not have.
-    with_unknown: The number of lines with such fields.
+    `rows` counts lines, including broken ones, because vector files have a row for each; `lines` has the first
+    line of each id, even when the rest of that line has faults. `with_unknown` lines have fields that the format
+    has not, which are `unknown`.
     """
 
     file: str

@@ -118,19 +118,15 @@ class Dataset:
             answered = len(self.queries) - self.set_apart - none
             kinds = f"; {answered} with an answer, {none} without" if none else ""
             return f"{visible(self.called)}: {self.sizes}{kinds}; no faults"
-        todo = f"{self.first_pairs}: {'data.judge()' if self.in_memory else self._judge}"
+        judge = "data.judge()" if self.in_memory else self._judge
+        todo = f"judge {counted(self.pairs, 'pair')}, and they count: {judge}"
         todo = todo if self.queries else self._without_queries
         lack = "no faults, but without judgments nothing can be measured"
         return f"{visible(self.called)}: {self.sizes}; {lack}; {todo}"
 
     @property
-    def first_pairs(self) -> str:
-        """What to do where nothing is judged, in words: never more pairs than there are."""
-        return f"judge {counted(self.pairs, 'pair')}, and they count"
-
-    @property
     def pairs(self) -> int:
-        """How many pairs to judge first."""
+        """How many pairs to judge first, never more than there are."""
         return min(PAIRS, (len(self.queries) - self.set_apart) * len(self.entries) or PAIRS)
 
     @property

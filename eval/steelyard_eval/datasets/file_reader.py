@@ -28,12 +28,10 @@ Record = tuple[int, dict[str, object] | None]
 
 
 class FolderReader:
-    """Reads a folder. A method that finds a file unusable records a fault and returns None.
+    """Reads a folder. A method that finds a file unusable records one of the `faults` and returns None.
 
-    Attributes
-    ----------
-    faults: What was found so far.
-    contents: For each text file that was read, by its name without ``.gz``, the SHA-256 of its uncompressed bytes.
+    `contents` has the SHA-256 of the uncompressed bytes of each text file that was read, by its name without
+    ``.gz``.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -48,8 +46,13 @@ class FolderReader:
 
     def told(self) -> tuple[Fault, ...]:
         """The faults, sorted. What stands in a file that a link leads to, outside of the folder, is not shown."""
-        within = {fault.file: _is_inside(self.folder, fault.file) for fault in self.faults}
-        return tuple(sorted(fault if within[fault.file] else replace(fault, value="") for fault in self.faults))
+        outside = set()
+        for name in {fault.file for fault in self.faults}:
+            try:
+                inside(self.folder, name)
+            except ValueError:
+                outside.add(name)
+        return tuple(sorted(replace(one, value="") if one.file in outside else one for one in self.faults))
 
     def find(self, name: str, required: bool = True) -> str | None:
         """Return `name` or `name`.gz, whichever is in the folder."""
@@ -68,12 +71,9 @@ class FolderReader:
 
     def digest(self, name: str) -> str | None:
         """Return the SHA-256 of the file as it is on disk, in hexadecimal."""
-        if name not in self._digests:
-            digest = self._open(name, _file_digest)
-            if digest is None:
-                return None
+        if name not in self._digests and (digest := self._open(name, _file_digest)):
             self._digests[name] = digest
-        return self._digests[name]
+        return self._digests.get(name)
 
     def has(self, name: str) -> bool:
         """Whether there is a file of this very name."""
@@ -168,13 +168,6 @@ class FolderReader:
         return None
 
 
-def _is_inside(folder: Path, name: str) -> bool:
-    try:
-        return bool(inside(folder, name))
-    except ValueError:
-        return False
-
-
 def _file_digest(path: Path) -> str:
     with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -207,33 +200,23 @@ def meant(field: str, names: Collection[str]) -> str | None:
 
 def hinted(fault: Fault, names: Collection[str]) -> Fault:
     """Add to the fault of a missing field the unknown field of the same line that was probably meant."""
-    other = meant(fault.field, names) if fault.rule == "is missing" else None
-    if other is None:
+    if fault.rule != "is missing" or not (other := meant(fault.field, names)):
         return fault
-    return replace(
-        fault, remedy=f"Did you mean `{fault.field}` where it says {shown(other, 40)}? Rename that field"
-    )
+    remedy = f"Did you mean `{fault.field}` where it says {shown(other, 40)}? Rename that field"
+    return replace(fault, remedy=remedy)
 
 
 def grouped(faults: Sequence[Fault]) -> list[str]:
     """Show faults as lines: the first three of each rule, then how many more break the same rule."""
     groups: dict[tuple[str, str, str], list[Fault]] = {}
-    for fault in faults:
-        groups.setdefault((fault.file, fault.field, _bare(fault.rule)), []).append(fault)
-    lines = [line for group in list(groups.values())[:GROUPS] for line in _group(group)]
+    for fault in faults:  # without the values in its rule, so that those of many lines form one group
+        rule = re.sub(r"'[^']*'|\d+", "", fault.rule)
+        groups.setdefault((fault.file, fault.field, rule), []).append(fault)
+    lines: list[str] = []
+    for group in list(groups.values())[:GROUPS]:
+        lines += map(str, group[:EXAMPLES])
+        last = f", the last in line {group[-1].line}" if group[-1].line else ""
+        if more := len(group[EXAMPLES:]):
+            lines.append(f"... and {more} more like these in {group[0].file}{last}")
     left = sum(len(group) for group in list(groups.values())[GROUPS:])
     return lines + ([f"... and {counted(left, 'fault')} of other rules"] if left else [])
-
-
-def _group(faults: Sequence[Fault]) -> list[str]:
-    lines = [str(fault) for fault in faults[:EXAMPLES]]
-    more = len(faults) - len(lines)
-    if not more:
-        return lines
-    last = f", the last in line {faults[-1].line}" if faults[-1].line else ""
-    return [*lines, f"... and {more} more like these in {faults[0].file}{last}"]
-
-
-def _bare(rule: str) -> str:
-    """The rule without the values in it, so that the faults of many lines form one group."""
-    return re.sub(r"'[^']*'|\d+", "", rule)

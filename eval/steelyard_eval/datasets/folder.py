@@ -52,12 +52,19 @@ def check(path: str | Path, *, log: bool = True, sealed: bool = True) -> Report:
 
     Raises MachineError when there is no permission to read a file.
     """
-    folder = Path(path)
+    folder, rule, remedy = Path(path), "", "Name the folder that holds dataset.json"
     if not folder.is_dir():
-        return Report((_no_folder(folder),), (), None)
+        rule = "is not a folder" if folder.exists() else "does not exist"
+        if folder.is_file() and is_data_set(folder.parent):
+            remedy += f": {visible(str(folder.parent))}"
+        elif folders := data_sets(Path())[:5]:
+            remedy += f", such as {', '.join(visible(str(one)) for one in folders)}"
+    elif not is_data_set(folder) and any(next(folder.glob(depth), None) for depth in ("*.md", "*/*.md")):
+        rule = "is a folder of Markdown notes, and a data set is wanted"
+        remedy = f"Read the notes into one: steelyard import {shlex.quote(visible(str(folder)))} mine"
+    if rule:
+        return Report((Fault(str(folder), 0, "", "", rule, remedy),), (), None)
     reader = FolderReader(folder)
-    if not is_data_set(folder) and (fault := _no_data_set(folder)):
-        return Report((fault,), (), None)
     return assemble(reader, read_beir(reader) if is_beir(folder) else read_folder(reader, sealed), log)
 
 
@@ -84,26 +91,6 @@ def qrels_file(reader: FolderReader) -> str:
     if txt and tsv:
         reader.fault("qrels.txt", 0, "", "", "exists beside qrels.tsv", "Keep one of the two")
     return "qrels.tsv" if tsv and not txt else "qrels.txt"
-
-
-def _no_data_set(folder: Path) -> Fault | None:
-    """The fault of a folder of notes, which is to be imported; None for any other."""
-    notes = next((path for depth in ("*.md", "*/*.md") for path in folder.glob(depth)), None)
-    if notes is None:
-        return None
-    command = f"steelyard import {shlex.quote(visible(str(folder)))} mine"
-    rule = "is a folder of Markdown notes, and a data set is wanted"
-    return Fault(str(folder), 0, "", "", rule, f"Read the notes into one: {command}")
-
-
-def _no_folder(path: Path) -> Fault:
-    """The fault of a path that is not a folder."""
-    remedy = "Name the folder that holds dataset.json"
-    if path.is_file() and is_data_set(path.parent):
-        remedy += f": {visible(str(path.parent))}"
-    elif folders := data_sets(Path())[:5]:
-        remedy += f", such as {', '.join(visible(str(folder)) for folder in folders)}"
-    return Fault(str(path), 0, "", "", "is not a folder" if path.exists() else "does not exist", remedy)
 
 
 def fault_message(source: str, faults: Sequence[Fault]) -> str:

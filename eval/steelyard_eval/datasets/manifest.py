@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, Fault, shown, visible
 from steelyard.base.fields import parse_time
@@ -31,13 +30,6 @@ from steelyard_eval.datasets.starter import starter, workshop
 FILE = "dataset.json"
 SHORT = 12
 """Digits of a SHA-256 that messages show."""
-_COUNTED = {
-    "corpus.jsonl": "documents",
-    "queries.jsonl": "queries",
-    "qrels.txt": "judgments",
-    "qrels.tsv": "judgments",
-}
-"""What `counts` calls the lines of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,17 +219,9 @@ def holds_hash(folder: Path, name: str) -> bool:
     return isinstance(files, dict) and name in files
 
 
-def recounted(record: Mapping[str, Any], changed: Mapping[str, Sequence[str]]) -> dict[str, object]:
-    """The `counts` of dataset.json, those that it has, anew for files that changed: their lines by name.
-
-    A file of judgments in three columns may begin with a line of names.
-    """
-    counts = dict(record["counts"]) if isinstance(record.get("counts"), dict) else {}
-    for name, lines in changed.items():
-        if (key := _COUNTED[name]) in counts:
-            headed = name == "qrels.tsv" and lines and not lines[0].split()[-1].lstrip("-").isdigit()
-            counts[key] = len(lines) - bool(headed)
-    return {"counts": counts} if isinstance(record.get("counts"), dict) else {}
+def without_counts(record: Mapping[str, object]) -> dict[str, object]:
+    """A record without `counts`, which nothing reads, for files whose lines are others now."""
+    return {key: value for key, value in record.items() if key != "counts"}
 
 
 def accept(folder: Path, faults: Sequence[Fault]) -> dict[str, str | None]:
@@ -253,12 +237,7 @@ def accept(folder: Path, faults: Sequence[Fault]) -> dict[str, str | None]:
     if not digests or any(fault.file != FILE or fault.field not in fields for fault in faults):
         return {}
     files = {name: digest for name, digest in {**record["files"], **digests}.items() if digest is not None}
-    changed = {
-        name: [text for _, text in reader.lines(name) or () if text]
-        for name, digest in digests.items()
-        if digest and name in _COUNTED
-    }
-    write_text(folder / FILE, canonical({**record, "files": files, **recounted(record, changed)}))
+    write_text(folder / FILE, canonical({**without_counts(record), "files": files}))
     return digests
 
 

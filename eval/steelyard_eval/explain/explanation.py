@@ -105,14 +105,8 @@ def explain(
     """Explain one query of a data set under a configuration, and what a second one changes.
 
     The parameters are those of `Workbench.explain` and of `Workspace.open`; `source` is the data set, indexed
-    already or not, or its folder.
-
-    Raises
-    ------
-    DataError
-        For an unknown query or entry, with the nearest spelling.
-    ConfigError
-        When `config` has lists only, without signals, or is the same as `against`.
+    already or not, or its folder. Raises DataError for an unknown query or entry, with the nearest spelling, and
+    ConfigError when `config` has lists only, without signals, or is the same as `against`.
     """
     dataset = source.dataset if isinstance(source, Workspace) else as_dataset(source)
     query = next((query for query in dataset.queries if query.id == query_id), None)

@@ -13,7 +13,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -56,14 +55,12 @@ def begun(
     chosen, data = list(configs), workspace.dataset
     every = {name: settings for config in chosen for name, settings in config.retrievers.items()}
     signals = set(workspace.usable(needed(chosen)))
-    depths = [depth for c in chosen for name, depth in c.depths.items() if name not in LAYERS]
-    known = [depth for depth in depths if depth is not None]
-    entries = len(data.entries)
-    if told := in_words(len(queries), len(signals), max(known, default=entries), entries, workspace.workers.jobs):
+    entries, depths = len(data.entries), {d for c in chosen for name, d in c.depths.items() if name not in LAYERS}
+    depth = None if None in depths else max(filter(None, depths), default=None)
+    if told := in_words(len(queries), len(signals), depth or entries, entries, workspace.workers.jobs):
         LOGGER.info("recording %s of %s", ", ".join(sorted(signals)), told)
     with resumable(workspace.embedder):
         workspace.index_for([find_system(chosen[0].name)], signals)
-    depth = max(known, default=None) if len(known) == len(depths) else None
     progress = bar(f"recording {', '.join(sorted({config.system for config in chosen}))}")
     searcher = workspace.searcher(replace(chosen[0], retrievers=every))
     queries = data.asked(queries, searcher.knows)
@@ -137,13 +134,12 @@ def record_systems(
     configs = [system.config(limit, workspace.model, os.environ) for system in chosen]
     written = {}
     with ExitStack() as ending:
-        recordings: Iterator[Callable[[], SignalTable]] = (
+        recordings: Iterable[Callable[[], SignalTable]] = (
             ending.enter_context(begun(workspace, queries, [config], rerank)) for config in configs
         )
-        if workspace.workers.share(len(queries)):  # all are under way at once, so that workers never wait
-            first = next(recordings)
-            index_all(workspace, configs)  # so that the others read one vault
-            recordings = chain([first], [*recordings])
+        if workspace.workers.share(len(queries)):
+            index_all(workspace, configs)  # so that all read one vault
+            recordings = [*recordings]  # and are under way at once, so that workers never wait
         for system, finished in zip(chosen, recordings, strict=True):
             table = finished()
             folder = out / f"{system.name}.{system.profile}"
@@ -186,21 +182,12 @@ def price(queries: int, retrievers: int, depth: int, entries: int) -> tuple[floa
 
 
 def in_words(queries: int, retrievers: int, depth: int, entries: int, jobs: int = 1) -> str:
-    """The price where it is worth a word; empty where it is small.
-
-    >>> in_words(100_000, 2, 100, 5_000, jobs=2)
-    '100,000 queries over 5,000 entries: about 2 minutes and 1.1 GB; --split takes a part of them'
-    >>> in_words(1_000, 2, 100, 5_000)
-    ''
-    """
+    """The price where it is worth a word; empty where it is small."""
     seconds, size = price(queries, retrievers, depth, entries)
     if seconds / jobs < LONG and size < LARGE:
         return ""
-    minutes = max(1, round(seconds / jobs / 60))
-    return (
-        f"{queries:,} queries over {entries:,} entries: about {minutes} minute{'s' if minutes > 1 else ''} and "
-        f"{size / 1e9:.1f} GB; --split takes a part of them"
-    )
+    long = f"{max(1, round(seconds / jobs / 60))} min and {size / 1e9:.1f} GB"
+    return f"{queries:,} queries over {entries:,} entries: about {long}; --split takes a part of them"
 
 
 FOLDS = 5  # in which the choice is made again

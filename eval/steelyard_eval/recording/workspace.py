@@ -281,13 +281,10 @@ def embedder_of(dataset: Dataset, asked: str, named: Sequence[str | None]) -> st
         return asked
     models = {model for own in read.values() for model in own}
     if len(models) > 1 and len(files) > 1:
-        told = "; ".join(
-            f"{shown(path, PATH_WIDTH)} reads vectors of {', '.join(map(shown, sorted(own)))}"
-            for path, own in read.items()
-            if own
-        )
+        several = {shown(path, PATH_WIDTH): map(shown, sorted(own)) for path, own in read.items() if own}
+        told = "; ".join(f"{path}: {', '.join(own)}" for path, own in several.items())
         again = "run the recommend that wrote one of them again, with the --embedder of the other"
-        raise ConfigError(f"{told}: only those of one model can be searched; {again}")
+        raise ConfigError(f"only vectors of one model can be searched at once ({told}); {again}")
     if len(models) != 1 or models & dataset.query_vectors.keys():
         return asked
     (model,) = models

@@ -138,20 +138,18 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     def of(cls, named: Mapping[str, str]) -> Settings:
         """Read the pairs; a name that is no field is a weight. ConfigError for a value of another kind."""
         own = {name: value for name, value in named.items() if name in cls.__struct_fields__}
-        numbers = {name: _number(name, value) for name, value in named.items() if name not in own}
-        priorities = {name.removeprefix(TIER): one for name, one in numbers.items() if name.startswith(TIER)}
-        weights = {name: one for name, one in numbers.items() if not name.startswith(TIER)}
+        weights: dict[str, float] = {}
+        priorities: dict[str, float] = {}
+        for name in [name for name in named if name not in own]:
+            try:
+                numbers = priorities if name.startswith(TIER) else weights
+                numbers[name.removeprefix(TIER)] = parse_number(named[name])
+            except ValueError:
+                raise ConfigError(f"--set {shown(name)} is a weight, a number such as recency=0.2") from None
         try:
             return msgspec.convert({**own, "weights": weights, "priorities": priorities}, cls, strict=False)
         except msgspec.ValidationError as error:
             raise ConfigError(f"--set: {error}") from None
-
-
-def _number(name: str, value: str) -> float:
-    try:
-        return parse_number(value)
-    except ValueError:
-        raise ConfigError(f"--set {shown(name)} is a weight, a number such as recency=0.2") from None
 
 
 def vault_file(path: str, tenant: str | None) -> str:

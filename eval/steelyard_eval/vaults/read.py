@@ -103,13 +103,9 @@ def open_searcher(
 
 
 class OpenVault:
-    """A vault that is searched again and again, by several threads; `search` sees a single state of it.
+    """A vault file that is searched again and again, by several threads; `search` sees a single state of it.
 
-    Parameters
-    ----------
-    path, scopes: The file, and what the caller may see of it.
-    by, explore: What ranks, and what is interleaved.
-    hnsw: As in `open_vault`.
+    The caller may see `scopes`; `by` ranks, and `explore` is interleaved; `hnsw` is that of `open_vault`.
     """
 
     def __init__(

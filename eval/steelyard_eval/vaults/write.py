@@ -40,24 +40,19 @@ def index_dataset(
     layers: str = "none",
     hnsw: bool = False,
 ) -> dict[str, Any]:
-    """Index a data set into a vault file; unchanged entries are not written again.
+    """Index a data set into a vault file, made if it does not exist; unchanged entries are not written again.
 
-    A run after an interruption gives the same result as an uninterrupted run.
+    `embedder` is lsa, none or one of `steelyard.embedders.KINDS`, added to the vault's models, which every run
+    keeps up to date; by default the vault's own models, and lsa for a new vault. With `prune` entries that are not
+    in the data set are removed. `layers` see `layered_entries`; what a language model wrote is kept in the cache.
+    With `hnsw` the HNSW indexes of a database are made, and measured. A run after an interruption gives the same
+    result.
 
     Returns counts: entries (in the vault now), changed, removed, outside (entries that are not in the data set),
     embedded (vectors made). Lists: models, duplicates (ids of entries with equal content), stale (models that
     could not be opened here and lack vectors of changed entries), and with `hnsw` what `index_hnsw` measured.
     Raises ConfigError when no embedder is named and the environment names a different model than the vault's; with
     `hnsw` for a file, and where `index_hnsw` is refused.
-
-    Parameters
-    ----------
-    dataset, path: What is indexed, and the vault file, which is made if it does not exist.
-    embedder: lsa, none or one of `steelyard.embedders.KINDS`, added to the vault's models, which every run keeps
-        up to date. By default the vault's own models, and lsa for a new vault.
-    prune: Remove the entries of the vault that are not in the data set.
-    layers: See `layered_entries`; what a language model wrote is kept in the cache.
-    hnsw: Make the HNSW indexes of a database, and measure them.
     """
     from steelyard_eval.datasets.groups import duplicates  # here: what only searches a vault reads no data set
 
@@ -178,7 +173,7 @@ def _open_all(
     Raises ConfigError when none was asked for and one of the vault's own models is not the one opened.
     """
     known = _own_kinds(vault) if vault.models() or asked is None else []
-    kinds = [] if asked == "none" else list(dict.fromkeys([*known, *([asked] if asked else [])]))
+    kinds = [] if asked == "none" else [kind for kind in dict.fromkeys([*known, asked]) if kind]
     outside = {**opened, **_opened(kind for kind in kinds if kind not in opened)}
     if asked is None and (other := _unopened(vault, kinds, outside)):
         used = ", ".join(shown(embedder.model) for embedder in outside.values())
@@ -196,10 +191,8 @@ def _opened(kinds: Iterable[str]) -> dict[str, CachedEmbedder]:
 
 def _unopened(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedEmbedder]) -> list[str]:
     """The vault's models that this run cannot embed with."""
-    if not kinds:
-        return []
     usable = {opened.model for opened in outside.values()} | {MODEL}
-    return [name for name in vault.models() if name not in usable]
+    return [name for name in vault.models() if kinds and name not in usable]
 
 
 def _missing(vault: Vault, model: str) -> int:
@@ -230,15 +223,14 @@ def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[i
     Entries that bring no review of their own keep those that the vault has of them.
     """
     with vault.transaction():
-        known = {entry.id: entry for entry in vault.entries(Filters.of({"review_count": {"after": 0}}))}
-        reviews = {id_: {name: getattr(entry, name) for name in REVIEWED} for id_, entry in known.items()}
+        known = vault.entries(Filters.of({"review_count": {"after": 0}}))
+        reviews = {entry.id: {name: getattr(entry, name) for name in REVIEWED} for entry in known}
         changed = vault.upsert(
             entry if entry.review_count else dataclasses.replace(entry, **reviews.get(entry.id, {}))
             for entry in entries
         )
-        kept = {entry.id for entry in entries}
-        gone = [entry.id for entry in vault.entries() if entry.id not in kept] if prune else []
-        return changed, vault.delete(gone)
+        gone = {entry.id for entry in vault.entries()} - {entry.id for entry in entries} if prune else set()
+        return changed, vault.delete(sorted(gone))
 
 
 def _embed_all(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedEmbedder]) -> int:

@@ -60,7 +60,7 @@ class Answered:
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each contender and metric, with the mean and its interval.
 
-        Without judgments: a row for each pair of contenders, with RBO and Jaccard@10.
+        Without judgments: a row for each pair of contenders, with RBO.
         """
         import pandas as pd
 

@@ -81,7 +81,7 @@ class Workbench:
         self,
         contenders: GivenMany | None = None,
         *more: Given,
-        current: Given | int | None = None,
+        current: Given | None = None,
         metrics: str | Sequence[str] = "nDCG@10,R@10,RR@10,RecallAll@10,Judged@10",
         split: str | None = None,
         limit: int | None = None,
@@ -111,9 +111,9 @@ class Workbench:
               qid, query and, where any has one, filter (JSON) to one with qid, docno and score;
             - a run in memory: a DataFrame with the columns qid, docno and score, a run of ranx, or a mapping
               from queries to the scores of documents, or to ids, best first.
-        current : str, int or any contender
-            What you use today, against which the others are tested: by its label, by its place from 0, or any
-            contender; by default the `system` of dataset.json where it is compared, else the first one.
+        current : str or any contender
+            What you use today, against which the others are tested: by its label, or any contender; by default the
+            `system` of dataset.json where it is compared, else the first one.
         metrics : str or sequence of str
             Names of ir_measures, separated by commas; the first one is tested.
         split : str

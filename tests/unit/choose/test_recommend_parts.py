@@ -27,7 +27,7 @@ from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import distinct, read_all
 from steelyard_eval.compare.list_recording import record_lists
 from steelyard_eval.compare.lists import latencies
-from steelyard_eval.compare.tables import overlap, rank_biased
+from steelyard_eval.compare.tables import rank_biased
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.steps import named
@@ -187,7 +187,6 @@ def test_parameters_of_retrievers_are_tried_one_at_a_time_where_that_is_affordab
 
 def test_agreement_reads_ten_places():
     one, other = ([f"{side}{at}" for at in range(10)] + ["shared"] for side in "ab")
-    assert overlap(one, other) == 0.0
     assert rank_biased(one, other) == 0.0
 
 

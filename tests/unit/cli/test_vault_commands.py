@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,8 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
+from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.vaults import index_dataset, reindex_vault, vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import RankedBy, open_searcher
@@ -502,18 +503,15 @@ class TestVerify:
         assert {path.name for path in tmp_path.iterdir()} == {"echovault.documented.run", "fts.documented.run"}
 
     def test_a_value_that_is_wrong_ends_with_2_and_is_named(self, monkeypatch):
-        comparison = import_module("steelyard_eval.compare.compare")
-        values = comparison._values
-
-        measured = []
+        values, measured = Ranked.metrics, []
 
         def wrong(*arguments):
             measured.append(values(*arguments))
             if len(measured) == 2:  # fts comes first, then bm25
-                measured[1]["nDCG@10"][4] += 1e-6
+                measured[1][Measure("nDCG", 10)][4] += 1e-6
             return measured[-1]
 
-        monkeypatch.setattr(comparison, "_values", wrong)
+        monkeypatch.setattr(Ranked, "metrics", wrong)
         result = run("compare", starter(), "fts,bm25", "--verify", "--json")
         assert result.exit_code == 2
         (table,) = [one for one in json.loads(result.stdout)["tables"] if one["key"] == "verification"]

@@ -142,13 +142,13 @@ class Seen(Executor):
 
 
 def test_workers_have_the_blocks_of_other_systems_while_one_is_joined(tmp_path, blocks):
-    """All are given out before the first is waited for, and they read one copy of the vault but for the first."""
+    """All are given out before the first is waited for, and they read one copy of the vault."""
     systems = ["bm25", "fts", "vector", "soleri"]
     executor = Seen()
     assert recorded_by(executor, tmp_path / "many", systems) == recorded_by(1, tmp_path / "one", systems)
     order = [note for at, note in enumerate(executor.notes) if at == 0 or executor.notes[at - 1] != note]
     assert [kind for kind, _ in order] == ["given"] * 4 + ["waited"] * 4
-    assert len({path for _, path in executor.read}) == 2
+    assert len({path for _, path in executor.read}) == 1
     assert blocks() == []
 
 

@@ -31,7 +31,7 @@ from steelyard_eval.datasets.groups import wording
 from steelyard_eval.datasets.labels import FAIR, Batch, JudgedPool, stated, with_batch
 from steelyard_eval.datasets.logs import decode, lines_of
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
-from steelyard_eval.datasets.manifest import holds_hash, recounted
+from steelyard_eval.datasets.manifest import holds_hash, without_counts
 from steelyard_eval.notebook.label.judgments import Pair
 from steelyard_eval.notebook.label.pool import Pool, judged_entries
 from steelyard_eval.notebook.label.session import QRELS, Session, qrels_text
@@ -98,12 +98,12 @@ def _stated(session: Session, name: str, labels: str | None) -> dict[Path, str |
     """dataset.json with how the labels were chosen and, where there are other `labels`, the hash of their file."""
     folder = session.pool.dataset.path
     record = FolderReader(folder).json_object(MANIFEST) or {}
-    said = state_of(session)
+    now = record | state_of(session)
     if labels is not None:
-        said |= recounted(record, {name: labels.splitlines()})
+        now = without_counts(now)
         if holds_hash(folder, name):
-            said["files"] = {**record["files"], name: sha256(labels.encode()).hexdigest()}
-    return {folder / MANIFEST: canonical(now)} if record and (now := {**record, **said}) != record else {}
+            now["files"] = {**record["files"], name: sha256(labels.encode()).hexdigest()}
+    return {folder / MANIFEST: canonical(now)} if record and now != record else {}
 
 
 def state_of(session: Session) -> dict[str, object]:

@@ -79,7 +79,6 @@ COLUMNS = {
     "one": "list",
     "other": "beside",
     "rbo": "RBO",
-    "jaccard": "Jaccard@10",
     "shown": "what is shown",
     "answered": "answered",
     "silenced": "silenced",
@@ -128,8 +127,7 @@ LEGENDS = {
     "that took its place.",
     "legend_layers": "How far each layered search went: queries with an abstract near enough, and those that needed "
     "all details.",
-    "legend_agreement": "RBO: how alike two lists are, 0 to 1, with most weight on the first places. Jaccard@10: the "
-    "share of the entries in the first ten of either that is in both.",
+    "legend_agreement": "RBO: how alike two lists are, 0 to 1, with most weight on the first places.",
 }
 
 ABOUT = {
