@@ -19,6 +19,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion import Expr, all_variants, leaves, near_variants
+from steelyard.fusion.node import Linear
 from steelyard.node import Option
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.signals import PRIORS
@@ -163,6 +164,22 @@ def with_shares(expr: Expr) -> Expr:
         return expr.with_children([with_shares(child) for child in expr.children()])
     total = sum(expr.weights)
     return expr.with_weights([round(weight / total, DIGITS) for weight in expr.weights]) if total > 0 else expr
+
+
+SAME_SHARE = 0.101  # by less the shares of weights lie apart in what is the same sum on another scale
+
+
+def same_sum(one: Expr, other: Expr) -> bool:
+    """Whether two sums of the same terms differ in their scale and hardly in the shares of their weights."""
+    sums = one.describe(), other.describe()
+    if type(one) is not type(other) or not all(isinstance(each, Linear) for each in sums):
+        return False
+    shares = [{str(term.expr): term.weight / (sum(each.weights) or 1.0) for term in each.own_terms} for each in (one, other)]
+    return (
+        sums[0].scale != sums[1].scale
+        and shares[0].keys() == shares[1].keys()
+        and all(abs(share - shares[1][name]) < SAME_SHARE for name, share in shares[0].items())
+    )
 
 
 WRITTEN_DIGITS = range(2, 17)

@@ -31,6 +31,9 @@ from steelyard_eval.result.structs import Blocker, Fact
 MIN_SD_RATIO = 0.75
 """The least standard deviation of the current one's scores between queries, as a share of the candidate's. Random
 samples of 25 queries or more have more of it in 98 to 99%, and 30 queries of its worst third less in 98%."""
+MIN_NEGATIVES = 3.0
+"""Judged entries that are not relevant among the first places of either side, a query on average, from which on a
+comparison of judged entries alone speaks: below it one label of grade 0 turned every third ship (docs/tuning.md)."""
 MIN_RELEVANT_ENTRIES = 20  # relevant entries from which on it tells something that all of them are in one list
 MAX_P_NO_GAIN_UNKNOWN_POOL, MAX_P_NO_GAIN_KNOWN_POOL = 0.05, 0.5
 """The largest doubt in a gain among judged entries: where no pool is stated, and where the stated one covers the
@@ -61,7 +64,7 @@ class ContenderScores:
     judged: Floats
     found: Floats
     relevant: Indices  # int64[Q], how many entries are relevant
-    negatives: bool  # whether any entry was judged and is not relevant
+    negatives: float  # judged entries among the first places that are not relevant, a query on average
 
     @classmethod
     def replayed(
@@ -81,10 +84,12 @@ class ContenderScores:
         metric: Measure,
     ) -> ContenderScores:
         """From its lists (offsets and entries, as `evaluate` takes them), best deeper than the metric looks."""
-        share, recall = (Measure(family, metric.cutoff or CUTOFF) for family in ("Judged", "R"))
-        seen = evaluate(*lists, judgments, [metric, share, recall])
+        places = metric.cutoff or CUTOFF
+        share, recall, precision = (Measure(family, places) for family in ("Judged", "R", "P"))
+        seen = evaluate(*lists, judgments, [metric, share, recall, precision])
         bare = evaluate(*condensed(*lists, judgments), judgments, [metric])
-        negatives = bool((judgments.judged > judgments.relevant).any())
+        judged = seen[share] * np.minimum(np.diff(lists[0]), places)
+        negatives = float((judged - seen[precision] * places).mean()) if len(judged) else 0.0
         return cls(
             label, config, seen[metric], bare[metric], seen[share], seen[recall], judgments.relevant, negatives
         )
@@ -169,7 +174,7 @@ def _unjudged(
     doubt: Callable[[Floats], float],
 ) -> Blocker | None:
     """That the gain is gone where entries that were not judged are taken out."""
-    if not current.negatives or dataset.complete:
+    if max(current.negatives, chosen.negatives) < MIN_NEGATIVES or dataset.complete:
         return None
     most = MAX_P_NO_GAIN_KNOWN_POOL if dataset.pool else MAX_P_NO_GAIN_UNKNOWN_POOL
     if doubt(chosen.bare - current.bare) <= most:

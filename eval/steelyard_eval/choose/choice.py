@@ -14,7 +14,7 @@ from steelyard.fusion.signal import Signal
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, Current
 from steelyard_eval.candidates.families import SearchSpace
-from steelyard_eval.candidates.settings import round_weights
+from steelyard_eval.candidates.settings import round_weights, same_sum
 from steelyard_eval.candidates.source import Only, Source
 from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
 from steelyard_eval.choose.duel import MIN_PAIRS, PairSelectionState, pairwise_estimate
@@ -30,14 +30,11 @@ from steelyard_eval.choose.public import lookup_priors, public_table
 from steelyard_eval.choose.restriction import NONE, Best, Restriction, said_of_cost
 from steelyard_eval.choose.rule import (
     ALL_FAMILIES,
-    MIN_QUERIES_TO_REPORT,
-    GainPrior,
+    Expectation,
     Gates,
     Ruling,
     decide,
-    expected_gain,
     gain_prior_over,
-    gains_out_of_fold,
 )
 from steelyard_eval.choose.scored import ModelLabels, Scored, SecondMeasurement
 from steelyard_eval.datasets.groups import questions, unit_numbers
@@ -124,10 +121,17 @@ class Choice:
         return values[self.metric] - self.current.values[self.metric]
 
     @cached_property
-    def prior(self) -> GainPrior:
-        """What is usually gained over what is used today; of one strategy it is stated from fewer labels on."""
-        over = gain_prior_over(self.current.config)
-        return replace(over, min_queries_to_report=MIN_QUERIES_TO_REPORT) if self.only else over
+    def expect(self) -> Expectation:
+        """What to expect of a candidate on unseen queries."""
+        scored, prior = self.scored, gain_prior_over(self.current.config)
+        return Expectation(
+            scored, prior, self.seed, lambda row: scored.adjusted(row, self.differences(row)), self._same
+        )
+
+    def _same(self, candidate: int) -> bool:
+        """Whether a candidate is what is used today on another scale."""
+        used = self.current.config
+        return used is not None and same_sum(used.effective, self.candidates.grid.config(candidate).effective)
 
     @property
     def decision(self) -> Ruling:
@@ -140,11 +144,6 @@ class Choice:
         return self._decided[1]
 
     @property
-    def stated(self) -> bool:
-        """Whether the gain is printed: of what ships, from so many labelled queries on."""
-        return self.decision.verdict == "ship" and self.labelled >= self.prior.min_queries_to_report
-
-    @property
     def labels_needed(self) -> int | None:
         """How many more queries to label; None where it is pairs, or not known."""
         return self.advice.labels_needed if self.public else self.decision.more
@@ -152,20 +151,16 @@ class Choice:
     @cached_property
     def _decided(self) -> tuple[Ruling, bool]:
         """The decision, and whether it rests on public collections."""
-        scored, few = self.scored, self.few
-
-        def exact(candidate: int) -> Floats:
-            return scored.adjusted(candidate, self.differences(candidate))
-
-        decision = decide(scored, self.gates, self.seed, exact, self.prior, self._blocker)
+        expect, few = self.expect, self.few
+        decision = decide(expect, self.gates, self._blocker)
         labelled = self.labelled
         if few is not None and self.pairs is not None:
             if self._pairs_needed <= 0:
                 row = int(few.rows[self.pairs.leaders[0]])
                 used = self.candidates.grid.config(row) == self.current.config
-                return decide_from_pairs(decision, scored, self.gates, None if used else row, self.prior), False
+                return decide_from_pairs(expect, self.gates, None if used else row), False
             labelled = 0
-        return decide_with_public_prior(decision, scored, self.gates, few, labelled, self.prior, self.seed)
+        return decide_with_public_prior(decision, expect, self.gates, few, labelled)
 
     @cached_property
     def few(self) -> FewLabelCandidates | None:
@@ -282,6 +277,6 @@ class Choice:
 
     def _best(self, always: bool) -> Best:
         """By the estimator of every promise; `always` where what is used today cannot be kept."""
-        gains = gains_out_of_fold(self.scored, self.seed, self.differences, always)
+        expect, candidate = replace(self.expect, always=always), self.decision.candidate
         formula = named(self.picked or self._written(self._top))
-        return Best(formula, gains, expected_gain(gains, self.scored.units, self.prior))
+        return Best(formula, expect.unseen, expect.of(self._top if candidate is None else candidate))
