@@ -13,7 +13,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header
 
 # What `make check` tests: what runs in seconds, chosen by measured CPU time.
 FAST := $(addprefix tests/unit/,base net memory table fusion finish stores retrievers config live systems testing \
-  common measures datasets show)
+  common measures datasets result views)
 
 .PHONY: help check demo test browser docs pictures nightly gate lab lint types parity postgres bench evidence leaderboard coverage priors feedback fuzz endpoints interference tenants clusters databases kills campaign mutants versions lock clean
 

@@ -145,7 +145,7 @@ class Kernel:
             value = _added(np.where(within, worth, 0.0))[some]
             divisor = self.divisors[m, some, None]
             if kind in (ANY, ALL):
-                value = value >= (1.0 if kind == ANY else divisor)
+                value = (value >= (1.0 if kind == ANY else divisor)).astype(np.float64)
             each[some, m] = value / divisor if kind in (GAIN, PRECISIONS, HITS) else value
         return each.transpose(2, 0, 1)
 
