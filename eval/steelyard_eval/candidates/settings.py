@@ -171,14 +171,17 @@ SAME_SHARE = 0.101  # by less the shares of weights lie apart in what is the sam
 
 def same_sum(one: Expr, other: Expr) -> bool:
     """Whether two sums of the same terms differ in their scale and hardly in the shares of their weights."""
-    sums = one.describe(), other.describe()
-    if type(one) is not type(other) or not all(isinstance(each, Linear) for each in sums):
+    first, second = one.describe(), other.describe()
+    if type(one) is not type(other) or not (isinstance(first, Linear) and isinstance(second, Linear)):
         return False
-    shares = [{str(term.expr): term.weight / (sum(each.weights) or 1.0) for term in each.own_terms} for each in (one, other)]
+    mine, theirs = (
+        {str(term.expr): term.weight / (sum(each.weight for each in sum_.terms) or 1.0) for term in sum_.terms}
+        for sum_ in (first, second)
+    )
     return (
-        sums[0].scale != sums[1].scale
-        and shares[0].keys() == shares[1].keys()
-        and all(abs(share - shares[1][name]) < SAME_SHARE for name, share in shares[0].items())
+        first.scale != second.scale
+        and mine.keys() == theirs.keys()
+        and all(abs(share - theirs[name]) < SAME_SHARE for name, share in mine.items())
     )
 
 

@@ -33,7 +33,7 @@ MIN_SD_RATIO = 0.75
 samples of 25 queries or more have more of it in 98 to 99%, and 30 queries of its worst third less in 98%."""
 MIN_NEGATIVES = 3.0
 """Judged entries that are not relevant among the first places of either side, a query on average, from which on a
-comparison of judged entries alone speaks: below it one label of grade 0 turned every third ship (docs/tuning.md)."""
+comparison of judged entries alone speaks: with fewer, one label of grade 0 turned every third ship."""
 MIN_RELEVANT_ENTRIES = 20  # relevant entries from which on it tells something that all of them are in one list
 MAX_P_NO_GAIN_UNKNOWN_POOL, MAX_P_NO_GAIN_KNOWN_POOL = 0.05, 0.5
 """The largest doubt in a gain among judged entries: where no pool is stated, and where the stated one covers the

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.config.search_config import SearchConfig
+from steelyard.config.search_config import LISTS, SearchConfig
 from steelyard.fusion.signal import Signal
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, Current
@@ -43,6 +43,7 @@ from steelyard_eval.recording.steps import named
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Blocker, Fact, Said
 
+SHORT_FORMULA = 60  # characters of a formula that a sentence can hold
 SMOOTHED = 2
 """Weights of one strategy that move together; more are too many to smooth along: the metric chooses better."""
 
@@ -243,6 +244,17 @@ class Choice:
     def instead(self) -> SearchConfig | None:
         """Under keep, the best that may be chosen where what is used today may not."""
         return None if self.picked is not None or not self.not_allowed else self._written(self._top)
+
+    @property
+    def name(self) -> str:
+        """What was decided on, as a person calls it: its formula where that is short."""
+        config = self.picked or self.instead
+        if config is None:
+            return ""
+        if config.system not in ("plain", LISTS):
+            return f"{config.name.removesuffix(':documented')} with new weights"
+        formula, read = named(config), sorted(config.effective.signals())
+        return formula if len(formula) <= SHORT_FORMULA else f"a {config.effective.shown_as} of {', '.join(read)}"
 
     @property
     def _top(self) -> int:

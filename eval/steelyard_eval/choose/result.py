@@ -104,7 +104,6 @@ def decision_of(choice: Choice, picked: Place | None = None) -> Decision:
         gain=made.gain.shown(-1.0),
         worse=made.gain.worse,
         bound=made.bound,
-        stated=choice.stated,
         more=choice.labels_needed,
         blocker=made.blocker,
         public=choice.public,
@@ -114,7 +113,7 @@ def decision_of(choice: Choice, picked: Place | None = None) -> Decision:
 def _beside(choice: Choice, rows: Sequence[Row], decision: Decision) -> Iterator[Said]:
     """What has to be known of the table, and why what was chosen is not its first row."""
     if any(row.tuned for row in rows):
-        yield Said("tuned_rows", {"expected": choice.decision.gain.mean if decision.stated else None})
+        yield Said("tuned_rows", {"expected": None if decision.verdict == "keep" else choice.decision.gain.mean})
     at = next((at for at, row in enumerate(rows, 1) if row.label == decision.chosen), 1)
     if at > 1 and decision.verdict != "keep":
         yield Said(f"place_{decision.verdict}", {"row": at})

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.config.search_config import LISTS, SearchConfig
 from steelyard_eval.choose.scored import PRIOR_QUERIES, Posterior, Scored
-from steelyard_eval.measures.spread import LEAST, NO_GAIN, Gain, spread
+from steelyard_eval.measures.spread import ALPHA, LEAST, NO_GAIN, Gain, spread
 from steelyard_eval.recording.provenance import FOLDS
 from steelyard_eval.result.structs import Blocker
 
@@ -30,9 +30,9 @@ MAX_P_LOSS_TO_TRY = 0.2  # A candidate is worth trying where it is worse with at
 MAX_P_LOSS_TO_SHIP = 0.1  # and ships where what is expected of it is a loss with at most this one
 LEAST_GAIN = 0.005  # what has to be expected of a candidate that is worth trying, of nDCG@10
 SMALLEST = 1e-12  # A gain of less is none
-DEALS = 6  # ways to deal the folds: one alone moves the mean by a third of its error
+DEALS = 6  # ways to deal the folds; the mean over them is steadier than one
 ERROR_FACTOR = 1.1  # of the error, which leaves out that the candidate was chosen
-POSTERIOR_SHARE = 0.3  # of the candidate's own posterior mean: folds choose on 4/5 of the labels, and lose a little
+POSTERIOR_SHARE = 0.3  # of the candidate's posterior mean: folds choose on 4/5 of the labels and lose a little
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class Expectation:
     then both under the normal prior of what is usually gained; Student's t with units - 1 + w degrees. On eleven
     collections its 95% intervals covered 97%: docs/tuning.md.
 
-    `exact` gives the differences of one candidate, float64[n]; by default the matrix does. `same` says whether a
-    candidate is what is used today on another scale, which is no rival. `always`: some candidate is chosen in every
-    fold, also where none is expected to gain.
+    `exact` gives the differences of one candidate, float64[n]; by default the matrix does. `same` says whether one
+    is what is used today on another scale, which is no rival. `always`: every fold has a choice, also where none
+    is expected to gain.
     """
 
     scored: Scored
@@ -93,7 +93,7 @@ class Expectation:
 
     @cached_property
     def unseen(self) -> Floats:
-        """float64[n]: the gain of what is chosen without its fold on each query, over several ways to deal folds."""
+        """float64[n]: the gain on each query of what is chosen without its fold, mean over several deals."""
         return gains_out_of_fold(self.scored, self.seed, self.always)
 
     def differences(self, candidate: int) -> Floats:
@@ -170,10 +170,10 @@ def decide(
 ) -> Ruling:
     """Apply the rule to every labelled query: each serves to choose and, left out in its turn, to prove.
 
-    `find_blocker` finds why the labels cannot carry a ship, if so. Ships the proven candidate of largest posterior mean where it gains
-    out of fold, and more than its standard error on the labelled queries (over all families: out of fold, too),
-    and a loss is unlikely; else names the best one as worth trying where it is likely better, gains out of fold,
-    and enough is expected of it; else keeps what there is.
+    `find_blocker` finds why the labels cannot carry a ship, if so. Ships the proven candidate of largest posterior
+    mean where it gains out of fold, and more than its standard error on the labelled queries (over all families:
+    out of fold, too), and a loss is unlikely; else names the best one as worth trying where it is likely better,
+    gains out of fold, and enough is expected of it; else keeps what there is.
     """
     scored, gains = expect.scored, expect.unseen
     gainful = float(gains.mean()) > SMALLEST
@@ -216,8 +216,10 @@ def queries_to_prove(expect: Expectation, gates: Gates, candidate: int) -> int |
         return None
     gate = (float(quantiles(scored, gates)[candidate]) * deviation / mean) ** 2 * (n + known)
     gain = expect.of(candidate)
-    error = (gain.high - gain.mean) / -float(stdtrit(math.inf, 0.025))
-    sure = (float(stdtrit(math.inf, MAX_P_LOSS_TO_SHIP)) * error / gain.mean) ** 2 * (n + known) if gain.mean > 0 else 0
+    if gain.mean <= 0:
+        return None
+    reach = float(ndtri(MAX_P_LOSS_TO_SHIP) / ndtri(ALPHA / 2)) * (gain.high - gain.mean)
+    sure = (reach / gain.mean) ** 2 * (n + known)
     return int(max(1, math.ceil(max(gate, sure) - known) - n))
 
 

@@ -100,7 +100,7 @@ def answer(result: Result) -> Figure:
     """What changing is worth: the promise on unseen queries, above what the best families gain on these."""
     rows = difference_rows(result, result.rows)[:ANSWERED]
     decision = result.decision
-    if decision and decision.gain and decision.stated and decision.chosen:
+    if decision and decision.gain and decision.chosen:
         words = heading("word_expected", {"gain": number(decision.gain.mean, signed=True)})
         gain = decision.gain
         promised = Span(heading("word_choice"), gain.mean, gain.low, gain.high, words, "choice")

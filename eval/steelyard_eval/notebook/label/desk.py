@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
-from steelyard_eval.choose.rule import MIN_QUERIES_TO_REPORT as STATED
+
 from steelyard_eval.choose.scored import FEWEST
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset

@@ -5,7 +5,8 @@ costs, and what was not tried.
 from __future__ import annotations
 
 _NAME = "{current:yours}"
-_SURE = "<<, 95% sure of {gain:range}; {worse:odds}>><<?vague:, and so few queries say nothing of others>>"
+_SIZE = "{metric} {before:number} -> about {after:hundredths} ({gain:span}, 95% sure)"
+_TRY = f"Try {{choice}} instead of {_NAME}: {_SIZE}."
 _DRAWN = "that are drawn at random or from a log"
 _JUDGE = "judge the first {cutoff} of your {current} and of {other}"
 
@@ -38,16 +39,11 @@ REMEDIES = {
 """What would help, by the key of a blocker's remedy, with the same facts."""
 
 DECIDED = {
-    "ship": f"Ship: {{gain:mean}} {{metric}} expected over {_NAME}{_SURE}.",
-    "ship_unstated": f"Ship: better than {_NAME} ({{worse:odds}}); it takes {{fewest}} different labelled queries to "
-    "say by how much ({asked} now).",
-    **{f"try_{key}": f"Try: not proven, because {reason}." for key, reason in BLOCKERS.items()},
-    "try_blocked": "Try: not proven, because these labels cannot carry it.",
-    "try_aside": f"Try: your labels and public collections favour it over {_NAME}, though it did worse on queries kept "
-    "aside (by those, {worse:odds}).",
-    "try_likely": f"Try: likely better than {_NAME} ({{worse:odds}}), not proven.",
-    "try_perhaps": f"Try: perhaps better than {_NAME} ({{worse:odds}}), not proven.",
-    "keep": f"Keep {_NAME}: nothing that was tried beats it by more than {{bound:number}} {{metric}} (95% sure).",
+    "ship": f"Ship {{choice}}: {_SIZE}.",
+    **{f"try_{key}": f"{_TRY} Not proven yet: {reason}." for key, reason in BLOCKERS.items()},
+    "try_blocked": f"{_TRY} Not proven yet: these labels cannot carry it.",
+    "try_more": f"{_TRY} Not proven yet<<: about {{more:more_labelled}} could prove it>>.",
+    "keep": f"Keep {_NAME}: the best alternative gains at most {{bound:number}} {{metric}} (95% sure).",
     "keep_nothing_found": f"Keep {_NAME}: nothing that was tried finds a relevant entry for any query.",
 }
 

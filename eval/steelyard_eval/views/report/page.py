@@ -159,7 +159,7 @@ def _decision(result: Result) -> Iterator[Block]:
     known = {"metric": result.metric}
     pairs = [
         ("term_verdict", decision.verdict),
-        ("term_gain", triple(decision.gain, signed=True) if decision.stated else heading("term_unstated")),
+        ("term_gain", triple(decision.gain, signed=True) if decision.gain else heading("term_unstated")),
         ("term_worse", p_value(decision.worse)),
         ("term_bound", number(decision.bound) if decision.verdict != "ship" else ""),
         ("term_candidates", number(result.provenance.candidates, 0) if result.provenance.candidates else ""),
