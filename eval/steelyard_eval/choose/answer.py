@@ -60,6 +60,8 @@ def answer_of(choice: Choice, empty: bool = False) -> Answer:
 def said_of(decision: Ruling, current: str, metric: str, name: str = "", before: float = 0.0) -> Said:
     """What is said of a decision: of what is named, the metric today and as it is expected, with its range."""
     facts: dict[str, Fact] = {"current": current, "metric": metric}
+    if decision.verdict == "keep" and decision.blocker:
+        return Said(f"keep_{decision.blocker.key}", {**facts, **decision.blocker.facts})
     if decision.verdict == "keep":
         return Said("keep", {**facts, "bound": decision.bound})
     gain, ends = decision.gain, (-before, 1 - before)

@@ -46,6 +46,8 @@ SIGNAL_FAMILIES = {
 """Signals that rank much the same entries first."""
 
 
+MISLEADING = frozenset({"failing", "flat"})
+"""Queries on which the current one was seen to fail: of 20 tries by such labels 14 to 20 lost on the others."""
 INTERRUPTED = Blocker("interrupted", remedy="search_again")
 DRAWN = frozenset({"label_queries", "draw_more", "draw"})  # remedies that are labels of queries drawn at random
 
@@ -131,6 +133,8 @@ def chosen_queries(sampled: str) -> Blocker | None:
     """That the queries were chosen, where the data set says so."""
     if not sampled or sampled in FAIR:
         return None
+    if sampled == "failing":
+        return Blocker("failing", remedy="draw")
     return Blocker("chosen_queries", {"how": SAMPLED[sampled]}, "draw")
 
 

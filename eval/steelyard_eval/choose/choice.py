@@ -252,9 +252,10 @@ class Choice:
         if config is None:
             return ""
         if config.system not in ("plain", LISTS):
-            return f"{config.name.removesuffix(':documented')} with new weights"
-        formula, read = named(config), sorted(config.effective.signals())
-        return formula if len(formula) <= SHORT_FORMULA else f"a {config.effective.shown_as} of {', '.join(read)}"
+            return say(Said("name_system", {"system": config.name.removesuffix(":documented")}))
+        formula, strategy = named(config), config.effective
+        facts: dict[str, Fact] = {"family": strategy.shown_as, "signals": sorted(strategy.signals())}
+        return formula if len(formula) <= SHORT_FORMULA else say(Said("name_family", facts))
 
     @property
     def _top(self) -> int:

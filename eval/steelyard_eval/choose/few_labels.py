@@ -149,8 +149,10 @@ def decide_with_public_prior(
     where nothing is `labelled`, to what public collections favour.
     """
     scored = expect.scored
-    if scored.second is not None and decision.verdict != "keep":
-        return decision, False  # it rests on more than labels, which the contenders' posterior does not take up
+    if (scored.second is not None and decision.verdict != "keep") or (
+        decision.verdict == "keep" and decision.blocker
+    ):
+        return decision, False  # it rests on more than labels, or on labels that mislead the posterior as well
     if decision.verdict == "ship" and labelled < FEWEST:
         decision = replace(decision, verdict="try", blocker=decision.blocker or TOO_FEW)
     proven = decision.verdict == "ship" or (decision.blocker is not None and decision.more is None)
@@ -160,7 +162,8 @@ def decide_with_public_prior(
     public = labelled < FEWEST and top == few.stands
     if top is None:
         return keep_decision(scored), public
-    return decision if top == decision.candidate else try_decision(expect, gates, top), public
+    attempt = decision if top == decision.candidate else try_decision(expect, gates, top)
+    return attempt, public and attempt.verdict == "try"
 
 
 def decide_from_pairs(expect: Expectation, gates: Gates, row: int | None) -> Ruling:

@@ -11,7 +11,6 @@ from typing import Any
 
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
-
 from steelyard_eval.choose.scored import FEWEST
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset
@@ -162,7 +161,7 @@ def _drawn(session: Session) -> Record:
         "pairs": sum(islice(pairs.values(), decide)),
         "query": query,
         "left": left,
-        "stated": STATED if session.enough == FEWEST else None,
+        "of_log": session.enough != FEWEST,
         "verdict": facts.verdict,
         "needed": facts.labels_needed,
     }
@@ -191,7 +190,7 @@ def _whole(drawn: Record) -> Iterator[str]:
     """Which query is next, and what the labelled ones are good for."""
     held = drawn["labelled"] - drawn["judged"]
     full = f"{drawn['judged']} of {drawn['queries']} drawn queries are judged in full"
-    of = "queries" if drawn["stated"] else "different queries of the log"
+    of = "different queries of the log" if drawn["of_log"] else "queries"
     full = f"{drawn['labelled']} of {drawn['queries'] + held} {of} have labels" if held else full
     if drawn["query"]:
         yield f"{full}; next: {counted(drawn['left'], 'pair')} of {drawn['query']}."
@@ -205,14 +204,12 @@ def _whole(drawn: Record) -> Iterator[str]:
     if drawn["verdict"]:
         yield _decided(drawn)
         return
-    stated = drawn["stated"]
-    stating = f"; from {stated} on the gain is stated, too" if stated and drawn["labelled"] < stated else ""
-    yield f"These labels are enough for {_decider(drawn)} to decide by{stating}."
+    yield f"These labels are enough for {_decider(drawn)} to decide by."
 
 
 def _decider(drawn: Record | None) -> str:
     """What decides by these labels: queries of a log do together with its acts."""
-    return "recommend" if drawn is None or drawn["stated"] else "learn"
+    return "learn" if drawn and drawn["of_log"] else "recommend"
 
 
 def _decided(drawn: Record) -> str:

@@ -15,6 +15,7 @@ BLOCKERS = {
     "too_few": "fewer than {fewest} labelled queries do not carry a ship",
     "some_chosen": "only {drawn} of the {labelled} labelled queries were drawn at random",
     "chosen_queries": "the labelled queries do not stand for the others ({how})",
+    "failing": "the labelled queries were chosen because what you use fails on them",
     "nothing_found": "your {current} finds no relevant entry in the first {cutoff} of any of the {queries} labelled "
     "queries",
     "flat": "on the labelled queries the scores of your {current} spread over {spread:hundredths} and those of the "
@@ -44,29 +45,33 @@ DECIDED = {
     "try_blocked": f"{_TRY} Not proven yet: these labels cannot carry it.",
     "try_more": f"{_TRY} Not proven yet<<: about {{more:more_labelled}} could prove it>>.",
     "keep": f"Keep {_NAME}: the best alternative gains at most {{bound:number}} {{metric}} (95% sure).",
+    **{
+        f"keep_{key}": f"Keep {_NAME}: {BLOCKERS[key]}, so they cannot say what is better on the others."
+        for key in ("failing", "flat")
+    },
     "keep_nothing_found": f"Keep {_NAME}: nothing that was tried finds a relevant entry for any query.",
 }
 
+NAMES = {"name_system": "{system} with new weights", "name_family": "a {family} of {signals:and}"}
+"""What a person calls what was chosen."""
+
 _LEAD = (
-    "<<?unmeasured:nothing was measured on your notes>>"
-    "<<the {pairs} judged pairs of your notes prove nothing yet>>"
-    "<<the {labelled} labelled queries of your notes prove nothing yet>>"
+    "<<?unmeasured:No labels yet>><<{pairs} judged pairs prove nothing yet>>"
+    "<<{labelled} labelled queries prove nothing yet>>"
 )
 _BEAT = (
-    " on {better}, <<by {gained:plus}>><<but lost {lost:number}>> nDCG@10 on average (at worst {worst:plus})"
-    "<<, with {vectors}'s vectors>>"
+    "on {better} of {collections} public collections (<<{gained:plus}>><<-{lost:number}>> nDCG@10 on average, "
+    "{worst:plus} at worst<<; with {vectors}'s vectors>>)"
 )
-_ON = "on {collections:in_words} public collections"
+_OR_NEAR = f"<<?near:the nearest to {_NAME} that was run there>><<?exact:{_NAME}>>"
 PUBLIC = {
-    "public_no_vectors": f"Keep {_NAME}: {_LEAD}. There are no vectors, so there is nothing to mix words with.",
-    "public_as_good": f"Keep {_NAME}: {_LEAD}. Without labels no method tells which sum of bm25 and vector between 0.4 "
-    "and 0.6 is better.",
-    "public_lacks": f"Keep {_NAME}: {_LEAD}, and it ranks by {{facts:and}}, which public collections lack.",
-    "public_not_run": f"Keep {_NAME}: {_LEAD}, and it was not run on the public collections.",
-    "public_keep": f"Keep {_NAME}: {_LEAD}; {_ON} the default sum of bm25 and vector beat "
-    f"<<?near:the nearest to it that was run there>><<?exact:it>>{_BEAT}.",
-    "public_try": f"Try: {_LEAD}; {_ON} it beat <<?near:the nearest to {_NAME} that was run there>>"
-    f"<<?exact:{_NAME}>>{_BEAT}.",
+    "public_no_vectors": f"Keep {_NAME}. {_LEAD}, and there are no vectors to mix words with.",
+    "public_as_good": f"Keep {_NAME}. {_LEAD}, and without labels no method tells which sum of bm25 and vector between "
+    "0.4 and 0.6 is better.",
+    "public_lacks": f"Keep {_NAME}. {_LEAD}, and it ranks by {{facts:and}}, which public collections lack.",
+    "public_not_run": f"Keep {_NAME}. {_LEAD}, and it was not run on the public collections.",
+    "public_keep": f"Keep {_NAME}. {_LEAD}; half bm25, half vectors beat {_OR_NEAR} {_BEAT}.",
+    "public_try": f"{_LEAD}. Best guess: half bm25, half vectors; it beat {_OR_NEAR} {_BEAT}.",
 }
 """What is said where labels prove nothing."""
 
@@ -149,5 +154,5 @@ FLOORS = {
 }
 
 SENTENCES: dict[str, str] = {
-    **BLOCKERS, **REMEDIES, **DECIDED, **PUBLIC, **RESTRICTED, **STEPS, **NOTICES, **FILES, **FLOORS
+    **BLOCKERS, **REMEDIES, **DECIDED, **NAMES, **PUBLIC, **RESTRICTED, **STEPS, **NOTICES, **FILES, **FLOORS
 }  # fmt: skip
