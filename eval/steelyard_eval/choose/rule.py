@@ -20,7 +20,7 @@ from scipy.special import ndtri, stdtrit
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.config.search_config import LISTS, SearchConfig
-from steelyard_eval.choose.blockers import MISLEADING
+from steelyard_eval.choose.blockers import misleads
 from steelyard_eval.choose.scored import PRIOR_QUERIES, Posterior, Scored
 from steelyard_eval.measures.spread import ALPHA, LEAST, NO_GAIN, Gain, spread
 from steelyard_eval.recording.provenance import FOLDS
@@ -184,7 +184,7 @@ def decide(
         if shrinkage_factor(expect.differences(chosen), scored.units) > 0:
             gain, blocker = expect.of(chosen), find_blocker(chosen)
             if (
-                _misleads(blocker)
+                misleads(blocker)
                 or expect.same(chosen)
                 or (gain.worse is not None and gain.worse > MAX_P_LOSS_TO_SHIP)
             ):
@@ -206,16 +206,12 @@ def keep_decision(scored: Scored, blocker: Blocker | None = None) -> Ruling:
 def try_decision(expect: Expectation, gates: Gates, candidate: int, blocker: Blocker | None = None) -> Ruling:
     """A candidate as worth trying, where it is a rival and enough is expected of it; else what there is stays."""
     scored, gain = expect.scored, expect.of(candidate)
-    if _misleads(blocker):
+    if misleads(blocker):
         return keep_decision(scored, blocker)
     if expect.same(candidate) or gain.mean < LEAST_GAIN:
         return keep_decision(scored)
     more = queries_to_prove(expect, gates, candidate)
     return Ruling("try", candidate, gain, bound(scored), more, blocker)
-
-
-def _misleads(blocker: Blocker | None) -> bool:
-    return blocker is not None and blocker.key in MISLEADING
 
 
 def queries_to_prove(expect: Expectation, gates: Gates, candidate: int) -> int | None:
