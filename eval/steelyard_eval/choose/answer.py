@@ -128,14 +128,11 @@ class ChosenAnswer(Answered):
         What is worth trying under try.
     interrupted : bool
         Whether Ctrl-C left something out.
-    aside : tuple of Said
-        Notices that a terminal leaves out: settings that were not tuned, signals that nothing in sight reads.
     """
 
     config: SearchConfig | None = None
     attempt: SearchConfig | None = None
     interrupted: bool = False
-    aside: tuple[Said, ...] = ()
 
     @property
     def verdict(self) -> str:

@@ -23,7 +23,7 @@ from steelyard_eval.choose.few_labels import advise, lacked
 from steelyard_eval.choose.leaderboard import leaderboard
 from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.restriction import Restriction
-from steelyard_eval.choose.result import free_weights, out_of_sight, result_of
+from steelyard_eval.choose.result import free_weights, result_of
 from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY
 from steelyard_eval.choose.scored import FEWEST, ModelLabels
 from steelyard_eval.compare.contenders import Contender, Given
@@ -143,8 +143,7 @@ def recommend(
     ).restricted(restriction)
     places = leaderboard(choice)
     result, values = result_of(choice, places, timed)
-    aside = tuple(out_of_sight(choice, places))
-    return Recommendation(result, values, *weights_of(choice, now), not found.complete, aside)
+    return Recommendation(result, values, *weights_of(choice, now), not found.complete)
 
 
 def _nothing(record: logging.LogRecord) -> bool:

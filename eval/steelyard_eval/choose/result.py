@@ -9,7 +9,6 @@ from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import changes
-from steelyard.retrievers import LAYERS
 from steelyard.retrievers.vector import without_layer
 from steelyard_eval.candidates.settings import idle_notice
 from steelyard_eval.candidates.weight_curve import FreeWeights
@@ -41,7 +40,6 @@ from steelyard_eval.result.structs import (
     replace,
 )
 
-FIRST = 3  # rows of the leaderboard that are looked at in any case
 Values = Mapping[str, Mapping[str, Floats]]  # label -> metric -> float64[Q]
 
 
@@ -76,7 +74,7 @@ def result_of(choice: Choice, places: Sequence[Place], timed: bool = False) -> t
         rows=rows,
         decision=decision,
         notices=list(_notices(choice, values, tests)),
-        tables=[*_runner_up(choice, places, picked), *curve_of(choice), *sides],
+        tables=[*curve_of(choice), *sides],
         queries=by_query,
         entries=entries,
     )
@@ -169,25 +167,6 @@ def _listed(choice: Choice, places: Sequence[Place], label: str) -> ShownLists:
     return choice.current.lists if config is None else lists_of(choice.candidates.replayed(config), config)
 
 
-def _runner_up(choice: Choice, places: Sequence[Place], picked: Place | None) -> list[Table]:
-    """The best row that is neither the one decided on nor the current one, and what parts it from the former."""
-    today = next(place for place in places if place.label == choice.current.label)
-    first = picked or today
-    others = [place for place in places if place is not first and place is not today]
-    if not others:
-        return []
-    lead = first.values[choice.metric] - others[0].values[choice.metric]
-    found = difference_interval(lead, choice.scored.units.tolist()).shown(-1.0)
-    parted = found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
-    return [
-        Table(
-            "runner_up",
-            ["contender", "ahead", "told_apart"],
-            [[others[0].label, found, "yes" if parted else "no"]],
-        )
-    ]
-
-
 def free_weights(choice: Choice, config: SearchConfig) -> FreeWeights:
     """A configuration with its weights free, over its recording."""
     known = choice.candidates.recorded(config)
@@ -231,21 +210,12 @@ def _notices(choice: Choice, values: Values, tests: Mapping[str, Paired]) -> Ite
     yield from choice.tried.left_out
 
 
-def out_of_sight(choice: Choice, places: Sequence[Place]) -> list[Said]:
-    """Notices on what neither the choice nor what is used nor the first rows read: they concern nobody."""
-    configs = [choice.picked, choice.current.config, *(place.config for place in places[:FIRST])]
-    seen = {signal for config in configs if config for signal in config.strategy.signals()}
-    idle = [] if seen & {*choice.tried.idle} else idle_notice(choice.tried.idle, choice.picked)
-    layers = [] if seen & {*LAYERS} else layer_notices(choice)
-    return [*idle, *layers, *(said for said in choice.tried.left_out if said.key == "fixed")]
-
-
 def layer_notices(choice: Choice) -> list[Said]:
     """That the text stands in for a layer without vectors that candidates read."""
     read = {signal for start in choice.tried.starts for signal in start.config.strategy.signals()}
     space = choice.source.space
     missing = [layer for layer in space.stood_in if layer in read] if space else []
-    return [Said("told", {"text": without_layer(layer)}) for layer in missing]
+    return [Said("layer_stands_in", {"text": without_layer(layer)}) for layer in missing]
 
 
 def _scales(choice: Choice) -> Iterator[Said]:

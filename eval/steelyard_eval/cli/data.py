@@ -186,5 +186,5 @@ def demo(*, out: str = "reports/demo") -> None:
     files = [*answer.report(out), *([today(target), beside(target)] if answer.attempt else [target])]
     learn = spelled("learn", data, options={"--no-labels": True, "--out": Path(out) / "learned" / WEIGHTS})
     document = {**answer.to_json(), "files": [str(path) for path in files], "learn": learn}
-    told = ["", answer.sentence, "", f"What its simulated feedback log says by itself: {learn}"]
+    told = ["", f"What its simulated feedback log says by itself: {learn}"]
     put(document, "\n".join([terminal.render(answer.result), "", *map(str, files), *told]))

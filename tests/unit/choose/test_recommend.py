@@ -42,6 +42,7 @@ from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace, judged
 from steelyard_eval.result.document import read
 from steelyard_eval.result.sentences import say
+from steelyard_eval.result.sentences.headings import DETAILED
 
 NDCG = Measure("nDCG", 10)
 
@@ -65,28 +66,13 @@ def config_of(text, system="plain"):
     return find_system(system).config(10, "minilm").with_strategy(parse_strategy(text))
 
 
-@pytest.mark.parametrize(("current", "told"), [("echovault", False), ("cortex_mem", True)])
-def test_a_layer_without_vectors_is_told_in_the_document_and_where_layers_are_in_sight(current, told, caplog):
-    """The starter has vectors of l0 and l1, and none of l2; what few queries put first reads no layers."""
-    data = load(starter())
-    few = dict(list(data.qrels.items())[:20])
-    found = recommend(replace(data, qrels=few), current, timed=False)
-    (notice,) = [said for said in found.result.notices if "layer l2" in said.facts.get("text", "")]
-    assert (notice not in found.aside) == told
-    assert caplog.records == []
-
-
-def test_a_signal_that_nothing_in_sight_reads_is_named_in_the_document_alone(found):
+def test_what_changes_no_answer_is_a_notice_of_the_document(found):
     """No type of the starter's entries is one that an intent prefers, and only spec_kit reads that."""
-    (notice,) = [said for said in found.result.notices if said.key == "idle"]
-    assert any(signal.startswith("promised") for signal in notice.facts["signals"])
-    assert notice in found.aside
-
-
-def test_settings_that_were_not_tuned_are_named_in_the_document_alone(found):
-    (notice,) = [said for said in found.result.notices if said.key == "fixed"]
-    assert "bm25.k1" in notice.facts["settings"]
-    assert notice in found.aside
+    said = {one.key: one.facts for one in found.result.notices}
+    assert any(signal.startswith("promised") for signal in said["idle"]["signals"])
+    assert "bm25.k1" in said["fixed"]["settings"]
+    assert "l2" in said["layer_stands_in"]["text"]
+    assert {"idle", "fixed", "layer_stands_in"} <= DETAILED
 
 
 # What candidates are judged on

@@ -115,10 +115,10 @@ NOTICES = {
     "lacks_parts": "{label} (not everything that it reads is there)",
     "finds_nothing": "{label} (it finds nothing here)",
     "orders_alike": "{label} (it orders candidates nearly as {other} does)",
+    "layer_stands_in": "{text}",
     "fixed": "settings that were not tuned, as each value would need a new search: {settings:and}",
     "drawn_decide": "{drawn} queries that were drawn at random decide; {left:undrawn} no part in it",
-    "tuned_rows": "Tuned rows were chosen on these very queries, so they are optimistically biased<<; the "
-    "{expected:signed} above, measured on queries that had no part in the choice, is what to expect>>.",
+    "tuned_rows": "Rows tuned here were chosen on these very queries, so they flatter<<: expect {expected:signed}>>.",
     "place_try": "What was chosen is row {row} here: where labels are few, what public collections showed decides with "
     "them (docs/start.md).",
     "place_ship": "What was chosen is row {row} here: rows are in the order of these queries, and it is the likeliest "
