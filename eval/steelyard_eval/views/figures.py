@@ -103,7 +103,7 @@ def answer(result: Result) -> Figure:
     rows = [_mean_of(heading("word_today", {"current": base}), before, "hollow")]
     if decision and decision.gain and decision.chosen:
         after = shifted(decision.gain, before.mean)
-        rows.append(_mean_of(heading("word_choice", {"choice": decision.chosen}), after, "choice"))
+        rows.append(_mean_of(heading("word_choice"), after, "choice"))
     else:
         others = [row for row in ranked(result) if row.label != base and result.metric in row.means]
         rows += [_mean_of(row.label, row.means[result.metric], "filled") for row in others[:1]]

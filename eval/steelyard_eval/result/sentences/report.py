@@ -9,7 +9,6 @@ REPORT = {
     "page_gate": "Gate of {data}",
     "page_learn": "Learned from feedback on {data}",
     "title_notices": "Notes",
-    "title_decision": "Today and the choice",
     "figure_answer": "{metric} of what is used today and of the choice, with 95% intervals; the first line has the numbers",
     "title_differences": "Differences to the baseline",
     "title_curve": "What the weight changes",
@@ -114,6 +113,6 @@ FIGURES = {
     "axis_difference": "difference in {metric}",
     "axis_gain": "gain in {metric}",
     "axis_sides": "{metric}, {right} less {left}",
-    "word_choice": "{choice}, as expected on new queries",
+    "word_choice": "the choice, on new queries",
     "word_today": "today: {current}",
 }

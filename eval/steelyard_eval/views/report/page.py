@@ -70,9 +70,9 @@ class Section:
 
 OPEN = frozenset({"contenders", "agreement", "findings", "gated", "lost", "turns", "gains", "acts"})
 """Tables that are not folded."""
-FIRST = frozenset({"decision", "findings", "gated", "lost"})
+FIRST = frozenset({"findings", "gated", "lost"})
 """Sections that come before every other: what was found, and what was decided."""
-OF_DECISION = frozenset({"decision", "leaderboard", "queries", "notices"})
+OF_DECISION = frozenset({"leaderboard", "queries", "notices"})
 """Sections of a decision that are not folded."""
 TERMS = frozenset({"gate_file"})
 """Tables of one row whose cells are hashes and paths: as terms they need no width."""
@@ -97,6 +97,12 @@ def told(result: Result) -> str:
     return say(result.answer).removeprefix(f"{word}: ").removeprefix(f"{word} ") if word else say(result.answer)
 
 
+def pictured(result: Result) -> FigureBlock | None:
+    """Today and the choice in a picture; None where nothing was decided by labels."""
+    drawn = figures(result).get("answer")
+    return FigureBlock(picture(drawn(), heading("figure_answer", {"metric": result.metric}))) if drawn else None
+
+
 def facts(result: Result) -> tuple[tuple[str, str], ...]:
     """Sizes and settings, without those that are not known."""
     about, data = result.provenance, result.provenance.data
@@ -114,7 +120,6 @@ def sections(result: Result, sha256: str) -> list[Section]:
     first = [TableBlock(board)] if board else []
     seen = {board.key} & {sheet.key for sheet in every if sheet == board} if board else set()
     shown = [
-        _section("decision", list(_decision(result))),
         Section("leaderboard", heading("title_contenders"), tuple(first)),
         _section("queries", list(widest(result)), folded=True),
         _section("differences", list(_differences(result))),
@@ -153,12 +158,6 @@ def _table(result: Result, sheet: Sheet) -> Section:
         note = heading(f"note_{key}", known) if f"note_{key}" in HEADINGS else ""
         blocks.insert(0, FigureBlock(picture(drawn(), heading(f"figure_{key}", known)), note))
     return Section(key, sheet.title, tuple(blocks), key not in OPEN)
-
-
-def _decision(result: Result) -> Iterator[Block]:
-    """Today and the choice in a picture."""
-    if drawn := figures(result).get("answer"):
-        yield FigureBlock(picture(drawn(), heading("figure_answer", {"metric": result.metric})))
 
 
 def _differences(result: Result) -> Iterator[Block]:
