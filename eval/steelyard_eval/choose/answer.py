@@ -18,6 +18,7 @@ from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.few_labels import Advice
 from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.export import TARGETS, expresses
 from steelyard_eval.recording.provenance import chosen_on
 from steelyard_eval.recording.steps import (
     WEIGHTS,
@@ -164,6 +165,12 @@ class ChosenAnswer(Answered):
         ]
         if target not in files and target.is_file():
             lines.append(say(Said("file_unchanged", {"file": str(target)})))
+        if (offered := self.attempt or self.config) is not None and self.verdict != "keep":
+            written = next(file for file, config in files.items() if config is offered)
+            takes = [name for name, system in TARGETS.items() if expresses(system, offered)]
+            lines.append(
+                say(Said("file_exports", {"file": str(written), "takes": takes or None, "any": not takes}))
+            )
         again = [*self.result.provenance.command, *([] if target == WEIGHTS else ["--out", str(target)])]
         steps = installed_first(
             _about(self.result.answer.steps, target), again if again[:1] == ["steelyard"] else ()

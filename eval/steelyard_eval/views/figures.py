@@ -27,7 +27,8 @@ Figures = dict[str, Callable[[], "Figure"]]
 def figures(result: Result, metric: str = "") -> Figures:
     """The figures of a result, by name; `metric` is that of the means, by default the one that was tested."""
     made: Figures = {}
-    if result.decision and result.decision.gain and result.rows:
+    base = next((row for row in result.rows if row.label == result.provenance.baseline), None)
+    if result.decision and result.decision.gain and base and result.metric in base.means:
         made["answer"] = partial(answer, result)
     if any(row.means for row in result.rows):
         made["means"] = partial(means, result, metric or result.metric)

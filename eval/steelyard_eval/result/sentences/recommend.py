@@ -135,6 +135,8 @@ FILES = {
     "file_allowed": f"{{file}}: the best that may be chosen<< for {{target}}>>{_SAME}",
     "file_kept": "{file}: {done}<<, it was of the data set {data}>>; to undo: {undo:command}",
     "file_earlier": "{file}: {done}, it was of an earlier run",
+    "file_exports": "{file}: <<export writes it for {takes:and}>><<?any:no other system takes this search as it is>>; "
+    "--for finds the best that a system can take",
     "file_unchanged": "{file}: unchanged, from before this run",
 }
 

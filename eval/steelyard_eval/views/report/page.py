@@ -221,7 +221,7 @@ def _provenance(result: Result, sha256: str) -> Iterator[tuple[str, str]]:
     yield from ((heading(f"term_{name}"), value) for name, value in known.items() if value)
 
 
-SHOWN = 10
+SHOWN = 5
 COLUMNS = 6
 """Contenders beside each other; more would be a wall of numbers."""
 TEXT, HIT, NAME = 240, 110, 60
