@@ -68,7 +68,7 @@ class Matrices:
         np.savez(
             draft,
             keys=np.array(self.keys),
-            owner=self.start_index,
+            owner=self.owner,
             labels=np.array(self.labels),
             metric=self.metric,
             composite=self.composite,

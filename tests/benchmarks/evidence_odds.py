@@ -1,63 +1,92 @@
-"""Whether "1 in N that it is worse" comes true: the printed odds of a *try*, beside what it lost on other queries.
+"""Whether a verdict keeps its word: range, odds, ships and tries, beside what the choice gains on all queries.
 
 A part of `make evidence`, on the matrices of all families. Every split is decided as the product decides it, the
-step for few labels included, with a table of the other collections of the group.
+step for few labels included, with a table of the other collections of the group. The truth is the mean gain over
+all queries; its distance to that on the labelled ones is stretched by 1 / sqrt(1 - n / Q), as if the collection
+were endless, so that a small one does not flatter the coverage.
 """
 
 from itertools import pairwise
 
 import numpy as np
 from evidence_few import _contenders, _name
-from evidence_rows import USUAL, priors_of, splits
+from evidence_rows import LOSS, USUAL, priors_of, splits
 
 from steelyard_eval.choose.few_labels import FewLabelCandidates, decide_with_public_prior
 from steelyard_eval.choose.public import PublicGains
-from steelyard_eval.choose.rule import ALL_FAMILIES, OVER_FUSION, decide
+from steelyard_eval.choose.rule import ALL_FAMILIES, OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM, Expectation, decide
 
-SIZES = (15, 25, 40, 100)
-BINS = (0.0, 0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
+SIZES = (15, 25, 40, 100, 200)
+BINS = (0.0, 0.02, 0.1, 0.2, 0.4, 1.0)
+FEWEST = 20  # draws of a cell that is told
+KINDS = {OVER_SYSTEM: "system", OVER_RETRIEVER: "retriever", OVER_FUSION: "fusion"}
 
 
 def odds_row(own, rest, current, n, draws):
-    """Of every split that ends in a try: the printed odds, the gain on unseen queries, and on all."""
+    """Of every split: verdict, expected gain, its ends and odds, the stretched truth, the gain on all queries."""
     rows, variance, default = _contenders(own, rest)
     shown = PublicGains(np.array([one.metric.mean[one.keys.index(_name(one))] for one in rest]))
     likely = shown.likely and current != "weighted sum, half"
     priors, usual, found = priors_of(rest, own.keys), USUAL.get(current, OVER_FUSION), []
-    for labelled, unseen in splits(own.queries, n, draws):
+    for labelled, _ in splits(own.queries, n, draws) if n <= own.queries / 2 else ():
         evidence = own.evidence(labelled, priors)
         elsewhere = evidence.prior_metric.mean[rows]
         known_gain = elsewhere - elsewhere[rows.tolist().index(default)]
         few = FewLabelCandidates(rows, known_gain, variance, default, favoured=likely)
-        first = decide(evidence, ALL_FAMILIES, 0, None, usual)
-        decision, public = decide_with_public_prior(first, evidence, ALL_FAMILIES, few, n, usual)
-        if decision.verdict == "try" and not public:  # what rests on public collections says other words
-            gains = own.metric.row(decision.candidate)
-            found.append([decision.gain.worse, float(gains[unseen].mean()), float(gains.mean())])
-    return {"tries": found}
+        expect = Expectation(evidence, usual)
+        first = decide(expect, ALL_FAMILIES)
+        decision, _ = decide_with_public_prior(first, expect, ALL_FAMILIES, few, n)
+        if decision.candidate is None:
+            found.append([decision.verdict])
+            continue
+        gains, gain = own.metric.row(decision.candidate), decision.gain
+        inside = float(gains[labelled].mean())
+        truth = inside + (float(gains.mean()) - inside) / np.sqrt(1 - n / own.queries)
+        known = [gain.mean, gain.low, gain.high, 0.5 if gain.worse is None else gain.worse]
+        found.append([decision.verdict, *known, truth, float(gains.mean())])
+    return {"kind": KINDS[usual], "most": float(max(own.metric.mean.max(), 0.0)), "draws": found}
 
 
 def odds_table(rows):
-    """Printed odds beside the share that was worse, over all rows and for each collection."""
-    lines = ["Printed odds of a try: tries, their mean, and the share that was worse on unseen queries, on all"]
-    lines.append(f"{'':14}" + "".join(f"{f'{low:.0%} to {high:.0%}':>26}" for low, high in PAIRS))
-    names = dict.fromkeys(key[2] for key in rows)
-    for name in ("all", *names):
-        own = [one for key, row in rows.items() if name in ("all", key[2]) for one in row["tries"]]
-        lines.append(f"{name:14}" + "".join(f"{_cell(np.array(own).reshape(-1, 3), *ends):>26}" for ends in PAIRS))
-    for n in SIZES:
-        own = [one for key, row in rows.items() if key[3] == n for one in row["tries"]]
-        cells = (f"{_cell(np.array(own).reshape(-1, 3), *ends):>26}" for ends in PAIRS)
-        lines.append(f"{f'{n} labels':14}" + "".join(cells))
+    """The worst cells first: coverage by what is in use and n; then harm, and the odds beside what came true."""
+    named = {key: [one for one in row["draws"] if len(one) > 1] for key, row in rows.items()}
+    cells = {}
+    for key, own in named.items():
+        cells.setdefault((rows[key]["kind"], key[3]), []).extend(own)
+    covered = {cell: _covers(own) for cell, own in cells.items() if len(own) >= FEWEST}
+    lines = ["Coverage of the 95% range of what is named, by what is in use and the number of labels, worst first"]
+    lines += [
+        f"  {kind:10} {n:4}: {covered[kind, n]:.1%} of {len(cells[kind, n])}"
+        for kind, n in sorted(covered, key=covered.get)
+    ]
+    whole = [one for own in named.values() for one in own]
+    width = np.mean([one[3] - one[2] for one in whole])
+    bias = np.mean([one[1] - one[5] for one in whole])
+    lines.append(f"  all: {_covers(whole):.1%} of {len(whole)}, width {width:.3f}, bias {bias:+.4f}")
+    lines.append("Harm (a gain below -.001 on all queries) by collection, then over all")
+    for name in (*dict.fromkeys(key[2] for key in rows), "all"):
+        own = [one for key, part in named.items() if name in ("all", key[2]) for one in part]
+        draws = sum(len(row["draws"]) for key, row in rows.items() if name in ("all", key[2]))
+        lines.append(
+            f"  {name:14} of {draws} draws: {_harm(own, 'ship')}, {_harm(own, 'try')}, covers {_covers(own):.1%}"
+        )
+    lines.append("Printed odds of a loss: how many, their mean, and the share that was worse on all queries")
+    p, worse = np.array([one[4] for one in whole]), np.array([one[6] < 0 for one in whole])
+    for low, high in pairwise(BINS):
+        inside = (p >= low) & (p <= high if high == 1.0 else p < high)
+        if inside.any():
+            lines.append(
+                f"  {low:.0%} to {high:.0%}: {inside.sum()}, {p[inside].mean():.1%}, {worse[inside].mean():.1%}"
+            )
     return "\n".join(lines)
 
 
-PAIRS = tuple(pairwise(BINS))
+def _covers(own):
+    return float(np.mean([one[2] <= one[5] <= one[3] for one in own])) if own else float("nan")
 
 
-def _cell(own, low, high):
-    inside = own[(own[:, 0] >= low) & (own[:, 0] < high)]
-    if not len(inside):
-        return "-"
-    worse = (inside[:, 1:] < 0).mean(axis=0)
-    return f"{len(inside)}: {inside[:, 0].mean():.1%}, {worse[0]:.0%}, {worse[1]:.0%}"
+def _harm(own, verdict):
+    of = [one for one in own if one[0] == verdict]
+    harmful = sum(one[6] < -LOSS for one in of)
+    got = sum(one[6] for one in of) / max(sum(one[1] for one in of), 1e-9)
+    return f"{verdict} {len(of)}, harm {harmful} ({harmful / max(len(of), 1):.1%}), got/expected {got:.2f}"

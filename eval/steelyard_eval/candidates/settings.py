@@ -20,6 +20,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion import Expr, all_variants, leaves, near_variants
+from steelyard.fusion.node import Linear
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.signals import PRIORS
 from steelyard.systems import written_name
@@ -122,6 +123,25 @@ def with_shares(expr: Expr) -> Expr:
         return expr.with_children([with_shares(child) for child in expr.children()])
     total = sum(expr.weights)
     return expr.with_weights([round(weight / total, DIGITS) for weight in expr.weights]) if total > 0 else expr
+
+
+SAME_SHARE = 0.101  # by less the shares of weights lie apart in what is the same sum on another scale
+
+
+def same_sum(one: Expr, other: Expr) -> bool:
+    """Whether two sums of the same terms differ in their scale and hardly in the shares of their weights."""
+    first, second = one.describe(), other.describe()
+    if type(one) is not type(other) or not (isinstance(first, Linear) and isinstance(second, Linear)):
+        return False
+    mine, theirs = (
+        {str(term.expr): term.weight / (sum(each.weight for each in sum_.terms) or 1.0) for term in sum_.terms}
+        for sum_ in (first, second)
+    )
+    return (
+        first.scale != second.scale
+        and mine.keys() == theirs.keys()
+        and all(abs(share - theirs[name]) < SAME_SHARE for name, share in mine.items())
+    )
 
 
 WRITTEN_DIGITS = range(2, 17)

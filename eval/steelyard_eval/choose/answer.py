@@ -17,8 +17,8 @@ from steelyard_eval.choose.blockers import DRAWN
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.few_labels import Advice
 from steelyard_eval.choose.rule import Ruling
-from steelyard_eval.common.markup import tells
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.export import TARGETS, expresses
 from steelyard_eval.recording.record import chosen_on
 from steelyard_eval.recording.steps import (
     WEIGHTS,
@@ -29,17 +29,17 @@ from steelyard_eval.recording.steps import (
     judging,
     labelling,
     named,
+    rough,
     to_do,
     today,
     word,
 )
 from steelyard_eval.result import structs
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Answer, Fact, Said, Step
+from steelyard_eval.result.structs import Answer, Estimate, Fact, Said, Step
 from steelyard_eval.views.answered import Answered
 
-MIN_P_LOSS_PERHAPS = 0.3  # odds of a loss from which on a gain is no longer called likely
-MAX_SENTENCE_CHARS = 200  # characters of a sentence, which has no formula
+MAX_SENTENCE_CHARS = 320  # characters of a sentence
 
 
 def answer_of(choice: Choice, empty: bool = False) -> Answer:
@@ -51,9 +51,9 @@ def answer_of(choice: Choice, empty: bool = False) -> Answer:
     if choice.public:
         answer = advised(choice.advice, dataset, formula, model)
     else:
-        decision, label, fewest = choice.decision, choice.current.label, choice.prior.min_queries_to_report
+        decision, label, before = choice.decision, choice.current.label, choice.current.values[choice.metric]
         verdict, blocker = decision.verdict, decision.blocker
-        said = said_of(decision, label, str(choice.metric), choice.labelled, fewest)
+        said = said_of(decision, label, str(choice.metric), choice.name, float(before.mean()))
         if empty and verdict == "keep":
             said, last = Said("keep_nothing_found", {"current": label}), [Step("check_language")]
         elif blocker is None:
@@ -71,23 +71,22 @@ def answer_of(choice: Choice, empty: bool = False) -> Answer:
     return structs.replace(answer, because=[*answer.because, *above, cost], steps=steps)
 
 
-def said_of(decision: Ruling, current: str, metric: str, asked: int = 0, fewest: int = 0) -> Said:
-    """What is said of a decision; the gain is left open where `asked` different queries are less than `fewest`."""
-    gain, facts = decision.gain, {"current": current, "metric": metric}
-    worse = 0.5 if gain.worse is None else gain.worse
-    if decision.verdict == "ship" and asked >= fewest:
-        vague = gain.worse is not None and not tells(gain.low, gain.high)
-        shown: dict[str, Fact] = {"gain": gain.shown(-1.0), "vague": vague, "worse": None if vague else gain.worse}
-        return Said("ship", {**facts, **shown})
-    if decision.verdict == "ship":
-        return Said("ship_unstated", {**facts, "worse": worse, "fewest": fewest, "asked": asked})
+def said_of(decision: Ruling, current: str, metric: str, name: str = "", before: float = 0.0) -> Said:
+    """What is said of a decision: of what is named, the metric today and as it is expected, with its range."""
+    facts: dict[str, Fact] = {"current": current, "metric": metric}
+    if decision.verdict == "keep" and decision.blocker:
+        return Said(f"keep_{decision.blocker.key}", {**facts, **decision.blocker.facts})
     if decision.verdict == "keep":
         return Said("keep", {**facts, "bound": decision.bound})
+    gain, ends = decision.gain, (-before, 1 - before)
+    mean, low, high = (min(max(value, ends[0]), ends[1]) for value in (gain.mean, gain.low, gain.high))
+    facts |= {"choice": name, "before": before, "after": before + mean, "gain": Estimate(mean, low, high)}
+    if decision.verdict == "ship":
+        return Said("ship", facts)
     if decision.blocker:
-        said = Said(f"try_{decision.blocker.key}", decision.blocker.facts)
-        return said if len(say(said)) <= MAX_SENTENCE_CHARS else Said("try_blocked")
-    likely = "try_likely" if worse <= MIN_P_LOSS_PERHAPS else "try_perhaps"
-    return Said("try_aside" if worse > 0.5 else likely, {**facts, "worse": worse})
+        said = Said(f"try_{decision.blocker.key}", {**facts, **decision.blocker.facts})
+        return said if len(say(said)) <= MAX_SENTENCE_CHARS else Said("try_blocked", facts)
+    return Said("try_more", {**facts, "more": rough(decision.more) if decision.more else None})
 
 
 def advised(advice: Advice, dataset: Dataset, formula: str, model: str) -> Answer:
@@ -150,6 +149,11 @@ class ChosenAnswer(Answered):
         if target not in files and target.is_file():
             keys[target] = "file_unchanged"
         lines = [say(Said(key, {"file": str(one)})) for one, key in keys.items()]
+        if (offered := self.attempt or self.config) is not None and self.verdict != "keep":
+            written = next(file for file, config in files.items() if config is offered)
+            takes = [name for name, system in TARGETS.items() if expresses(system, offered)]
+            facts: dict[str, Fact] = {"file": str(written), "takes": takes or None, "any": not takes}
+            lines.append(say(Said("file_exports", facts)))
         words = {str(of(WEIGHTS)): str(of(target)) for of in (Path, beside, today)}
         again = [*self.result.provenance.command, *([] if target == WEIGHTS else ["--out", str(target)])]
         steps = [

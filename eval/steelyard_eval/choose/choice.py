@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.config.search_config import SearchConfig
+from steelyard.config.search_config import LISTS, SearchConfig
 from steelyard.fusion.signal import Signal
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, Current
 from steelyard_eval.candidates.kernel import DEEPEST
-from steelyard_eval.candidates.settings import round_weights
+from steelyard_eval.candidates.settings import round_weights, same_sum
 from steelyard_eval.candidates.source import Only, Source
 from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
 from steelyard_eval.choose.duel import MIN_PAIRS, PairSelectionState, pairwise_estimate
@@ -30,14 +30,11 @@ from steelyard_eval.choose.public import lookup_priors, public_table
 from steelyard_eval.choose.restriction import NONE, Best, Restriction, said_of_cost
 from steelyard_eval.choose.rule import (
     ALL_FAMILIES,
-    MIN_QUERIES_TO_REPORT,
-    GainPrior,
+    Expectation,
     Gates,
     Ruling,
     decide,
-    expected_gain,
     gain_prior_over,
-    gains_out_of_fold,
 )
 from steelyard_eval.choose.scored import ModelLabels, Scored, SecondMeasurement
 from steelyard_eval.datasets.groups import questions, unit_numbers
@@ -46,6 +43,7 @@ from steelyard_eval.recording.steps import named
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Blocker, Fact, Said
 
+SHORT_FORMULA = 60  # characters of a formula that a sentence can hold
 SMOOTHED = 2
 """Weights of one strategy that move together; more are too many to smooth along: the metric chooses better."""
 
@@ -123,10 +121,17 @@ class Choice:
         return values[self.metric] - self.current.values[self.metric]
 
     @cached_property
-    def prior(self) -> GainPrior:
-        """What is usually gained over what is used today; of one strategy it is stated from fewer labels on."""
-        over = gain_prior_over(self.current.config)
-        return replace(over, min_queries_to_report=MIN_QUERIES_TO_REPORT) if self.only else over
+    def expect(self) -> Expectation:
+        """What to expect of a candidate on unseen queries."""
+        scored, prior = self.scored, gain_prior_over(self.current.config)
+        return Expectation(
+            scored, prior, self.seed, lambda row: scored.adjusted(row, self.differences(row)), self._same
+        )
+
+    def _same(self, candidate: int) -> bool:
+        """Whether a candidate is what is used today on another scale."""
+        used = self.current.config
+        return used is not None and same_sum(used.effective, self.candidates.grid.config(candidate).effective)
 
     @property
     def decision(self) -> Ruling:
@@ -138,23 +143,24 @@ class Choice:
         """Whether the decision rests on public collections, because the labels prove nothing."""
         return self._decided[1]
 
+    @property
+    def labels_needed(self) -> int | None:
+        """How many more queries to label; None where it is pairs, or not known."""
+        return self.advice.labels_needed if self.public else self.decision.more
+
     @cached_property
     def _decided(self) -> tuple[Ruling, bool]:
         """The decision, and whether it rests on public collections."""
-        scored, few = self.scored, self.few
-
-        def exact(candidate: int) -> Floats:
-            return scored.adjusted(candidate, self.differences(candidate))
-
-        decision = decide(scored, self.gates, self.seed, exact, self.prior, self._blocker)
+        expect, few = self.expect, self.few
+        decision = decide(expect, self.gates, self._blocker)
         labelled = self.labelled
         if few is not None and self.pairs is not None:
             if self._pairs_needed <= 0:
                 row = int(few.rows[self.pairs.leaders[0]])
                 used = self.candidates.grid.config(row) == self.current.config
-                return decide_from_pairs(decision, scored, self.gates, None if used else row, self.prior), False
+                return decide_from_pairs(expect, self.gates, None if used else row), False
             labelled = 0
-        return decide_with_public_prior(decision, scored, self.gates, few, labelled, self.prior, self.seed)
+        return decide_with_public_prior(decision, expect, self.gates, few, labelled)
 
     @cached_property
     def few(self) -> FewLabelCandidates | None:
@@ -237,6 +243,18 @@ class Choice:
         return None if self.picked is not None or not self.not_allowed else self._written(self._top)
 
     @property
+    def name(self) -> str:
+        """What was decided on, as a person calls it: its formula where that is short."""
+        config = self.picked or self.instead
+        if config is None:
+            return ""
+        if config.system not in ("plain", LISTS):
+            return say(Said("name_system", {"system": config.name.removesuffix(":documented")}))
+        formula, strategy = named(config), config.effective
+        facts: dict[str, Fact] = {"family": strategy.shown_as, "signals": sorted(strategy.signals())}
+        return formula if len(formula) <= SHORT_FORMULA else say(Said("name_family", facts))
+
+    @property
     def _top(self) -> int:
         return int(np.argmax(self.scored.of_composite.mean))
 
@@ -269,6 +287,6 @@ class Choice:
 
     def _best(self, always: bool) -> Best:
         """By the estimator of every promise; `always` where what is used today cannot be kept."""
-        gains = gains_out_of_fold(self.scored, self.seed, self.differences, always)
+        expect, candidate = replace(self.expect, always=always), self.decision.candidate
         formula = named(self.picked or self._written(self._top))
-        return Best(formula, gains, expected_gain(gains, self.scored.units, self.prior))
+        return Best(formula, expect.unseen, expect.of(self._top if candidate is None else candidate))

@@ -32,13 +32,9 @@ from steelyard_eval.choose.public import (
     vectors_of,
 )
 from steelyard_eval.choose.rule import (
-    OVER_FUSION,
-    GainPrior,
+    Expectation,
     Gates,
     Ruling,
-    cross_validated_choices,
-    expected_gain,
-    gains_of_choices,
     keep_decision,
     try_decision,
 )
@@ -138,21 +134,18 @@ def ahead_by(differences: Matrix, units: Indices, prior: PriorGains, deviations:
 
 
 def decide_with_public_prior(
-    decision: Ruling,
-    scored: Scored,
-    gates: Gates,
-    few: FewLabelCandidates | None,
-    labelled: int,
-    prior: GainPrior = OVER_FUSION,
-    seed: int = 0,
+    decision: Ruling, expect: Expectation, gates: Gates, few: FewLabelCandidates | None, labelled: int
 ) -> tuple[Ruling, bool]:
-    """The decision, and whether it now rests on public collections; `prior` and `seed` as for `decide`.
+    """The decision, and whether it now rests on public collections.
 
     Below `FEWEST` labelled questions nothing ships. What does not ship for want of proof gives way to the leader;
     where nothing is `labelled`, to what public collections favour.
     """
-    if scored.second is not None and decision.verdict != "keep":
-        return decision, False  # it rests on more than labels, which the contenders' posterior does not take up
+    scored = expect.scored
+    if (scored.second is not None and decision.verdict != "keep") or (
+        decision.verdict == "keep" and decision.blocker
+    ):
+        return decision, False  # it rests on more than labels, or on labels that mislead the posterior as well
     if decision.verdict == "ship" and labelled < FEWEST:
         decision = replace(decision, verdict="try", blocker=decision.blocker or TOO_FEW)
     proven = decision.verdict == "ship" or (decision.blocker is not None and decision.more is None)
@@ -162,26 +155,18 @@ def decide_with_public_prior(
     public = labelled < FEWEST and top == few.stands
     if top is None:
         return keep_decision(scored), public
-    if top == decision.candidate:
-        return decision, public
-    gains = scored.metric[top].astype(np.float64)
-    if not public:  # that on every query of whoever leads without its fold
-        choices = cross_validated_choices(scored, seed, lambda kept: few.leader(scored.on(kept)))
-        gains = gains_of_choices(choices, lambda row: scored.metric[row].astype(np.float64), len(gains))
-    gain = expected_gain(gains, scored.units, prior)
-    return try_decision(scored, gates, top, decision, gain), public
+    attempt = decision if top == decision.candidate else try_decision(expect, gates, top)
+    return attempt, public and attempt.verdict == "try"
 
 
-def decide_from_pairs(decision: Ruling, scored: Scored, gates: Gates, row: int | None, prior: GainPrior) -> Ruling:
+def decide_from_pairs(expect: Expectation, gates: Gates, row: int | None) -> Ruling:
     """The decision on pairs that were chosen one by one: their own leader, whatever queries say.
 
     `row` is the leader, which is worth trying; None is what is used today, which is kept.
     """
     if row is None:
-        return keep_decision(scored)
-    gain = expected_gain(scored.metric[row].astype(np.float64), scored.units, prior)
-    attempt = try_decision(scored, gates, row, decision, gain)
-    return replace(attempt, blocker=attempt.blocker or chosen_queries("duel"))
+        return keep_decision(expect.scored)
+    return try_decision(expect, gates, row, chosen_queries("duel"))
 
 
 LACKED = {

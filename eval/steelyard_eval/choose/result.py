@@ -28,7 +28,6 @@ from steelyard_eval.measures.paired import difference_interval, mean_interval, p
 from steelyard_eval.recording.replay import ShownLists, facts_of, lists_of, ordered, rows_by_query
 from steelyard_eval.recording.steps import words_of
 from steelyard_eval.result.structs import (
-    Cell,
     Decision,
     Fact,
     Paired,
@@ -36,7 +35,6 @@ from steelyard_eval.result.structs import (
     Result,
     Row,
     Said,
-    Table,
     replace,
 )
 
@@ -75,7 +73,7 @@ def result_of(choice: Choice, places: Sequence[Place], timed: bool = False) -> t
         rows=rows,
         decision=decision,
         notices=list(_notices(choice, values, tests)),
-        tables=[*_runner_up(choice, places, picked), *curve, *sides],
+        tables=[*curve, *sides],
         queries=by_query,
         entries=entries,
     )
@@ -103,8 +101,7 @@ def decision_of(choice: Choice, picked: Place | None = None) -> Decision:
         gain=made.gain.shown(-1.0),
         worse=made.gain.worse,
         bound=made.bound,
-        stated=made.verdict == "ship" and choice.labelled >= choice.prior.min_queries_to_report,
-        more=choice.advice.labels_needed if choice.public else made.more,
+        more=choice.labels_needed,
         blocker=made.blocker,
         public=choice.public,
     )
@@ -113,7 +110,7 @@ def decision_of(choice: Choice, picked: Place | None = None) -> Decision:
 def _beside(choice: Choice, rows: Sequence[Row], decision: Decision) -> Iterator[Said]:
     """What has to be known of the table, and why what was chosen is not its first row."""
     if any(row.tuned for row in rows):
-        yield Said("tuned_rows", {"expected": choice.decision.gain.mean if decision.stated else None})
+        yield Said("tuned_rows", {"expected": None if decision.verdict == "keep" else choice.decision.gain.mean})
     at = next((at for at, row in enumerate(rows, 1) if row.label == decision.chosen), 1)
     if at > 1 and decision.verdict != "keep":
         yield Said(f"place_{decision.verdict}", {"row": at})
@@ -169,20 +166,6 @@ def _command(choice: Choice) -> list[str]:
 def _listed(choice: Choice, places: Sequence[Place], label: str) -> ShownLists:
     config = next(place.config for place in places if place.label == label)
     return choice.current.lists if config is None else lists_of(choice.candidates.replayed(config), config)
-
-
-def _runner_up(choice: Choice, places: Sequence[Place], picked: Place | None) -> list[Table]:
-    """The best row that is neither the one decided on nor the current one, and what parts it from the former."""
-    today = next(place for place in places if place.label == choice.current.label)
-    first = picked or today
-    other = next((place for place in places if place is not first and place is not today), None)
-    if other is None:
-        return []
-    lead = first.values[choice.metric] - other.values[choice.metric]
-    found = difference_interval(lead, choice.scored.units.tolist()).shown(-1.0)
-    parted = found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
-    row: list[Cell] = [other.label, found, "yes" if parted else "no"]
-    return [Table("runner_up", ["contender", "ahead", "told_apart"], [row])]
 
 
 def free_weights(choice: Choice, config: SearchConfig) -> FreeWeights:

@@ -94,14 +94,11 @@ class Scored:
         extra = 0.0 if self.second is None else self.share_composite**2 * self.second.variance
         return posterior(spread(self.composite, self.units), self.prior_composite, extra)
 
-    def of_composite_on(self, queries: Bools) -> Posterior:
-        """The same on some of the queries alone, those where bool[n] is true."""
-        return posterior(spread(self.composite[:, queries], self.units[queries]), self.prior_composite)
-
-    def on(self, queries: Bools) -> Scored:
-        """All of it on some of the queries, without the second measurement."""
-        parts = self.metric[:, queries], self.composite[:, queries]
-        return Scored(*parts, self.prior_metric, self.prior_composite, self.units[queries])
+    def composite_means(self, queries: Bools) -> Floats:
+        """float64[C]: their posterior means on some of the queries alone, those where bool[n] is true."""
+        prior, n = self.prior_composite, int(queries.sum())
+        sums = self.composite[:, queries].sum(axis=1, dtype=np.float64)
+        return np.asarray((sums + prior.effective_n * prior.mean) / (n + prior.effective_n), dtype=np.float64)
 
     def p_no_gain(self, candidate: int, differences: Floats) -> float:
         """The probability that a candidate gains nothing, by other differences of the metric, float64[n]."""

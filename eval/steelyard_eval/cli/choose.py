@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from steelyard_eval.cli.options import Handed, bench_of, command, note, put, separated, standing, wants_json
+from steelyard_eval.cli.options import (
+    Handed,
+    bench_of,
+    command,
+    note,
+    put,
+    put_answer,
+    separated,
+    standing,
+    wants_json,
+)
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.workbench.workbench import Workbench, load
 
@@ -36,18 +46,14 @@ def _choose(
     """
     from steelyard.base.files import regular_target
     from steelyard_eval.choose.find_floor import floored
-    from steelyard_eval.result.sentences import say
-    from steelyard_eval.views import terminal
 
     regular_target(Path(out))  # before the work, whose result would be lost
     bench = bench_of(dataset, [options["current"], only], options)
     answer = bench.recommend(only=only, target=for_, **options)
     answer, floors = (answer, []) if floor is None else floored(answer, bench.dataset, floor, bench.embedder)
     answer, files = answer.saved(out, bench.dataset)
-    for text in (*map(say, answer.result.notices), *floors):
-        note(text)
     files += [str(path) for path in (answer.report(report) if report else [])]
-    put(answer.record, "\n".join([terminal.render(answer.result, notes=False), "", *files]))
+    put_answer(answer, *floors, *files)
     if answer.interrupted:
         raise KeyboardInterrupt  # the result is printed; the exit code marks it as incomplete
 
@@ -128,7 +134,6 @@ def learn(
     steelyard learn mine --feedback prod.jsonl.gz --current "weighted_sum(0.3*bm25, 0.7*vector)"
     """
     from steelyard_eval.choose.find_floor import floored
-    from steelyard_eval.views import terminal
 
     bench = bench_of(dataset, [], options)
     log: str | HeldLog | None = feedback
@@ -145,9 +150,7 @@ def learn(
     result = bench.learn(log, rule=rule, **options)
     result, floors = (result, []) if floor is None else floored(result, bench.dataset, floor, bench.embedder)
     result, files = result.saved(out, bench.dataset)
-    for sentence in (*floors, *result.notices):
-        note(sentence)
-    put(result.record, "\n".join([terminal.render(result.result, notes=False), "", *files]))
+    put_answer(result, *floors, *files)
 
 
 @command(Workbench.judge, load, leave="contenders queries qrels vectors text_for_embedding jobs intents")

@@ -185,5 +185,6 @@ def demo(*, out: str = "reports/demo") -> None:
     files = [*answer.report(out), *([today(target), beside(target)] if answer.attempt else [target])]
     learn = spelled("learn", data, options={"--no-labels": True, "--out": Path(out) / "learned" / WEIGHTS})
     document = {**answer.to_json(), "files": [str(path) for path in files], "learn": learn}
-    told = ["", answer.sentence, "", f"What its simulated feedback log says by itself: {learn}"]
+    asked = spelled("recommend", data, options={"--for": "opensearch", "--out": Path(out) / "opensearch.json"})
+    told = ["", f"What its simulated feedback log says by itself: {learn}", f"The best for OpenSearch: {asked}"]
     put(document, "\n".join([terminal.render(answer.result), "", *map(str, files), *told]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from steelyard_eval.cli.options import Handed, command, note, put, separated, standing
+from steelyard_eval.cli.options import Handed, command, note, put, put_answer, separated, standing
 from steelyard_eval.workbench.workbench import Workbench, load
 
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ def gate(
     from steelyard_eval.gate.setup import Gate
     from steelyard_eval.recording.runs import keep
     from steelyard_eval.recording.workspace import embedder_of
-    from steelyard_eval.views import terminal
 
     faces = GateOutputs() if update else GateOutputs(markdown, junit, out, github)
     with faces.deciding():
@@ -79,10 +78,8 @@ def gate(
             return
         gating = check(own, named)
         keep(data, gating.result)
-    for notice in gating.notices:
-        note(notice)
     faces.write(gating.result, strict=strict)
-    put(gating.record, terminal.render(gating.result, notes=False))
+    put_answer(gating)
     if gating.verdict == "inconclusive":  # never silent: it is told on stderr as well, whatever stdout goes to
         click.echo("warning: inconclusive; this counts as " + ("failed" if strict else "passed"), err=True)
     if code := gating.exit_code(strict):

@@ -210,7 +210,8 @@ MEMORY = "The most memory to take, such as 2G; three quarters of the machine's b
 @click.option(
     "-q", "--quiet", is_flag=True, expose_value=False, callback=_hush, help="Print only errors on stderr."
 )
-def main(json: bool) -> None:
+@click.option("-v", "--verbose", is_flag=True, help="Print every row, table and note of an answer.")
+def main(json: bool, verbose: bool) -> None:
     """Find the hybrid-search strategy and the weights that are right for a memory, and prove it.
 
     The options below may stand behind any command. COMMAND --help has the options of a command, with examples.

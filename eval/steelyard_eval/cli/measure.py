@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from steelyard_eval.cli.options import Handed, bench_of, command, note, put, separated, standing
+from steelyard_eval.cli.options import Handed, bench_of, command, note, put, put_answer, separated, standing
 from steelyard_eval.workbench.workbench import Workbench, load
 
 
@@ -80,12 +80,7 @@ def compare(dataset: str, contender: tuple[str, ...] = (), *, out: str | None = 
     answered = bench.compare(named or None, **options)
     if out:
         answered.save(out)
-    for notice in answered.notices:
-        note(notice)
-    from steelyard_eval.views import terminal
-
-    text = terminal.render(answered.result, notes=False)
-    put(answered.record, "\n".join([text, *([f"\nwritten: {out}"] if out else [])]))
+    put_answer(answered, *([f"written: {out}"] if out else []))
     if options["verify"]:
         from steelyard_eval.compare.verification import refuse_differences
 

@@ -23,6 +23,7 @@ from click.core import ParameterSource
 from steelyard.base.escape import harmless
 
 if TYPE_CHECKING:
+    from steelyard_eval.views.answered import Answered
     from steelyard_eval.workbench.workbench import Workbench
 
 Handed: TypeAlias = Any
@@ -277,6 +278,17 @@ def put(document: object, text: str) -> None:
         click.echo(json.dumps(document, indent=2, sort_keys=True, allow_nan=False))
     else:
         show(text)
+
+
+def put_answer(answered: Answered, *below: str) -> None:
+    """Print an answer, or its document; below it what was written, and on stderr what to know of it."""
+    from steelyard_eval.views import terminal
+
+    full = bool(click.get_current_context().find_root().params.get("verbose"))
+    text = terminal.render(answered.result, full=full, notes=False)
+    put(answered.record, "\n".join([text, *(["", *below] if below else [])]))
+    for told in terminal.noted(answered.result, full):
+        LOGGER.info("%s", told)
 
 
 def show(text: str) -> None:

@@ -31,7 +31,7 @@ ELSEWHERE = dict.fromkeys(("minilm", "minilm-int8"), "sentence-transformers/all-
 ALIKE = 0.85
 """How alike, from 0 to 1, a name is to a target that it is taken for."""
 
-__all__ = ["TARGETS", "Export", "Lost", "Target", "export", "say"]
+__all__ = ["TARGETS", "Export", "Lost", "Target", "export", "expresses", "say"]
 
 
 def export(config: SearchConfig, to: str) -> Export:
@@ -56,6 +56,15 @@ def export(config: SearchConfig, to: str) -> Export:
             f"strategy {strategy} cannot be expressed in {to}: {lost}. The best that it expresses is found by "
             f"steelyard recommend FOLDER --for {to} --out {to}.json; by hand, {TARGETS[to].says}"
         ) from None
+
+
+def expresses(target: Target, config: SearchConfig) -> bool:
+    """Whether a target can be given this search."""
+    try:
+        say(config, target)
+    except Lost:
+        return False
+    return True
 
 
 def say(config: SearchConfig, target: Target) -> Export:

@@ -186,7 +186,7 @@ class Decision(Struct, frozen=True):
     """What to do with what is used today.
 
     `gain` is expected on queries that were not seen, `worse` the probability that it is a loss; nothing that was
-    tried gains more than `bound`; `stated`: the gain is printed; `more` queries would settle it; `public`: it
+    tried gains more than `bound`; `more` queries would settle it; `public`: it
     rests on public collections, because labels prove nothing. `chosen` is the label of the row that was chosen.
     """
 
@@ -195,7 +195,6 @@ class Decision(Struct, frozen=True):
     gain: Estimate | None = None
     worse: Probability | None = None
     bound: float | None = None
-    stated: bool = False
     more: Count | None = None
     blocker: Blocker | None = None
     public: bool = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,14 +22,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Figures = dict[str, Callable[[], "Figure"]]
-ANSWERED = 6
-"""Rows beside the promise in the figure that answers a recommendation."""
 
 
 def figures(result: Result, metric: str = "") -> Figures:
     """The figures of a result, by name; `metric` is that of the means, by default the one that was tested."""
     made: Figures = {}
-    if result.decision and result.decision.gain and result.rows:
+    base = next((row for row in result.rows if row.label == result.provenance.baseline), None)
+    if result.decision and result.decision.gain and base and result.metric in base.means:
         made["answer"] = partial(answer, result)
     if any(row.means for row in result.rows):
         made["means"] = partial(means, result, metric or result.metric)
@@ -97,17 +95,32 @@ def differences(result: Result, short: bool = False) -> Figure:
 
 
 def answer(result: Result) -> Figure:
-    """What changing is worth: the promise on unseen queries, above what the best families gain on these."""
-    rows = difference_rows(result, result.rows)[:ANSWERED]
-    decision = result.decision
-    if decision and decision.gain and decision.stated and decision.chosen:
-        words = heading("word_expected", {"gain": number(decision.gain.mean, signed=True)})
-        gain = decision.gain
-        promised = Span(heading("word_choice"), gain.mean, gain.low, gain.high, words, "choice")
-        rows = [promised, *(replace(row, look="hollow") for row in rows)]
-    return spans(
-        rows, heading("axis_gain", facts_of(result)), 0.0, heading("word_today", facts_of(result)), MARGIN
+    """Today and the choice on one axis: its mean here, and what is expected of the choice on new queries.
+
+    Without a choice the best other contender, as it is on these queries.
+    """
+    base, decision = result.provenance.baseline, result.decision
+    before = result.row(base).means[result.metric]
+    rows = [_mean_of(heading("word_today", {"current": base}), before, "hollow")]
+    if decision and decision.gain and decision.chosen:
+        after = shifted(decision.gain, before.mean)
+        rows.append(_mean_of(heading("word_choice"), after, "choice"))
+    else:
+        others = [row for row in ranked(result) if row.label != base and result.metric in row.means]
+        rows += [_mean_of(row.label, row.means[result.metric], "filled") for row in others[:1]]
+    return spans(rows, heading("axis_means", {"metric": result.metric}), before.mean)
+
+
+def _mean_of(label: str, value: Estimate, look: str) -> Span:
+    return Span(label, value.mean, value.low, value.high, triple(value), look, number(value.mean))
+
+
+def shifted(gain: Estimate, before: float) -> Estimate:
+    """A metric that gains as much, within its range of 0 to 1."""
+    mean, *ends = (
+        None if value is None else min(max(before + value, 0.0), 1.0) for value in (gain.mean, gain.low, gain.high)
     )
+    return Estimate(mean or 0.0, *ends)
 
 
 def two_sides(result: Result) -> tuple[str, str] | None:

@@ -68,7 +68,7 @@ def _caption(result: Result, rows: Sequence[Row]) -> Iterator[str]:
         yield heading("latex_test")
     choice = result.decision and result.decision.chosen
     if result.decision and any(row.label == choice for row in rows):
-        gain = result.decision.gain if result.decision.stated else None
+        gain = result.decision.gain if result.decision.chosen else None
         around = interval(gain.low, gain.high, signed=True).replace("-", "$-$") if gain else ""
         value = f"${number(gain.mean, signed=True)}$" if gain else None
         yield heading("latex_chosen", {**facts, "gain": value, "around": around or None})

@@ -12,7 +12,9 @@ from steelyard_eval.result.sentences.headings import BASELINE, CELLS, CHOSEN, DE
 from steelyard_eval.result.structs import Cell, Estimate, Fact, Result, Row
 
 MOST = 8
-"""Contenders in a short table of a decision, beside what is used today and what was chosen."""
+"""Contenders on a report's first screen, beside the baseline and the choice."""
+PLAIN = ("bm25", "vector")
+"""What everybody knows, and a short table of a decision shows."""
 Columns = Mapping[str, Sequence[Cell]]
 """Cells by the key of their column."""
 
@@ -46,7 +48,9 @@ def sheets(result: Result, short: bool = False) -> list[Sheet]:
 
     A `short` one has the first metric with its interval and the others without, and of a decision the best rows.
     """
-    rows = shown_rows(result) if short else ranked(result)
+    rows = ranked(result)
+    if short:
+        rows = leading(result) if result.decision else list(result.rows)
     found = _findings(result) if result.findings and not (short and result.rows) else None
     parts = [contenders(result, rows, short), _tests(result, rows, short), found]
     parts += [
@@ -63,18 +67,16 @@ def ranked(result: Result) -> list[Row]:
     return sorted(result.rows, key=lambda row: (-known.get(row.label, float("-inf")), row.label))
 
 
-def shown_rows(result: Result) -> list[Row]:
-    """The first contenders of a decision and, wherever they are, today's and the choice; all of a comparison."""
-    choice = result.choice
-    kept = {result.provenance.baseline, choice.label if choice else ""}
-    most = MOST if result.decision else len(result.rows)
-    return [row for at, row in enumerate(result.rows) if at < most or row.label in kept]
-
-
 def leading(result: Result) -> list[Row]:
-    """The best contenders and, wherever they are, the baseline and the choice: what the first screen shows."""
+    """Of a decision the choice, today's, the best other, plain bm25 and vectors; of a comparison the best.
+
+    The baseline and the choice are among them, wherever they stand.
+    """
+    rows = ranked(result)
     kept = {result.provenance.baseline, result.choice.label if result.choice else ""}
-    return [row for at, row in enumerate(ranked(result)) if at < MOST or row.label in kept]
+    others = [row.label for row in rows if row.label not in kept]
+    kept |= {*others[:1], *PLAIN} if result.decision else {*others[:MOST]}
+    return [row for row in rows if row.label in kept]
 
 
 def facts_of(result: Result) -> dict[str, Fact]:
@@ -82,7 +84,7 @@ def facts_of(result: Result) -> dict[str, Fact]:
     about = result.provenance
     return {
         "metric": result.metric,
-        "baseline": about.baseline or None,
+        "baseline": TODAY if result.decision else about.baseline or None,
         "queries": about.data.judged,
         "data": about.data.called,
         "limit": about.limit,
@@ -110,10 +112,19 @@ def contenders(result: Result, rows: Sequence[Row], short: bool) -> Sheet | None
     for metric in () if short and result.decision else others:
         means = [row.means.get(metric) for row in rows]
         columns[metric] = [mean and mean.mean for mean in means] if short else means
+    below = []
     if result.decision:
         columns["gain"] = [row.against.gain if row.against else row.gain for row in rows]
-    columns |= _costs(rows, short)
-    return _sheet(result, "contenders", columns, words=[row.kind for row in rows])
+        below = _left_out(result, rows) if short else []
+    if not (short and result.decision):
+        columns |= _costs(rows, short)
+    return _sheet(result, "contenders", columns, below=below, words=[row.kind for row in rows])
+
+
+def _left_out(result: Result, rows: Sequence[Row]) -> list[str]:
+    """How many contenders a short table leaves out, of which none is better than the best that it shows."""
+    left = len(result.rows) - len(rows)
+    return [heading("more_rows", {"count": left})] if left else []
 
 
 def _costs(rows: Sequence[Row], short: bool) -> Columns:

@@ -13,28 +13,41 @@ from steelyard_eval.result.sentences.headings import VERDICTS
 from steelyard_eval.result.structs import Answer, Result, Step
 from steelyard_eval.views.sheets import Sheet, facts_of, sheets
 
-
-def render(result: Result, *, notes: bool = True) -> str:
-    """The result as text; `notes` are left out where they were printed elsewhere."""
-    return "\n\n".join(
-        [*_above(result), *map(table, sheets(result, short=True)), *(_notes(result) if notes else ())]
-    )
+NOTES = 3
+"""Notes below an answer, the first that the result has; the others are in its report."""
 
 
-def _above(result: Result) -> Iterator[str]:
-    yield answered(result.answer)
+def render(result: Result, *, full: bool = False, notes: bool = True) -> str:
+    """The answer, its tables, what to do, what to know; `full` has every row, table and note.
+
+    `notes` are left out where they are printed elsewhere.
+    """
+    told = [heading("note", {"text": text}) for text in noted(result, full)] if notes else []
+    tables = "\n\n".join(map(table, sheets(result, short=not full)))
+    below = "\n".join(filter(None, (*_about(result), wrapped(" ".join(map(say, result.answer.because))))))
+    parts = [painted(wrapped(say(result.answer))), tables, below, *_to_do(result.answer)]
+    return "\n\n".join(filter(None, (*parts, "\n".join(map(wrapped, told)))))
+
+
+def noted(result: Result, full: bool = False) -> list[str]:
+    """The notices of a result, a line each; unless `full` the first few, and how many more there are."""
+    said = list(map(say, result.notices))
+    if full or len(said) <= NOTES:
+        return said
+    return [*said[:NOTES], heading("more_notes", {"count": len(said) - NOTES})]
+
+
+def _about(result: Result) -> Iterator[str]:
     about = result.provenance
     if result.rows:
         facts = {**facts_of(result), "split": about.split, "intents": about.intents or None}
         yield wrapped(heading("about", {**facts, "model": about.model or "none"}))
 
 
-def answered(answer: Answer) -> str:
-    """The answer, what to do, the formula, what else to know."""
-    steps = "\n".join(step_line(step) for step in answer.steps)
-    formula = wrapped(brief(answer.formula), INDENT) if answer.formula else ""
-    because = wrapped(" ".join(map(say, answer.because)))
-    return "\n\n".join(filter(None, (painted(wrapped(say(answer))), because, steps, formula)))
+def _to_do(answer: Answer) -> Iterator[str]:
+    """What to do, and the formula."""
+    yield "\n".join(step_line(step) for step in answer.steps)
+    yield wrapped(brief(answer.formula), INDENT) if answer.formula else ""
 
 
 def step_line(step: Step) -> str:
@@ -48,10 +61,5 @@ def table(sheet: Sheet) -> str:
     cells = [["-" if cell == MISSING else visible(cell) for cell in row] for row in sheet.rows]
     right = [column.right for column in sheet.columns]
     words = {told: key for key, told in VERDICTS.items()}
-    legend = "\n\n".join(wrapped(line, INDENT) for line in sheet.legend.splitlines())
-    return "\n\n".join(filter(None, (grid(heads, cells, right, words=words), legend)))
-
-
-def _notes(result: Result) -> list[str]:
-    said = "\n".join(wrapped(heading("note", {"text": say(notice)})) for notice in result.notices)
-    return [said] if said else []
+    legend = [wrapped(line, INDENT) for line in sheet.legend.splitlines()]
+    return "\n".join((grid(heads, cells, right, words=words), *legend))

@@ -7,7 +7,7 @@ import steelyard_eval as sy
 from steelyard.base.errors import DataError
 from steelyard_eval.choose.blockers import ContenderScores, find_blocker
 from steelyard_eval.choose.recommend import by_drawn
-from steelyard_eval.choose.rule import ALL_FAMILIES, GainPrior, decide, expected_gain
+from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, decide
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.measures.metrics import Judgments, Measure, condensed
@@ -20,7 +20,7 @@ def load(**about):
     return sy.load({"corpus": {"m": "x"}, "queries": {"q": "x"}, "qrels": {"q": ["m"]}, **about}).dataset
 
 
-def side(label, values, found=0.5, judged=0.5, bare=None, negatives=False):
+def side(label, values, found=0.5, judged=0.5, bare=None, negatives=2.9):
     values = np.asarray(values, dtype=float)
     full = np.full(len(values), 1.0)
     relevant = np.full(len(values), 2)
@@ -40,8 +40,8 @@ WIDE = np.tile([0.0, 1.0], 10)
 
 def test_queries_that_were_chosen_ship_nothing_and_those_drawn_fairly_do():
     sides = side("mine", WIDE), side("other", WIDE)
-    for sampled in ("failing", "duel", "by hand"):
-        assert refused(load(sampled=sampled, pool="complete"), *sides)[0] == "chosen_queries"
+    for sampled, key in (("failing", "failing"), ("duel", "chosen_queries"), ("by hand", "chosen_queries")):
+        assert refused(load(sampled=sampled, pool="complete"), *sides)[0] == key
     for sampled in ("all", "random", "log"):
         assert refused(load(sampled=sampled, pool="complete"), *sides) is None
 
@@ -134,7 +134,7 @@ def test_a_pool_has_to_hold_what_the_current_one_finds_to_the_depth_of_the_metri
 
 
 def test_a_gain_has_to_hold_among_judged_entries_where_some_are_not_relevant():
-    sides = side("mine", WIDE, judged=0.3, negatives=True), side("other", WIDE, judged=0.9, negatives=True)
+    sides = side("mine", WIDE, judged=0.3, negatives=3.0), side("other", WIDE, judged=0.9, negatives=3.0)
     stated = load(sampled="random", pool={"contenders": ["mine"], "depth": 10})
 
     key, facts = refused(stated, *sides, doubt=0.51)
@@ -145,7 +145,7 @@ def test_a_gain_has_to_hold_among_judged_entries_where_some_are_not_relevant():
 
 
 def test_a_gain_among_judged_entries_has_to_be_surer_where_no_pool_is_stated():
-    sides = side("mine", WIDE, negatives=True), side("other", WIDE, negatives=True)
+    sides = side("mine", WIDE, negatives=3.0), side("other", WIDE, negatives=3.0)
     assert refused(load(), *sides, doubt=0.06)[0] == "unjudged_gain"
     assert refused(load(), *sides, doubt=0.05) is None
 
@@ -170,21 +170,12 @@ def test_lists_are_condensed_query_by_query():
     assert (offsets.tolist(), entry.tolist()) == ([0, 2, 3], [2, 0, 1])
 
 
-def test_a_promise_is_the_mean_of_a_posterior():
-    # Mean .1 and standard error .05 (deviation .1 of four), prior 0 and .05: precisions are equal, so .05.
-    gains = np.array([0.0, 0.0, 0.2, 0.2])
-    error = np.std(gains, ddof=1) / 2
-    found = expected_gain(gains, np.arange(4), GainPrior(0.0, error, 40))
-    assert found.mean == pytest.approx(0.05)
-    assert found.high - found.mean == pytest.approx(1.959964 * error / 2**0.5, rel=1e-6)
-
-
 def test_what_is_refused_is_worth_a_try_with_the_reason():
     metric = np.random.default_rng(0).normal(0.1, 0.1, (1, 60))
     why = Blocker("too_few", {"fewest": 20}, "label_queries")
-    found = decide(Scored.of(metric, metric), ALL_FAMILIES, find_blocker=lambda candidate: why)
+    found = decide(Expectation(Scored.of(metric, metric)), ALL_FAMILIES, find_blocker=lambda candidate: why)
     assert (found.verdict, found.candidate, found.blocker) == ("try", 0, why)
-    assert decide(Scored.of(metric, metric), ALL_FAMILIES).verdict == "ship"
+    assert decide(Expectation(Scored.of(metric, metric)), ALL_FAMILIES).verdict == "ship"
 
 
 @pytest.mark.parametrize(
@@ -207,3 +198,12 @@ def test_what_a_data_set_says_is_read():
     assert (found.sampled, found.pool) == ("log", JudgedPool(("bm25",), 10))
     with pytest.raises(DataError, match="sampled"):
         load(sampled="some")
+
+
+def test_judged_entries_of_the_first_places_that_are_not_relevant_are_counted():
+    judgments = Judgments.of(
+        {"a": {"x": 1, "y": 0, "z": 0}, "b": {"x": 0, "y": 2}}, ["a", "b"], ["x", "y", "z", "u"]
+    )
+    offsets, entry = np.array([0, 4, 6]), np.array([0, 1, 3, 2, 3, 0])
+    found = ContenderScores.of("mine", None, (offsets, entry), judgments, Measure("nDCG", 3))
+    assert found.negatives == pytest.approx(1.0)  # y among the first three of a, x of b

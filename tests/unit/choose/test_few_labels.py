@@ -18,7 +18,7 @@ from steelyard_eval.choose.few_labels import (
     lacked,
 )
 from steelyard_eval.choose.public import DEFAULT, PublicGains, near_default, public_table
-from steelyard_eval.choose.rule import ALL_FAMILIES, OVER_FUSION, decide
+from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, decide
 from steelyard_eval.choose.scored import PriorGains, Scored
 from steelyard_eval.result.sentences import say
 
@@ -229,7 +229,7 @@ def test_one_of_thousands_has_to_be_further_ahead_than_a_contender():
 @pytest.mark.parametrize(
     ("n", "third", "advice", "verdict", "candidate", "public"),
     [
-        (5, -0.2, TRY, "try", 1, True),  # few labels: the default
+        (5, -0.2, TRY, "keep", None, False),  # few labels: the default, of which nothing is expected here
         (19, -0.2, KEEP, "keep", None, True),  # nothing better is known elsewhere
         (20, -0.2, TRY, "keep", None, False),  # the labels outweigh the table: the default is behind
         (20, 0.01, TRY, "try", 2, False),  # and the third is ahead
@@ -237,41 +237,42 @@ def test_one_of_thousands_has_to_be_further_ahead_than_a_contender():
 )
 def test_a_keep_is_reconsidered(n, third, advice, verdict, candidate, public):
     own = evidence(0, -0.1, third, n)
-    kept = replace(decide(own, ALL_FAMILIES), verdict="keep", candidate=None)
+    kept = replace(decide(Expectation(own), ALL_FAMILIES), verdict="keep", candidate=None)
 
-    found, rests = decide_with_public_prior(kept, own, ALL_FAMILIES, advice, n)
+    found, rests = decide_with_public_prior(kept, Expectation(own), ALL_FAMILIES, advice, n)
 
     assert (found.verdict, found.candidate, rests) == (verdict, candidate, public)
 
 
 def test_without_labels_only_public_collections_speak():
-    own = evidence(0, -0.1, 0.3, 20)
-    shipped = replace(decide(own, ALL_FAMILIES), verdict="ship", candidate=2)
+    own = evidence(0, 0.1, 0.3, 20)
+    shipped = replace(decide(Expectation(own), ALL_FAMILIES), verdict="ship", candidate=2)
 
-    found, rests = decide_with_public_prior(shipped, own, ALL_FAMILIES, TRY, 0)
+    found, rests = decide_with_public_prior(shipped, Expectation(own), ALL_FAMILIES, TRY, 0)
     assert (found.verdict, found.candidate, rests) == ("try", 1, True)
 
 
 @pytest.mark.parametrize(("n", "verdict"), [(19, "try"), (20, "ship")])
 def test_below_twenty_labels_nothing_ships(n, verdict):
     own = evidence(0, 0.2, 0.3, n)
-    shipped = replace(decide(own, ALL_FAMILIES), verdict="ship", candidate=2)
+    shipped = replace(decide(Expectation(own), ALL_FAMILIES), verdict="ship", candidate=2)
 
-    found, _ = decide_with_public_prior(shipped, own, ALL_FAMILIES, TRY, n)
+    found, _ = decide_with_public_prior(shipped, Expectation(own), ALL_FAMILIES, TRY, n)
     assert (found.verdict, found.candidate) == (verdict, 2)
     assert (found.blocker is None) is (verdict == "ship")
-    assert decide_with_public_prior(shipped, own, ALL_FAMILIES, None, n)[0].verdict == verdict
+    assert decide_with_public_prior(shipped, Expectation(own), ALL_FAMILIES, None, n)[0].verdict == verdict
 
 
 def test_what_labels_prove_but_cannot_carry_stays_worth_trying():
     own = evidence(0, 0.2, 0.1, 20)
-    refused = replace(decide(own, ALL_FAMILIES), verdict="try", candidate=2, more=None, blocker=TOO_FEW)
+    refused = replace(
+        decide(Expectation(own), ALL_FAMILIES), verdict="try", candidate=2, more=None, blocker=TOO_FEW
+    )
 
-    assert decide_with_public_prior(refused, own, ALL_FAMILIES, TRY, 20) == (refused, False)
+    assert decide_with_public_prior(refused, Expectation(own), ALL_FAMILIES, TRY, 20) == (refused, False)
 
 
 def test_a_duel_led_by_what_is_used_keeps_it():
     own = evidence(0, 0.2, 0.3, 20)
-    shipped = decide(own, ALL_FAMILIES)
-    assert decide_from_pairs(shipped, own, ALL_FAMILIES, 2, OVER_FUSION).candidate == 2
-    assert decide_from_pairs(shipped, own, ALL_FAMILIES, None, OVER_FUSION).verdict == "keep"
+    assert decide_from_pairs(Expectation(own), ALL_FAMILIES, 2).candidate == 2
+    assert decide_from_pairs(Expectation(own), ALL_FAMILIES, None).verdict == "keep"

@@ -13,18 +13,20 @@ from hypothesis import strategies as st
 
 from steelyard_eval.choose.rule import (
     ALL_FAMILIES,
+    OVER_SYSTEM,
+    Expectation,
     Gates,
     best,
     bound,
-    cross_validated_choices,
     decide,
     folds,
-    gains_of_choices,
+    gains_out_of_fold,
     passes_gates,
     shrinkage_factor,
 )
 from steelyard_eval.choose.scored import PriorGains, Scored, posterior
 from steelyard_eval.measures.spread import spread
+from steelyard_eval.result.structs import Blocker
 
 
 def reference(differences, mean=None, variance=None, collections=0):
@@ -114,22 +116,21 @@ def test_queries_of_one_group_are_one_observation():
 
 def test_folds_keep_groups_whole_and_come_again():
     groups = np.repeat(np.arange(17), 3)
-    found = folds(groups, 5)
+    found = np.array(list(folds(groups, 5)))
 
-    assert all(len(set(found[groups == group])) == 1 for group in range(17))
-    assert set(found) == set(range(5))
-    assert np.array_equal(found, folds(groups, 5))
-    assert not np.array_equal(found, folds(groups, 6))
+    assert all(len(set(part[groups == group])) == 1 for part in found for group in range(17))
+    assert (found.reshape(6, 5, 51).sum(axis=1) == 1).all()  # six deals of five folds
+    assert np.array_equal(found, list(folds(groups, 5)))
+    assert not np.array_equal(found, list(folds(groups, 6)))
 
 
 def test_out_of_fold_no_query_is_judged_by_a_choice_that_saw_it():
     # Candidate q is right for query q alone: chosen on the others it always gains nothing where it is judged.
     evidence = Scored.of(np.eye(20), np.eye(20))
-    choices = cross_validated_choices(evidence, 0, lambda kept: best(evidence.of_composite_on(kept)))
 
     assert best(evidence.of_composite) is not None
-    assert gains_of_choices(choices, lambda c: evidence.metric[c], 20).tolist() == [0.0] * 20
-    assert decide(evidence, ALL_FAMILIES).verdict == "keep"
+    assert gains_out_of_fold(evidence, 0).tolist() == [0.0] * 20
+    assert decide(Expectation(evidence), ALL_FAMILIES).verdict == "keep"
 
 
 def test_the_bound_is_the_largest_upper_end_and_never_below_zero():
@@ -149,7 +150,7 @@ def test_what_a_gate_lets_through_is_shrunk_by_its_own_t():
 def test_a_clear_gain_ships_and_says_what_to_expect():
     rng = np.random.default_rng(0)
     metric = np.vstack([rng.normal(0.1, 0.1, 60), rng.normal(-0.1, 0.1, 60)])
-    found = decide(Scored.of(metric, metric), ALL_FAMILIES)
+    found = decide(Expectation(Scored.of(metric, metric)), ALL_FAMILIES)
 
     assert (found.verdict, found.candidate, found.more) == ("ship", 0, None)
     assert 0.08 < found.gain.mean < 0.12
@@ -160,36 +161,96 @@ def test_a_clear_gain_ships_and_says_what_to_expect():
 def test_a_likely_gain_is_worth_a_try_and_labels_that_prove_it_are_named():
     # Mean 0.05, sd 0.2 on 40 queries: t 1.58, harm about 6%; no gate lets it through.
     row = np.tile([0.25, -0.15], 20)
-    found = decide(Scored.of(row[None, :], row[None, :]), ALL_FAMILIES)
+    found = decide(Expectation(Scored.of(row[None, :], row[None, :])), ALL_FAMILIES)
 
     assert (found.verdict, found.candidate) == ("try", 0)
-    # The posterior of a normal: precisions 1 / .0320256^2 = 975 of the sample, 1 / .07^2 = 204.1 of the prior;
-    # mean (975 * .05 + 204.1 * .02) / 1179.1 = .04481, deviation .02912; Phi(-1.5387) = .0619
-    assert found.gain.mean == pytest.approx(0.04481, abs=1e-5)
-    assert found.gain.worse == pytest.approx(0.0619, abs=1e-4)
+    # Precisions 1 / (1.1 * .0320256)^2 = 805.8 of the sample and 1 / .07^2 = 204.1 of the prior: mean (805.8 * .05
+    # + 204.1 * .02) / 1009.9 = .04394, deviation .03147
+    assert found.gain.mean == pytest.approx(0.04394, abs=1e-5)
+    assert found.gain.worse == pytest.approx(scipy.stats.t.cdf(-0.04394 / 0.03147, 39), abs=1e-4)
     # The gate asks for t(39) at .001 = 3.313 standard errors: (3.313 * 0.2025 / 0.05)^2 = 180 queries in all.
     assert found.more == pytest.approx(140, abs=2)
-    assert decide(Scored.of(row[None, :], row[None, :]), Gates(0.2, 1.0)).verdict == "ship"
+    assert decide(Expectation(Scored.of(row[None, :], row[None, :])), Gates(0.2, 1.0)).verdict == "ship"
 
 
 def test_over_all_families_a_gain_out_of_fold_has_to_exceed_its_standard_error():
-    # Each candidate gains .5 but in one fold, where it has +.33 and -.27 in turn; left out, that fold chooses it.
-    # So the gain out of fold is .03 with a deviation of .304 on 40 queries: t is 0.6, though all pass the gate.
-    fold = folds(np.arange(40), 0)
-    metric = np.full((5, 40), 0.5)
-    for own in range(5):
-        metric[own, fold == own] = np.tile([0.33, -0.27], 4)
-    evidence = Scored.of(metric, metric)
-    without = replace(ALL_FAMILIES, require_cv_gain=False)
+    # The candidate passes the gate. Out of fold it gains .03 with a deviation of .304 on 40 queries: t is 0.6.
+    metric = np.tile([0.4, 0.6], 20)[None, :]
+    expect, without = Expectation(Scored.of(metric, metric)), replace(ALL_FAMILIES, require_cv_gain=False)
+    vars(expect)["unseen"] = np.tile([0.33, -0.27], 20)
 
-    assert decide(evidence, without).verdict == "ship"
-    assert decide(evidence, ALL_FAMILIES).verdict == "try"
+    assert decide(expect, without).verdict == "ship"
+    assert decide(expect, ALL_FAMILIES).verdict == "try"
+
+
+def test_what_is_expected_is_one_distribution_of_folds_table_posterior_and_what_is_usual():
+    # The published formula, written out by itself; a table of three collections counts as 10 * 3 / 4 queries.
+    rng = np.random.default_rng(3)
+    own, unseen, units = rng.normal(0.1, 0.2, 30), rng.normal(0.05, 0.3, 30), np.repeat(np.arange(10), 3)
+    table, variance, known = 0.08, 0.09, 7.5
+    prior = PriorGains(np.array([table]), np.array([variance]), np.array([known]))
+    expect = Expectation(Scored.of(own[None, :], own[None, :], (prior, prior), units), OVER_SYSTEM)
+    vars(expect)["unseen"] = unseen
+    found = expect.of(0)
+
+    def error(values):
+        means = values.reshape(10, 3).mean(1)
+        return np.sqrt((30 * 30 * means.var(ddof=1) / 10 + 10 * variance) / 40 / 30)
+
+    posterior = (30 * own.mean() + known * table) / (30 + known)
+    mean = 0.7 * (30 * unseen.mean() + known * table) / (30 + known) + 0.3 * posterior
+    sample = (1.1 * max(error(own), error(unseen)) * np.sqrt(30 / (30 + known))) ** -2
+    mean, deviation = (sample * mean + 0.13**-2 * 0.1) / (sample + 0.13**-2), (sample + 0.13**-2) ** -0.5
+    expected = scipy.stats.t(10 - 1 + known, mean, deviation)
+    assert found.mean == pytest.approx(mean)
+    assert (found.low, found.high) == pytest.approx(expected.interval(0.95))
+    assert found.worse == pytest.approx(expected.cdf(0))
+
+
+def test_nothing_ships_that_is_a_loss_in_one_of_ten_cases():
+    # By its own row it passes any gate; what was chosen without each fold gains .04 with an error of .05.
+    metric = np.tile([0.04, 0.06], 20)[None, :]
+    expect = Expectation(Scored.of(metric, metric))
+    vars(expect)["unseen"] = np.tile([0.356, -0.276], 20)
+
+    found = decide(expect, Gates(0.02, 2.0))
+    assert (found.verdict, found.candidate) == ("try", 0)
+    assert found.gain.worse > 0.1
+
+
+@pytest.mark.parametrize(("gain", "verdict"), [(0.003, "keep"), (0.03, "try")])
+def test_a_gain_that_nobody_would_notice_is_no_try(gain, verdict):
+    row = gain * (1 + np.tile([6.5, -6.5], 20))  # t is about 1
+    expect = Expectation(Scored.of(row[None, :], row[None, :]))
+    vars(expect)["unseen"] = row - gain / 2
+    assert decide(expect, Gates(1e-9, 1.0)).verdict == verdict
+
+
+def test_the_same_sum_on_another_scale_is_no_rival():
+    metric = np.random.default_rng(0).normal(0.1, 0.1, (1, 60))
+    evidence = Scored.of(metric, metric)
+    assert decide(Expectation(evidence, same=lambda candidate: True), ALL_FAMILIES).verdict == "keep"
+    assert decide(Expectation(evidence), ALL_FAMILIES).verdict == "ship"
+
+
+@pytest.mark.parametrize(
+    ("why", "verdict"),
+    [
+        (Blocker("failing", remedy="draw"), "keep"),
+        (Blocker("flat", {"spread": 0.14, "wider": 0.3}), "keep"),
+        (Blocker("flat", {"spread": 0.16, "wider": 0.3}), "try"),
+    ],
+)
+def test_labels_on_which_the_current_one_fails_move_nothing(why, verdict):
+    metric = np.random.default_rng(0).normal(0.1, 0.1, (1, 60))
+    found = decide(Expectation(Scored.of(metric, metric)), ALL_FAMILIES, lambda candidate: why)
+    assert (found.verdict, found.blocker) == (verdict, why)
 
 
 def test_nothing_better_is_kept_with_a_bound():
     rng = np.random.default_rng(1)
     metric = rng.normal(-0.05, 0.1, (5, 50))
-    found = decide(Scored.of(metric, metric), ALL_FAMILIES)
+    found = decide(Expectation(Scored.of(metric, metric)), ALL_FAMILIES)
 
     assert (found.verdict, found.candidate, found.gain.mean) == ("keep", None, 0.0)
     assert found.bound == bound(Scored.of(metric, metric))

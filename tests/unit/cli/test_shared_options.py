@@ -46,7 +46,7 @@ def test_there_are_twenty_commands_in_groups_and_few_options():
 
 
 def test_an_option_has_one_name_and_one_meaning():
-    short = {"-q"}  # beside --quiet
+    short = {"-q", "-v"}  # beside --quiet and --verbose
     for command in (main, *ALL.values()):
         for option in options(command):
             assert len(set(option.opts) - short) == 1

@@ -448,7 +448,7 @@ class TestCommand:
         ("kept", "said"),
         [
             (1, "With 19 more queries, "),  # 20 labelled queries decide: docs/start.md
-            (20, "These labels are enough for recommend to decide by; from 40 on the gain is stated, too."),
+            (20, "These labels are enough for recommend"),
             (
                 58,
                 "These labels are enough for recommend to decide by.",

@@ -92,5 +92,5 @@ COST = Cost(embedded=1, latency=Latency(0.25, 0.5, 0.75))
 def decided(verdict="ship", text="x", **facts):
     """A recommendation of the second row."""
     rows = (row(text, 0.6), row(f"{text}2", 0.7, gain=Estimate(0.1, 0.05, 0.15), tuned=True, cost=COST))
-    decision = Decision(verdict, f"{text}2", Estimate(0.08, -0.01, 0.17), 0.1, 0.2, stated=True)
+    decision = Decision(verdict, f"{text}2", Estimate(0.08, -0.01, 0.17), 0.1, 0.2)
     return result(*rows, text=text, kind="recommend", decision=decision, **facts)

@@ -64,12 +64,12 @@ def test_marks_that_no_row_has_are_not_explained():
 
 
 def test_a_star_marks_what_was_chosen_and_the_caption_says_what_it_gains():
-    decision = Decision("ship", "a&b", Estimate(0.08, -0.01, 0.17), stated=True)
+    decision = Decision("ship", "a&b", Estimate(0.08, -0.01, 0.17))
     told = render(made(kind="recommend", decision=decision))
     assert told.count(r"\star") == 2
     assert r"a\&b$^{\star}$ & \textbf{0.500}$^{\blacktriangle}$" in told
     assert "$+0.080$ nDCG@10 [$-$0.010," in told
-    assert "+0.080" not in render(made(kind="recommend", decision=replace(decision, stated=False)))
+    assert "+0.080" not in render(made(kind="recommend", decision=replace(decision, chosen=None)))
     assert told.count("tab:work-shop-recommend}") == 2  # beside that of a comparison in one paper
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.base.errors import DataError
 from steelyard_eval.result import document
-from steelyard_eval.result.structs import Estimate, Latency, Table
+from steelyard_eval.result.structs import Estimate, Latency, Said, Table
 from steelyard_eval.views import html, latex, terminal
 from steelyard_eval.views.answered import Answered, board_frame, frame_of
 from steelyard_eval.views.report import write
@@ -63,17 +63,29 @@ def test_sheets_have_the_numbers_of_the_result():
 
 def test_a_decision_shows_gains_in_the_place_of_tests():
     (contenders, _) = sheets(decided(), short=True)
-    assert [cells[2] for cells in contenders.rows] == ["\u2013", "+0.100 [+0.050, +0.150]"]
-    assert contenders.rows[1][0] == "x2 (chosen, tuned here)"
+    assert [cells[2] for cells in contenders.rows] == ["+0.100 [+0.050, +0.150]", "\u2013"]
+    assert contenders.rows[0][0] == "x2 (chosen, tuned here)"
 
 
-def test_a_short_table_has_the_best_the_choice_and_what_is_used_today():
+def test_a_short_table_has_the_choice_what_is_used_today_the_best_other_and_what_everybody_knows():
     rows = [row(f"r{at:02}", 0.9 - at / 100, gain=Estimate(0.1)) for at in range(20)]
+    rows += [row("x", 0.5), row("x2", 0.6), row("vector", 0.4), row("bm25", 0.3)]
     made = decided()
     made = result(*rows, kind="recommend", decision=made.decision, provenance=made.provenance)
     (contenders, *_) = sheets(made, short=True)
-    assert len(contenders.rows) == 8
-    assert len(sheets(made)[0].rows) == 20
+    assert [cells[0].split()[0] for cells in contenders.rows] == ["r00", "x2", "x", "vector", "bm25"]
+    assert "19" in contenders.legend
+    assert len(sheets(made)[0].rows) == 24
+    assert "r19" not in terminal.render(made)
+    assert "r19" in terminal.render(made, full=True)
+
+
+def test_notes_are_few_and_none_that_changes_no_answer():
+    said = [Said("fixed", {"settings": ["k1"]}), *(Said("told", {"text": f"number {at}"}) for at in range(5))]
+    made = result(notices=said)
+    assert [text for text in terminal.noted(made) if "number" in text] == ["number 0", "number 1", "number 2"]
+    assert "2" in terminal.noted(made)[3]
+    assert len(terminal.noted(made, full=True)) == 6
 
 
 def test_an_interval_that_tells_nothing_is_said_to():

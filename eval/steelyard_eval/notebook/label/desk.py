@@ -11,7 +11,6 @@ from typing import Any
 
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
-from steelyard_eval.choose.rule import MIN_QUERIES_TO_REPORT as STATED
 from steelyard_eval.choose.scored import FEWEST
 from steelyard_eval.common.markup import counted
 from steelyard_eval.notebook.label.apply import QUERIES, log_has_more, state_of
@@ -109,7 +108,7 @@ def _drawn(session: Session, judged: int, new: int) -> Record:
         "pairs": sum(islice(pairs.values(), decide)),
         "query": query,
         "left": left,
-        "stated": STATED if session.enough == FEWEST else None,
+        "of_log": session.enough != FEWEST,
         "verdict": facts.verdict if facts.verdict in VERDICTS else "",
         "needed": facts.labels_needed,
     }
@@ -178,10 +177,10 @@ def sentence(record: Record) -> str:
 
 def _whole(drawn: Record) -> Iterator[str]:
     """Which query is next, and what the labelled ones are good for."""
-    held, stated = drawn["labelled"] - drawn["judged"], drawn["stated"]
+    held = drawn["labelled"] - drawn["judged"]
     full = f"{drawn['judged']} of {drawn['queries']} drawn queries are judged in full"
     if held:
-        of = "queries" if stated else "different queries of the log"
+        of = "different queries of the log" if drawn["of_log"] else "queries"
         full = f"{drawn['labelled']} of {drawn['queries'] + held} {of} have labels"
     if drawn["query"]:
         yield f"{full}; next: {counted(drawn['left'], 'pair')} of {drawn['query']}."
@@ -200,13 +199,12 @@ def _whole(drawn: Record) -> Iterator[str]:
             then = f"; it takes {more} to halve the gain that this may miss"
         yield f"By these labels recommend says {verdict}{then}."
     else:
-        stating = f"; from {stated} on the gain is stated, too" if stated and drawn["labelled"] < stated else ""
-        yield f"These labels are enough for {_decider(drawn)} to decide by{stating}."
+        yield f"These labels are enough for {_decider(drawn)} to decide by."
 
 
 def _decider(drawn: Record | None) -> str:
     """What decides by these labels: queries of a log do together with its acts."""
-    return "recommend" if drawn is None or drawn["stated"] else "learn"
+    return "learn" if drawn and drawn["of_log"] else "recommend"
 
 
 def _duelled(duel: Record, over: bool) -> str:

@@ -26,6 +26,7 @@ PROMISES = {
 """What each promise of a list is about: entries that are ..."""
 SOME = 4
 """Contenders that are named in one warning."""
+NARROW = 0.05  # an interval of less needs three digits
 BRIEF = 24
 """Characters of the name of what is best; a longer one stands in the formula alone."""
 
@@ -59,9 +60,9 @@ def yours(label: str) -> str:
     """What is used today, by its name, unless that is long.
 
     >>> yours("bm25")
-    'your bm25'
+    'bm25'
     """
-    return f"your {label}" if len(label) <= NAMED else "what you use today"
+    return label if len(label) <= NAMED else "what you use today"
 
 
 def some(labels: Sequence[str]) -> str:
@@ -102,12 +103,25 @@ def ends(of: Estimate) -> str:
     return f"{signed(in_range(of.low))} to {signed(in_range(of.high))}"
 
 
+def span(of: Estimate) -> str:
+    """The two ends of an interval, in as many digits as tell them apart.
+
+    >>> span(Estimate(0.12, 0.077, 0.164)), span(Estimate(0.01, 0.004, 0.016))
+    ('+0.08 to +0.16', '+0.004 to +0.016')
+    """
+    if of.low is None or of.high is None:
+        return ""
+    digits = 2 if of.high - of.low >= NARROW else 3
+    return f"{of.low:+.{digits}f} to {of.high:+.{digits}f}"
+
+
 FORMS: Mapping[str, Callable[[Any], str]] = {
     "as_is": str,
     "number": number,
     "signed": signed,
     "mean": lambda of: signed(of.mean),
     "range": ends,
+    "span": span,
     "odds": odds,
     "percent": "{:.0%}".format,
     "count": "{:,}".format,
@@ -127,6 +141,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "asks": lambda count: counted(count, "query asks", "queries ask"),
     "pairs": lambda count: counted(count, "pair"),
     "queries": lambda count: counted(count, "query", "queries"),
+    "more_labelled": lambda count: counted(count, "more labelled query", "more labelled queries"),
     "more_queries": lambda count: counted(count, "more query", "more queries"),
     "permille": "{:.1%}".format,
     "tenths": "{:.1f}".format,

@@ -21,7 +21,6 @@ CELLS = {
     "p_by_category": "p",
     "difference": "gain",
     "gain": "gain",
-    "ahead": "gain",
     "p50_ms": "hundredths",
     "p95_ms": "hundredths",
     "megabytes": "hundredths",
@@ -49,7 +48,6 @@ TITLES = {
     "title_silence": "What is shown where nothing fits",
     "title_floors": "What other floors would do",
     "title_stale": "What was replaced or has expired",
-    "title_runner_up": "The next best",
     "title_layers": "Layered searches",
     "title_verification": "Check by ir_measures",
 }
@@ -100,8 +98,6 @@ COLUMNS = {
     "fewer": "better than <<{baseline}>>",
     "more": "worse than <<{baseline}>>",
     "most_often": "most often",
-    "ahead": "the choice is ahead by [95%]",
-    "told_apart": "told apart by these queries",
     "layered": "layered search",
     "at_threshold": "at threshold",
     "lower_step": "lower step",
@@ -139,6 +135,8 @@ ABOUT = {
     "ties_runs": "ties of runs and tables by entry id, descending",
     "about": "{data} ({split}): {queries:queries}, limit {limit}<<, intents {intents}>>, vectors {model}",
     "note": "note: {text}",
+    "more_notes": "{count} more with -v, and in the report",
+    "more_rows": "{count} more tie or lose: -v prints them.",
 }
 
 LATEX = {

@@ -5,7 +5,8 @@ costs, and what was not tried.
 from __future__ import annotations
 
 _NAME = "{current:yours}"
-_SURE = "<<, 95% sure of {gain:range}; {worse:odds}>><<?vague:, and so few queries say nothing of others>>"
+_SIZE = "{metric} {before:number} -> about {after:hundredths} ({gain:span}, 95% sure)"
+_TRY = f"Try {{choice}} instead of {_NAME}: {_SIZE}."
 _DRAWN = "that are drawn at random or from a log"
 _JUDGE = "judge the first {cutoff} of your {current} and of {other}"
 
@@ -14,6 +15,7 @@ BLOCKERS = {
     "too_few": "fewer than {fewest} labelled queries do not carry a ship",
     "some_chosen": "only {drawn} of the {labelled} labelled queries were drawn at random",
     "chosen_queries": "the labelled queries do not stand for the others ({how})",
+    "failing": "the labelled queries were chosen because what you use fails on them",
     "nothing_found": "your {current} finds no relevant entry in the first {cutoff} of any of the {queries} labelled "
     "queries",
     "flat": "on the labelled queries the scores of your {current} spread over {spread:hundredths} and those of the "
@@ -38,39 +40,38 @@ REMEDIES = {
 """What would help, by the key of a blocker's remedy, with the same facts."""
 
 DECIDED = {
-    "ship": f"Ship: {{gain:mean}} {{metric}} expected over {_NAME}{_SURE}.",
-    "ship_unstated": f"Ship: better than {_NAME} ({{worse:odds}}); it takes {{fewest}} different labelled queries to "
-    "say by how much ({asked} now).",
-    **{f"try_{key}": f"Try: not proven, because {reason}." for key, reason in BLOCKERS.items()},
-    "try_blocked": "Try: not proven, because these labels cannot carry it.",
-    "try_aside": f"Try: your labels and public collections favour it over {_NAME}, though it did worse on queries kept "
-    "aside (by those, {worse:odds}).",
-    "try_likely": f"Try: likely better than {_NAME} ({{worse:odds}}), not proven.",
-    "try_perhaps": f"Try: perhaps better than {_NAME} ({{worse:odds}}), not proven.",
-    "keep": f"Keep {_NAME}: nothing that was tried beats it by more than {{bound:number}} {{metric}} (95% sure).",
+    "ship": f"Ship {{choice}}: {_SIZE}.",
+    **{f"try_{key}": f"{_TRY} Not proven yet: {reason}." for key, reason in BLOCKERS.items()},
+    "try_blocked": f"{_TRY} Not proven yet: these labels cannot carry it.",
+    "try_more": f"{_TRY} Not proven yet<<: about {{more:more_labelled}} could prove it>>.",
+    "keep": f"Keep {_NAME}: the best alternative gains at most {{bound:number}} {{metric}} (95% sure).",
+    **{
+        f"keep_{key}": f"Keep {_NAME}: {BLOCKERS[key]}, so they cannot say what is better on the others."
+        for key in ("failing", "flat")
+    },
     "keep_nothing_found": f"Keep {_NAME}: nothing that was tried finds a relevant entry for any query.",
 }
 
+NAMES = {"name_system": "{system} with new weights", "name_family": "a {family} of {signals:and}"}
+"""What a person calls what was chosen."""
+
 _LEAD = (
-    "<<?unmeasured:nothing was measured on your notes>>"
-    "<<the {pairs} judged pairs of your notes prove nothing yet>>"
-    "<<the {labelled} labelled queries of your notes prove nothing yet>>"
+    "<<?unmeasured:No labels yet>><<{pairs} judged pairs prove nothing yet>>"
+    "<<{labelled} labelled queries prove nothing yet>>"
 )
 _BEAT = (
-    " on {better}, <<by {gained:plus}>><<but lost {lost:number}>> nDCG@10 on average (at worst {worst:plus})"
-    "<<, with {vectors}'s vectors>>"
+    "on {better} of {collections} public collections (<<{gained:plus}>><<-{lost:number}>> nDCG@10 on average, "
+    "{worst:plus} at worst<<; with {vectors}'s vectors>>)"
 )
-_ON = "on {collections:in_words} public collections"
+_OR_NEAR = f"<<?near:the nearest to {_NAME} that was run there>><<?exact:{_NAME}>>"
 PUBLIC = {
-    "public_no_vectors": f"Keep {_NAME}: {_LEAD}. There are no vectors, so there is nothing to mix words with.",
-    "public_as_good": f"Keep {_NAME}: {_LEAD}. Without labels no method tells which sum of bm25 and vector between 0.4 "
-    "and 0.6 is better.",
-    "public_lacks": f"Keep {_NAME}: {_LEAD}, and it ranks by {{facts:and}}, which public collections lack.",
-    "public_not_run": f"Keep {_NAME}: {_LEAD}, and it was not run on the public collections.",
-    "public_keep": f"Keep {_NAME}: {_LEAD}; {_ON} the default sum of bm25 and vector beat "
-    f"<<?near:the nearest to it that was run there>><<?exact:it>>{_BEAT}.",
-    "public_try": f"Try: {_LEAD}; {_ON} it beat <<?near:the nearest to {_NAME} that was run there>>"
-    f"<<?exact:{_NAME}>>{_BEAT}.",
+    "public_no_vectors": f"Keep {_NAME}. {_LEAD}, and there are no vectors to mix words with.",
+    "public_as_good": f"Keep {_NAME}. {_LEAD}, and without labels no method tells which sum of bm25 and vector between "
+    "0.4 and 0.6 is better.",
+    "public_lacks": f"Keep {_NAME}. {_LEAD}, and it ranks by {{facts:and}}, which public collections lack.",
+    "public_not_run": f"Keep {_NAME}. {_LEAD}, and it was not run on the public collections.",
+    "public_keep": f"Keep {_NAME}. {_LEAD}; half bm25, half vectors beat {_OR_NEAR} {_BEAT}.",
+    "public_try": f"{_LEAD}. Best guess: half bm25, half vectors; it beat {_OR_NEAR} {_BEAT}.",
 }
 """What is said where labels prove nothing."""
 
@@ -110,8 +111,7 @@ NOTICES = {
     "<<?unrelated:they are unrelated to your labels of these queries, and were not used>>.",
     "not_tuned": "{label} was not tuned: {why}",
     "drawn_decide": "{drawn} queries that were drawn at random decide; {left:undrawn} no part in it",
-    "tuned_rows": "Tuned rows were chosen on these very queries, so they are optimistically biased<<; the "
-    "{expected:signed} above, measured on queries that had no part in the choice, is what to expect>>.",
+    "tuned_rows": "Rows tuned here were chosen on these very queries, so they flatter<<: expect {expected:signed}>>.",
     "place_try": "What was chosen is row {row} here: where labels are few, what public collections showed decides with "
     "them (docs/start.md).",
     "place_ship": "What was chosen is row {row} here: rows are in the order of these queries, and it is the likeliest "
@@ -126,6 +126,8 @@ FILES = {
     "file_attempt": "{file}: what to try",
     "file_allowed": "{file}: the best that may be chosen<< for {target}>>",
     "file_kept": "{file}: {done}<<, it was of the data set {data}>>; to undo: {undo:command}",
+    "file_exports": "{file}: <<export writes it for {takes:and}>><<?any:no other system takes this search as it is>>; "
+    "--for finds the best that a system can take",
     "file_unchanged": "{file}: unchanged, from before this run",
 }
 
@@ -144,5 +146,5 @@ FLOORS = {
 }
 
 SENTENCES: dict[str, str] = {
-    **BLOCKERS, **REMEDIES, **DECIDED, **PUBLIC, **RESTRICTED, **STEPS, **NOTICES, **FILES, **FLOORS
+    **BLOCKERS, **REMEDIES, **DECIDED, **NAMES, **PUBLIC, **RESTRICTED, **STEPS, **NOTICES, **FILES, **FLOORS
 }  # fmt: skip

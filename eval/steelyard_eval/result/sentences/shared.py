@@ -87,9 +87,8 @@ SENTENCES: dict[str, str] = {
     f"{_GROUP}",
     "nearly": "{count:asks} nearly what another one asks ({pairs:semicolons}<<?more:; ...>>): the {queries} are "
     f"{_GROUP}",
-    "unjudged": "an unjudged hit counts as a miss, and {share:percent} of the first ten hits of {baseline} are judged"
-    "<<, fewer of {fewer:some}>><<, more of {more:some}>>. A list with fewer may be better than it looks"
-    "<<; to judge what two lists part on: {command:command}>>",
+    "unjudged": "of the first ten of {baseline:yours} {share:percent} are judged<<, fewer of {fewer:some}>>"
+    "<<, more of {more:some}>>; a list with fewer may be better than it looks<<; judge what differs: {command:command}>>",
     "lsa": "the vectors are LSA, fitted on these texts; a neural model may rank the strategies in another order"
     "<<, and may find more; --embedder {kind} is installed here>>",
     "interval_holds_zero": f"{_COUNTS}, but the interval holds 0, too",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from steelyard_eval.common.console import brief
-from steelyard_eval.common.markup import MISSING, clip, number, p_value
+from steelyard_eval.common.markup import MISSING, clip, number
 from steelyard_eval.measures.metrics import meaning
 from steelyard_eval.measures.paired import DRAWS, MARGIN, UNSEEN
 from steelyard_eval.measures.spread import ALPHA
@@ -16,8 +16,8 @@ from steelyard_eval.result.sentences import HEADINGS, dialect, filled, heading, 
 from steelyard_eval.result.sentences.report import GLOSSARY, METHOD
 from steelyard_eval.result.structs import Fact, QueryRow, Result
 from steelyard_eval.views.drawing.canvas import Chart, picture
-from steelyard_eval.views.figures import difference_rows, differences, figures
-from steelyard_eval.views.sheets import Sheet, SheetColumn, contenders, facts_of, leading, ranked, sheets, triple
+from steelyard_eval.views.figures import difference_rows, differences, figures, two_sides
+from steelyard_eval.views.sheets import Sheet, SheetColumn, contenders, facts_of, leading, ranked, sheets
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,10 @@ class Section:
 
 OPEN = frozenset({"contenders", "agreement", "findings", "gated", "lost", "turns", "gains", "acts"})
 """Tables that are not folded."""
-FIRST = frozenset({"notices", "decision", "findings", "gated", "lost"})
+FIRST = frozenset({"findings", "gated", "lost"})
 """Sections that come before every other: what was found, and what was decided."""
+OF_DECISION = frozenset({"leaderboard", "queries", "notices"})
+"""Sections of a decision that are not folded."""
 TERMS = frozenset({"gate_file"})
 """Tables of one row whose cells are hashes and paths: as terms they need no width."""
 
@@ -95,6 +97,12 @@ def told(result: Result) -> str:
     return say(result.answer).removeprefix(f"{word}: ").removeprefix(f"{word} ") if word else say(result.answer)
 
 
+def pictured(result: Result) -> FigureBlock | None:
+    """Today and the choice in a picture; None where nothing was decided by labels."""
+    drawn = figures(result).get("answer")
+    return FigureBlock(picture(drawn(), heading("figure_answer", {"metric": result.metric}))) if drawn else None
+
+
 def facts(result: Result) -> tuple[tuple[str, str], ...]:
     """Sizes and settings, without those that are not known."""
     about, data = result.provenance, result.provenance.data
@@ -112,15 +120,16 @@ def sections(result: Result, sha256: str) -> list[Section]:
     first = [TableBlock(board)] if board else []
     seen = {board.key} & {sheet.key for sheet in every if sheet == board} if board else set()
     shown = [
-        _section("notices", [Texts(tuple(map(say, result.notices)), warnings=True)] if result.notices else []),
-        _section("decision", list(_decision(result))),
         Section("leaderboard", heading("title_contenders"), tuple(first)),
-        _section("differences", list(_differences(result))),
         _section("queries", list(widest(result)), folded=True),
+        _section("differences", list(_differences(result))),
         *(_table(result, sheet) for sheet in every if sheet.key not in seen),
+        _section("notices", [Texts(tuple(map(say, result.notices)), warnings=True)] if result.notices else []),
         _section("strategies", _strategies(result), folded=True),
     ]
     kept = [section for section in shown if section.blocks]
+    if result.decision and result.rows:
+        kept = [replace(section, folded=section.id not in OF_DECISION) for section in kept]
     kept.sort(key=lambda section: (section.folded, section.id not in FIRST))
     terms = list(dict(_terms(result, kept)).items())
     last = [
@@ -149,23 +158,6 @@ def _table(result: Result, sheet: Sheet) -> Section:
         note = heading(f"note_{key}", known) if f"note_{key}" in HEADINGS else ""
         blocks.insert(0, FigureBlock(picture(drawn(), heading(f"figure_{key}", known)), note))
     return Section(key, sheet.title, tuple(blocks), key not in OPEN)
-
-
-def _decision(result: Result) -> Iterator[Block]:
-    """What was decided and what it rests on."""
-    decision = result.decision
-    if decision is None or decision.gain is None:
-        return
-    known = {"metric": result.metric}
-    pairs = [
-        ("term_verdict", decision.verdict),
-        ("term_gain", triple(decision.gain, signed=True) if decision.stated else heading("term_unstated")),
-        ("term_worse", p_value(decision.worse)),
-        ("term_bound", number(decision.bound) if decision.verdict != "ship" else ""),
-        ("term_candidates", number(result.provenance.candidates, 0) if result.provenance.candidates else ""),
-        ("term_asked", number(result.provenance.data.judged, 0) if result.provenance.data.judged else ""),
-    ]
-    yield TermList(tuple((heading(name, known), value) for name, value in pairs if value))
 
 
 def _differences(result: Result) -> Iterator[Block]:
@@ -209,6 +201,7 @@ def _method(result: Result) -> Iterator[tuple[str, str]]:
         "draws": DRAWS,
         "margin": MARGIN,
         "metric": result.metric,
+        "candidates": about.candidates,
     }
     for term, template in METHOD.items():
         try:
@@ -228,7 +221,7 @@ def _provenance(result: Result, sha256: str) -> Iterator[tuple[str, str]]:
     yield from ((heading(f"term_{name}"), value) for name, value in known.items() if value)
 
 
-SHOWN = 10
+SHOWN = 5
 COLUMNS = 6
 """Contenders beside each other; more would be a wall of numbers."""
 TEXT, HIT, NAME = 240, 110, 60
@@ -240,7 +233,7 @@ def widest(result: Result) -> Iterator[Block]:
     if not result.rows or not result.queries:
         return
     base = result.provenance.baseline
-    labels = [row.label for row in ranked(result)]
+    labels = list((result.decision and two_sides(result)) or [row.label for row in ranked(result)])
     others = [label for label in labels if label != base][: COLUMNS - (base in labels)]
     kept = [label for label in labels if label == base or label in others]
     wide = []

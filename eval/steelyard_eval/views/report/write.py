@@ -28,7 +28,7 @@ from steelyard_eval.result import document
 from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.structs import Listed, Result, Row, replace
 from steelyard_eval.views.figures import two_sides
-from steelyard_eval.views.report.page import Section, badge, facts, sections, title, told
+from steelyard_eval.views.report.page import Section, badge, facts, pictured, sections, title, told
 from steelyard_eval.views.sheets import Sheet
 
 MOST = 1_000_000
@@ -166,6 +166,7 @@ def _above(result: Result) -> dict[str, Any]:
         "badge": badge(result),
         "answer": say(result.answer),
         "told": told(result),
+        "pictured": pictured(result),
         "because": " ".join(map(say, result.answer.because)),
         "steps": [(say(step), shlex.join(step.command)) for step in result.answer.steps],
         "formula": brief(result.answer.formula),
@@ -182,7 +183,7 @@ def page(result: Result, parts: Sequence[Section]) -> str:
 def rendered(above: Mapping[str, Any], parts: Sequence[Section], result: Result | None = None) -> str:
     """A page of these sections below a head, with the lists of a result, if there is one."""
     template = _html().get_template("report.html.j2")
-    shared = {**above, "sections": parts, "policy": policy(), "badges": BADGES, "words": WORDS}
+    shared = {"pictured": None, **above, "sections": parts, "policy": policy(), "badges": BADGES, "words": WORDS}
     shared |= {"style": _asset("report.css"), "script": _asset("report.js")}
     bare = template.render(packed=Packed(""), **shared)
     if result is None:

@@ -89,7 +89,7 @@
     return found;
   };
   const show = (data) => {
-    const PAGE = 20;
+    const PAGE = 10;
     const root = document.getElementById("explorer");
     data.lists.forEach((list) => { list.starts = starts(list.lengths); });
     const colours = [...new Set(data.lists.flatMap((list) => list.signals))];
