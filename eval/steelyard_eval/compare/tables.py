@@ -69,7 +69,7 @@ def _silence(one: Made, words: Mapping[str, int], curve: Sequence[Sequence[float
     cells: list[Cell] = [
         one.label, ", ".join(floors) or None, asked - one.empty, one.empty, total / max(asked, 1)
     ]  # fmt: skip
-    if one.unfloored and curve:
+    if one.unfloored:
         own = next((point for point in curve if point[0] == one.unfloored.least), [0.0, 0.0, 1.0, 1.0])
         cells += [1 - own[3], own[1]]
     else:
