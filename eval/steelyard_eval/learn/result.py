@@ -188,6 +188,8 @@ def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> I
     days = [None if time is None else format_time(time)[:10] for time in (census.first_time, census.last_time)]
     facts: dict[str, Fact] = {"worth": worth, "acts": census.acts, "first": days[0], "last": days[1]}
     facts |= {"lines": census.lines, "disordered": census.disordered, "simulated": census.simulated}
+    if census.simulated:
+        yield Said("learn_simulated")
     yield Said("learn_log", {**_seen(case), **facts})
     counts = case.log.clients
     largest = max(counts.values(), default=0) / max(sum(counts.values()), 1)
@@ -198,8 +200,6 @@ def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> I
     if decision.offered is None:
         yield Said("learn_nearest", {"strategy": named(best)})
     yield from (said_of_turns(turn, case.log.configurations) for turn in case.log.turns[:MOST_TOLD])
-    if census.simulated:
-        yield Said("learn_simulated")
 
 
 def _places(case: LogCase) -> dict[str, Fact]:

@@ -30,8 +30,11 @@ def render(result: Result, *, full: bool = False, notes: bool = True) -> str:
 
 
 def noted(result: Result, full: bool = False) -> list[str]:
-    """The notices of a result, a line each; unless `full` the first few, and how many more there are."""
-    said = list(map(say, result.notices))
+    """The notices of a result, a line each; unless `full` the first few, and how many more there are.
+
+    Those of the data set, which `check` has, too, come last.
+    """
+    said = [say(notice) for notice in sorted(result.notices, key=lambda notice: notice.key == "told")]
     if full or len(said) <= NOTES:
         return said
     return [*said[:NOTES], heading("more_notes", {"count": len(said) - NOTES})]

@@ -80,11 +80,13 @@ def test_a_short_table_has_the_choice_what_is_used_today_the_best_other_and_what
     assert "r19" in terminal.render(made, full=True)
 
 
-def test_notes_are_few_and_none_that_changes_no_answer():
-    said = [Said("fixed", {"settings": ["k1"]}), *(Said("told", {"text": f"number {at}"}) for at in range(5))]
-    made = result(notices=said)
-    assert [text for text in terminal.noted(made) if "number" in text] == ["number 0", "number 1", "number 2"]
-    assert "2" in terminal.noted(made)[3]
+def test_notes_are_few_and_those_of_the_data_set_come_last():
+    said = [Said("told", {"text": f"number {at}"}) for at in range(5)]
+    made = result(notices=[*said, Said("lsa", {"kind": "minilm"})])
+    first = terminal.noted(made)
+    assert [text for text in first if "number" in text] == ["number 0", "number 1"]
+    assert "LSA" in first[0]
+    assert "3" in first[3]
     assert len(terminal.noted(made, full=True)) == 6
 
 
