@@ -81,8 +81,8 @@ def pytest_collection():
 @pytest.fixture(scope="session", autouse=True)
 def few_timed_searches():
     """Three searches a row: no test asserts on a duration."""
+    from steelyard_eval.candidates import restriction
     from steelyard_eval.choose import leaderboard as costs
-    from steelyard_eval.choose import restriction
     from steelyard_eval.compare import lists
 
     for module in (lists, costs, restriction):

@@ -14,6 +14,7 @@ from steelyard.fusion.signal import Signal
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, Current
 from steelyard_eval.candidates.kernel import DEEPEST
+from steelyard_eval.candidates.restriction import NONE, Best, Restriction, said_of_cost
 from steelyard_eval.candidates.settings import round_weights, same_sum
 from steelyard_eval.candidates.source import Only, Source
 from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
@@ -27,7 +28,6 @@ from steelyard_eval.choose.few_labels import (
     lacked,
 )
 from steelyard_eval.choose.public import lookup_priors, public_table
-from steelyard_eval.choose.restriction import NONE, Best, Restriction, said_of_cost
 from steelyard_eval.choose.rule import (
     ALL_FAMILIES,
     Expectation,

@@ -13,8 +13,8 @@ from steelyard.retrievers import EMBEDDING
 from steelyard.retrievers.reading import Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
+from steelyard_eval.candidates.restriction import TIMED
 from steelyard_eval.choose.choice import Choice
-from steelyard_eval.choose.restriction import TIMED
 from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.compare.lists import latencies
 from steelyard_eval.measures.metrics import Measure

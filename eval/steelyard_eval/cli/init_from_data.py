@@ -1,32 +1,22 @@
 """`steelyard init`: a description of the data set, a first baseline and a workflow, without a question.
 
 What can be found out is: where the data set is, its name and clock, what is used today. Files that exist are kept.
-
-The workflow installs this very package: by its origin and hash, and never by a name alone. Whoever owns a name in
-an index decides what is installed by it, and nobody here owns one. Origins are those that pip records
-(direct_url.json, PEP 610): a commit of a repository, or a file with its hash. What came from a folder or from an
-index has none that another machine could use, so `--install` is asked for.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
-from importlib import metadata, resources
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown, visible
 from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
-from steelyard.base.inputs import open_regular
 from steelyard.base.secret import MASK
 from steelyard.config.search_config import read_json
+from steelyard_eval.cli.workflow import RULE, named, recorded, workflow_text
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.list_contenders import ListContender
@@ -47,82 +37,8 @@ from steelyard_eval.recording.workspace import embedder_of
 
 WORKFLOW = Path(".github/workflows/relevance.yml")
 WEIGHTS = Path("search-weights.json")
-TEMPLATE = "relevance.yml.txt"
-EXTRAS = {"minilm-int8": "[onnx]", "minilm": "[minilm]", "wordllama": "[wordllama]", "api": "[api]"}
-_SAFE = r"[\w.~/:@%+-]+"
-_ORIGIN = re.compile(
-    rf"git\+https://{_SAFE}@[0-9a-f]{{40}}|https://{_SAFE}\.(?:whl|tar\.gz|zip)#sha256=[0-9a-f]{{64}}", re.ASCII
-)
-_PATH, _PLAIN = re.compile(r"[\w./-]+", re.ASCII), re.compile(r"[\w./ -]+", re.ASCII)
-"""Paths that mean nothing else to a shell, and in a workflow."""
-RULE = (
-    "write git+https://HOST/REPOSITORY@COMMIT with all 40 digits, https://HOST/FILE.whl#sha256=HASH, "
-    "or a wheel or a folder in this repository"
-)
-
-
-def named(text: str) -> str:
-    """What `--install` names, an origin or a path here; ConfigError for what is none that another machine has."""
-    if _ORIGIN.fullmatch(text):
-        if _holds_user(text):
-            raise ConfigError("--install: the address holds a user or a key; leave it out")
-        return text
-    path = Path(text)
-    inside = not path.is_absolute() and path.resolve().is_relative_to(Path.cwd().resolve())
-    if not (_PATH.fullmatch(text) and inside and path.exists()):
-        raise ConfigError(f"--install {shown(text, PATH_WIDTH)} names no fixed origin; {RULE}")
-    if not path.is_dir():
-        if not text.endswith((".whl", ".tar.gz", ".zip")):
-            raise ConfigError(f"--install {shown(text, PATH_WIDTH)} is no package; {RULE}")
-        open_regular(path).close()  # what cannot be read is told before anything is written
-    return path.as_posix()
-
-
-def installing(source: str, extra: str) -> list[str]:
-    """The lines that install a source in a workflow, a file by its hash; `extra` is as in ``[onnx]``, or empty."""
-    if _ORIGIN.fullmatch(source):
-        return [f'pip install "steelyard{extra} @ {source}"']
-    lines = [f'pip install "./{source}{extra}"']
-    if not Path(source).is_dir():
-        with open_regular(source) as stream:
-            digest = sha256(stream.read()).hexdigest()
-        lines.insert(0, f'echo "{digest}  {source}" | sha256sum --check --strict')
-    return lines
-
-
-def _holds_user(origin: str) -> bool:
-    return "@" in urlsplit(origin.removeprefix("git+")).netloc
-
-
-def recorded() -> str:
-    """What is installed here, by its origin; empty where no other machine could install the same from there."""
-    text = ""
-    try:
-        origin: Any = json.loads(metadata.distribution("steelyard").read_text("direct_url.json") or "null")
-    except (metadata.PackageNotFoundError, ValueError):
-        return ""
-    match origin:
-        case {"subdirectory": _}:
-            return ""
-        case {"url": url, "vcs_info": {"vcs": "git", "commit_id": commit}}:
-            text = f"git+{url}@{commit}"
-        case {"url": url, "archive_info": {"hashes": {"sha256": digest}}}:
-            text = f"{url}#sha256={digest}"
-        case {"url": url, "archive_info": {"hash": digest}}:
-            text = f"{url}#{digest}"
-    return text if _ORIGIN.fullmatch(text) and not _holds_user(text) else ""
-
-
-def workflow_text(dataset: Path, baseline: Path, source: str, embedder: str = "auto", asked: str = "") -> str:
-    """The workflow that gates every pull request; `source` is what it installs, `asked` an endpoint, or empty."""
-    text = resources.files("steelyard_eval.cli").joinpath(TEMPLATE).read_text(encoding="utf-8")
-    words = [*([asked] if asked else []), *(["--embedder", embedder] if embedder == "api" else [])]
-    values = {
-        "INSTALL": f"\n{' ' * 10}".join(installing(source, EXTRAS.get("api" if asked else embedder, ""))),
-        "DATASET": shlex.join([word(dataset), *words]),
-        "BASELINE": shlex.quote(word(baseline)),
-    }
-    return re.sub(r"@(\w+)@", lambda match: values[match[1]], text)
+_PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
+"""Paths that mean nothing else in a workflow."""
 
 
 @dataclass(frozen=True)

@@ -68,16 +68,14 @@ class Jobs(click.ParamType[int | Executor]):
         return click.IntRange(1, 256).convert(cast("int", value), param, ctx)
 
 
-CONTENDER = Name("contender")
-"""Anything that ranks, lists of other engines among them."""
-CONFIGURATION = Name("configuration")
-"""What has weights: a system, a strategy or a weights file."""
 _FILES = "baseline data dataset document explore_file feedback file junit log markdown model_labels out recording"
 _FILES += " report results vault weights workflow write_runs"
 TYPES: dict[str, click.ParamType[Any]] = {
     **dict.fromkeys(_FILES.split(), click.Path()),
-    **dict.fromkeys(("contender", "current", "against"), CONTENDER),
-    **dict.fromkeys(("configuration", "learn.current", "system", "explore", "tune.strategy"), CONFIGURATION),
+    **dict.fromkeys(("contender", "current", "against"), Name("contender")),
+    **dict.fromkeys(
+        ("configuration", "learn.current", "system", "explore", "tune.strategy"), Name("configuration")
+    ),
     "strategy": Name("strategy"),
     **dict.fromkeys(("metric", "metrics", "trend"), Name("metric")),
     **dict.fromkeys(("budget", "share"), click.FloatRange(0, 1)),
@@ -246,25 +244,22 @@ def standing(function: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(function)
     def choosing(*args: Handed, **kwargs: Handed) -> None:
+        from steelyard_eval.datasets import manifest  # with all data sets: not for every command
+
         ctx = click.get_current_context()
         typed = ctx.get_parameter_source("embedder") is ParameterSource.COMMANDLINE
         name, folder = str(ctx.params["embedder"]), Path(str(ctx.params["dataset"]))
         judges = ctx.params.get("apply") is False and wants_json()  # which asks nothing
         shows = judges or ctx.params.get("list_") or ctx.params.get("dry_run")
         if typed and name == "auto" and not shows:
-            _choose(folder, None)
+            manifest.choose_for(folder, None)
         function(*args, **kwargs)
-        if typed and name != "auto" and not shows and (file := _choose(folder, name)):
-            note(f"{file} now names the embedder {name}, which later commands use; --embedder auto takes it out")
+        if typed and name != "auto" and not shows and manifest.choose_for(folder, name):
+            note(
+                f"{folder / manifest.FILE} now names the embedder {name}, which later commands use; --embedder auto takes it out"
+            )
 
     return choosing
-
-
-def _choose(folder: Path, name: str | None) -> Path | None:
-    """Write the choice into dataset.json, or take it out; the file where that changed it."""
-    from steelyard_eval.datasets import manifest  # with all data sets: not for every command
-
-    return folder / manifest.FILE if manifest.choose_for(folder, name) else None
 
 
 def wants_json() -> bool:
@@ -288,7 +283,7 @@ def put_answer(answered: Answered, *below: str) -> None:
     text = terminal.render(answered.result, full=full, notes=False)
     put(answered.record, "\n".join([text, *(["", *below] if below else [])]))
     for told in terminal.noted(answered.result, full):
-        LOGGER.info("%s", told)
+        note(told)
 
 
 def show(text: str) -> None:

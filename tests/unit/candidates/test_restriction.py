@@ -9,15 +9,15 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
+from steelyard_eval.candidates import restriction
 from steelyard_eval.candidates.candidates import build_candidates, of_config, record_all
 from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.grid import LabelScorer
+from steelyard_eval.candidates.restriction import Restriction
 from steelyard_eval.candidates.source import Source, read_current
-from steelyard_eval.choose import restriction
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.leaderboard import leaderboard
 from steelyard_eval.choose.recommend import METRICS, recommend, weights_of
-from steelyard_eval.choose.restriction import Restriction
 from steelyard_eval.choose.result import result_of
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare.lists import Latencies

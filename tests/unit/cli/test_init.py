@@ -15,15 +15,9 @@ from click.testing import CliRunner
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.systems import find_system
-from steelyard_eval.cli.init_from_data import (
-    find_dataset,
-    installing,
-    named,
-    recorded,
-    start,
-    workflow_text,
-)
+from steelyard_eval.cli.init_from_data import find_dataset, start
 from steelyard_eval.cli.main import main
+from steelyard_eval.cli.workflow import installing, named, recorded, workflow_text
 from steelyard_eval.datasets.labels import JudgedPool
 
 STARTER = Path(__file__).parents[3] / "qrels" / "starter"
