@@ -255,9 +255,7 @@ def standing(function: Callable[..., None]) -> Callable[..., None]:
             manifest.choose_for(folder, None)
         function(*args, **kwargs)
         if typed and name != "auto" and not shows and manifest.choose_for(folder, name):
-            note(
-                f"{folder / manifest.FILE} now names the embedder {name}, which later commands use; --embedder auto takes it out"
-            )
+            note(f"later commands use {name} here, as dataset.json says now; --embedder auto undoes that")
 
     return choosing
 
