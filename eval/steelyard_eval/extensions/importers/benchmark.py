@@ -153,9 +153,7 @@ def ir_datasets(source: ForeignStore) -> Imported:
     name = str(source.path).removeprefix(IR_DATASETS)
     try:
         return of_ir_dataset(import_module("ir_datasets").load(name))
-    except KeyError:
-        raise DataError(f"ir_datasets knows no {shown(name)}; see its catalogue") from None
-    except (OSError, RuntimeError) as error:
+    except (KeyError, OSError, RuntimeError) as error:
         raise MachineError(f"ir_datasets cannot give {shown(name)} ({shown(str(error), 200)})") from None
 
 

@@ -84,8 +84,7 @@ class Import:
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
-        plain = {"folder": str(self.folder), "models": list(self.models), "notes": list(self.notes)}
-        return {**asdict(self), **plain}
+        return {**asdict(self), "folder": str(self.folder), "models": [*self.models], "notes": [*self.notes]}
 
 
 def import_store(

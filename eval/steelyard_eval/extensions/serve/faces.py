@@ -73,15 +73,13 @@ def memory_context(caller: Caller, given: Arguments) -> Json:
     """EchoVault's newest memories of a project, by default that of the working directory."""
     project = given.get("project") or Path.cwd().name
     hits, total = caller.searcher(given).context("", passing(project=project))
-    memories = [told(hit.entry, "id title category=category? tags") | _dated(hit.entry) for hit in hits]
+    memories = []
+    for entry in (hit.entry for hit in hits):
+        date = "" if entry.created_at is None else f"{datetime.fromtimestamp(entry.created_at, UTC):%b %d}"
+        known = told(entry, "id title category=category? tags")
+        memories.append(known | {"title": entry.title or "Untitled", "date": date})
     message = "memory_search finds more by topic; this server reads only."
     return {"total": total, "showing": len(hits), "memories": memories, "message": message}
-
-
-def _dated(entry: Entry) -> dict[str, Json]:
-    created = entry.created_at
-    date = "" if created is None else f"{datetime.fromtimestamp(created, UTC):%b %d}"
-    return {"title": entry.title or "Untitled", "date": date}
 
 
 def entries_search(caller: Caller, given: Arguments) -> Json:
@@ -173,7 +171,8 @@ def cortex_recall(caller: Caller, given: Arguments) -> Json:
 def cortex_read(depth: str, caller: Caller, given: Arguments) -> Json:
     """One layer of the memory at a URI; reading its overview or content counts as opening it."""
     layer, shown_of = DEPTHS[depth]
-    entry = _memory_at(caller, given["uri"])
+    at = given["uri"]  # or an id where a memory has no URI
+    entry = next(iter(caller.listed(passing(uri=at), 1) or caller.read([at], opened=False)), None)
     if entry is None or not (text := shown_of(entry) or shown_of(_home(caller, entry))):
         raise DataError(f"no {depth} at {shown(given['uri'])}; use a URI that a search showed")
     if depth != "abstract":
@@ -204,12 +203,6 @@ def _layered(caller: Caller, given: Arguments, filters: Filters, layers: Sequenc
         row["content"] = (content(entry) or None) if "L2" in layers else None
         rows.append(row | {"layers": list(layers)})
     return {"success": True, "query": given["query"], "results": rows, "total": len(rows)}
-
-
-def _memory_at(caller: Caller, uri: str) -> Entry | None:
-    """The memory at a URI, or of an id where it has no URI."""
-    entries = caller.listed(passing(uri=uri), 1) or caller.read([uri], opened=False)
-    return entries[0] if entries else None
 
 
 def _home(caller: Caller, entry: Entry) -> Entry:

@@ -207,8 +207,7 @@ def _row(hit: Hit, content: bool) -> dict[str, Any]:
 
 
 def _fault(message: str, tool: str) -> Json:
-    data = {"error": message, "code": "E001", "details": {}}
-    return enveloped(tool, f"Error: {message}", data, failed=True)
+    return enveloped(tool, f"Error: {message}", {"error": message, "code": "E001", "details": {}}, failed=True)
 
 
 SPEC_KIT = face_of("spec_kit", memory_search, memory_quick_search, memory_validate, fault=_fault)

@@ -87,14 +87,11 @@ class Gathered:
         acts, aside = (
             ", ".join(f"{count} {name}" for name, count in record[key].items()) for key in ("acts", "aside")
         )
+        searches, queries, sessions = (f"{record[key]:,}" for key in ("searches", "queries", "clients"))
         silent, files = record["without_text"], counted(record["files"], "file")
         rows = [
             ("read", f"{files} of {record['kind']}, {record['calls']:,} calls of searches"),
-            (
-                "log",
-                f"{record['searches']:,} searches with their lists, {record['queries']:,} distinct queries, "
-                f"{record['clients']:,} sessions",
-            ),
+            ("log", f"{searches} searches with their lists, {queries} distinct queries, {sessions} sessions"),
             ("acts", acts or "none"),
             ("aside", aside),
             ("silent", silent and f"{silent} searches whose text is neither kept nor of the data set"),
