@@ -84,16 +84,14 @@ class Gathered:
     def __str__(self) -> str:
         """What was found, in a few lines."""
         record = self.record
-        acts, aside = (
-            ", ".join(f"{count} {name}" for name, count in record[key].items()) for key in ("acts", "aside")
-        )
+        counts = [", ".join(f"{count} {name}" for name, count in record[key].items()) for key in ("acts", "aside")]
         searches, queries, sessions = (f"{record[key]:,}" for key in ("searches", "queries", "clients"))
         silent, files = record["without_text"], counted(record["files"], "file")
         rows = [
             ("read", f"{files} of {record['kind']}, {record['calls']:,} calls of searches"),
             ("log", f"{searches} searches with their lists, {queries} distinct queries, {sessions} sessions"),
-            ("acts", acts or "none"),
-            ("aside", aside),
+            ("acts", counts[0] or "none"),
+            ("aside", counts[1]),
             ("silent", silent and f"{silent} searches whose text is neither kept nor of the data set"),
             *(("note", f"{count} {name}") for name, count in record["notes"].items()),
         ]
