@@ -1,6 +1,6 @@
 """What labels and acts decide together: `recommend` on the labels, which the acts on other queries sharpen.
 
-Labels of `MIN_QUERIES_WITH_LOG` questions or more decide, by the matrices and gates of all that choose
+Labels of `fewest_labels` questions or more decide, by the matrices and gates of all that choose
 (`choose.rule`), and the acts are a second measurement of the same candidates on the log's queries. With fewer
 labels acts may suggest a try, and nothing ships: no log tells an act that follows a signal from one that follows
 worth.
@@ -33,9 +33,9 @@ from steelyard_eval.candidates.kernel import Singles
 from steelyard_eval.candidates.settings import without_guarded_cut
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.choice import Choice
-from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
+from steelyard_eval.choose.few_labels import MIN_OVER_FUSION_WITH_LOG, MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.recommend import METRICS
-from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG
+from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, OVER_FUSION, gain_prior_over
 from steelyard_eval.choose.scored import SecondMeasurement
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.groups import questions, unit_numbers
@@ -188,13 +188,18 @@ class LogDecision:
         return 0.0 if self.recommended is None else self.recommended.scored.share
 
 
+def fewest_labels(config: SearchConfig) -> int:
+    """Labelled questions from which on they decide together with a log, over what is used today."""
+    return MIN_OVER_FUSION_WITH_LOG if gain_prior_over(config) is OVER_FUSION else MIN_QUERIES_WITH_LOG
+
+
 def decide_from_log(case: LogCase, labels: bool) -> LogDecision:
     """Lay all candidates out over the labelled and the logged queries, and decide."""
     source = Source.live(case.space)
     dataset = source.dataset
     queries = judged(dataset, dataset.queries) if labels else ()
     asked = questions(queries)
-    labelled = queries if asked >= MIN_QUERIES_WITH_LOG else ()
+    labelled = queries if asked >= fewest_labels(case.config) else ()
     sampled = _sampled(case, labelled)
     clicked = [case.queries[number] for number in sampled.tolist()]
     tried = starts(source, labelled or clicked, PLACES, case.label, case.config)

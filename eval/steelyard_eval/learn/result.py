@@ -11,12 +11,11 @@ from steelyard.base.arrays import Ints
 from steelyard.base.fields import format_time
 from steelyard.config.search_config import SearchConfig
 from steelyard_eval.choose.answer import answer_of
-from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.result import decision_of
 from steelyard_eval.choose.scored import FEWEST_BOTH
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.counts import said_of_turns, sums
-from steelyard_eval.learn.decided import LogDecision
+from steelyard_eval.learn.decided import LogDecision, fewest_labels
 from steelyard_eval.learn.gains import IMPUTATION_SHARES
 from steelyard_eval.learn.position_bias import FEW_ACTS, RELEVANCE, STEEPEST, FeedbackBias, feedback_biases
 from steelyard_eval.learn.top10 import PLACES
@@ -128,7 +127,9 @@ def evidence(decision: LogDecision) -> Iterator[Said]:
     case, recommended = decision.case, decision.recommended
     if recommended is None:
         if decision.few:
-            yield Said("learn_few_labels", {"labelled": decision.few, "fewest": MIN_QUERIES_WITH_LOG})
+            yield Said(
+                "learn_few_labels", {"labelled": decision.few, "fewest": fewest_labels(decision.case.config)}
+            )
         return
     logged, others = len(decision.logged), decision.others
     facts: dict[str, Fact] = {"labelled": len(decision.labelled)}
