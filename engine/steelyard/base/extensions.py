@@ -22,6 +22,7 @@ EXTENSIONS: Table = {
     "postgres": ("steelyard.extensions.postgres", "a vault in PostgreSQL"),
     "spec_kit_file": ("steelyard.extensions.spec_kit_file", "system-spec-kit's own file of weights"),
     "rerank": ("steelyard.extensions.rerank", "a re-ranker"),
+    "secrets": ("steelyard.extensions.secrets", "keeping what queries say"),
 }
 GROUP = "steelyard.extensions"
 

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, MachineError, nearest, shown
+from steelyard.base.extensions import extension
 from steelyard.base.fields import format_time
 from steelyard.base.files import regular_target
 from steelyard.base.inputs import BLOCK, open_regular
-from steelyard.base.secret_texts import kept_text
 from steelyard.config.search_config import SearchConfig, policy_of, ranking_of
 from steelyard.results import SearchResult
 
@@ -118,7 +118,7 @@ class FeedbackLog:
             }
             for hit, team in zip(result.hits, placed, strict=True)
         ]
-        text = kept_text(result.query.text)[:LONGEST_TEXT]
+        text = extension("secrets").kept_text(result.query.text)[:LONGEST_TEXT]
         asked: dict[str, object] = {"query_id": query_id, "user_query": text}
         if result.query.filters and (narrowed := result.query.filters.to_json()) is not None:
             asked["filter"] = narrowed

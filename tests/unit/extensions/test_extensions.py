@@ -34,6 +34,7 @@ ASKS = {
     "network": ["index", STARTER, "made.db", "--layers", "llm"],
     "postgres": ["search", "postgresql://me@127.0.0.1/notes", "keys"],
     "rerank": ["compare", STARTER, "spec_kit"],
+    "secrets": ["judge", STARTER, "--from-log", "--feedback", "log.jsonl"],
 }
 """The command that asks for each."""
 COMPARE = ["compare", STARTER, "bm25", "--json"]
@@ -84,6 +85,15 @@ def run(folder, *commands, **variables):
 @pytest.mark.parametrize("name", {**EXTENSIONS, **OF_ENGINE})
 def test_without_one_its_command_ends_with_one_line_and_another_command_works(name, tmp_path):
     variables = {"ENABLE_CROSS_ENCODER": "true"} if name == "rerank" else {}
+    line = {
+        "schema_version": 1,
+        "timestamp": "2026-01-01T00:00:00Z",
+        "query_id": "1",
+        "user_query": "keys",
+        "policy": "p",
+        "hits": [],
+    }
+    (tmp_path / "log.jsonl").write_text(json.dumps(line) + "\n")
     (code, out, err), (other, compared, _) = run(without([name], tmp_path), ASKS[name], COMPARE, **variables)
     assert (code, out, other) == (4, "", 0)
     assert re.search(rf"\b{name}\b", err)
