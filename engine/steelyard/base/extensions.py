@@ -17,6 +17,7 @@ Table = Mapping[str, tuple[str, str]]
 EXTENSIONS: Table = {
     "adaptive": ("steelyard.extensions.adaptive", "the rule by which Soleri's weights follow feedback"),
     "cortex_client": ("steelyard.extensions.cortex_client", "Cortex-Mem's two calls, and its language model"),
+    "int8": ("steelyard.extensions.int8", "keeping vectors in 8 bits a number"),
     "models": ("steelyard.extensions.models", "an embedding model"),
     "network": ("steelyard.extensions.network", "asking an address"),
     "postgres": ("steelyard.extensions.postgres", "a vault in PostgreSQL"),

@@ -16,12 +16,22 @@ from steelyard.memory.entry import EVERY_FIELD, Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.postings import Analysis, Counted
 
+SCHEMES = ("postgresql://", "postgres://")
 COSINE = "cosine"
 """The metric of vectors where nothing else is said."""
 
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}", re.ASCII)
 _TOKENIZER = re.compile(r"[a-z][a-z0-9_ ]{0,80}", re.ASCII)
+
+
+def is_address(source: object) -> bool:
+    """Whether a source is the address of a database, and no file.
+
+    >>> is_address("postgresql://me@localhost/moltnet"), is_address("moltnet.sql")
+    (True, False)
+    """
+    return isinstance(source, str) and source.startswith(SCHEMES)
 
 
 def _fits(pattern: re.Pattern[str], text: object) -> bool:

@@ -85,7 +85,7 @@ class Tier:
     priority: float | None = None
 
 
-class Federation:
+class Federation(Readable):
     """See Readable: what the tiers hold, read-only, an id at most once."""
 
     def __init__(self, tiers: Sequence[Tier], rule: FederationRule | None = None) -> None:
@@ -143,18 +143,15 @@ class Federation:
                 yield _copy(entry, self.tiers[rank].name)
 
     def places(self) -> Iterator[tuple[str, str, bool]]:
-        """See Readable.places."""
         for entry in self.entries():
             if entry.uri or entry.l0 or entry.l1:
                 yield entry.id, entry.uri, bool(entry.l0 or entry.l1)
 
     def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
-        """See Readable.within."""
         by_tier = _by_tier(ids).items()
         return {copy_key(id_, name) for name, part in by_tier for id_ in self._by_name[name].within(part, filters)}
 
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
-        """See Readable.recent."""
         by_id: dict[str, Entry] = {}
         for rank, tier in enumerate(self.tiers):
             for entry in self._standing(rank, limit, partial(tier.store.recent, filters)):
@@ -177,11 +174,9 @@ class Federation:
         return sum(1 for _ in self.entries(filters))
 
     def covers(self, filters: Filters) -> bool:
-        """See Readable.covers."""
         return all(tier.store.covers(filters) for tier in self.tiers)
 
     def revision(self) -> int:
-        """See Readable.revision."""
         return sum(tier.store.revision() for tier in self.tiers)
 
     # Searching
@@ -230,7 +225,6 @@ class Federation:
         return [hit for hit in hits if hit.id in inside] if late else hits
 
     def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
-        """See Readable.expect."""
         for tier in self._with_vectors:
             tier.store.expect(space, vectors)
 
@@ -248,12 +242,10 @@ class Federation:
         return next(filter(None, (tier.store.approximate(spaces) for tier in self._with_vectors)), "")
 
     def unembedded(self, spaces: Sequence[Space], filters: Filters) -> list[str]:
-        """See Readable.unembedded."""
         known = {id_ for space in spaces for id_ in self.vectors(space, filters)[0]}
         return [e.id for e in self.entries(filters) if e.id not in known and (e.text or e.details)]
 
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
-        """See Readable.vectors."""
         rows: dict[str, tuple[str, NDArray[np.float32]]] = {}
         for rank, tier in enumerate(self._with_vectors):
             ids, matrix = tier.store.vectors(space, filters)
@@ -266,7 +258,6 @@ class Federation:
         return [key for key, _ in ordered], matrix
 
     def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """See Readable.vectors_of."""
         first = self.tiers[0].name
         keys = {i: copy_key(plain_id(i), first) for i in ids} if self.rule.first_vectors else self._keys(ids)
         by_key = {}

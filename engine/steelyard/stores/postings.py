@@ -128,7 +128,6 @@ class Postings:
             yield block
 
     def posting(self, word: str) -> Posting:
-        """See Segment.posting."""
         number = self.words.get(word)
         if number is None:
             return NOTHING
@@ -140,13 +139,11 @@ class Postings:
         return Posting(*(part.astype(np.int64) for part in (self.whole.at[span], counts, positions)))
 
     def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
-        """See Segment.frequencies."""
         numbers = [self.words.get(word, -1) for word in words]
         spans = (slice(*self.begins[number : number + 2]) if number >= 0 else slice(0) for number in numbers)
         return sums([self.whole.at[part] for part in spans], inside)
 
     def beginning(self, prefix: str) -> list[Posting]:
-        """See Segment.beginning."""
         return [self.posting(word) for word in self.words if word.startswith(prefix)]
 
 

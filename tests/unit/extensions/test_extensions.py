@@ -31,6 +31,7 @@ ASKS = {
     "spec_kit_file": ["export", str(ROOT / "search-weights.json"), "--to", "spec_kit"],
     "cortex_client": ["index", STARTER, "made.db", "--layers", "llm"],
     "models": ["index", STARTER, "made.db", "--embedder", "wordllama"],
+    "int8": ["compare", STARTER, "vector"],
     "network": ["index", STARTER, "made.db", "--layers", "llm"],
     "postgres": ["search", "postgresql://me@127.0.0.1/notes", "keys"],
     "rerank": ["compare", STARTER, "spec_kit"],
@@ -84,7 +85,7 @@ def run(folder, *commands, **variables):
 
 @pytest.mark.parametrize("name", {**EXTENSIONS, **OF_ENGINE})
 def test_without_one_its_command_ends_with_one_line_and_another_command_works(name, tmp_path):
-    variables = {"ENABLE_CROSS_ENCODER": "true"} if name == "rerank" else {}
+    variables = {"rerank": {"ENABLE_CROSS_ENCODER": "true"}, "int8": {"STEELYARD_VECTORS": "int8"}}.get(name, {})
     line = {
         "schema_version": 1,
         "timestamp": "2026-01-01T00:00:00Z",

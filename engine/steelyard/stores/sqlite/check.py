@@ -18,7 +18,7 @@ import sqlite_vec
 from steelyard.base.errors import PATH_WIDTH, ConfigError, VaultError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.stores.base import KeywordIndex
-from steelyard.stores.sqlite.damage import damaged
+from steelyard.stores.sqlite.guard import damaged
 from steelyard.stores.sqlite.schema import COLUMNS, TABLES, index_statements, space_statement
 
 MOST_OBJECTS = 10_000

@@ -7,7 +7,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import repeat
 from types import NoneType
 from typing import Any
@@ -231,26 +231,6 @@ def where(filters: Filters) -> tuple[str, tuple[str | float, ...]]:
     clauses = [" OR ".join(_condition(rule) for rule in clause) for clause in filters.clauses]
     condition = " AND ".join(f"({clause})" for clause in clauses) or "1"
     return condition, tuple(value for clause in filters.clauses for rule in clause for value in rule.values)
-
-
-def failing(filters: Filters) -> list[tuple[str, tuple[str | float, ...]]]:
-    """For each clause an SQL condition that the entries meet which fail it, and its bound values.
-
-    It names columns as they are, without functions, where an index can answer it.
-    """
-    return [
-        (" AND ".join(f"({_opposite(rule)})" for rule in clause), tuple(v for rule in clause for v in rule.values))
-        for clause in filters.clauses
-    ]
-
-
-def _opposite(rule: Rule) -> str:
-    if rule.test == "absent":
-        empty = _EMPTY.get(rule.field)
-        return f'e."{rule.field}" IS NOT {empty or "NULL"}'
-    if rule.test == "none" and rule.field not in LIST_FIELDS:
-        return _condition(replace(rule, test="any"))
-    return f"({_condition(rule)}) IS NOT TRUE"
 
 
 _COMPARE = {"from": ">=", "after": ">", "before": "<", "until": "<="}
