@@ -95,7 +95,13 @@ def test_without_one_its_command_ends_with_one_line_and_another_command_works(na
         "hits": [],
     }
     (tmp_path / "log.jsonl").write_text(json.dumps(line) + "\n")
-    (code, out, err), (other, compared, _) = run(without([name], tmp_path), ASKS[name], COMPARE, **variables)
+    folder = without([name], tmp_path)
+    both = (
+        run(folder, ASKS[name], **variables) + run(folder, COMPARE)
+        if variables
+        else run(folder, ASKS[name], COMPARE)
+    )
+    (code, out, err), (other, compared, _) = both
     assert (code, out, other) == (4, "", 0)
     assert re.search(rf"\b{name}\b", err)
     assert "Traceback" not in err

@@ -25,22 +25,15 @@ import apsw
 import sqlite_vec
 
 from steelyard.base.errors import PATH_WIDTH, MachineError, VaultError, shown, visible
+from steelyard.stores.sqlite.schema import TABLES
 
-FIXED_TABLES = frozenset(
-    """meta entries edges keyword_indexes spaces models model_arrays
-    changes word_indexes postings""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
-)
-"""The tables of a vault beside those of its keyword indexes and vectors."""
-OWN = re.compile(
-    r"(fts|vec)_\w+|sqlite_(schema|master|sequence|autoindex_\w+)|sqlite_temp_(schema|master)|terms_\w+"
-    r"|entries_(created|project|kind|valid_from|valid_until)|edges_(source|target|insert|delete|update)"
-    r"|changes_(revision|insert|delete|update)"
-)
-"""The names of everything else that lies in a vault, and of the temporary tables `terms_...` (see terms.py)."""
+FIXED = frozenset(re.findall(r"CREATE (?:TABLE|INDEX|TRIGGER) (\w+)", "\n".join(TABLES)))
+"""The names of what every vault holds."""
+OWN = re.compile(r"(fts|vec|terms)_\w+|sqlite_(schema|master|sequence|autoindex_\w+)|sqlite_temp_(schema|master)")
+"""Those of its keyword indexes and vectors, of SQLite, and of the temporary tables `terms_...` (see words.py)."""
 TABLE_FUNCTIONS = frozenset({"json_each", "pragma_user_version", "pragma_application_id"})
 PRAGMAS = frozenset(
-    """user_version application_id journal_mode synchronous foreign_keys data_version quick_check
-    mmap_size""".split()  # noqa: SIM905 -- as below
+    "user_version application_id journal_mode synchronous foreign_keys data_version quick_check mmap_size".split()  # noqa: SIM905 -- as below
 )
 FUNCTIONS = frozenset(
     """abs avg bm25 coalesce count group_concat ifnull iif instr json_array_length json_each json_extract length
@@ -78,14 +71,12 @@ class CheckedCursor(apsw.Cursor):
         """As apsw's, but one statement a call: what comes after a semicolon could only be somebody else's."""
         if ";" in args[0] and not args[0].startswith("CREATE TRIGGER"):
             raise ValueError("more than one statement")
-        self._begin()
-        self._run(super().execute, *args, **options)
+        self._run(super().execute, *args, begin=True, **options)
         return self
 
     def executemany(self, *args: Any, **options: Any) -> CheckedCursor:  # noqa: ANN401 -- as apsw has it
         """As apsw's."""
-        self._begin()
-        self._run(super().executemany, *args, **options)
+        self._run(super().executemany, *args, begin=True, **options)
         return self
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]  # apsw's returns the cursor, which is one, too
@@ -105,18 +96,15 @@ class CheckedCursor(apsw.Cursor):
         """As apsw's."""
         return self._run(super().fetchall)
 
-    def _begin(self) -> None:
-        db = run_checked(self, lambda: self.connection)
-        if isinstance(db, GuardedConnection):
-            db.spent, db.worked = 0, 0.0
-
-    def _run(self, action: Callable[..., T], *args: Any, **options: Any) -> T:  # noqa: ANN401 -- as apsw has it
+    def _run(self, action: Callable[..., T], *args: Any, begin: bool = False, **options: Any) -> T:  # noqa: ANN401 -- as apsw
         """What the action gives; SQLite's clock starts here, so that a caller may take its time between rows."""
 
         def timed() -> T:
             db = self.connection
             if isinstance(db, GuardedConnection):
                 db.since = monotonic()
+                if begin:
+                    db.spent, db.worked = 0, 0.0
             return action(*args, **options)
 
         return run_checked(self, timed)
@@ -169,7 +157,7 @@ def _authorize(
 
 
 def _table(name: str | None, _: str | None = None) -> bool:
-    return name is not None and (name in FIXED_TABLES or bool(OWN.fullmatch(name)))
+    return name is not None and (name in FIXED or bool(OWN.fullmatch(name)))
 
 
 def _readable(name: str | None, _: str | None) -> bool:
@@ -281,7 +269,7 @@ def memory_address() -> str:
 
 
 def connect_memory(address: str) -> apsw.Connection:
-    """Open a place that `memory_address` named."""
+    """Open such a place."""
     db = _connection(MEMORY, address, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI)
     most = c_int64(LARGEST_MEMORY)  # its own limit is 1 GiB
     db.file_control("main", apsw.SQLITE_FCNTL_SIZE_LIMIT, addressof(most))
