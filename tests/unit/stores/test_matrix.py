@@ -17,7 +17,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
-from steelyard.stores.sqlite.matrix import Matrix, VectorSegment, _largest
+from steelyard.stores.sqlite.matrix import Matrix, VectorSegment
 
 SPACE = Space("random", "text", "{text}")
 SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"tags": ["x"]}), Filters.of({"project": "none"})]
@@ -124,13 +124,6 @@ def test_what_sqlite_vec_computes_lies_between_the_bounds(kind, dim):
             near = 1 - distances if metric == "cosine" else -np.square(distances)
             assert (low <= near).all()
             assert (near <= high).all()
-
-
-@pytest.mark.parametrize("size", [1, 255, 256, 1000, 140_000])
-def test_the_largest_of_blocks_are_the_largest(size):
-    values = np.random.default_rng(size).choice([-np.inf, *range(50)], size).astype(np.float32)
-    for depth in {1, min(3, size), size // 2 or 1, size}:
-        assert _largest(values, depth) == np.sort(values)[size - depth]
 
 
 def test_products_of_whole_numbers_are_exact_where_they_are_largest():

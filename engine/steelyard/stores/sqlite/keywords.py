@@ -30,8 +30,6 @@ from steelyard.stores.postings import Analysis, Counted, Posting, Read, Segment
 from steelyard.stores.sqlite.schema import index_statements, where
 from steelyard.stores.sqlite.words import FIELD, WordTables
 
-TIES = 32
-"""Matches read beyond a cut, so that a tie across it is seldom searched for a second time."""
 ENTRY = 64
 """About as many bytes as an entry takes in memory beside its words."""
 PHRASE_BYTES = 32
@@ -153,17 +151,6 @@ class KeywordTables(WordTables):
         table = f"fts_{index.name}"
         score, bound = ranking(table, index.fields, weights)
         condition, values = where(filters)
-        if depth > 0 and not filters:
-            # Cut before the ids are read, with room for a tie that crosses the cut, because ids decide it.
-            asked = depth + TIES
-            sql = (
-                f"SELECT e.id, best.score FROM (SELECT rowid, {score} AS score FROM {table} WHERE {table} MATCH ? "
-                "ORDER BY score DESC LIMIT ?) best JOIN entries e ON e.rowid = best.rowid "
-                "ORDER BY best.score DESC, e.id"
-            )
-            rows = self._rows(sql, (*bound, match, asked))
-            if len(rows) < asked or rows[-1][1] < rows[depth - 1][1]:
-                return rows[:depth]
         sql = (
             f"SELECT e.id, {score} AS score FROM {table} JOIN entries e ON e.rowid = {table}.rowid "
             f"WHERE {table} MATCH ? AND {condition} ORDER BY score DESC, e.id LIMIT ?"

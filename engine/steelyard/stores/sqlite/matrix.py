@@ -25,8 +25,6 @@ from steelyard.stores.base import COSINE
 
 AHEAD = 2**25
 """How many products are kept of vectors that come next: 128 MB."""
-BLOCK = 256
-"""Rows of which the largest value is looked at before the others."""
 SHORTEST, LONGEST = 1e-6, 1e6
 """Lengths between which the error bounds above are right; others would overflow or vanish in float32."""
 UNIT = 2.0**-24
@@ -188,7 +186,10 @@ class Matrix:
         if counts is not None:
             low[~counts], high[~counts] = -np.inf, -np.inf
         size = len(low) if counts is None else int(counts.sum())
-        return np.flatnonzero(high >= _largest(low, min(depth, size))) if size else np.zeros(0, dtype=np.int64)
+        if not size:
+            return np.zeros(0, dtype=np.int64)
+        last = min(depth, size)
+        return np.flatnonzero(high >= np.partition(low, -last)[-last])
 
     def chosen(self, rows: Indices) -> tuple[Indices, Vectors | None]:
         """The rowids and the vectors of some rows; None where the vectors are not kept."""
@@ -229,14 +230,6 @@ class Matrix:
                 self._ahead.clear()
                 self._ahead.update(fresh)
         return known
-
-
-def _largest(values: Vectors, depth: int) -> np.float32:
-    """The `depth`-th largest, from 1; it is none below the `depth`-th largest maximum of blocks."""
-    maxima = values[: len(values) // BLOCK * BLOCK].reshape(-1, BLOCK).max(axis=1)
-    values = values[values >= _largest(maxima, depth)] if len(maxima) > depth else values
-    largest: np.float32 = np.partition(values, -depth)[-depth]
-    return largest
 
 
 def length_of(vector: Vectors) -> float:
