@@ -263,3 +263,13 @@ def _remove(path: Path) -> None:
     else:
         with suppress(OSError):  # a draft that stays is swept next time
             path.unlink(missing_ok=True)
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """STEELYARD_CACHE, else ``steelyard`` in the user's cache folder; MachineError where there is none."""
+    folder = environ.get("STEELYARD_CACHE", "")
+    home = environ.get("XDG_CACHE_HOME", "")
+    try:
+        return Path(folder) if folder else (Path(home) if home else Path.home() / ".cache") / "steelyard"
+    except RuntimeError:  # no HOME, and no user of this number
+        raise MachineError("there is no home folder for caches; set STEELYARD_CACHE") from None

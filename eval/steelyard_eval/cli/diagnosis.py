@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import SteelyardError
-from steelyard.base.extras import EXTRAS, installing, missing_modules
+from steelyard.base.extensions import EXTRAS, installing, missing_modules
 from steelyard_eval.common.console import table
 
 if TYPE_CHECKING:

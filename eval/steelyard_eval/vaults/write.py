@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
 from steelyard.base.extensions import extension
+from steelyard.base.files import cache_folder
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder, resumable
 from steelyard.embedders.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
 from steelyard.embedders.kinds import remembered, restore

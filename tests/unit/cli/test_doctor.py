@@ -13,7 +13,7 @@ import sqlite_vec
 from click.testing import CliRunner
 
 from steelyard import __version__
-from steelyard.base.extras import EXTRAS
+from steelyard.base.extensions import EXTRAS
 from steelyard.memory.entry import Entry
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault

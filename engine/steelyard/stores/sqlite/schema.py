@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +12,16 @@ from types import NoneType
 from typing import Any
 
 from steelyard.base.errors import VaultError, shown
-from steelyard.base.fields import END_OF_TIME, FIRST_TIME, LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS
+from steelyard.base.fields import (
+    END_OF_TIME,
+    FIRST_TIME,
+    LIST_FIELDS,
+    NUMBER_FIELDS,
+    TEXT_FIELDS,
+    TIME_FIELDS,
+    read_number,
+    read_texts,
+)
 from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import EVERY_FIELD, Entry, Relation, check_entry
 from steelyard.memory.filters import EVERYTHING, SUPERSEDED, Filters, Rule
@@ -178,9 +186,7 @@ def _text(value: Any) -> str:  # noqa: ANN401 -- as above
 
 
 def _number(value: Any) -> float | None:  # noqa: ANN401 -- as above
-    if value is not None and not (isinstance(value, float | int) and -math.inf < value < math.inf):
-        raise ValueError("a number is something else, or not finite")
-    return value
+    return None if value is None else read_number(value)
 
 
 def _time(value: Any) -> float | None:  # noqa: ANN401 -- as above
@@ -192,10 +198,7 @@ def _time(value: Any) -> float | None:  # noqa: ANN401 -- as above
 def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401 -- as above
     if value == "[]":  # most of them: not worth a parser
         return ()
-    texts = STRICT_JSON.decode(value)
-    if not isinstance(texts, list):
-        raise TypeError("a list is something else")
-    return tuple(map(_text, texts))
+    return read_texts(STRICT_JSON.decode(value))
 
 
 def _relations(value: Any) -> tuple[Relation, ...]:  # noqa: ANN401 -- as above
