@@ -51,18 +51,9 @@ class Query:
         return clean_query(self.text) if self.matched is None else self.matched
 
 
-QUERY_FIELDS: dict[str, Reader] = {
-    "id": read_text,
-    "text": read_text,
-    "asked_at": parse_time,
-    "intent": read_text,
-    "category": read_text,
-    "group": read_text,
-    "tags": read_texts,
-    "domain": read_text,
-    "split": read_text,
-    "answerable": read_flag,
-}
+_NAMES = ("id", "text", "asked_at", "intent", "category", "group", "tags", "domain", "split", "answerable")
+_TYPED: dict[str, Reader] = {"asked_at": parse_time, "tags": read_texts, "answerable": read_flag}
+QUERY_FIELDS: dict[str, Reader] = dict.fromkeys(_NAMES, read_text) | _TYPED
 
 
 def read_query(

@@ -93,7 +93,7 @@ def test_the_margin_is_needed():
     rng = np.random.default_rng(0)
     base = rng.normal(size=(1, 64)).astype(np.float32)
     near = base + rng.normal(size=(400, 64)).astype(np.float32) * np.float32(1e-7)
-    matrix = Matrix.of(1, VectorSegment.of(np.arange(400), near))
+    matrix = Matrix.of(VectorSegment.of(np.arange(400), near))
     found = matrix.near(base[0], 10, "cosine", None)
     assert found is not None
     assert len(found) > 10
@@ -154,8 +154,8 @@ def test_without_the_bound_of_its_rounding_int8_loses_the_nearest():
     lost = 0
     for query in rng.normal(size=(50, 64)).astype(np.float32):
         nearest = np.argsort(-(vectors_ @ query) / np.linalg.norm(vectors_, axis=1))[:10]
-        assert np.isin(nearest, Matrix.of(1, codes).near(query, 10, "cosine", None)).all()
-        lost += np.count_nonzero(~np.isin(nearest, Matrix.of(1, careless).near(query, 10, "cosine", None)))
+        assert np.isin(nearest, Matrix.of(codes).near(query, 10, "cosine", None)).all()
+        lost += np.count_nonzero(~np.isin(nearest, Matrix.of(careless).near(query, 10, "cosine", None)))
     assert lost > 0
 
 
@@ -240,7 +240,7 @@ def test_what_is_expected_is_computed_in_blocks(pair, monkeypatch):
     monkeypatch.setattr("steelyard.stores.sqlite.matrix.AHEAD", 40 * 3)
     probes = vectors(rng, 7, 8)
     fast.expect(SPACE, probes)
-    (matrix,) = fast._memory_of.values()
+    ((_, matrix),) = fast._memory_of.values()
     sizes = []
     counted = type(matrix.base).products
     monkeypatch.setattr(

@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import NoneType
-from typing import Any, Protocol, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import apsw
 import numpy as np
@@ -50,14 +50,7 @@ SCOPES = 64
 """How many scopes are kept in memory; queries with a clock have one each."""
 
 
-class KeptState(Protocol):
-    """What was computed from a whole vault at a revision."""
-
-    @property
-    def revision(self) -> int: ...
-
-
-K = TypeVar("K", bound=KeptState)
+K = TypeVar("K")
 
 
 def table_of(space: int) -> str:
@@ -348,20 +341,20 @@ class VaultFile:
         except KeyError as error:
             raise damaged(self.path, f"an index names entry {error}, which is not there") from None
 
-    def _kept(self, key: Hashable, load: Callable[[], K], update: Callable[[K], K]) -> K:
+    def _kept(self, key: Hashable, load: Callable[[], K], update: Callable[[K, int], K]) -> K:
         """What is kept in memory under the key, of the vault as this thread sees it.
 
-        `load` computes it anew, `update` brings an older one up to date. It is not kept inside a transaction that
-        has written, nor for a thread whose snapshot is older than what other threads keep.
+        `load` computes it anew, `update` brings that of an older revision up to date. It is not kept inside a
+        transaction that has written, nor for a thread whose snapshot is older than what other threads keep.
         """
         now = self.revision()
-        known: K | None = cast("K | None", self._memory_of.get(key))  # the key says which kind it is
-        if self._writing or (known is not None and known.revision > now):
+        known = cast("tuple[int, K] | None", self._memory_of.get(key))  # the key says which kind it is
+        if self._writing or (known is not None and known[0] > now):
             return load()
-        if known is None or known.revision < now:
-            known = load() if known is None else update(known)
+        if known is None or known[0] < now:
+            known = now, load() if known is None else update(known[1], known[0])
             self._memory_of[key] = known
-        return known
+        return known[1]
 
 
 def _closes(db: apsw.Connection) -> bool:

@@ -129,12 +129,11 @@ class VectorSegment:
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """The vectors of a space at a revision: `base` as it was read once, `tail` what changed since.
+    """The vectors of a space: `base` as it was read once, `tail` what changed since.
 
     `alive` is false for rows of the base that changed or are gone. Nothing is changed in place.
     """
 
-    revision: int
     base: VectorSegment
     tail: VectorSegment
     alive: Bools
@@ -142,15 +141,15 @@ class Matrix:
     _ahead: dict[bytes, list[NDArray[Any]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, revision: int, base: VectorSegment) -> Matrix:
+    def of(cls, base: VectorSegment) -> Matrix:
         """The matrix of what was read."""
-        return cls(revision, base, base.without(base.rowids), np.ones(len(base), dtype=bool))
+        return cls(base, base.without(base.rowids), np.ones(len(base), dtype=bool))
 
-    def updated(self, revision: int, changed: Indices, rowids: Indices, vectors: Vectors) -> Matrix:
-        """The matrix at a later revision: these entries changed; `rowids` are those that have vectors."""
+    def updated(self, changed: Indices, rowids: Indices, vectors: Vectors) -> Matrix:
+        """The matrix after these entries changed; `rowids` are those that have vectors."""
         alive = self.alive & ~np.isin(self.base.rowids, changed)
         tail = self.tail.without(changed).with_(self.tail.of(rowids, vectors))
-        return replace(self, revision=revision, tail=tail, alive=alive, _expected={}, _ahead={})
+        return replace(self, tail=tail, alive=alive, _expected={}, _ahead={})
 
     def __len__(self) -> int:
         return len(self.base) + len(self.tail)

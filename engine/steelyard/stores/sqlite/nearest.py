@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -170,7 +171,7 @@ class NearestSearch(VaultFile):
         key = (table, dim, kind)
         if key not in self._memory_of and self._bytes(table, dim) > budget():
             return None
-        matrix = self._kept(key, lambda: self._read(table, dim, kind), lambda known: self._updated(table, known))
+        matrix = self._kept(key, lambda: self._read(table, dim, kind), partial(self._updated, table))
         return matrix if matrix.sound() else None
 
     def vector_bytes(self) -> dict[Space, int]:
@@ -188,7 +189,7 @@ class NearestSearch(VaultFile):
         twice = (np.diff(np.sort(whole.rowids)) == 0).any()
         if twice or not np.isin(whole.rowids, self._inside(EVERYTHING), assume_unique=True).all():
             raise damaged(self.path, f"{table} holds vectors of entries that are not there")
-        return Matrix.of(self.revision(), whole)
+        return Matrix.of(whole)
 
     def _chunks(self, table: str, dim: int) -> Iterator[tuple[Indices, Vectors]]:
         """The blobs in which vec0 keeps the vectors."""
@@ -201,16 +202,16 @@ class NearestSearch(VaultFile):
             vectors = np.frombuffer(blob, np.float32).reshape(-1, dim)
             yield np.frombuffer(numbers, np.int64)[used], vectors[used]
 
-    def _updated(self, table: str, known: Matrix) -> Matrix:
-        """The matrix with what changed since; read anew where that is much."""
-        changed, dim = self._changed(known.revision), known.base.dim
+    def _updated(self, table: str, known: Matrix, since: int) -> Matrix:
+        """The matrix with what changed since a revision; read anew where that is much."""
+        changed, dim = self._changed(since), known.base.dim
         if len(changed) + len(known.tail) > max(CHANGES, CHANGES_SHARE * len(known.base)):
             return self._read(table, dim, type(known.base))
         sql = f"SELECT v.rowid, v.embedding FROM json_each(?) j JOIN {table} v ON v.rowid = j.value"
         rows: list[Any] = self._db.execute(sql, (json.dumps(changed.tolist()),)).fetchall()
         vectors = np.frombuffer(b"".join(blob for _, blob in rows), dtype=np.float32).reshape(len(rows), dim)
         rowids = np.array([rowid for rowid, _ in rows], dtype=np.int64)
-        return known.updated(self.revision(), changed, rowids, vectors)
+        return known.updated(changed, rowids, vectors)
 
     def expect(self, space: Space, vectors: Sequence[Vectors]) -> None:
         table, dim = self._table(space)

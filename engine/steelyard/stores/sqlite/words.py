@@ -40,12 +40,11 @@ LONGEST_SIZE = 5
 
 @dataclass(frozen=True, eq=False)
 class _Index:
-    """The words of all entries at a revision: `base`, which is stored or in memory, and what changed since.
+    """The words of all entries: `base`, which is stored or in memory, and what changed since.
 
     `rowids` are the entries of both; `alive` is false for those of the base that changed or are gone.
     """
 
-    revision: int
     base: Segment
     rowids: Indices
     alive: Bools
@@ -54,19 +53,18 @@ class _Index:
     scopes: dict[Filters, Counted] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, revision: int, base: Segment, rowids: Indices) -> _Index:
+    def of(cls, base: Segment, rowids: Indices) -> _Index:
         """An index of which nothing changed."""
-        return cls(revision, base, rowids, np.ones(len(rowids), dtype=bool))
+        return cls(base, rowids, np.ones(len(rowids), dtype=bool))
 
-    def updated(self, revision: int, changed: Indices, texts: dict[int, Read]) -> _Index:
-        """The index at a later revision: these entries changed, and these are the words of those that are left."""
+    def updated(self, changed: Indices, texts: dict[int, Read]) -> _Index:
+        """The index after these entries changed, and the words of those that are left."""
         gone = set(changed.tolist())
         reads = {rowid: read for rowid, read in self.changed.items() if rowid not in gone} | texts
         size = len(self.base.lengths)
         alive = self.alive[:size] & ~np.isin(self.rowids[:size], changed)
         return replace(
             self,
-            revision=revision,
             rowids=np.concatenate([self.rowids[:size], np.array(list(reads), dtype=np.int64)]),
             alive=np.concatenate([alive, np.ones(len(reads), dtype=bool)]),
             changed=reads,
@@ -102,26 +100,25 @@ class WordTables(VaultFile):
         """What is stored, with what changed since; all words in memory where nothing is."""
         if analysis.index:
             terms = TermSegment.of(self, analysis.index, analysis.fields)
-            return _Index.of(self.revision(), terms, terms.rowids)
+            return _Index.of(terms, terms.rowids)
         sql = "SELECT number, revision, entries, lengths FROM word_indexes WHERE name = ?"
         stored = self._rows(sql, (analysis.key,), (INTEGER, INTEGER, BLOB, BLOB))
         if not stored:
             texts = dict(self._texts(analysis))
             rowids = np.fromiter(texts, dtype=np.int64, count=len(texts))
-            return _Index.of(self.revision(), Postings.of(texts.values()), rowids)
+            return _Index.of(Postings.of(texts.values()), rowids)
         [(number, revision, entries, lengths)] = stored
         rowids, sizes = _numbers(self, entries, 8), _numbers(self, lengths, 4)
         if len(rowids) != len(sizes) or (np.diff(rowids) <= 0).any():
             raise damaged(self.path, "the entries of its word index do not agree")
-        base = _Stored(self, number, revision, sizes)
-        return self._update(analysis, _Index.of(revision, base, rowids))
+        return self._update(analysis, _Index.of(_Stored(self, number, revision, sizes), rowids), revision)
 
-    def _update(self, analysis: Analysis, known: _Index) -> _Index:
-        """The index with what changed since; read anew where another one was stored meanwhile."""
+    def _update(self, analysis: Analysis, known: _Index, since: int) -> _Index:
+        """The index with what changed since a revision; read anew where another one was stored meanwhile."""
         if isinstance(known.base, _Stored) and not known.base.there():
             return self._load(analysis)
-        changed = self._changed(known.revision)
-        updated = known.updated(self.revision(), changed, dict(self._texts(analysis, changed)))
+        changed = self._changed(since)
+        updated = known.updated(changed, dict(self._texts(analysis, changed)))
         much = len(updated.changed) > max(CHANGES, CHANGES_SHARE * len(known.base.lengths))
         return self._load(analysis) if much and not isinstance(known.base, _Stored) else updated
 
