@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import ConfigError, DataError, MachineError
-from steelyard.base.files import STRICT_JSON, write_text
+from steelyard.base.files import STRICT_JSON, cache_folder, write_text
 from steelyard.base.inputs import LIMIT, read_bytes, unpacked
 from steelyard.config.search_config import SearchConfig
 from steelyard.feedback.log import PATIENCE

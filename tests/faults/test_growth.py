@@ -53,7 +53,7 @@ READERS = {
     "steelyard/embedders/lsa.py": "test_a_model",
     "steelyard/feedback/log.py": "test_an_act_looks_for_its_impression_in_linear_time",
     "steelyard/extensions/network/endpoint.py": "test_an_answer_of_an_endpoint[hits]",
-    "steelyard/stores/sqlite/models.py": "test_a_vault[entries]",
+    "steelyard/stores/sqlite/vault.py": "test_a_vault[entries]",
     "steelyard/stores/sqlite/schema.py": "test_a_vault[unknown fields]",
     "steelyard/stores/sqlite/check.py": "test_a_vault[entries]",
     "steelyard_eval/extensions/endpoints/answer_form.py": "test_an_answer_of_an_endpoint[hits]",

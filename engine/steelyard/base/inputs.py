@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import errno
+import gzip
 import io
 import os
 import stat
@@ -24,8 +25,8 @@ LIMIT = "STEELYARD_LARGEST_FILE_MB"
 LARGEST_MB = 4096
 LEAST_UNPACKED, MOST_UNPACKED = 64 * 2**20, 200
 """A compressed file may unpack to this many bytes, or to this many times its size."""
-BLOCK, PACKED = 2**20, 2**13
-"""Bytes that are read at once; of packed ones few, since what is left of them is copied for each member."""
+BLOCK = 2**20
+"""Bytes that are read at once."""
 
 
 class UnpackError(OSError):
@@ -37,10 +38,10 @@ class UnpackError(OSError):
 
 
 def largest() -> int:
-    """Bytes that a file may have; ValueError when the environment asks for no number."""
+    """Bytes that a file may have; OSError when the environment asks for no number."""
     asked = os.environ.get(LIMIT, "").strip()
     if asked and not (asked.isascii() and asked.isdigit() and len(asked) < 10):
-        raise ValueError(f"{LIMIT} is not a whole number of megabytes")
+        raise OSError(errno.EINVAL, f"{LIMIT} is not a whole number of megabytes")
     return int(asked or LARGEST_MB) * 2**20
 
 
@@ -59,7 +60,7 @@ def open_regular(path: str | Path) -> io.BufferedReader:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "is not a regular file", str(path))
-        if status.st_size > (most := _most()):
+        if status.st_size > (most := largest()):
             reason = f"has more than {most / 2**20:g} MB; set {LIMIT} to read it"
             raise OSError(errno.EFBIG, reason, str(path))
         return os.fdopen(handle, "rb")
@@ -75,13 +76,6 @@ def inside(folder: str | Path, name: str) -> Path:
     if not place.is_relative_to(os.path.realpath(folder)):
         raise ValueError("lies outside its folder")
     return place
-
-
-def _most() -> int:
-    try:
-        return largest()
-    except ValueError as error:
-        raise OSError(errno.EINVAL, str(error)) from None
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -137,10 +131,8 @@ class _Unpacking(io.RawIOBase):
     """A gzip file of so many bytes, unpacked up to its budget while it is read."""
 
     def __init__(self, packed: io.BufferedIOBase, size: int) -> None:
-        self._packed = packed
+        self._packed, self._unpacked = packed, gzip.GzipFile(fileobj=packed)
         self._left = self._most = budget(size)
-        self._raw = b""
-        self._member: zlib._Decompress | None = None
 
     def readable(self) -> bool:
         """It is."""
@@ -154,8 +146,8 @@ class _Unpacking(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401 -- whatever io gives to fill
         """Some bytes; 0 at the end. UnpackError, see `unpacked`."""
         try:
-            data = self._some(len(buffer))
-        except zlib.error as error:
+            data = self._unpacked.read1(len(buffer))
+        except (zlib.error, gzip.BadGzipFile, EOFError) as error:
             raise UnpackError(str(error)) from None
         self._left -= len(data)
         if self._left < 0:
@@ -163,21 +155,3 @@ class _Unpacking(io.RawIOBase):
             raise UnpackError(f"unpacks to more than {most}; unpack it yourself if that is right")
         buffer[: len(data)] = data
         return len(data)
-
-    def _some(self, size: int) -> bytes:
-        while True:
-            self._raw = self._raw or self._packed.read(PACKED)
-            if self._member is None:
-                if not self._raw:
-                    return b""
-                self._raw = self._raw.lstrip(b"\0")  # padding that some programs write
-                self._member = zlib.decompressobj(wbits=31) if self._raw else None
-                continue
-            if not self._raw:
-                raise UnpackError("it ends before its end")
-            data = self._member.decompress(self._raw, size)
-            self._raw = self._member.unconsumed_tail
-            if self._member.eof:
-                self._raw, self._member = self._member.unused_data, None
-            if data:
-                return data

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import ConfigError, EmbedderError, MachineError, nearest, shown
-from steelyard.base.extensions import extension
-from steelyard.base.extras import missing_modules, require
+from steelyard.base.extensions import extension, missing_modules, require
+from steelyard.base.files import cache_folder
 from steelyard.embedders.cache import CachedEmbedder
 from steelyard.embedders.embed import Embedder, Kind, Vectors
 from steelyard.embedders.lsa import MODEL as LSA

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, MachineError, nearest, shown
+from steelyard.base.extensions import extension
 from steelyard.base.fields import format_time
 from steelyard.base.files import regular_target
 from steelyard.base.inputs import BLOCK, open_regular
-from steelyard.base.secret_texts import kept_text
 from steelyard.config.search_config import SearchConfig, policy_of, ranking_of
 from steelyard.results import SearchResult
 
@@ -36,21 +36,8 @@ except ImportError:  # Windows: lines are appended whole, but two processes may 
     fcntl = None  # type: ignore[assignment]  # there is no such module on Windows
 
 SCHEMA_VERSION = 1
-Action = Literal[
-    "accepted",
-    "used",
-    "cited",
-    "copied",
-    "opened",
-    "clicked",
-    "modified",
-    "thumbs_up",
-    "thumbs_down",
-    "dismissed",
-    "failed",
-    "reviewed",
-    "none_useful",
-]
+_Used = Literal["accepted", "used", "cited", "copied", "opened", "clicked", "modified"]
+Action = Literal[_Used, "thumbs_up", "thumbs_down", "dismissed", "failed", "reviewed", "none_useful"]
 """What can be done with a result; `none_useful` is about the whole list."""
 ACTIONS: tuple[str, ...] = get_args(Action)
 PATIENCE, PAUSE = 30.0, 0.005
@@ -67,21 +54,9 @@ class FeedbackLog:
     Every line is appended by one write under a lock, so processes may share a file. A writer that is killed loses
     the line that it was writing at most; the next writer begins a new line.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file; it is created with the first line.
-    config : SearchConfig
-        What ranks. Its hash is the `policy` of the impressions, and its record is written once.
-    clock : callable
-        The time in seconds UTC.
-    new_id : callable
-        Makes ids of impressions; random by default.
-
-    Raises
-    ------
-    MachineError
-        When the file cannot be written.
+    The file is created with the first line; MachineError when it cannot be written. `config` is what ranks: its
+    hash is the `policy` of the impressions, and its record is written once. The clock is in seconds UTC; `new_id`
+    makes ids of impressions, random ones by default.
     """
 
     def __init__(
@@ -110,15 +85,11 @@ class FeedbackLog:
         query_id = self._new_id()
         placed = result.placed_by or ("",) * len(result.hits)
         hits = [
-            {
-                "object_id": hit.entry.id,
-                "position": hit.rank,
-                "score": hit.score,
-                **({"interleaved": team} if team else {}),
-            }
+            {"object_id": hit.entry.id, "position": hit.rank, "score": hit.score}
+            | ({"interleaved": team} if team else {})
             for hit, team in zip(result.hits, placed, strict=True)
         ]
-        text = kept_text(result.query.text)[:LONGEST_TEXT]
+        text = extension("secrets").kept_text(result.query.text)[:LONGEST_TEXT]
         asked: dict[str, object] = {"query_id": query_id, "user_query": text}
         if result.query.filters and (narrowed := result.query.filters.to_json()) is not None:
             asked["filter"] = narrowed
@@ -194,7 +165,9 @@ def append(path: str | Path, records: list[dict[str, object]]) -> None:
                 if size and not _begins_a_log(os.pread(handle, 2**16, 0)):
                     raise ConfigError(f"{shown(str(path), PATH_WIDTH)} is no feedback log; name a new file")
                 torn = size and os.pread(handle, 1, size - 1) != b"\n"
-                _write(handle, b"\n" + data if torn else data)
+                view = memoryview(b"\n" + data if torn else data)
+                while view:  # a disk that is full may take some of the bytes
+                    view = view[os.write(handle, view) :]
         finally:
             os.close(handle)
     except OSError as error:
@@ -215,11 +188,7 @@ def line(record: Mapping[str, object]) -> str:
 
 def policy_key(policy: str) -> bytes:
     """The bytes that only the line of a policy has."""
-    return f'"policy":{_text(policy)}}}'.encode()
-
-
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    return f'"policy":{json.dumps(policy, ensure_ascii=False)}}}'.encode()
 
 
 def _utf8(text: str) -> bytes:
@@ -230,40 +199,29 @@ def _utf8(text: str) -> bytes:
         raise ConfigError(f"{odd} is not valid Unicode, and a log is UTF-8; write ids and clients so") from None
 
 
-def _write(handle: int, data: bytes) -> None:
-    """All of the bytes; a disk that is full may take some."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(handle, view) :]
-
-
 @contextmanager
 def _locked(handle: int) -> Iterator[None]:
     if fcntl is None:
         yield
         return
-    until = time.monotonic() + PATIENCE
-    while not _lock(handle):
-        if time.monotonic() > until:
-            raise OSError(errno.EBUSY, f"another program has locked it for {PATIENCE:g} s")
-        time.sleep(PAUSE)
+    until, waits = time.monotonic() + PATIENCE, True
+    while waits:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            waits = False
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise OSError(errno.EBUSY, f"another program has locked it for {PATIENCE:g} s") from None
+            time.sleep(PAUSE)
     try:
         yield
     finally:
         fcntl.flock(handle, fcntl.LOCK_UN)
 
 
-def _lock(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def _shown_list(path: Path, query_id: str) -> dict[str, Any] | None:
     """The newest list of a log with this id; None where there is none."""
-    for row in _lines_with(path, _utf8(f'"query_id":{_text(query_id)}')):
+    for row in _lines_with(path, _utf8(f'"query_id":{json.dumps(query_id, ensure_ascii=False)}')):
         try:
             record = json.loads(row)
         except (ValueError, RecursionError):  # a writer was killed in this line, or it is no line of ours

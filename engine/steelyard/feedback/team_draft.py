@@ -24,20 +24,9 @@ DIGITS = 4
 class Explore:
     """In which share of the searches another ranking is interleaved, and which one.
 
-    Attributes
-    ----------
-    share : float
-        Between 0 and 1. A tenth identifies how places are examined, and costs nothing that could be measured.
-    against : SearchConfig or None
-        The other configuration; by default the current one under weights drawn anew each time, halfway between
-        its own and random ones.
-    seed : int or None
-        Of the draws; None for another one in every process.
-
-    Raises
-    ------
-    ConfigError
-        For a share outside 0 to 1.
+    A tenth identifies how places are examined, and costs nothing that could be measured; ConfigError for a share
+    outside 0 to 1. `against` is the other configuration, by default the current one under weights drawn anew each
+    time, halfway between its own and random ones. A seed of None gives other draws in every process.
     """
 
     share: float = 0.1

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from steelyard.base.errors import DataError, Fault, shown
@@ -85,18 +85,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result of a search.
+    """One result of a search, with its rank from 1.
 
-    Attributes
-    ----------
-    rank : int
-        From 1.
-    score : float or None
-        None for an entry that fills up a context and was not scored.
-    entry : Entry
-        The entry itself.
-    signals : mapping of str to float
-        The signals that the strategy used, by name; 0 for a retriever that did not return the entry.
+    The score is None for an entry that fills up a context and was not scored. `signals` are those that the
+    strategy used, by name; 0 for a retriever that did not return the entry.
     """
 
     rank: int
@@ -112,15 +104,9 @@ def _relations(value: object) -> tuple[Relation, ...]:
     for item in value:
         if not isinstance(item, Mapping) or "type" not in item or "target" not in item:
             raise ValueError("not a relation")
-        strength = item.get("strength")
-        relations.append(
-            Relation(
-                read_text(item["type"]),
-                read_text(item["target"]),
-                None if strength is None else read_number(strength),
-                read_text(item.get("status") or ""),
-            )
-        )
+        strength = None if item.get("strength") is None else read_number(item["strength"])
+        status = read_text(item.get("status") or "")
+        relations.append(Relation(read_text(item["type"]), read_text(item["target"]), strength, status))
     return tuple(relations)
 
 
@@ -142,23 +128,9 @@ _RULES: dict[Reader, tuple[str, str]] = RULES | {
 def read_fields(
     record: Mapping[str, Any], parsers: Mapping[str, Reader], required: Sequence[str], file: str, line: int
 ) -> tuple[dict[str, Any], list[Fault]]:
-    """Read the known fields of a JSON object.
+    """Read the known fields of a JSON object, of which null counts as absent: the values, and all that is wrong.
 
-    Parameters
-    ----------
-    record : mapping
-        The object; null counts as absent.
-    parsers : mapping of str to Reader
-        How each known field is read; other fields are ignored.
-    required : sequence of str
-        The fields that may not be absent.
-    file, line : str, int
-        Where the object is, for the faults.
-
-    Returns
-    -------
-    tuple of dict and list of Fault
-        The values by field, and everything that is wrong.
+    `parsers` say how each field is read, others are ignored; file and line are for the faults.
     """
     values: dict[str, Any] = {}
     faults: list[Fault] = []
@@ -191,18 +163,9 @@ def check_entry(entry: Entry) -> None:
     if entry.relations and all(isinstance(relation, Relation) for relation in entry.relations):
         record["relations"] = [dataclasses.asdict(relation) for relation in entry.relations]
     values, faults = read_fields(record, FIELDS, ("id",), "entry", 0)
-    faults += [
-        Fault(
-            "entry",
-            0,
-            name,
-            shown(record[name]),
-            "must be seconds",
-            "Read it with steelyard.base.fields.parse_time",
-        )
-        for name in TIME_FIELDS & values.keys()
-        if isinstance(record[name], str)
-    ]
+    remedy = "Read it with steelyard.base.fields.parse_time"
+    texts = [name for name in TIME_FIELDS & values.keys() if isinstance(record[name], str)]
+    faults += [Fault("entry", 0, name, shown(record[name]), "must be seconds", remedy) for name in texts]
     try:
         if entry.extra:
             json.dumps(dict(entry.extra), allow_nan=False)
@@ -219,3 +182,51 @@ def read_entry(record: Mapping[str, Any], file: str = "entry", line: int = 0) ->
         return None, faults
     extra = {name: value for name, value in record.items() if name not in FIELDS}
     return Entry(**values, extra=extra), []
+
+
+LINKS = frozenset(
+    {"links", "backlinks", "related", "related_memories", "related_entries", "see_also", "supersedes", "replaces"}
+    | {"parent", "parent_id", "parents", "children"}
+)
+"""The fields of `extra` in which programs keep ids of other entries."""
+ENDS = ("id", "target", "to", "from", "source", "target_id", "source_id", "entry_id", "memory_id")
+"""Where an object in such a field has the id."""
+
+
+def named(entry: Entry) -> set[str]:
+    """The ids of other entries that stand in the relations, in `superseded_by` and in the links of an entry."""
+    links = (name for key, value in entry.extra.items() if key.lower() in LINKS for name in _ids(value))
+    return {*(relation.target for relation in entry.relations), *links, entry.superseded_by} - {"", entry.id}
+
+
+def naming(entry: Entry, inside: Collection[str]) -> Entry:
+    """The entry without every name that is not inside; itself where there is none."""
+    gone = named(entry).difference(inside)
+    if not gone:
+        return entry
+    extra = {key: _without(value, gone) if key.lower() in LINKS else value for key, value in entry.extra.items()}
+    return replace(
+        entry,
+        relations=tuple(relation for relation in entry.relations if relation.target not in gone),
+        superseded_by="" if entry.superseded_by in gone else entry.superseded_by,
+        extra=extra,
+    )
+
+
+def _ids(value: Any) -> Iterator[str]:  # noqa: ANN401 -- any JSON
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _ids(part)
+    elif isinstance(value, dict):
+        for key in ENDS:
+            yield from _ids(value.get(key))
+    elif isinstance(value, str | int) and not isinstance(value, bool) and "://" not in str(value):
+        yield str(value)
+
+
+def _without(value: Any, gone: set[str]) -> Any:  # noqa: ANN401 -- as above
+    if isinstance(value, list | tuple):
+        return [
+            _without(part, gone) for part in value if gone.isdisjoint(() if isinstance(part, list) else _ids(part))
+        ]
+    return None if not gone.isdisjoint(_ids(value)) else value

@@ -14,9 +14,10 @@ JSON, each field has the value or the tests that it must pass::
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, parse_time, read_number, read_text
@@ -29,7 +30,8 @@ SUPERSEDED = "superseded"
 """A pseudo-field: whether another entry replaces the entry."""
 FILTERABLE = (TEXT_FIELDS | NUMBER_FIELDS | LIST_FIELDS | {SUPERSEDED}) - {"id"}
 """The fields that a filter may name."""
-RANGES = ("from", "after", "before", "until")
+_ORDER = {"from": operator.ge, "after": operator.gt, "before": operator.lt, "until": operator.le}
+RANGES = tuple(_ORDER)
 """Tests of order: at least, more than, less than, at most."""
 
 
@@ -37,17 +39,10 @@ RANGES = ("from", "after", "before", "until")
 class Rule:
     """A test of one field.
 
-    Attributes
-    ----------
-    field : str
-        One of `FILTERABLE`.
-    test : str
-        ``any`` (the field is one of the values, or tags contain one), ``all`` (tags contain every value),
-        ``none`` (the field is none of the values, or tags contain none), ``absent`` (the field is empty),
-        ``prefix`` (the text begins with one of the values, case and all), or one of `RANGES`, which an entry
-        without a value fails.
-    values : tuple
-        What the field is compared with; times as seconds UTC.
+    The test is ``any`` (the field is one of the values, or tags contain one), ``all`` (tags contain every value),
+    ``none`` (the field is none of the values, or tags contain none), ``absent`` (the field is empty), ``prefix``
+    (the text begins with one of the values, case and all), or one of `RANGES`, which an entry without a value
+    fails. Times are seconds UTC.
     """
 
     field: str
@@ -62,19 +57,13 @@ class Rule:
         if self.test == "absent":
             return value in ("", None, ())
         if self.test in RANGES:
-            return value is not None and _compare(self.test, value, self.values[0])
+            return value is not None and bool(_ORDER[self.test](value, self.values[0]))
         if self.test == "prefix":
             return value.startswith(tuple(map(str, self.values)))  # type: ignore[no-any-return]  # a text field
         held = set(value) if self.field in LIST_FIELDS else {value}
         if self.test == "all":
             return held.issuperset(self.values)
         return held.isdisjoint(self.values) == (self.test == "none")
-
-
-def _compare(test: str, value: Any, bound: Any) -> bool:  # noqa: ANN401 -- two numbers or two texts
-    if test in ("from", "after"):
-        return bool(value > bound or (test == "from" and value == bound))
-    return bool(value < bound or (test == "until" and value == bound))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +120,7 @@ class Filters:
     def failed(self, entry: Entry) -> list[str]:
         """Describe every clause that the entry fails: its value, and what was wanted; see `Rule.admits`."""
         return [
-            f"{_held(clause, entry)}, the query asks for {_wanted(clause)}"
+            f"{_held(clause, entry)}, the query asks for {' or '.join(map(_in_words, clause))}"
             for clause in self.clauses
             if not any(rule.admits(entry) for rule in clause)
         ]
@@ -187,12 +176,6 @@ def _in_words(rule: Rule) -> str:
     if rule.test == "any":
         return f"{rule.field} is {values}" if len(rule.values) == 1 else f"{rule.field} is one of {values}"
     return f"{rule.field} {_WORDS.get(rule.test, rule.test)} {values}".strip()
-
-
-def _wanted(clause: tuple[Rule, ...]) -> str:
-    first = clause[0]
-    plain = len(clause) == 1 and first.test == "any" and len(first.values) == 1
-    return shown(first.values[0]) if plain else " or ".join(map(_in_words, clause))
 
 
 def _held(clause: tuple[Rule, ...], entry: Entry) -> str:

@@ -14,34 +14,15 @@ from steelyard.memory.filters import EVERYTHING, Filters
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query of a search or a data set.
+    """One query of a search or a data set: the text as the user wrote it, and the scope in `filters`.
 
-    Attributes
-    ----------
-    text : str
-        The text as the user wrote it.
-    filters : Filters
-        The scope of the query.
-    asked_at : float or None
-        The query's clock, seconds UTC; None for the clock of the searcher or the data set.
-    intent : str
-        Chooses the strategy where a configuration has one for each intent.
-    confidence : float or None
-        How sure the system's classifier is of that intent, 0..1; None where it was given, or has no measure.
-    category : str
-        A label that reports break results down by.
-    group : str
-        Queries of one group share a cause; statistics treat them as dependent.
-    tags, domain : tuple of str, str
-        What the signals of these names compare entries with.
-    split : str
-        The part of the data set that it belongs to.
-    answerable : bool
-        False where a person or a source says that nothing in the memory answers it.
-    matched : str or None
-        The text that keywords match; None for the cleaned `text`.
-    rewritten : str or None
-        The text that is embedded; None for `text`.
+    `asked_at` is the query's clock, seconds UTC; None for that of the searcher or the data set. `intent` chooses
+    the strategy where a configuration has one for each, `confidence`, 0..1, is how sure the system's classifier is
+    of it (None where it was given, or has no measure). Reports break results down by `category`; queries of one
+    `group` share a cause, and statistics treat them as dependent. Signals compare `tags` and `domain` with those
+    of entries. `split` is the part of the data set that it belongs to. `answerable` is False where a person or a
+    source says that nothing in the memory answers it. Keywords match `matched`, None for the cleaned text;
+    `rewritten` is embedded, None for the text.
     """
 
     text: str
@@ -70,18 +51,9 @@ class Query:
         return clean_query(self.text) if self.matched is None else self.matched
 
 
-QUERY_FIELDS: dict[str, Reader] = {
-    "id": read_text,
-    "text": read_text,
-    "asked_at": parse_time,
-    "intent": read_text,
-    "category": read_text,
-    "group": read_text,
-    "tags": read_texts,
-    "domain": read_text,
-    "split": read_text,
-    "answerable": read_flag,
-}
+_NAMES = ("id", "text", "asked_at", "intent", "category", "group", "tags", "domain", "split", "answerable")
+_TYPED: dict[str, Reader] = {"asked_at": parse_time, "tags": read_texts, "answerable": read_flag}
+QUERY_FIELDS: dict[str, Reader] = dict.fromkeys(_NAMES, read_text) | _TYPED
 
 
 def read_query(

@@ -45,25 +45,20 @@ def render(template: str, entry: Entry) -> str:
     >>> render("{title}\ntag:{tag}", Entry("1", title="Ann", tags=("a", "b")))
     'Ann\ntag:a\ntag:b'
     """
-    return "\n".join(line for pieces in _parse(template) for line in _lines(pieces, entry))
-
-
-def _lines(pieces: Pieces, entry: Entry) -> list[str]:
-    """The lines of text from one line of the template; none when all its fields are empty."""
-    names = {name for _, name in pieces if name}
-    every = [_line(pieces, entry, tag) for tag in (entry.tags if "tag" in names else ("",))]
-    return [line for line, given in every if given or not names]
-
-
-def _line(pieces: Pieces, entry: Entry, tag: str) -> tuple[str, bool]:
-    """The line, and whether any of its fields is not empty."""
-    values = [_value(entry, name, tag) if name else "" for _, name in pieces]
-    return "".join(literal + value for (literal, _), value in zip(pieces, values, strict=True)), any(values)
+    lines = []
+    for pieces in _parse(template):
+        names = {name for _, name in pieces if name}
+        for tag in entry.tags if "tag" in names else ("",):
+            values = [_value(entry, name, tag) for _, name in pieces]
+            if any(values) or not names:
+                texts = (literal + value for (literal, _), value in zip(pieces, values, strict=True))
+                lines.append("".join(texts))
+    return "\n".join(lines)
 
 
 def _value(entry: Entry, name: str, tag: str) -> str:
-    if name == "tag":
-        return tag
+    if name in ("", "tag"):
+        return tag if name else ""
     return " ".join(entry.tags) if name == "tags" else str(getattr(entry, name))
 
 
@@ -74,27 +69,19 @@ def _parse(template: str) -> tuple[Pieces, ...]:
         pieces = list(string.Formatter().parse(template))
     except ValueError as error:
         raise ConfigError(f"template {shown(template)} is broken: {error}") from None
-    problems = [p for _, name, spec, conversion in pieces for p in _problems(name, spec, conversion)]
-    if problems:
-        raise ConfigError("; ".join(problems))
+    problems: list[str] = []
     lines: list[list[tuple[str, str]]] = [[]]
-    for literal, name, _, _ in pieces:
+    for literal, name, spec, conversion in pieces:
+        if name is not None and name not in TEMPLATE_FIELDS:
+            problems.append(f"unknown template field {shown(name)}{nearest(name, TEMPLATE_FIELDS)}")
+        if spec or conversion:
+            written = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+            problems.append(f"template field {shown(name)} has a format {shown(written)}, which is not allowed")
         *whole, last = literal.split("\n")
         for text in whole:
             lines[-1].append((text, ""))
             lines.append([])
         lines[-1].append((last, name or ""))
+    if problems:
+        raise ConfigError("; ".join(problems))
     return tuple(map(tuple, lines))
-
-
-def _problems(name: str | None, spec: str | None, conversion: str | None) -> list[str]:
-    """What is wrong with one replacement field; `name` is None for plain text."""
-    if name is None:
-        return []
-    problems = []
-    if name not in TEMPLATE_FIELDS:
-        problems.append(f"unknown template field {shown(name)}{nearest(name, TEMPLATE_FIELDS)}")
-    if spec or conversion:
-        written = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
-        problems.append(f"template field {shown(name)} has a format {shown(written)}, which is not allowed")
-    return problems

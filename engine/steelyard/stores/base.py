@@ -16,6 +16,7 @@ from steelyard.memory.entry import EVERY_FIELD, Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.postings import Analysis, Counted
 
+SCHEMES = ("postgresql://", "postgres://")
 COSINE = "cosine"
 """The metric of vectors where nothing else is said."""
 
@@ -24,16 +25,20 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}", re.ASCII)
 _TOKENIZER = re.compile(r"[a-z][a-z0-9_ ]{0,80}", re.ASCII)
 
 
-def _fits(pattern: re.Pattern[str], text: object) -> bool:
-    return isinstance(text, str) and pattern.fullmatch(text) is not None
+def is_address(source: object) -> bool:
+    """Whether a source is the address of a database, and no file.
+
+    >>> is_address("postgresql://me@localhost/moltnet"), is_address("moltnet.sql")
+    (True, False)
+    """
+    return isinstance(source, str) and source.startswith(SCHEMES)
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordIndex:
     """A full-text index: its name, the entry fields it covers (in this order), and its tokenizer.
 
-    Name and tokenizer become part of SQL, so ConfigError unless the name is of small letters, digits and
-    underscores, and the tokenizer of such words.
+    ConfigError unless both are of small letters, digits and underscores, because they become part of SQL.
     """
 
     name: str
@@ -41,7 +46,7 @@ class KeywordIndex:
     tokenizer: str = "porter unicode61"
 
     def __post_init__(self) -> None:
-        if not (_fits(_NAME, self.name) and _fits(_TOKENIZER, self.tokenizer)):
+        if not (_NAME.fullmatch(str(self.name)) and _TOKENIZER.fullmatch(str(self.tokenizer))):
             raise ConfigError(
                 f"keyword index {shown(self.name)} with tokenizer {shown(self.tokenizer)} cannot be made; use "
                 "small letters, digits and underscores, beginning with a letter"
@@ -81,11 +86,8 @@ class Found:
 class ScoredIds(Sequence[Found]):
     """What a retriever found, best first, as arrays: for lists as long as the store.
 
-    Attributes
-    ----------
-    ids : ascending. Lists of one scope share the very tuple.
-    scores : float64[n], of the ids.
-    order : int64[n], the places of the ids from the best score to the worst.
+    The ids ascend, and lists of one scope share the very tuple; `scores`, float64[n], are theirs. `order`,
+    int64[n], has the places of the ids from the best score to the worst.
     """
 
     ids: tuple[str, ...]

@@ -7,22 +7,21 @@ of one entry are told apart by it until one of them is left.
 from __future__ import annotations
 
 import heapq
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
+from itertools import groupby, repeat
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, shown
-from steelyard.memory.entry import Entry
+from steelyard.memory.entry import EVERY_FIELD, Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, Space
 from steelyard.stores.postings import Analysis, Counted
-from steelyard.stores.sqlite.schema import COLUMNS
 
 EntryOrFound = TypeVar("EntryOrFound", Entry, Found)
 MARK = "\x1f"
@@ -85,17 +84,15 @@ class Tier:
     priority: float | None = None
 
 
-class Federation:
+class Federation(Readable):
     """See Readable: what the tiers hold, read-only, an id at most once."""
 
     def __init__(self, tiers: Sequence[Tier], rule: FederationRule | None = None) -> None:
         """Raises ConfigError for no tier, a name empty or used twice, or a priority that is not positive."""
-        self.rule = rule or FederationRule()
-        names = [tier.name for tier in tiers]
-        problems = [
-            f"tier {shown(name)} is named twice" for name in sorted({n for n in names if names.count(n) > 1})
-        ]
-        problems += [] if all(names) else ["a tier has no name; write it as TIER=FILE"]
+        self.rule = own = rule or FederationRule()
+        count, problems = Counter(tier.name for tier in tiers), []
+        problems += [f"tier {shown(name)} is named twice" for name in sorted(count) if count[name] > 1]
+        problems += ["a tier has no name; write it as TIER=FILE"] if "" in count else []
         problems += [
             f"priority {tier.priority} of {shown(tier.name)} must be above 0 and finite"
             for tier in tiers
@@ -103,17 +100,13 @@ class Federation:
         ]
         if problems or not tiers:
             raise ConfigError("; ".join(problems) or "a federation needs at least one vault")
-        weighed = [(tier, self._weight(tier)) for tier in tiers]
-        self.weights = {tier.name: weight for tier, weight in weighed}
+        self.weights = {
+            tier.name: own.priorities.get(tier.name, own.dynamic) if tier.priority is None else tier.priority
+            for tier in tiers
+        }
         # Tiers of equal priority keep the order in which they were given; under `best_copy` all tiers do.
-        self.tiers = list(tiers)
-        if not self.rule.best_copy:
-            self.tiers = [tier for tier, weight in sorted(weighed, key=lambda pair: -pair[1])]
+        self.tiers = sorted(tiers, key=lambda tier: 0.0 if own.best_copy else -self.weights[tier.name])
         self._by_name = {tier.name: tier.store for tier in tiers}
-
-    def _weight(self, tier: Tier) -> float:
-        known = self.rule.priorities.get(tier.name, self.rule.dynamic)
-        return known if tier.priority is None else tier.priority
 
     def seen_by(self, visible: Filters) -> Readable:
         """See Readable.seen_by: each tier as the caller sees it, so that a hidden copy hides no other one."""
@@ -123,38 +116,36 @@ class Federation:
 
     # Entries
 
-    def get(self, ids: Sequence[str], fields: Sequence[str] = COLUMNS) -> list[Entry]:
+    def get(self, ids: Sequence[str], fields: Sequence[str] = EVERY_FIELD) -> list[Entry]:
         """See Readable.get; entries are named by copy keys, an id without a tier means the first copy."""
         keys = self._keys(ids)
-        by_key: dict[str, Entry] = {}
-        for name, tier_ids in _by_tier(keys.values()).items():
-            for entry in self._by_name[name].get(tier_ids, fields):
-                by_key[copy_key(entry.id, name)] = _copy(entry, name)
+        by_key = {
+            copy_key(entry.id, name): _copy(entry, name)
+            for name, tier_ids in _by_tier(keys.values()).items()
+            for entry in self._by_name[name].get(tier_ids, fields)
+        }
         return [by_key[keys[id_]] for id_ in ids if keys.get(id_) in by_key]
 
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
         """See Readable.entries: each entry once, the copy of the first tier that holds it."""
-        ranked = (_ranked(rank, tier, filters) for rank, tier in enumerate(self.tiers))
-        every = heapq.merge(*ranked, key=itemgetter(0, 1))
-        for _, copies in groupby(every, key=itemgetter(0)):
-            _, rank, entry = next(iter(copies))
+        read = [zip(tier.store.entries(filters), repeat(rank)) for rank, tier in enumerate(self.tiers)]
+        every = heapq.merge(*read, key=lambda pair: (pair[0].id, pair[1]))
+        for _, copies in groupby(every, key=lambda pair: pair[0].id):
+            entry, rank = next(copies)
             # Filters may have left out the copy of the first tier; then no other tier's copy takes its place.
             if not filters or self._stands(rank, [entry.id]):
                 yield _copy(entry, self.tiers[rank].name)
 
     def places(self) -> Iterator[tuple[str, str, bool]]:
-        """See Readable.places."""
         for entry in self.entries():
             if entry.uri or entry.l0 or entry.l1:
                 yield entry.id, entry.uri, bool(entry.l0 or entry.l1)
 
     def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
-        """See Readable.within."""
         by_tier = _by_tier(ids).items()
         return {copy_key(id_, name) for name, part in by_tier for id_ in self._by_name[name].within(part, filters)}
 
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
-        """See Readable.recent."""
         by_id: dict[str, Entry] = {}
         for rank, tier in enumerate(self.tiers):
             for entry in self._standing(rank, limit, partial(tier.store.recent, filters)):
@@ -177,11 +168,9 @@ class Federation:
         return sum(1 for _ in self.entries(filters))
 
     def covers(self, filters: Filters) -> bool:
-        """See Readable.covers."""
         return all(tier.store.covers(filters) for tier in self.tiers)
 
     def revision(self) -> int:
-        """See Readable.revision."""
         return sum(tier.store.revision() for tier in self.tiers)
 
     # Searching
@@ -230,7 +219,6 @@ class Federation:
         return [hit for hit in hits if hit.id in inside] if late else hits
 
     def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
-        """See Readable.expect."""
         for tier in self._with_vectors:
             tier.store.expect(space, vectors)
 
@@ -248,12 +236,10 @@ class Federation:
         return next(filter(None, (tier.store.approximate(spaces) for tier in self._with_vectors)), "")
 
     def unembedded(self, spaces: Sequence[Space], filters: Filters) -> list[str]:
-        """See Readable.unembedded."""
         known = {id_ for space in spaces for id_ in self.vectors(space, filters)[0]}
         return [e.id for e in self.entries(filters) if e.id not in known and (e.text or e.details)]
 
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
-        """See Readable.vectors."""
         rows: dict[str, tuple[str, NDArray[np.float32]]] = {}
         for rank, tier in enumerate(self._with_vectors):
             ids, matrix = tier.store.vectors(space, filters)
@@ -266,13 +252,13 @@ class Federation:
         return [key for key, _ in ordered], matrix
 
     def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """See Readable.vectors_of."""
         first = self.tiers[0].name
         keys = {i: copy_key(plain_id(i), first) for i in ids} if self.rule.first_vectors else self._keys(ids)
-        by_key = {}
-        for name, tier_ids in _by_tier(keys.values()).items():
-            for id_, vector in self._by_name[name].vectors_of(space, tier_ids).items():
-                by_key[copy_key(id_, name)] = vector
+        by_key = {
+            copy_key(id_, name): vector
+            for name, tier_ids in _by_tier(keys.values()).items()
+            for id_, vector in self._by_name[name].vectors_of(space, tier_ids).items()
+        }
         return {id_: by_key[key] for id_, key in keys.items() if key in by_key}
 
     # Inside
@@ -326,14 +312,10 @@ def _copy(entry: Entry, tier: str) -> Entry:
     return replace(entry, id=copy_key(entry.id, tier))
 
 
-def _ranked(rank: int, tier: Tier, filters: Filters) -> Iterator[tuple[str, int, Entry]]:
-    return ((entry.id, rank, entry) for entry in tier.store.entries(filters))
-
-
 def _by_tier(keys: Iterable[str]) -> dict[str, list[str]]:
     """Ids by the tier their keys name."""
-    by_tier: dict[str, list[str]] = {}
+    by_tier = defaultdict[str, list[str]](list)
     for key in keys:
         id_, _, tier = key.partition(MARK)
-        by_tier.setdefault(tier, []).append(id_)
+        by_tier[tier].append(id_)
     return by_tier

@@ -128,7 +128,6 @@ class Postings:
             yield block
 
     def posting(self, word: str) -> Posting:
-        """See Segment.posting."""
         number = self.words.get(word)
         if number is None:
             return NOTHING
@@ -140,13 +139,11 @@ class Postings:
         return Posting(*(part.astype(np.int64) for part in (self.whole.at[span], counts, positions)))
 
     def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
-        """See Segment.frequencies."""
         numbers = [self.words.get(word, -1) for word in words]
         spans = (slice(*self.begins[number : number + 2]) if number >= 0 else slice(0) for number in numbers)
         return sums([self.whole.at[part] for part in spans], inside)
 
     def beginning(self, prefix: str) -> list[Posting]:
-        """See Segment.beginning."""
         return [self.posting(word) for word in self.words if word.startswith(prefix)]
 
 
@@ -154,12 +151,8 @@ class Postings:
 class Counted:
     """The words of the texts in a scope.
 
-    Attributes
-    ----------
-    segments : the texts, numbered through.
-    inside : bool[texts], those in scope; None for all.
-    ids : gives the ids of some numbers.
-    within : gives bool[texts], those that pass filters.
+    The texts are numbered through all segments; those `inside`, bool[texts], are in scope, None for all. `ids`
+    gives the ids of some numbers, `within` gives bool[texts], those that pass filters.
     """
 
     segments: Sequence[Segment]
@@ -226,18 +219,14 @@ class Counted:
             if len(part.at):
                 parts.append(part._replace(at=part.at + first) if first else part)
             first += len(segment.lengths)
-        whole = _joined(parts)
+        if len(parts) < 2:  # nothing is copied
+            whole = parts[0] if parts else NOTHING
+        else:
+            whole = Posting(*map(np.concatenate, zip(*parts, strict=True)))
         return whole if self.inside is None else whole.of(self.inside[whole.at])
 
     def best(self, scores: Floats, numbers: Indices, depth: int | None) -> list[tuple[str, float]]:
-        """The ids and scores of the best of some texts, ties by ascending id.
-
-        Parameters
-        ----------
-        scores : float64[texts]
-        numbers : those of the texts.
-        depth : how many at most; None for all.
-        """
+        """The ids and scores (of float64[texts]) of the best of some texts, ties by ascending id; None for all."""
         if depth is not None and 0 < depth < len(numbers):
             least = np.partition(scores[numbers], len(numbers) - depth)[len(numbers) - depth]
             numbers = numbers[scores[numbers] >= least]
@@ -256,10 +245,3 @@ def sums(parts: Sequence[Indices], inside: Bools | None) -> Indices:
 def _narrow(numbers: Indices) -> NDArray[Any]:
     """In an eighth of the memory, where they are small."""
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
-
-
-def _joined(parts: Sequence[Posting]) -> Posting:
-    if len(parts) < 2:
-        return parts[0] if parts else NOTHING
-    ats, counts, positions = zip(*parts, strict=True)
-    return Posting(np.concatenate(ats), np.concatenate(counts), np.concatenate(positions))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import SteelyardError
-from steelyard.base.extras import EXTRAS, installing, missing_modules
+from steelyard.base.extensions import EXTRAS, installing, missing_modules
 from steelyard_eval.common.console import table
 
 if TYPE_CHECKING:
@@ -200,36 +200,26 @@ def _terminal() -> str:
 
 def _vault(path: str) -> str:
     """What a vault holds: its schema is checked on opening, then every page (SQLite's quick_check)."""
-    from steelyard.base.machine import precision
-    from steelyard.stores.opened import open_vault
+    from steelyard.stores.sqlite.vault import open_vault
 
     with open_vault(path) as vault:
         if faults := vault.faults():
             raise FaultError(faults[0])
-        spaces = [space for space, _ in vault.spaces()]
-        # what a scan in 8 bits a number finds of the nearest entries of a sample
-        recall = min(map(vault.sampled_recall, spaces), default=None) if precision() == "int8" else None
         indexes = vault.word_indexes()
         behind = max((changes for _, changes in indexes), default=0)
         words = [f"word indexes: {len(indexes)}, changes since: {behind}"] if indexes else []
-        value = "; ".join([f"{vault.count()} entries", *_vectors(vault, recall), *words])
-    if recall is not None and recall < 1:
-        raise FaultError(value, "unset STEELYARD_VECTORS, and report this: it must not happen")
-    return value
+        return "; ".join([f"{vault.count()} entries", *_vectors(vault), *words])
 
 
-def _vectors(vault: Vault, recall: float | None) -> list[str]:
+def _vectors(vault: Vault) -> list[str]:
     """How the vectors of the largest space are searched."""
-    from steelyard.base.machine import PRECISION, VARIABLE, budget
+    from steelyard.base.machine import PRECISION, VARIABLE, budget, precision
 
     sizes, most = vault.vector_bytes(), budget()
     largest = max(sizes.values(), default=0)
     if not largest:
         return []
     if largest > most:
-        less = max(vault.vector_bytes("int8").values())
-        hint = f"; {mebibytes(less)} would do with {PRECISION}=int8" if less <= most and less < largest else ""
+        hint = f"; {PRECISION}=int8 takes about a quarter" if precision() == "float" else ""
         return [f"vectors of {mebibytes(largest)} are left to sqlite-vec: {VARIABLE} is {mebibytes(most)}{hint}"]
-    if recall is None:
-        return [f"vectors of up to {mebibytes(largest)}, searched in memory"]
-    return [f"vectors of up to {mebibytes(largest)} in 8 bits a number, searched in memory; recall {recall:.4f}"]
+    return [f"vectors of up to {mebibytes(largest)}, searched in memory"]

@@ -205,7 +205,7 @@ def serve(
     steelyard serve memory.db --log feedback.jsonl --explore search-weights.try.json --http 8377
     """
     from steelyard.base.errors import ConfigError
-    from steelyard.base.extras import require
+    from steelyard.base.extensions import require
     from steelyard_eval.common.extensions import extension
     from steelyard_eval.vaults.arguments import Settings, vault_file
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.extras import require
+from steelyard.base.extensions import require
 from steelyard.base.files import canonical, write_text
 
 if TYPE_CHECKING:

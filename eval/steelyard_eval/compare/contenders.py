@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from steelyard.base.errors import ConfigError, nearest, shown, together
-from steelyard.base.extras import installing, missing_modules
+from steelyard.base.extensions import installing, missing_modules
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.kinds import KINDS, LIGHT
 from steelyard.finish import stages_without

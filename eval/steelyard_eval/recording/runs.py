@@ -20,9 +20,8 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
-from steelyard.base.files import compact
+from steelyard.base.files import cache_folder, compact
 from steelyard_eval.common.markup import spans
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.states import hashed, states

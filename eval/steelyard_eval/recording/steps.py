@@ -12,7 +12,7 @@ from pathlib import Path
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.escape import visible
-from steelyard.base.extras import installing, missing_modules
+from steelyard.base.extensions import installing, missing_modules
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.kinds import KINDS, LIGHT, indexing_kind, kind_of
 from steelyard.systems import find_system, written_name

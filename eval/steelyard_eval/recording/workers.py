@@ -22,10 +22,9 @@ from typing import cast
 import numpy as np
 
 import steelyard
-from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import PATH_WIDTH, EmbedderError, MachineError, SteelyardError, shown
-from steelyard.base.extras import require
-from steelyard.base.files import canonical, lock
+from steelyard.base.extensions import require
+from steelyard.base.files import cache_folder, canonical, lock
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import Kind, Vectors
 from steelyard.live.candidates import BLOCK

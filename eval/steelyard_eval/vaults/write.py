@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
 from steelyard.base.extensions import extension
+from steelyard.base.files import cache_folder
 from steelyard.embedders import KINDS, CachedEmbedder, open_embedder, resumable
 from steelyard.embedders.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
 from steelyard.embedders.kinds import remembered, restore
@@ -21,9 +21,9 @@ from steelyard.feedback.reviews import FIELDS as REVIEWED
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
 from steelyard.memory.template import render
-from steelyard.stores.base import Space
-from steelyard.stores.opened import is_address, open_vault
+from steelyard.stores.base import Space, is_address
 from steelyard.stores.sqlite import Vault
+from steelyard.stores.sqlite.vault import open_vault
 from steelyard.systems import EMBEDDED, SYSTEMS, analyses, keyword_indexes
 from steelyard_eval.common.progress_bar import bar
 

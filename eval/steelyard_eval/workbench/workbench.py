@@ -274,7 +274,7 @@ class Workbench:
         recording : str or Path
             A folder that `record` wrote with all queries, to be replayed instead of searching.
         """
-        from steelyard.base.extras import require
+        from steelyard.base.extensions import require
 
         require("notebooks", "the explorer")
         from steelyard_eval.compare.contenders import read_config
@@ -331,7 +331,7 @@ class Workbench:
             Queries that are drawn at random, each judged on all that the contenders find, which can carry a ship;
             False: the pairs that tell most. By default as above.
         """
-        from steelyard.base.extras import require
+        from steelyard.base.extensions import require
 
         require("notebooks", "the judging widget")
         from steelyard_eval.notebook.label.judgments import folder_of

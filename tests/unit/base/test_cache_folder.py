@@ -1,6 +1,6 @@
 """The folder of caches, by the environment."""
 
-from steelyard.base.cache_folder import cache_folder
+from steelyard.base.files import cache_folder
 
 
 def test_the_cache_lies_where_the_environment_says():

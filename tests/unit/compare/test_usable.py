@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, RerankError
-from steelyard.base.extras import installing
+from steelyard.base.extensions import installing
 from steelyard.fusion import parse_strategy
 from steelyard.rerank import RerankConfig, open_reranker
 from steelyard.systems import find_system

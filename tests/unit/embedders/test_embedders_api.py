@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import ConfigError, EmbedderError, MachineError
-from steelyard.base.extras import installing
+from steelyard.base.extensions import installing
 from steelyard.embedders.embed import RecordedEmbedder, embed_checked
 from steelyard.extensions.models import ApiEmbedder, ApiSettings, Secret, detect
 from steelyard.extensions.models import settings as settings_module

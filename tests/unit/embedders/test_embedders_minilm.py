@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import MachineError
-from steelyard.base.extras import EXTRAS, installing
+from steelyard.base.extensions import EXTRAS, installing
 from steelyard.extensions.models import MiniLmEmbedder, MiniLmInt8Embedder, minilm
 from steelyard.memory.template import render
 from steelyard_eval.datasets import load

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from steelyard import Searcher, Vault, find_system
 from steelyard.base import extras
 from steelyard.base.errors import ConfigError, EmbedderError
-from steelyard.base.extras import EXTRAS
+from steelyard.base.extensions import EXTRAS
 from steelyard.embedders import KINDS
 from steelyard.embedders.kinds import UnavailableEmbedder, restore
 from steelyard.extensions import models

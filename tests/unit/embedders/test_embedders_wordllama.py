@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import MachineError
-from steelyard.base.extras import EXTRAS, installing
+from steelyard.base.extensions import EXTRAS, installing
 from steelyard.extensions.models import WordLlamaEmbedder, wordllama
 
 MISSING = [module for module in EXTRAS["wordllama"] if find_spec(module) is None]

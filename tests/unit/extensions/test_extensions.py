@@ -31,9 +31,11 @@ ASKS = {
     "spec_kit_file": ["export", str(ROOT / "search-weights.json"), "--to", "spec_kit"],
     "cortex_client": ["index", STARTER, "made.db", "--layers", "llm"],
     "models": ["index", STARTER, "made.db", "--embedder", "wordllama"],
+    "int8": ["compare", STARTER, "vector"],
     "network": ["index", STARTER, "made.db", "--layers", "llm"],
     "postgres": ["search", "postgresql://me@127.0.0.1/notes", "keys"],
     "rerank": ["compare", STARTER, "spec_kit"],
+    "secrets": ["judge", STARTER, "--from-log", "--feedback", "log.jsonl"],
 }
 """The command that asks for each."""
 COMPARE = ["compare", STARTER, "bm25", "--json"]
@@ -83,8 +85,23 @@ def run(folder, *commands, **variables):
 
 @pytest.mark.parametrize("name", {**EXTENSIONS, **OF_ENGINE})
 def test_without_one_its_command_ends_with_one_line_and_another_command_works(name, tmp_path):
-    variables = {"ENABLE_CROSS_ENCODER": "true"} if name == "rerank" else {}
-    (code, out, err), (other, compared, _) = run(without([name], tmp_path), ASKS[name], COMPARE, **variables)
+    variables = {"rerank": {"ENABLE_CROSS_ENCODER": "true"}, "int8": {"STEELYARD_VECTORS": "int8"}}.get(name, {})
+    line = {
+        "schema_version": 1,
+        "timestamp": "2026-01-01T00:00:00Z",
+        "query_id": "1",
+        "user_query": "keys",
+        "policy": "p",
+        "hits": [],
+    }
+    (tmp_path / "log.jsonl").write_text(json.dumps(line) + "\n")
+    folder = without([name], tmp_path)
+    both = (
+        run(folder, ASKS[name], **variables) + run(folder, COMPARE)
+        if variables
+        else run(folder, ASKS[name], COMPARE)
+    )
+    (code, out, err), (other, compared, _) = both
     assert (code, out, other) == (4, "", 0)
     assert re.search(rf"\b{name}\b", err)
     assert "Traceback" not in err

@@ -7,7 +7,7 @@ import string
 
 import pytest
 
-from steelyard.base.secret_texts import holds_secret
+from steelyard.extensions.secrets import holds_secret
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.usage.gather import gather
 

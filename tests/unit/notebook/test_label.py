@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.base.extras import installing, missing_modules
+from steelyard.base.extensions import installing, missing_modules
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool

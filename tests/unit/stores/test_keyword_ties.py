@@ -6,14 +6,14 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault
-from steelyard.stores.sqlite.keywords import TIES
 
+TIES = 32
 INDEX = KeywordIndex("content", ("title", "text"))
 
 
 @pytest.fixture(scope="module")
 def vault():
-    """Three good matches, then more equal ones than are read beyond the cut; ids against insertion order."""
+    """Three good matches, then more equal ones than the cut takes; ids against insertion order."""
     size = 2 * TIES + 20
     with Vault(":memory:") as made:
         made.upsert(Entry(f"tie{at:03d}", text="token cache", project="p") for at in reversed(range(size)))

@@ -17,7 +17,7 @@ from steelyard.extensions.network import wire
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
 from steelyard.stores.base import Space
-from steelyard.stores.sqlite import Vault, damage, guard
+from steelyard.stores.sqlite import Vault, guard
 from steelyard.systems import analyses, find_system
 
 
@@ -61,7 +61,7 @@ def test_of_a_wrong_value_80_characters_are_shown_and_of_damage_200(tmp_path):
         SearchConfig.load(tmp_path / "w.json")
     told = str(caught.value)
     assert f"'limit' = '{'x' * 76}...: must be" in told
-    assert f"('{'r' * 196}...)" in str(damage.damaged("v", "r" * 900))  # quote, 196, three dots
+    assert f"('{'r' * 196}...)" in str(guard.damaged("v", "r" * 900))  # quote, 196, three dots
 
 
 def limit_memory(vault, size):

@@ -11,13 +11,13 @@ import sqlite_vec
 
 from steelyard.base.errors import ConfigError, VaultError
 from steelyard.base.machine import PRECISION, PRECISIONS, VARIABLE
+from steelyard.extensions.int8 import Codes
+from steelyard.extensions.int8.scan import add_products
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
-from steelyard.stores.sqlite.matrix import Matrix, _largest
-from steelyard.stores.sqlite.scan import add_products
-from steelyard.stores.sqlite.segments import Codes, Rows
+from steelyard.stores.sqlite.matrix import Matrix, VectorSegment
 
 SPACE = Space("random", "text", "{text}")
 SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"tags": ["x"]}), Filters.of({"project": "none"})]
@@ -93,7 +93,7 @@ def test_the_margin_is_needed():
     rng = np.random.default_rng(0)
     base = rng.normal(size=(1, 64)).astype(np.float32)
     near = base + rng.normal(size=(400, 64)).astype(np.float32) * np.float32(1e-7)
-    matrix = Matrix.of(1, Rows.of(np.arange(400), near))
+    matrix = Matrix.of(VectorSegment.of(np.arange(400), near))
     found = matrix.near(base[0], 10, "cosine", None)
     assert found is not None
     assert len(found) > 10
@@ -106,7 +106,7 @@ def shapes(rng, dim):
     return np.array([rng.normal(size=dim), tails, spike, np.eye(dim)[0], np.full(dim, 0.1)], dtype=np.float32)
 
 
-@pytest.mark.parametrize("kind", [Rows, Codes])
+@pytest.mark.parametrize("kind", [VectorSegment, Codes])
 @pytest.mark.parametrize("dim", [1, 2, 7, 384, 1536])
 def test_what_sqlite_vec_computes_lies_between_the_bounds(kind, dim):
     rng = np.random.default_rng(dim)
@@ -126,13 +126,6 @@ def test_what_sqlite_vec_computes_lies_between_the_bounds(kind, dim):
             assert (near <= high).all()
 
 
-@pytest.mark.parametrize("size", [1, 255, 256, 1000, 140_000])
-def test_the_largest_of_blocks_are_the_largest(size):
-    values = np.random.default_rng(size).choice([-np.inf, *range(50)], size).astype(np.float32)
-    for depth in {1, min(3, size), size // 2 or 1, size}:
-        assert _largest(values, depth) == np.sort(values)[size - depth]
-
-
 def test_products_of_whole_numbers_are_exact_where_they_are_largest():
     """Of 100,000 numbers, each the largest there is, with a sum next to the largest int32."""
     segment = Codes.of(np.arange(2), np.concatenate([np.ones((1, 100_000)), -np.ones((1, 100_000))]).astype("f4"))
@@ -149,7 +142,7 @@ def test_the_error_of_a_code_is_no_less_than_what_it_lacks():
         codes = Codes.of(np.arange(200), rows.astype(np.float32))
         exact = rows.astype(np.float32).astype(np.float64)
         exact /= np.linalg.norm(exact, axis=1, keepdims=True)
-        lacks = np.linalg.norm(exact - codes.steps[:, None].astype(np.float64) * codes.codes, axis=1)
+        lacks = np.linalg.norm(exact - codes.steps[:, None].astype(np.float64) * codes.numbers, axis=1)
         assert (codes.errors >= lacks).all()
 
 
@@ -161,21 +154,9 @@ def test_without_the_bound_of_its_rounding_int8_loses_the_nearest():
     lost = 0
     for query in rng.normal(size=(50, 64)).astype(np.float32):
         nearest = np.argsort(-(vectors_ @ query) / np.linalg.norm(vectors_, axis=1))[:10]
-        assert np.isin(nearest, Matrix.of(1, codes).near(query, 10, "cosine", None)).all()
-        lost += np.count_nonzero(~np.isin(nearest, Matrix.of(1, careless).near(query, 10, "cosine", None)))
+        assert np.isin(nearest, Matrix.of(codes).near(query, 10, "cosine", None)).all()
+        lost += np.count_nonzero(~np.isin(nearest, Matrix.of(careless).near(query, 10, "cosine", None)))
     assert lost > 0
-
-
-def test_a_sample_shows_what_is_found(pair, monkeypatch):
-    fast, _ = pair
-    rng = np.random.default_rng(0)
-    names = [f"e{at}" for at in range(60)]
-    fast.upsert(Entry(name) for name in names)
-    fast.put_vectors(SPACE, names, rng.normal(size=(60, 8)).astype(np.float32))
-    assert fast.sampled_recall(SPACE, depth=5) == 1.0
-    monkeypatch.setattr(Matrix, "near", lambda *_: np.arange(4))
-    assert fast.sampled_recall(SPACE, depth=5) < 0.5
-    assert fast.sampled_recall(Space("another", "text", "")) == 1.0
 
 
 def test_a_vector_that_is_listed_and_not_there_is_a_damaged_vault(tmp_path, monkeypatch):
@@ -259,7 +240,7 @@ def test_what_is_expected_is_computed_in_blocks(pair, monkeypatch):
     monkeypatch.setattr("steelyard.stores.sqlite.matrix.AHEAD", 40 * 3)
     probes = vectors(rng, 7, 8)
     fast.expect(SPACE, probes)
-    (matrix,) = fast._memory_of.values()
+    ((_, matrix),) = fast._memory_of.values()
     sizes = []
     counted = type(matrix.base).products
     monkeypatch.setattr(

@@ -9,8 +9,8 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault, keywords
-from steelyard.stores.sqlite.phrases import TokenPhrase, phrases
-from steelyard.stores.sqlite.terms import TermSegment, _lengths
+from steelyard.stores.sqlite.keywords import TokenPhrase, phrases
+from steelyard.stores.sqlite.words import TermSegment, _lengths
 
 INDEXES = [
     KeywordIndex("one", ("title", "text", "tags")),

@@ -6,12 +6,14 @@ names differ and their vectors never mix.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.extras import onnx_runtime, require
+from steelyard.base.extensions import require
 from steelyard.extensions.models.local import Encode, LocalEmbedder, verified
 
 DIMENSIONS = 384
@@ -71,3 +73,16 @@ class MiniLmInt8Embedder(LocalEmbedder):
             return mean
 
         return encode
+
+
+def onnx_runtime() -> Any:  # noqa: ANN401 -- a module without types
+    """The module onnxruntime with its telemetry off. Import it by this and by nothing else.
+
+    Since 1.29 it makes an id of the machine as it is imported, and sends what is run, unless the environment
+    says otherwise before.
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime
+
+    onnxruntime.disable_telemetry_events()
+    return onnxruntime

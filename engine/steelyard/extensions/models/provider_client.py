@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import EmbedderError, shown
-from steelyard.base.extras import require
+from steelyard.base.extensions import require
 from steelyard.extensions.models.settings import ApiSettings
 from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Response
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.extras import require
+from steelyard.base.extensions import require
 from steelyard.extensions.models.local import Encode, LocalEmbedder, verified
 
 PACKAGE = "wordllama==0.4.0.post1"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
 from steelyard.base.errors import ConfigError, EmbedderError, shown
-from steelyard.base.extras import require
+from steelyard.base.extensions import require
 from steelyard.base.files import LONGEST_INTEGER
 from steelyard.base.secret import Secret
 from steelyard.extensions.network.wire import Backend, ResponseTooLargeError, begin

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.base.errors import ConfigError
-from steelyard.base.extras import require
+from steelyard.base.extensions import require
 
 SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 """Parameters of an address that may not stand in it: shells, lists of processes and files keep addresses."""

@@ -20,9 +20,9 @@ from steelyard.extensions.postgres.schema import received
 from steelyard.extensions.postgres.server import Server
 from steelyard.stores.base import COSINE, Space
 from steelyard.stores.sqlite import Vault
+from steelyard.stores.sqlite.matrix import length_of
 from steelyard.stores.sqlite.nearest import VectorSearch
 from steelyard.stores.sqlite.schema import where
-from steelyard.stores.sqlite.segments import length_of
 
 if TYPE_CHECKING:
     import psycopg

@@ -23,9 +23,8 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.cache_folder import cache_folder
 from steelyard.base.errors import VaultError
-from steelyard.base.files import STRICT_JSON, draft
+from steelyard.base.files import STRICT_JSON, cache_folder, draft
 from steelyard.extensions.postgres.hnsw import HnswSearch
 from steelyard.extensions.postgres.schema import (
     ENTRIES_IN,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import RerankError
-from steelyard.base.extras import installing
+from steelyard.base.extensions import installing
 from steelyard.rerank import Document, checked_scores
 
 MOST = 50

@@ -18,7 +18,7 @@ import sqlite_vec
 from steelyard.base.errors import PATH_WIDTH, ConfigError, VaultError, shown
 from steelyard.base.files import STRICT_JSON
 from steelyard.stores.base import KeywordIndex
-from steelyard.stores.sqlite.damage import damaged
+from steelyard.stores.sqlite.guard import damaged
 from steelyard.stores.sqlite.schema import COLUMNS, TABLES, index_statements, space_statement
 
 MOST_OBJECTS = 10_000
@@ -85,7 +85,7 @@ def _foreign(db: apsw.Connection) -> str:
         return "it has too many objects, or two of one name"
     left = set(things) - {_SEQUENCE}
     # The tables that name indexes and spaces are only read once they are known to be ours.
-    for part in (_fixed, lambda: _indexes(db), lambda: _spaces(db)):
+    for part in (lambda: _made(*TABLES), lambda: _indexes(db), lambda: _spaces(db)):
         wanted = set(part())
         if missing := wanted - left:
             thing = max(missing, key=lambda thing: (thing.type, thing.name))  # a table rather than its index
@@ -93,15 +93,12 @@ def _foreign(db: apsw.Connection) -> str:
         left -= wanted
     if other := min(left, key=str, default=None):
         return f"{other.type} {shown(other.name)} does not belong there"
-    return "the pages of one table are those of another" if _swapped(db) else ""
-
-
-def _swapped(db: apsw.Connection) -> bool:
-    """Whether a table lies on another's pages: its values then have types that STRICT promises to refuse."""
+    # Where a table lies on another's pages, its values have types that STRICT promises to refuse.
     shared = "SELECT 1 FROM sqlite_schema WHERE rootpage IS NOT 0 GROUP BY rootpage HAVING count(*) > 1"
     first = "SELECT id, title FROM entries LIMIT 1"
     odd = f"SELECT 1 FROM ({first}) WHERE typeof(id) <> 'text' OR typeof(title) <> 'text'"
-    return bool(db.execute(shared).fetchone() or db.execute(odd).fetchone())
+    swapped = db.execute(shared).fetchone() or db.execute(odd).fetchone()
+    return "the pages of one table are those of another" if swapped else ""
 
 
 def _thing(type_: object, name: object, table: object, sql: object) -> _Thing:
@@ -115,31 +112,15 @@ _SEQUENCE = _Thing("table", "sqlite_sequence", "sqlite_sequence", "CREATETABLEsq
 
 
 @lru_cache
-def _fixed() -> frozenset[_Thing]:
-    """The objects of an empty vault."""
-    return frozenset(_schema(_empty()))
-
-
-@lru_cache
 def _made(*statements: str) -> frozenset[_Thing]:
-    """The objects that statements add to an empty vault, those of FTS5 and sqlite-vec for themselves included."""
-    db = _empty()
-    for statement in statements:
-        db.execute(statement)
-    return frozenset(_schema(db)) - _fixed() - {_SEQUENCE}
-
-
-def _empty() -> apsw.Connection:
+    """The objects that statements make, those of FTS5 and sqlite-vec for themselves included."""
     db = apsw.Connection(":memory:")
     db.enable_load_extension(True)
     db.load_extension(sqlite_vec.loadable_path())
-    for statement in TABLES:
+    for statement in statements:
         db.execute(statement)
-    return db
-
-
-def _schema(db: apsw.Connection) -> Iterator[_Thing]:
-    return (_thing(*row) for row in db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"))
+    rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema")
+    return frozenset(_thing(*row) for row in rows) - {_SEQUENCE}
 
 
 def _indexes(db: apsw.Connection) -> Iterator[_Thing]:
@@ -148,7 +129,8 @@ def _indexes(db: apsw.Connection) -> Iterator[_Thing]:
         columns = STRICT_JSON.decode(fields)
         if not isinstance(columns, list) or not columns or any(column not in COLUMNS for column in columns):
             raise ValueError(f"keyword index {shown(name)} covers no fields of entries")
-        yield from _made(*index_statements(KeywordIndex(name, tuple(columns), tokenizer)))
+        index = index_statements(KeywordIndex(name, tuple(columns), tokenizer))
+        yield from _made(*TABLES, *index) - _made(*TABLES)
 
 
 def _spaces(db: apsw.Connection) -> Iterator[_Thing]:

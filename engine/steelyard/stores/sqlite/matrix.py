@@ -1,38 +1,139 @@
 """The vectors of a space in memory. Products find those that may be the nearest; how near they are is then for
 sqlite-vec to compute, so that the results are the same bits with and without the matrix.
 
-Every row has bounds between which sqlite-vec's own result lies (see segments.py). Whatever belongs to the nearest
-k has an upper bound that is not below the k-th largest of the lower bounds.
+Every row has bounds between which sqlite-vec's own result lies. Whatever belongs to the nearest k has an upper
+bound that is not below the k-th largest of the lower bounds.
+
+A product and sqlite-vec round differently. Of float32 vectors of length 1 and dimension n, with u = 2**-24, the
+product is wrong by (n + 4) u at most, and sqlite-vec, which adds in order and divides by two lengths that it adds
+up likewise, by (2n + 8) u (Higham, Accuracy and Stability, 2002, section 3.1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from itertools import dropwhile, islice
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Bools, Indices, Vectors
-from steelyard.stores.sqlite.segments import LONGEST, SHORTEST, VectorSegment, length_of
+from steelyard.base.arrays import Bools, Floats, Indices, Vectors
+from steelyard.stores.base import COSINE
 
 AHEAD = 2**25
 """How many products are kept of vectors that come next: 128 MB."""
-EMPTY: Vectors = np.zeros(0, np.float32)
-BLOCK = 256
-"""Rows of which the largest value is looked at before the others."""
+SHORTEST, LONGEST = 1e-6, 1e6
+"""Lengths between which the error bounds above are right; others would overflow or vanish in float32."""
+UNIT = 2.0**-24
+"""How wrong one operation of float32 may be, relative to its result."""
+
+
+@dataclass(frozen=True)
+class VectorSegment:
+    """Vectors of entries as they are: rowids int64[n], lengths float32[n], numbers float32[n, dim].
+
+    The extension `int8` has another kind, which keeps rounded numbers.
+    """
+
+    rowids: Indices
+    lengths: Vectors
+    numbers: NDArray[Any]
+
+    @classmethod
+    def of(cls, rowids: Indices, vectors: Vectors) -> Self:
+        """Measure the vectors, float32[n, dim], in float64."""
+        return cls(rowids, lengths_of(vectors).astype(np.float32), vectors)
+
+    @staticmethod
+    def size(dim: int) -> int:
+        """Bytes that the vector of an entry takes."""
+        return 4 * dim
+
+    @property
+    def dim(self) -> int:
+        """How many numbers a vector has."""
+        return int(self.numbers.shape[1])
+
+    def products(self, vectors: Sequence[Vectors]) -> NDArray[Any]:
+        """What `cosines` needs of each vector and each row, [vectors, n]."""
+        if len(vectors) == 1:  # which is slower as a product of matrices
+            return (self.numbers @ vectors[0])[None]
+        product: Vectors = np.array(vectors) @ self.numbers.T
+        return product
+
+    def cosines(self, products: NDArray[Any], vector: Vectors) -> tuple[Vectors, Vectors]:
+        """The cosines of a vector and each row, float32[n], and their largest errors, float32[n] or [1].
+
+        Both are new arrays, which the caller may change.
+        """
+        length = np.float32(length_of(vector))
+        return np.divide(products, self.lengths * length, dtype=np.float32), np.zeros(1, np.float32)
+
+    def exact(self, rows: Indices) -> Vectors | None:
+        """The vectors of some rows as they were given; None where they are not kept."""
+        return self.numbers[rows]
+
+    def bounds(self, products: NDArray[Any], vector: Vectors, metric: str) -> tuple[Vectors, Vectors]:
+        """Between which bounds lies what is larger for nearer rows, float32[n] each.
+
+        The cosine; or ``-|x - q|**2 = 2 x.q - |x|**2 - |q|**2``.
+        """
+        cosines, error = self.cosines(products, vector)
+        # 3 (n + 4) u: once for our product and twice for sqlite-vec; 8 u for the roundings of these lines
+        error += np.float32((3 * (self.dim + 4) + 8) * UNIT)
+        if metric == COSINE:  # in place: new memory costs more than the sums
+            high = cosines + error
+            cosines -= error
+            return cosines, high
+        length = np.float32(length_of(vector))
+        both, squares = 2 * self.lengths * length, np.square(self.lengths + length)
+        near = cosines * both - (self.lengths * self.lengths + length * length)
+        wrong = error * squares
+        return near - wrong, near + wrong
+
+    def __len__(self) -> int:
+        return len(self.rowids)
+
+    def without(self, rowids: Indices) -> Self:
+        """The others."""
+        keep: Bools = ~np.isin(self.rowids, rowids)
+        return type(self)(*(array[keep] for array in self._arrays()))
+
+    def with_(self, other: Self) -> Self:
+        """These and others."""
+        return type(self)(*(np.concatenate(both) for both in zip(self._arrays(), other._arrays(), strict=True)))
+
+    @classmethod
+    def gathered(cls, parts: Iterable[tuple[Indices, Vectors]], count: int, dim: int) -> Self:
+        """Measure vectors that come part by part, `count` in all at most; they are in memory once."""
+        empty = cls.of(np.zeros(0, np.int64), np.zeros((0, dim), np.float32))
+        whole = [np.empty((count, *array.shape[1:]), array.dtype) for array in empty._arrays()]
+        filled = 0
+        for rowids, vectors in parts:
+            for array, part in zip(whole, cls.of(rowids, vectors)._arrays(), strict=True):
+                array[filled : filled + len(rowids)] = part
+            filled += len(rowids)
+        return cls(*(array[:filled] for array in whole))
+
+    @cached_property
+    def sound(self) -> bool:
+        """Whether every vector has a direction and a length that a product can be trusted with."""
+        return bool(((self.lengths > SHORTEST) & (self.lengths < LONGEST)).all())
+
+    def _arrays(self) -> list[NDArray[Any]]:
+        return [getattr(self, field.name) for field in fields(self)]
 
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """The vectors of a space at a revision: `base` as it was read once, `tail` what changed since.
+    """The vectors of a space: `base` as it was read once, `tail` what changed since.
 
     `alive` is false for rows of the base that changed or are gone. Nothing is changed in place.
     """
 
-    revision: int
     base: VectorSegment
     tail: VectorSegment
     alive: Bools
@@ -40,15 +141,15 @@ class Matrix:
     _ahead: dict[bytes, list[NDArray[Any]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, revision: int, base: VectorSegment) -> Matrix:
+    def of(cls, base: VectorSegment) -> Matrix:
         """The matrix of what was read."""
-        return cls(revision, base, base.without(base.rowids), np.ones(len(base), dtype=bool))
+        return cls(base, base.without(base.rowids), np.ones(len(base), dtype=bool))
 
-    def updated(self, revision: int, changed: Indices, rowids: Indices, vectors: Vectors) -> Matrix:
-        """The matrix at a later revision: these entries changed; `rowids` are those that have vectors."""
+    def updated(self, changed: Indices, rowids: Indices, vectors: Vectors) -> Matrix:
+        """The matrix after these entries changed; `rowids` are those that have vectors."""
         alive = self.alive & ~np.isin(self.base.rowids, changed)
         tail = self.tail.without(changed).with_(self.tail.of(rowids, vectors))
-        return replace(self, revision=revision, tail=tail, alive=alive, _expected={}, _ahead={})
+        return replace(self, tail=tail, alive=alive, _expected={}, _ahead={})
 
     def __len__(self) -> int:
         return len(self.base) + len(self.tail)
@@ -70,19 +171,24 @@ class Matrix:
     def near(self, vector: Vectors, depth: int, metric: str, mask: Bools | None) -> Indices | None:
         """The rows among which the `depth` nearest are, ascending; None for a vector beyond the error bound.
 
-        Parameters
-        ----------
-        mask : bool[n] or None
-            The rows that count, of `mask`; None for all.
+        `mask`, bool[n], has the rows that count; None for all.
         """
         if not SHORTEST < length_of(vector) < LONGEST:
             return None
-        low, high = self._bounds(vector, metric)
+        parts = zip(self._parts, self._products(vector), strict=True)
+        bounds = [part.bounds(products, vector, metric) for part, products in parts]
+        if not bounds:
+            return np.zeros(0, dtype=np.int64)
+        # one part alone is not copied
+        low, high = bounds[0] if len(bounds) == 1 else map(np.concatenate, zip(*bounds, strict=True))
         counts = self._counts(mask)
         if counts is not None:
             low[~counts], high[~counts] = -np.inf, -np.inf
         size = len(low) if counts is None else int(counts.sum())
-        return np.flatnonzero(high >= _largest(low, min(depth, size))) if size else np.zeros(0, dtype=np.int64)
+        if not size:
+            return np.zeros(0, dtype=np.int64)
+        last = min(depth, size)
+        return np.flatnonzero(high >= np.partition(low, -last)[-last])
 
     def chosen(self, rows: Indices) -> tuple[Indices, Vectors | None]:
         """The rowids and the vectors of some rows; None where the vectors are not kept."""
@@ -108,16 +214,6 @@ class Matrix:
         alive = np.concatenate([self.alive, np.ones(len(self.tail), dtype=bool)])
         return alive if mask is None else alive & mask
 
-    def _bounds(self, vector: Vectors, metric: str) -> tuple[Vectors, Vectors]:
-        """Bounds on the similarity of every row to a vector; see VectorSegment.bounds."""
-        parts = self._parts
-        products = zip(parts, self._products(vector), strict=True)
-        bounds = [part.bounds(product, vector, metric) for part, product in products]
-        if len(bounds) == 1:  # nothing is copied
-            return bounds[0]
-        low, high = zip((EMPTY, EMPTY), *bounds, strict=True)
-        return np.concatenate(low), np.concatenate(high)
-
     def _products(self, vector: Vectors) -> list[NDArray[Any]]:
         """Products of each part with a vector, computed together with those of the vectors expected next."""
         key = vector.tobytes()
@@ -125,7 +221,8 @@ class Matrix:
         if known is None:
             later = dropwhile(lambda expected: expected != key, list(self._expected))
             keys = list(islice(later, max(1, AHEAD // max(1, len(self))))) or [key]
-            by_part = [part.products([self._expected.get(near, vector) for near in keys]) for part in self._parts]
+            asked = [self._expected.get(near, vector) for near in keys]
+            by_part = [part.products(asked) for part in self._parts]
             fresh = {near: [products[row] for products in by_part] for row, near in enumerate(keys)}
             known = fresh[key]
             if len(keys) > 1:
@@ -134,9 +231,15 @@ class Matrix:
         return known
 
 
-def _largest(values: Vectors, depth: int) -> np.float32:
-    """The `depth`-th largest, from 1; it is none below the `depth`-th largest maximum of blocks."""
-    maxima = values[: len(values) // BLOCK * BLOCK].reshape(-1, BLOCK).max(axis=1)
-    values = values[values >= _largest(maxima, depth)] if len(maxima) > depth else values
-    largest: np.float32 = np.partition(values, -depth)[-depth]
-    return largest
+def length_of(vector: Vectors) -> float:
+    """The length of one vector, by float64."""
+    return float(np.sqrt(np.square(vector, dtype=np.float64).sum()))
+
+
+def lengths_of(vectors: NDArray[Any], block: int = 4096) -> Floats:
+    """float64[n]: the length of each, a block at a time, because float64 takes memory."""
+    lengths = [
+        np.sqrt(np.square(vectors[begin : begin + block], dtype=np.float64).sum(axis=1))
+        for begin in range(0, len(vectors), block)
+    ]
+    return np.concatenate([np.zeros(0), *lengths])

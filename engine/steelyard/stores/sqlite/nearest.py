@@ -1,9 +1,14 @@
-"""The nearest entries of a vector: sqlite-vec finds them, or vectors in memory propose what it then measures."""
+"""The vectors of a vault: a sqlite-vec table for every space, and the same in memory where that is faster.
+
+The nearest entries of a vector are found by sqlite-vec, or vectors in memory propose what it then measures. The
+first search of a space is left to sqlite-vec, which reads the file once, as loading the matrix does.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -11,22 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Indices, Vectors
+from steelyard.base.errors import DimensionMismatchError, VaultError, shown
+from steelyard.base.extensions import extension
+from steelyard.base.machine import budget, precision
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, Space
-from steelyard.stores.sqlite.damage import damaged
-from steelyard.stores.sqlite.file import REAL, TEXT
-from steelyard.stores.sqlite.matrix import Matrix
-from steelyard.stores.sqlite.schema import where
-from steelyard.stores.sqlite.vectors import VectorTables
+from steelyard.stores.sqlite.file import REAL, TEXT, VaultFile, table_of
+from steelyard.stores.sqlite.guard import damaged, map_file
+from steelyard.stores.sqlite.matrix import Matrix, VectorSegment
+from steelyard.stores.sqlite.schema import space_statement, where
 
 K_MAX = 4096
 """The most neighbours a vec0 table returns."""
-SAMPLE = 16
-"""Stored vectors whose nearest entries are searched for twice, to see that nothing is lost."""
 MANY = 32
 """A share of the vectors that takes as long to read one by one as sqlite-vec takes for all of them."""
 DISTANCES = {COSINE: "vec_distance_cosine", "l2": "vec_distance_L2"}
 """The distance of two vectors by metric; the vec0 tables themselves have the cosine metric."""
+CHANGES, CHANGES_SHARE = 1024, 1 / 64
+"""More changes than these since the matrix was read, or than this share of it, and it is read anew."""
+Neighbour = tuple[str, float, int]
+"""An entry, its distance, and whether it is in scope."""
 
 
 class VectorSearch(NamedTuple):
@@ -40,8 +49,179 @@ class VectorSearch(NamedTuple):
     metric: str
 
 
-class NearestSearch(VectorTables):
-    """See `steelyard.stores.base.Readable.nearest`."""
+class NearestSearch(VaultFile):
+    """See `steelyard.stores.base.Store`."""
+
+    # Writing
+
+    def put_vectors(self, space: Space, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        for id_, vector in zip(ids, vectors, strict=True):
+            if not np.isfinite(vector).all() or not vector.any():
+                raise VaultError(
+                    f"the vector of {shown(id_)} has no direction (all zeros, or not finite); leave it out"
+                )
+        with self.transaction():
+            table = self._ensure_space(space, int(vectors.shape[1]))
+            drop = f"DELETE FROM {table} WHERE rowid = (SELECT rowid FROM entries WHERE id = ?)"
+            sql = f"INSERT INTO {table}(rowid, embedding) SELECT rowid, ? FROM entries WHERE id = ?"
+            last = dict(zip(ids, np.ascontiguousarray(vectors, dtype=np.float32), strict=True))
+            self._db.executemany(drop, ((id_,) for id_ in last))
+            self._db.executemany(sql, ((vector.tobytes(), id_) for id_, vector in last.items()))
+            listed = json.dumps(list(ids))
+            self._note("SELECT e.rowid FROM json_each(?) j JOIN entries e ON e.id = j.value", (listed,))
+            self._revise()
+
+    def drop_space(self, space: Space) -> None:
+        with self.transaction():
+            table, _ = self._table(space)
+            if table is not None:
+                self._note(f"SELECT rowid FROM {table}_rowids")  # a new space may get the same number
+                self._db.execute(f"DROP TABLE {table}")
+                self._db.execute("DELETE FROM spaces WHERE space = ?", (int(table.removeprefix("vec_")),))
+                self._revise()
+
+    def _table(self, space: Space) -> tuple[str | None, int]:
+        table, dim = next(((table, dim) for table, known, dim in self._spaces() if known == space), (None, 0))
+        return (None if table is None else self._sound(table, dim)), dim
+
+    def _ensure_space(self, space: Space, dim: int) -> str:
+        table, stored = self._table(space)
+        if table is not None:
+            self._check_dim(space, stored, dim)
+            return table
+        sql = "INSERT INTO spaces(model, layer, recipe, dim) VALUES(?, ?, ?, ?)"
+        self._db.execute(sql, (space.model, space.layer, space.recipe, dim))
+        number = self._db.last_insert_rowid()
+        self._db.execute(space_statement(number, dim))
+        return table_of(number)
+
+    def _check_dim(self, space: Space, stored: int, given: int) -> None:
+        if stored != given:
+            raise DimensionMismatchError(
+                f"{self.path} holds vectors of dimension {stored} for model {shown(space.model)}, "
+                f"the embedder returned {given}; run steelyard index VAULT --rebuild to rebuild them"
+            )
+
+    # Reading
+
+    def spaces(self) -> list[tuple[Space, int]]:
+        return [(space, dim) for _, space, dim in self._spaces()]
+
+    def without_vectors(self, spaces: Sequence[Space]) -> list[str]:
+        return []
+
+    def approximate(self, spaces: Sequence[Space]) -> str:
+        return ""
+
+    def missing(self, space: Space) -> list[str]:
+        table, _ = self._table(space)
+        lacking = "" if table is None else f"WHERE rowid NOT IN (SELECT rowid FROM {table})"
+        return [id_ for (id_,) in self._rows(f"SELECT id FROM entries {lacking} ORDER BY id")]
+
+    def unembedded(self, spaces: Sequence[Space], filters: Filters) -> list[str]:
+        condition, values = where(filters)
+        with self._steady():
+            tables = [table for table, _ in map(self._table, spaces) if table is not None]
+            without = "".join(f" AND e.rowid NOT IN (SELECT rowid FROM {table}_rowids)" for table in tables)
+            sql = f"SELECT e.id FROM entries e WHERE (e.text != '' OR e.details != '') AND {condition}{without}"
+            return sorted(id_ for (id_,) in self._rows(sql, values))
+
+    def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
+        table, dim = self._table(space)
+        if table is None:
+            return [], np.zeros((0, 0), dtype=np.float32)
+        condition, values = where(filters)
+        sql = f"SELECT e.id, e.rowid FROM {table}_rowids v JOIN entries e ON e.rowid = v.rowid WHERE {condition}"
+        with self._steady():
+            rows = sorted(self._rows(sql, values))
+            wanted = np.array([rowid for _, rowid in rows], dtype=np.int64)
+            order = np.argsort(wanted)
+            matrix = np.zeros((len(rows), dim), dtype=np.float32)  # filled in place: all are in memory once
+            for rowids, vectors in self._chunks(table, dim):
+                keep = np.isin(rowids, wanted)
+                matrix[order[np.searchsorted(wanted, rowids[keep], sorter=order)]] = vectors[keep]
+        return [id_ for id_, _ in rows], matrix
+
+    def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        table, dim = self._table(space)
+        if table is None:
+            return {}
+        listed = (json.dumps(list(ids)),)
+        with self._steady():
+            if (matrix := self._matrix(table, dim, 0)) is not None:
+                sql = "SELECT e.id, e.rowid FROM json_each(?) j JOIN entries e ON e.id = j.value"
+                names: dict[int, str] = {rowid: id_ for id_, rowid in self._rows(sql, listed)}
+                rowids, vectors = matrix.of_entries(np.array(list(names), dtype=np.int64))
+                if vectors is not None:
+                    return {names[rowid]: vector for rowid, vector in zip(rowids.tolist(), vectors, strict=True)}
+        sql = (
+            "SELECT e.id, v.embedding FROM json_each(?) j JOIN entries e ON e.id = j.value "
+            f"JOIN {table} v ON v.rowid = e.rowid"
+        )
+        return {id_: np.frombuffer(blob, dtype=np.float32) for id_, blob in self._rows(sql, listed)}
+
+    # In memory
+
+    def _matrix(self, table: str, dim: int, searches: int = 1) -> Matrix | None:
+        """The vectors in memory; None for the first search, above the budget, and where they cannot be trusted."""
+        self._searches[table] += searches
+        if self._searches[table] < 2 or self._writing:
+            return None
+        kind = _kind()
+        key = (table, dim, kind)
+        if key not in self._memory_of and self._bytes(table, dim) > budget():
+            return None
+        matrix = self._kept(key, lambda: self._read(table, dim, kind), partial(self._updated, table))
+        return matrix if matrix.sound() else None
+
+    def vector_bytes(self) -> dict[Space, int]:
+        """How much memory the vectors of each space take, as they are kept."""
+        return {space: self._bytes(table, dim) for table, space, dim in self._spaces()}
+
+    def _bytes(self, table: str, dim: int) -> int:
+        return _kind().size(dim) * int(self._one(f"SELECT count(*) FROM {table}_rowids"))
+
+    def _read(self, table: str, dim: int, kind: type[VectorSegment]) -> Matrix:
+        """All vectors of a space."""
+        used = self._db.execute(f"SELECT validity FROM {table}_chunks")
+        count = sum(int.from_bytes(bits, "little").bit_count() for (bits,) in used)
+        whole = kind.gathered(self._chunks(table, dim), count, dim)
+        twice = (np.diff(np.sort(whole.rowids)) == 0).any()
+        if twice or not np.isin(whole.rowids, self._inside(EVERYTHING), assume_unique=True).all():
+            raise damaged(self.path, f"{table} holds vectors of entries that are not there")
+        return Matrix.of(whole)
+
+    def _chunks(self, table: str, dim: int) -> Iterator[tuple[Indices, Vectors]]:
+        """The blobs in which vec0 keeps the vectors."""
+        sql = (
+            f"SELECT c.rowids, c.validity, v.vectors FROM {table}_chunks c "
+            f"JOIN {table}_vector_chunks00 v ON v.rowid = c.chunk_id"
+        )
+        for numbers, validity, blob in self._db.execute(sql):
+            used = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
+            vectors = np.frombuffer(blob, np.float32).reshape(-1, dim)
+            yield np.frombuffer(numbers, np.int64)[used], vectors[used]
+
+    def _updated(self, table: str, known: Matrix, since: int) -> Matrix:
+        """The matrix with what changed since a revision; read anew where that is much."""
+        changed, dim = self._changed(since), known.base.dim
+        if len(changed) + len(known.tail) > max(CHANGES, CHANGES_SHARE * len(known.base)):
+            return self._read(table, dim, type(known.base))
+        sql = f"SELECT v.rowid, v.embedding FROM json_each(?) j JOIN {table} v ON v.rowid = j.value"
+        rows: list[Any] = self._db.execute(sql, (json.dumps(changed.tolist()),)).fetchall()
+        vectors = np.frombuffer(b"".join(blob for _, blob in rows), dtype=np.float32).reshape(len(rows), dim)
+        rowids = np.array([rowid for rowid, _ in rows], dtype=np.int64)
+        return known.updated(changed, rowids, vectors)
+
+    def expect(self, space: Space, vectors: Sequence[Vectors]) -> None:
+        table, dim = self._table(space)
+        wanted = [vector for vector in vectors if len(vector) == dim]
+        with self._steady():
+            matrix = self._matrix(table, dim, len(wanted)) if table is not None and wanted else None
+        if matrix is not None:
+            matrix.expect(wanted)
+
+    # Searching
 
     def nearest(
         self,
@@ -52,7 +232,6 @@ class NearestSearch(VectorTables):
         filter_first: bool,
         metric: str = COSINE,
     ) -> list[Found]:
-        """See Store.nearest."""
         table, dim = self._table(space)
         if table is None:
             return []
@@ -66,43 +245,13 @@ class NearestSearch(VectorTables):
             rows = self._recomputed(matrix, asked) if matrix else rows
             if rows is None:
                 rows = self._scanned(asked)
-        return [
-            Found(id_, 1.0 - distance, place) for place, (id_, distance, inside) in enumerate(rows, 1) if inside
-        ]
+        return [Found(id_, 1.0 - far, place) for place, (id_, far, inside) in enumerate(rows, 1) if inside]
 
-    def _proposed(self, space: Space, asked: VectorSearch) -> list[tuple[str, float, int]] | None:
+    def _proposed(self, space: Space, asked: VectorSearch) -> list[Neighbour] | None:
         """As `_scanned`, of what another index proposes; None where none does."""
         return None
 
-    def expect(self, space: Space, vectors: Sequence[Vectors]) -> None:
-        """See Readable.expect."""
-        table, dim = self._table(space)
-        wanted = [vector for vector in vectors if len(vector) == dim]
-        with self._steady():
-            matrix = self._matrix(table, dim, len(wanted)) if table is not None and wanted else None
-        if matrix is not None:
-            matrix.expect(wanted)
-
-    def sampled_recall(self, space: Space, depth: int = 100) -> float:
-        """The share of the nearest entries of some stored vectors that the search in memory finds, 0..1.
-
-        The nearest are those that sqlite-vec finds; 1 where it does the search itself.
-        """
-        table, dim = self._table(space)
-        with self._steady():
-            matrix = None if table is None else self._matrix(table, dim, 2)
-            if table is None or matrix is None:
-                return 1.0
-            sample = matrix.rowids[:: max(1, len(matrix.rowids) // SAMPLE)]
-            wanted = found = 0
-            for vector in self._stored(table, dim, sample[:SAMPLE])[1]:
-                asked = VectorSearch(table, vector, EVERYTHING, depth, True, COSINE)
-                nearest, rows = {id_ for id_, _, _ in self._scanned(asked)}, self._recomputed(matrix, asked)
-                wanted += len(nearest)
-                found += len(nearest if rows is None else nearest.intersection(id_ for id_, _, _ in rows))
-        return found / wanted if wanted else 1.0
-
-    def _recomputed(self, matrix: Matrix, asked: VectorSearch) -> list[tuple[str, float, int]] | None:
+    def _recomputed(self, matrix: Matrix, asked: VectorSearch) -> list[Neighbour] | None:
         """As `_scanned`, of the candidates that the matrix finds."""
         filters, late = asked.filters, bool(asked.filters) and not asked.filter_first
         mask = np.isin(matrix.rowids, self._inside(filters)) if filters and not late else None
@@ -121,7 +270,7 @@ class NearestSearch(VectorTables):
         """Distances of some entries, computed by sqlite-vec; `vectors` spares reading theirs from the file."""
         bound: tuple[Any, ...] = ()
         if vectors is None:
-            self._map()
+            map_file(self._db)
             stored = f"v.embedding) FROM json_each(?2) j CROSS JOIN {asked.table} v ON v.rowid = j.value"
             places = rowids.tolist()
         else:
@@ -134,8 +283,8 @@ class NearestSearch(VectorTables):
             raise damaged(self.path, f"{asked.table} lacks a vector that it lists")
         return [distance for (distance,) in rows]
 
-    def _scanned(self, asked: VectorSearch) -> list[tuple[str, float, int]]:
-        """The nearest as (id, distance, in scope), by sqlite-vec.
+    def _scanned(self, asked: VectorSearch) -> list[Neighbour]:
+        """The nearest, by sqlite-vec.
 
         vec0 leaves ties at its cut open, so it is asked for more until none crosses.
         """
@@ -147,8 +296,8 @@ class NearestSearch(VectorTables):
             rows = self._neighbours(asked, count)
         return sorted(rows, key=itemgetter(1, 0))[:depth]
 
-    def _neighbours(self, asked: VectorSearch, count: int) -> list[tuple[str, float, int]]:
-        """So many of the nearest as (id, distance, in scope).
+    def _neighbours(self, asked: VectorSearch, count: int) -> list[Neighbour]:
+        """So many of the nearest.
 
         vec0 finds at most `K_MAX` by cosine; more, or those by another metric, are found by a scan.
         """
@@ -168,3 +317,11 @@ class NearestSearch(VectorTables):
         blob = asked.vector.tobytes()
         bound = (blob, count, *inside) if indexed else (blob, *inside, count)
         return self._rows(sql, (*bound, *values), (TEXT, REAL))  # no distance: a vector of zeros
+
+
+def _kind() -> type[VectorSegment]:
+    """How vectors are kept in memory."""
+    if precision() == "float":
+        return VectorSegment
+    codes: type[VectorSegment] = extension("int8").Codes
+    return codes

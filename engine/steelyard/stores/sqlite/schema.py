@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import repeat
 from types import NoneType
 from typing import Any
 
 from steelyard.base.errors import VaultError, shown
-from steelyard.base.fields import END_OF_TIME, FIRST_TIME, LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS
+from steelyard.base.fields import (
+    END_OF_TIME,
+    FIRST_TIME,
+    LIST_FIELDS,
+    NUMBER_FIELDS,
+    TEXT_FIELDS,
+    TIME_FIELDS,
+    read_number,
+    read_texts,
+)
 from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import EVERY_FIELD, Entry, Relation, check_entry
 from steelyard.memory.filters import EVERYTHING, SUPERSEDED, Filters, Rule
@@ -178,9 +186,7 @@ def _text(value: Any) -> str:  # noqa: ANN401 -- as above
 
 
 def _number(value: Any) -> float | None:  # noqa: ANN401 -- as above
-    if value is not None and not (isinstance(value, float | int) and -math.inf < value < math.inf):
-        raise ValueError("a number is something else, or not finite")
-    return value
+    return None if value is None else read_number(value)
 
 
 def _time(value: Any) -> float | None:  # noqa: ANN401 -- as above
@@ -192,10 +198,7 @@ def _time(value: Any) -> float | None:  # noqa: ANN401 -- as above
 def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401 -- as above
     if value == "[]":  # most of them: not worth a parser
         return ()
-    texts = STRICT_JSON.decode(value)
-    if not isinstance(texts, list):
-        raise TypeError("a list is something else")
-    return tuple(map(_text, texts))
+    return read_texts(STRICT_JSON.decode(value))
 
 
 def _relations(value: Any) -> tuple[Relation, ...]:  # noqa: ANN401 -- as above
@@ -231,26 +234,6 @@ def where(filters: Filters) -> tuple[str, tuple[str | float, ...]]:
     clauses = [" OR ".join(_condition(rule) for rule in clause) for clause in filters.clauses]
     condition = " AND ".join(f"({clause})" for clause in clauses) or "1"
     return condition, tuple(value for clause in filters.clauses for rule in clause for value in rule.values)
-
-
-def failing(filters: Filters) -> list[tuple[str, tuple[str | float, ...]]]:
-    """For each clause an SQL condition that the entries meet which fail it, and its bound values.
-
-    It names columns as they are, without functions, where an index can answer it.
-    """
-    return [
-        (" AND ".join(f"({_opposite(rule)})" for rule in clause), tuple(v for rule in clause for v in rule.values))
-        for clause in filters.clauses
-    ]
-
-
-def _opposite(rule: Rule) -> str:
-    if rule.test == "absent":
-        empty = _EMPTY.get(rule.field)
-        return f'e."{rule.field}" IS NOT {empty or "NULL"}'
-    if rule.test == "none" and rule.field not in LIST_FIELDS:
-        return _condition(replace(rule, test="any"))
-    return f"({_condition(rule)}) IS NOT TRUE"
 
 
 _COMPARE = {"from": ">=", "after": ">", "before": "<", "until": "<="}

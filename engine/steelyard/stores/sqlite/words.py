@@ -1,7 +1,8 @@
 """The words of a vault's entries, counted once: postings that last in the file, and in memory what changed since.
 
 An index is stored with its revision; the journal, which every write extends in its own transaction, has the rest.
-Whoever searches reads what changed since; whoever indexes stores the words anew when that has become much.
+Whoever searches reads what changed since; whoever indexes stores the words anew when that has become much. The
+words of a keyword index are those that FTS5 has counted, read word by word through its fts5vocab tables.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -17,21 +19,10 @@ import numpy as np
 from steelyard.base.arrays import Bools, Indices
 from steelyard.base.errors import VaultError
 from steelyard.memory.filters import Filters
-from steelyard.stores.postings import (
-    NOTHING,
-    Analysis,
-    Counted,
-    Posting,
-    Postings,
-    Read,
-    Segment,
-    sums,
-)
-from steelyard.stores.sqlite.damage import damaged
-from steelyard.stores.sqlite.file import BLOB, INTEGER, NULL, TEXT
-from steelyard.stores.sqlite.journal import SCOPES, Journal
+from steelyard.stores.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
+from steelyard.stores.sqlite.file import BLOB, INTEGER, NULL, SCOPES, TEXT, VaultFile
+from steelyard.stores.sqlite.guard import damaged
 from steelyard.stores.sqlite.schema import from_row, select
-from steelyard.stores.sqlite.terms import TermSegment
 
 WORTH_STORING = 2_000
 """Entries; the words of fewer are counted in a tenth of a second."""
@@ -41,16 +32,19 @@ BLOCK = 2**15
 """Texts whose words are in memory at a time while an index is made; of the others, how often each occurs where."""
 MOST_WORDS = 50_000
 """How many words' postings are kept of what is stored: reading them again takes longer than a search."""
+FIELD = 24
+"""The bits of a position that count tokens; those above are the number of the field."""
+LONGEST_SIZE = 5
+"""Bytes of a number of tokens; a field has fewer than 2**32."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Index:
-    """The words of all entries at a revision: `base`, which is stored or in memory, and what changed since.
+    """The words of all entries: `base`, which is stored or in memory, and what changed since.
 
     `rowids` are the entries of both; `alive` is false for those of the base that changed or are gone.
     """
 
-    revision: int
     base: Segment
     rowids: Indices
     alive: Bools
@@ -58,15 +52,19 @@ class _Index:
     tail: Postings = field(default_factory=lambda: Postings.of(()))
     scopes: dict[Filters, Counted] = field(default_factory=dict)
 
-    def updated(self, revision: int, changed: Indices, texts: dict[int, Read]) -> _Index:
-        """The index at a later revision: these entries changed, and these are the words of those that are left."""
+    @classmethod
+    def of(cls, base: Segment, rowids: Indices) -> _Index:
+        """An index of which nothing changed."""
+        return cls(base, rowids, np.ones(len(rowids), dtype=bool))
+
+    def updated(self, changed: Indices, texts: dict[int, Read]) -> _Index:
+        """The index after these entries changed, and the words of those that are left."""
         gone = set(changed.tolist())
         reads = {rowid: read for rowid, read in self.changed.items() if rowid not in gone} | texts
         size = len(self.base.lengths)
         alive = self.alive[:size] & ~np.isin(self.rowids[:size], changed)
         return replace(
             self,
-            revision=revision,
             rowids=np.concatenate([self.rowids[:size], np.array(list(reads), dtype=np.int64)]),
             alive=np.concatenate([alive, np.ones(len(reads), dtype=bool)]),
             changed=reads,
@@ -75,19 +73,68 @@ class _Index:
         )
 
 
-class WordTables(Journal):
+class WordTables(VaultFile):
     """See `steelyard.stores.base.Readable.counted`."""
 
     def counted(self, analysis: Analysis, filters: Filters) -> Counted:
-        """See Readable.counted."""
         with self._steady():
             load, update = partial(self._load, analysis), partial(self._update, analysis)
-            index = self._kept(("words", analysis.key), load, update)
-            known = index.scopes.get(filters) or self._scope(index, filters)
-            index.scopes[filters] = known
-            while len(index.scopes) > SCOPES:
-                index.scopes.pop(next(iter(index.scopes)), None)
+            index: _Index = self._kept(("words", analysis.key), load, update)
+            known = index.scopes.get(filters)
+            if known is None:
+                known = self._scope(index, filters)
+                if len(index.scopes) >= SCOPES:
+                    index.scopes.clear()
+                index.scopes[filters] = known
             return known
+
+    def _scope(self, index: _Index, filters: Filters) -> Counted:
+        @lru_cache(SCOPES)
+        def within(asked: Filters) -> Bools:
+            return np.isin(index.rowids, self._inside(asked)) & index.alive
+
+        inside = within(filters) if filters else None if index.alive.all() else index.alive
+        return Counted([index.base, index.tail], inside, lambda texts: self._named(index.rowids[texts]), within)
+
+    def _load(self, analysis: Analysis) -> _Index:
+        """What is stored, with what changed since; all words in memory where nothing is."""
+        if analysis.index:
+            terms = TermSegment.of(self, analysis.index, analysis.fields)
+            return _Index.of(terms, terms.rowids)
+        sql = "SELECT number, revision, entries, lengths FROM word_indexes WHERE name = ?"
+        stored = self._rows(sql, (analysis.key,), (INTEGER, INTEGER, BLOB, BLOB))
+        if not stored:
+            texts = dict(self._texts(analysis))
+            rowids = np.fromiter(texts, dtype=np.int64, count=len(texts))
+            return _Index.of(Postings.of(texts.values()), rowids)
+        [(number, revision, entries, lengths)] = stored
+        rowids, sizes = _numbers(self, entries, 8), _numbers(self, lengths, 4)
+        if len(rowids) != len(sizes) or (np.diff(rowids) <= 0).any():
+            raise damaged(self.path, "the entries of its word index do not agree")
+        return self._update(analysis, _Index.of(_Stored(self, number, revision, sizes), rowids), revision)
+
+    def _update(self, analysis: Analysis, known: _Index, since: int) -> _Index:
+        """The index with what changed since a revision; read anew where another one was stored meanwhile."""
+        if isinstance(known.base, _Stored) and not known.base.there():
+            return self._load(analysis)
+        changed = self._changed(since)
+        updated = known.updated(changed, dict(self._texts(analysis, changed)))
+        much = len(updated.changed) > max(CHANGES, CHANGES_SHARE * len(known.base.lengths))
+        return self._load(analysis) if much and not isinstance(known.base, _Stored) else updated
+
+    def _texts(self, analysis: Analysis, rowids: Indices | None = None) -> Iterator[tuple[int, Read]]:
+        """The entries, all or these, by ascending rowid, and their words."""
+        # `from_row` needs the id; `skipped` is 1 where it was added for that and the analysis does not read it.
+        names = analysis.fields if "id" in analysis.fields else ("id", *analysis.fields)
+        skipped = len(names) - len(analysis.fields)
+        some, values = "", tuple[str, ...]()
+        if rowids is not None:
+            some, values = "JOIN json_each(?) j ON j.value = e.rowid", (json.dumps(rowids.tolist()),)
+        sql = select(names).replace("SELECT ", "SELECT e.rowid, ", 1)
+        for rowid, *row in self._db.execute(f"{sql} {some} ORDER BY e.rowid", values):
+            yield rowid, analysis.read(row[skipped:] if analysis.index else from_row(names, row))
+
+    # Storing
 
     def ensure_words(self, analyses: Iterable[Analysis]) -> None:
         """Store the words that are worth it and not stored, or were before much changed.
@@ -114,8 +161,6 @@ class WordTables(Journal):
         rows = self._rows("SELECT name, revision FROM word_indexes ORDER BY name", columns=(TEXT, INTEGER))
         return [(name, len(self._changed(revision))) for name, revision in rows]
 
-    # Storing
-
     def _size(self) -> int:
         return int(self._one("SELECT count(*) FROM entries"))
 
@@ -139,11 +184,9 @@ class WordTables(Journal):
         blocks = list(Postings.blocks(texts(), BLOCK))
         counted = Counted(blocks, None, lambda _: [], lambda _: np.zeros(0, dtype=bool))
         self._revise()
-        for (old,) in self._db.execute(
-            "SELECT number FROM word_indexes WHERE name = ?", (analysis.key,)
-        ).fetchall():
-            self._db.execute("DELETE FROM postings WHERE number = ?", (old,))
-            self._db.execute("DELETE FROM word_indexes WHERE number = ?", (old,))
+        old = "(SELECT number FROM word_indexes WHERE name = ?)"
+        self._db.execute(f"DELETE FROM postings WHERE number IN {old}", (analysis.key,))
+        self._db.execute("DELETE FROM word_indexes WHERE name = ?", (analysis.key,))
         self._db.execute(
             "INSERT INTO word_indexes VALUES(?, ?, ?, ?, ?)",
             (number, analysis.key, self.revision(), _bytes(np.array(rowids), 8), _bytes(counted.lengths, 4)),
@@ -151,108 +194,6 @@ class WordTables(Journal):
         words = sorted(set().union(*(block.words for block in blocks)))
         rows = ((number, word, *_encoded(counted.posting(word))) for word in words)
         self._db.executemany("INSERT INTO postings VALUES(?, ?, ?, ?, ?)", rows)
-
-    def _texts(self, analysis: Analysis, rowids: Indices | None = None) -> Iterator[tuple[int, Read]]:
-        """The entries, all or these, by ascending rowid, and their words."""
-        # `from_row` needs the id; `skipped` is 1 where it was added for that and the analysis does not read it.
-        names = analysis.fields if "id" in analysis.fields else ("id", *analysis.fields)
-        skipped = len(names) - len(analysis.fields)
-        sql = select(names).replace("SELECT ", "SELECT e.rowid, ", 1)
-        if rowids is None:
-            cursor = self._db.execute(f"{sql} ORDER BY e.rowid")
-        else:
-            listed = json.dumps(rowids.tolist())
-            cursor = self._db.execute(
-                f"{sql} JOIN json_each(?) j ON j.value = e.rowid ORDER BY e.rowid", (listed,)
-            )
-        for rowid, *row in cursor:
-            yield rowid, analysis.read(row[skipped:] if analysis.index else from_row(names, row))
-
-    # Reading
-
-    def _load(self, analysis: Analysis) -> _Index:
-        """What is stored, with what changed since; all words in memory where nothing is."""
-        if analysis.index:
-            terms = TermSegment.of(self, analysis.index, analysis.fields)
-            return _Index(self.revision(), terms, terms.rowids, np.ones(len(terms.rowids), dtype=bool))
-        sql = "SELECT number, revision, entries, lengths FROM word_indexes WHERE name = ?"
-        stored = self._rows(sql, (analysis.key,), (INTEGER, INTEGER, BLOB, BLOB))
-        if not stored:
-            texts = dict(self._texts(analysis))
-            rowids = np.fromiter(texts, dtype=np.int64, count=len(texts))
-            return _Index(self.revision(), Postings.of(texts.values()), rowids, np.ones(len(rowids), dtype=bool))
-        [(number, revision, entries, lengths)] = stored
-        rowids, sizes = self._numbers(entries, 8), self._numbers(lengths, 4)
-        if len(rowids) != len(sizes) or (np.diff(rowids) <= 0).any():
-            raise damaged(self.path, "the entries of its word index do not agree")
-        base = _Stored(self, number, revision, sizes)
-        return self._update(analysis, _Index(revision, base, rowids, np.ones(len(rowids), dtype=bool)))
-
-    def _update(self, analysis: Analysis, known: _Index) -> _Index:
-        """The index with what changed since; read anew where another one was stored meanwhile."""
-        if isinstance(known.base, _Stored) and not known.base.there():
-            return self._load(analysis)
-        changed = self._changed(known.revision)
-        updated = known.updated(self.revision(), changed, dict(self._texts(analysis, changed)))
-        much = len(updated.changed) > max(CHANGES, CHANGES_SHARE * len(known.base.lengths))
-        return self._load(analysis) if much and not isinstance(known.base, _Stored) else updated
-
-    def _scope(self, index: _Index, filters: Filters) -> Counted:
-        @lru_cache(SCOPES)
-        def within(asked: Filters) -> Bools:
-            return np.isin(index.rowids, self._inside(asked)) & index.alive
-
-        inside = within(filters) if filters else None if index.alive.all() else index.alive
-        return Counted([index.base, index.tail], inside, lambda texts: self._named(index.rowids[texts]), within)
-
-    def _numbers(self, blob: bytes, size: int) -> Indices:
-        """Numbers from the file, int64, none below 0."""
-        if len(blob) % size:
-            raise damaged(self.path, "a word index is cut off")
-        numbers = np.frombuffer(blob, dtype=f"<i{size}" if size > 2 else f"<u{size}").astype(np.int64)
-        if len(numbers) and numbers.min() < 0:
-            raise damaged(self.path, "a word index has numbers below 0")
-        return numbers
-
-    def _posting(self, number: int, revision: int, size: int, word: str) -> Posting:
-        """Where a word occurs among the `size` entries of a stored index."""
-        sql = (
-            "SELECT p.entries, p.counts, p.positions FROM word_indexes w "
-            "LEFT JOIN postings p ON p.number = w.number AND p.word = ? WHERE w.number = ? AND w.revision = ?"
-        )
-        rows = self._rows(sql, (word, number, revision), (BLOB | NULL,) * 3)
-        if not rows:
-            raise self._replaced()
-        if rows[0][0] is None:
-            return NOTHING
-        entries, often, places = (blob or b"" for blob in rows[0])
-        held, counts = self._numbers(entries, 4), self._numbers(often, 1 if len(often) * 4 == len(entries) else 4)
-        total = int(counts.sum())
-        positions = self._numbers(places, 2 if len(places) == 2 * total else 4)
-        sound = len(held) == len(counts) > 0 and held[-1] < size and counts.min() > 0 and (np.diff(held) > 0).all()
-        if not sound or len(positions) not in (0, total):
-            raise damaged(self.path, "the postings of a word do not agree")
-        return Posting(held, counts, positions)
-
-    def _entries(self, number: int, revision: int, size: int, words: Sequence[str]) -> Iterator[Indices]:
-        """The entries of a stored index, by their places in it, that each word occurs in; int32."""
-        sql = (
-            "SELECT p.entries FROM word_indexes w CROSS JOIN json_each(?) j LEFT JOIN postings p "
-            "ON p.number = w.number AND p.word = j.value WHERE w.number = ? AND w.revision = ? ORDER BY j.key"
-        )
-        rows = self._rows(sql, (json.dumps(list(words)), number, revision), (BLOB | NULL,))
-        if len(rows) < len(words):
-            raise self._replaced()
-        for (blob,) in rows:
-            if len(blob or b"") % 4:
-                raise damaged(self.path, "a word index is cut off")
-            places = np.frombuffer(blob or b"", dtype="<u4")
-            if len(places) and places.max() >= size:
-                raise damaged(self.path, "the postings of a word do not agree")
-            yield places.view(np.int32)
-
-    def _replaced(self) -> VaultError:
-        return VaultError(f"the words of {self.path} were counted anew during the search; search again")
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,30 +208,69 @@ class _Stored:
     _known: dict[str, Posting] = field(default_factory=dict)
 
     def posting(self, word: str) -> Posting:
-        """See Segment.posting."""
         known = self._known.get(word)
         if known is None:
             if len(self._known) >= MOST_WORDS:
                 self._known.clear()
-            known = self.vault._posting(self.number, self.revision, len(self.lengths), word)
-            self._known[word] = known
+            [blobs] = self._stored("p.entries, p.counts, p.positions", [word])
+            known = self._known[word] = NOTHING if blobs[0] is None else self._decoded(*blobs)
         return known
 
     def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
-        """See Segment.frequencies."""
-        entries = self.vault._entries(self.number, self.revision, len(self.lengths), words)
-        return sums(list(entries), inside)
+        entries: list[Any] = []
+        for (blob,) in self._stored("p.entries", words):
+            if len(blob or b"") % 4:
+                raise damaged(self.vault.path, "a word index is cut off")
+            entries.append(np.frombuffer(blob or b"", dtype="<u4").view(np.int32))
+            if len(entries[-1]) and entries[-1].view(np.uint32).max() >= len(self.lengths):
+                raise self._odd()
+        return sums(entries, inside)
 
     def beginning(self, prefix: str) -> list[Posting]:
-        """See Segment.beginning."""
         sql = "SELECT word FROM postings WHERE number = ? AND word >= ? AND substr(word, 1, ?) = ?"
         rows = self.vault._rows(sql, (self.number, prefix, len(prefix), prefix))
-        return [self.posting(word) for (word,) in list(rows)]
+        return [self.posting(word) for (word,) in rows]
 
     def there(self) -> bool:
         """Whether it is still what the vault holds."""
         sql = "SELECT EXISTS (SELECT 1 FROM word_indexes WHERE number = ? AND revision = ?)"
         return bool(self.vault._one(sql, (self.number, self.revision)))
+
+    def _stored(self, columns: str, words: Sequence[str]) -> list[Any]:
+        """These columns of each word, empty where it does not occur."""
+        sql = (
+            f"SELECT {columns} FROM word_indexes w CROSS JOIN json_each(?) j LEFT JOIN postings p "
+            "ON p.number = w.number AND p.word = j.value WHERE w.number = ? AND w.revision = ? ORDER BY j.key"
+        )
+        values = (json.dumps(list(words)), self.number, self.revision)
+        rows = self.vault._rows(sql, values, (BLOB | NULL,) * columns.count("p."))
+        if len(rows) < len(words):
+            raise VaultError(f"the words of {self.vault.path} were counted anew during the search; search again")
+        return rows
+
+    def _decoded(self, entries: bytes, often: bytes, places: bytes) -> Posting:
+        """Where a word occurs."""
+        held = _numbers(self.vault, entries, 4)
+        counts = _numbers(self.vault, often or b"", 1 if len(often or b"") * 4 == len(entries) else 4)
+        total = int(counts.sum())
+        positions = _numbers(self.vault, places or b"", 2 if len(places or b"") == 2 * total else 4)
+        sound = len(held) == len(counts) > 0 and held[-1] < len(self.lengths) and counts.min() > 0
+        if not sound or not (np.diff(held) > 0).all() or len(positions) not in (0, total):
+            raise self._odd()
+        return Posting(held, counts, positions)
+
+    def _odd(self) -> VaultError:
+        return damaged(self.vault.path, "the postings of a word do not agree")
+
+
+def _numbers(vault: WordTables, blob: bytes, size: int) -> Indices:
+    """Numbers from the file, int64, none below 0."""
+    if len(blob) % size:
+        raise damaged(vault.path, "a word index is cut off")
+    numbers = np.frombuffer(blob, dtype=f"<i{size}" if size > 2 else f"<u{size}").astype(np.int64)
+    if len(numbers) and numbers.min() < 0:
+        raise damaged(vault.path, "a word index has numbers below 0")
+    return numbers
 
 
 def _encoded(posting: Posting) -> Sequence[bytes]:
@@ -301,3 +281,89 @@ def _encoded(posting: Posting) -> Sequence[bytes]:
 
 def _bytes(numbers: Indices, size: int) -> bytes:
     return numbers.astype(f"<i{size}" if size > 2 else f"<u{size}").tobytes()
+
+
+@dataclass(frozen=True, eq=False)
+class TermSegment:
+    """A segment: the rows of a keyword index at a revision, and how many tokens each has.
+
+    A word is read from the index as it is when it is first searched for, which takes about as long as one search
+    for it by FTS5. The rows that changed by then are not to be trusted; those that were added are left out.
+    """
+
+    vault: WordTables
+    index: str
+    fields: Sequence[str]
+    rowids: Indices
+    lengths: Indices
+    made: dict[Any, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, vault: WordTables, index: str, fields: Sequence[str]) -> TermSegment:
+        """The rows that there are now."""
+        rows: list[Any] = vault._db.execute(f"SELECT id, sz FROM fts_{index}_docsize ORDER BY id").fetchall()
+        rowids = np.fromiter((rowid for rowid, _ in rows), dtype=np.int64, count=len(rows))
+        try:
+            lengths = _lengths([sizes for _, sizes in rows], len(fields))
+        except (TypeError, ValueError) as error:
+            raise damaged(vault.path, error) from None
+        return cls(vault, index, fields, rowids, lengths)
+
+    def posting(self, word: str) -> Posting:
+        """See Segment.posting; positions hold the number of the field, too."""
+        return self._read(self._instances("term = ?", word))
+
+    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
+        return sums([self.posting(word).at for word in words], inside)
+
+    def beginning(self, prefix: str) -> list[Posting]:
+        return [self._read(takewhile(lambda row: row[0].startswith(prefix), self._instances("term >= ?", prefix)))]
+
+    def _instances(self, which: str, value: str) -> Iterator[Any]:
+        """Of each of these words, ascending: itself, its rowids and its places, as texts of numbers.
+
+        They are read one by one, because FTS5 goes through a word before it gives it.
+        """
+        table, db = f"temp.terms_instance_{self.index}", self.vault._db
+        db.execute(f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5vocab(main, fts_{self.index}, instance)")
+        fields = " ".join(f"WHEN '{name}' THEN {number << FIELD}" for number, name in enumerate(self.fields))
+        joined = f"group_concat(doc, ' '), group_concat(CASE col {fields} END + offset, ' ')"
+        sql = f"SELECT term, {joined} FROM {table} WHERE {which} GROUP BY term ORDER BY term"
+        return iter(db.execute(sql, (value,)).fetchone, None)
+
+    def _read(self, rows: Iterable[Any]) -> Posting:
+        """What lies in the rows of words, one word after another."""
+        words = [[np.fromstring(text or "", dtype=np.int64, sep=" ") for text in row[1:]] for row in rows]
+        if not words:
+            return NOTHING
+        rowids, places = (np.concatenate(parts) for parts in zip(*words, strict=True))
+        falls = np.flatnonzero(rowids[1:] < rowids[:-1]) + 1  # each word begins with the first of its rows
+        beyond = places.max(initial=0) >= len(self.fields) << FIELD
+        ends = np.cumsum([len(docs) for docs, _ in words])
+        if len(rowids) != len(places) or not set(falls.tolist()) <= set(ends.tolist()) or beyond:
+            raise damaged(self.vault.path, f"the keyword index {self.index} contradicts itself")
+        first = np.flatnonzero(np.concatenate([[True], rowids[1:] != rowids[:-1]])[: len(rowids)])
+        texts = np.searchsorted(self.rowids, rowids[first])
+        known = np.append(self.rowids, -1)[texts] == rowids[first]
+        return Posting(texts, np.diff(first, append=len(rowids)), places).of(known)
+
+
+def _lengths(blobs: Sequence[bytes], fields: int) -> Indices:
+    """How many tokens each row has: blobs of a varint a field, seven bits a byte with the highest first.
+
+    Raises TypeError for a value that is not a blob, ValueError for one that is cut off or counts other fields.
+    Source: SQLite, Database File Format, section 1.6, and fts5_storage.c.
+    """
+    raw = np.frombuffer(b"".join(blobs), dtype=np.uint8)
+    last = raw < 128
+    ends = np.flatnonzero(last)
+    number: Indices = np.cumsum(last) - last
+    if len(number) and number[-1] >= len(ends):
+        raise ValueError("a number of tokens is cut off")
+    place = ends[number] - np.arange(len(raw))
+    counted = np.searchsorted(ends, np.cumsum([len(blob) for blob in blobs]))
+    if (np.diff(counted, prepend=0) != fields).any() or place.max(initial=0) >= LONGEST_SIZE:
+        raise ValueError("the numbers of tokens are not one a field")
+    sizes = np.bincount(number, weights=(raw & 127) * 128.0**place, minlength=len(ends))
+    lengths: Indices = sizes.astype(np.int64).reshape(len(blobs), fields).sum(axis=1)
+    return lengths

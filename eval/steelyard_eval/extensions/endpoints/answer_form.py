@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.base.extras import require
+from steelyard.base.extensions import require
 from steelyard.base.files import STRICT_JSON
 from steelyard.extensions.network.endpoint import Response
 from steelyard.memory.entry import Entry

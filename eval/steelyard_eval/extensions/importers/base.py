@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from steelyard.base.errors import shown
 from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON
-from steelyard.base.secret_texts import kept_text
+from steelyard.extensions.secrets import kept_text
 from steelyard.feedback.log import SCHEMA_VERSION
 from steelyard_eval.common.markup import counted
 from steelyard_eval.common.times import seconds

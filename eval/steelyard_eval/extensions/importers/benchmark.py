@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from steelyard.base.errors import DataError, MachineError, shown
-from steelyard.base.extras import require
+from steelyard.base.extensions import require
 from steelyard.base.fields import format_time
 from steelyard_eval.datasets.corpus_and_queries import whole_number
 from steelyard_eval.extensions.importers.base import Imported, Record, Row, Scored, filled, identifier, importer

@@ -17,7 +17,8 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineErr
 from steelyard.base.files import canonical, write_text
 from steelyard.embedders.lsa import MODEL
 from steelyard.memory.filters import EVERYTHING
-from steelyard.stores.opened import is_address, open_vault
+from steelyard.stores.base import is_address
+from steelyard.stores.sqlite.vault import open_vault
 from steelyard_eval.common.process import state_folder
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.folder import fault_message, has_corpus, read_folder

@@ -17,9 +17,9 @@ import numpy as np
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.base.escape import visible
+from steelyard.base.extensions import extension
 from steelyard.base.files import canonical, spare, write_text, write_texts
 from steelyard.base.inputs import read_bytes, read_text
-from steelyard.base.secret_texts import holds_secret
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.memory.text import terms
@@ -183,7 +183,7 @@ def logged_queries(
             text = str(decode(line).user_query).strip()
         except ValueError:
             continue
-        if text and len(text) <= LONGEST and not holds_secret(text):
+        if text and len(text) <= LONGEST and not extension("secrets").holds_secret(text):
             distinct.setdefault(wording(text), text)
     texts = list(distinct.values())
     return [texts[i] for i in np.random.default_rng(seed).permutation(len(texts))[:count].tolist()]

@@ -9,7 +9,7 @@ import re
 from unicodedata import normalize
 from urllib.parse import unquote
 
-from steelyard.base.secret_forms import (
+from steelyard.extensions.secrets.forms import (
     ALGORITHMS,
     ASSIGNED,
     CARD,

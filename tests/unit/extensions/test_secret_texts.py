@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.base.secret_texts import LONGEST, holds_secret
+from steelyard.extensions.secrets import LONGEST, holds_secret
 
 _spec = importlib.util.spec_from_file_location("planted_secrets", Path(__file__).with_name("planted_secrets.py"))
 lists = importlib.util.module_from_spec(_spec)
