@@ -28,18 +28,19 @@ from steelyard.memory.query import Query, is_blank
 from steelyard.results import SearchResult
 from steelyard.stores.base import Readable
 from steelyard.systems import find_system
-from steelyard.systems.cortex_mem import content
-from steelyard.systems.cortex_mem.intents import (
+from steelyard.systems.cortex_mem import (
+    DIMENSIONS,
     GENERAL,
+    SCHEME,
     LayerRow,
     Snippet,
     beginning,
+    content,
     rows,
     snippet,
     snippet_shipped,
     uri_or_id,
 )
-from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME
 
 WORKERS = 8
 """Threads that awaited searches run in, each with its own connection to the vault."""
