@@ -13,10 +13,9 @@ from typing import Any
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.fusion.layered import Layered
+from steelyard.fusion.layered import Layered, Progress, progress
 from steelyard.fusion.node import RECIPROCAL, Expr, Fallback, Linear, Term
 from steelyard.fusion.plan import Branch, Column, Explanation, Plan
-from steelyard.fusion.progress import Progress
 from steelyard.fusion.ranks import Borda, Gated, Isr, LogIsr, Rbc, Rrf
 from steelyard.fusion.routing import Boost, ByIntent, Tiered, intents_of
 from steelyard.fusion.signal import Signal
@@ -42,6 +41,7 @@ __all__ = [
     "Signal",
     "Term",
     "intents_of",
+    "progress",
 ]
 
 FAMILIES: Registry[type[Expr]] = Registry(

@@ -20,7 +20,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import Embedder
 from steelyard.extensions.cortex_client.rewriting import Rewriter
 from steelyard.extensions.network.chat import Chat
-from steelyard.fusion.progress import LAST
+from steelyard.fusion.layered import LAST
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Hit
 from steelyard.memory.filters import EVERYTHING, Filters
