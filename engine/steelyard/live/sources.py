@@ -139,8 +139,9 @@ class Sources:
         """The table of one query with the signals that its strategy needs; `seconds` takes the times of lists."""
         lists: dict[str, Sequence[Found]] = {}
         scorers: dict[str, ScoreIds] = {}
-        get = self.store.get if strategy.signals() & PRIORS.keys() or config.finish_facts else None
-        read_ends = strategy.reads_ends | config.finish_ends
+        facts = strategy.signals() & PRIORS.keys() or any(stage.facts for stage in config.finish)
+        get = self.store.get if facts else None
+        read_ends = strategy.reads_ends.union(*(stage.reads_ends for stage in config.finish))
         lacking = missing if self.usable() else missing | EMBEDDING
         possible = [name for name in config.retrievers if name not in lacking]
         while True:
