@@ -152,7 +152,7 @@ class Layered(WeightedTerms):
 
     def problems(self) -> Iterator[str]:
         """Options that need other layers than there are; layers inside layers would double the work each time."""
-        if any(_holds_layers(term.expr) for term in self.terms):
+        if any(isinstance(node, Layered) for term in self.terms for node in term.expr.walk()):
             yield "layered inside layered; name the layers l0, l1, l2 in one"
         if self.lacking != "zero" and len(self.terms) != 3:
             yield f"layered: lacking={self.lacking} needs three layers; name l0, l1 and l2"
@@ -308,10 +308,6 @@ def progress(strategy: Expr, table: SignalTable) -> Progress | None:
         numbers = {name: np.where(other.asked, getattr(other, name), getattr(first, name)) for name in _NUMBERS}
         first = Progress(**numbers, asked=first.asked | other.asked)
     return first
-
-
-def _holds_layers(expr: Expr) -> bool:
-    return isinstance(expr, Layered) or any(map(_holds_layers, expr.children()))
 
 
 def _of_directory(table: SignalTable, column: Column, present: Bools) -> tuple[Column, Bools]:

@@ -126,6 +126,12 @@ class Expr(Node):
         _swapped([getattr(self, name) for name in self.options()], below.append)
         return tuple(below)
 
+    def walk(self) -> Iterator[Expr]:
+        """Iterate over it and all expressions in it, in the order written."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
+
     def with_children(self, children: Sequence[Expr]) -> Self:
         """Return the same expression over other children, given in the order of `self.children()`."""
         left = iter(children)
@@ -157,25 +163,22 @@ class Expr(Node):
         return self.children() if self.routes else self.children()[:1] if self.wraps else ()
 
     @property
-    def named_weights(self) -> tuple[tuple[str, float], ...]:
-        """What each of `weights` multiplies, as expressions write it, with the weight."""
-        if self.routes or self.wraps:
-            return tuple(pair for child in self._weighing for pair in child.named_weights)
-        return tuple((str(term.expr), term.weight) for term in self.own_terms)
-
-    @property
     def weights(self) -> tuple[float, ...]:
         """The weights that tuning may change, in the order written.
 
         These are the weights of the outermost sums: one set for each tier and intent, since each ranks its own
         queries. The weights of a nested fusion are fixed, as part of a column of the sum around it.
         """
-        return tuple(weight for _, weight in self.named_weights)
+        if self.routes or self.wraps:
+            return tuple(weight for child in self._weighing for weight in child.weights)
+        return tuple(term.weight for term in self.own_terms)
 
     @property
     def weight_names(self) -> tuple[str, ...]:
         """What each of `weights` multiplies, as expressions write it."""
-        return tuple(name for name, _ in self.named_weights)
+        if self.routes or self.wraps:
+            return tuple(name for child in self._weighing for name in child.weight_names)
+        return tuple(str(term.expr) for term in self.own_terms)
 
     def with_weights(self, weights: ArrayLike) -> Self:
         """Return the same expression with other `weights`, float64[len(self.weights)].

@@ -75,9 +75,14 @@ class Rrf(RankSum):
         return replace(left, k=kept if len(kept) > 1 else kept[0])
 
     @property
-    def named_weights(self) -> tuple[tuple[str, float], ...]:
-        """The lists, followed by a bonus that is added, with its amount."""
-        return (*super().named_weights, *(("bonus", bonus.amount) for bonus in self._added))
+    def weights(self) -> tuple[float, ...]:
+        """The weight of each list, followed by the amount of a bonus that is added."""
+        return (*super().weights, *(bonus.amount for bonus in self._added))
+
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        """The lists, followed by the bonus where it is added."""
+        return (*super().weight_names, *("bonus" for _ in self._added))
 
     def _weighed(self, weights: Iterator[float]) -> Self:
         changed = super()._weighed(weights)

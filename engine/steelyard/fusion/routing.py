@@ -160,9 +160,8 @@ class ByIntent(Routed):
 
 def intents_of(strategy: Expr) -> frozenset[str]:
     """Return the intents that change what the strategy, a part of it, or one of its signals does."""
-    intents = frozenset(intent for intent, _ in strategy.cases) if isinstance(strategy, ByIntent) else frozenset()
-    signals = (PRIORS[name].intents for name in strategy.signals() & PRIORS.keys())
-    return intents.union(*signals, *map(intents_of, strategy.children()))
+    cases = (intent for node in strategy.walk() if isinstance(node, ByIntent) for intent, _ in node.cases)
+    return frozenset(cases).union(*(PRIORS[name].intents for name in strategy.signals() & PRIORS.keys()))
 
 
 @dataclass(frozen=True)
@@ -233,8 +232,10 @@ class Boost(Expr):
                 parts[str(term.expr) if term.weight == 1 else str(term)] = part
         factor = np.clip(product, self.low, self.high)
         text = f"product of 1 + weight * (factor - 1), within {number_text(self.low)}..{number_text(self.high)}"
-        inner = self.expr.compile(table, within).branches
-        return Plan(len(table), tuple(_boosted(branch, factor, text, parts) for branch in inner))
+        return Plan(
+            len(table),
+            tuple(_boosted(branch, factor, text, parts) for branch in self.expr.compile(table, within).branches),
+        )
 
 
 def _boosted(branch: Branch, factor: Floats, text: str, parts: dict[str, Floats]) -> Branch:
