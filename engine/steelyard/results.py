@@ -12,7 +12,7 @@ from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError, VaultError, shown
 from steelyard.config.search_config import SearchConfig, policy_of
 from steelyard.finish import Ranking, Stage, explain_rescore, floor_that_emptied
-from steelyard.fusion import Expr, Progress, compile_plan, leaves
+from steelyard.fusion import Expr, Progress, compile_plan, leaves, progress
 from steelyard.fusion.plan import Explanation
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Query
@@ -67,7 +67,7 @@ class SearchResult:
     @property
     def progress(self) -> Progress | None:
         """How far a layered search went; None of any other."""
-        return self.strategy.progress(self.table)
+        return progress(self.strategy, self.table)
 
     @property
     def emptied(self) -> str:

@@ -41,7 +41,7 @@ class Replayed:
 
     def again(self, text: str) -> None:
         """The calls of a search, by themselves."""
-        self._sources._thread.__dict__.pop("last", None)  # so that the text is embedded again, as a search does
+        self._sources._thread.__dict__.pop("vectors", None)  # so that the text is embedded again, as a search does
         for call, asked in self.calls[text]:
             call(*asked)
 

@@ -11,7 +11,7 @@ from timing import DisagreementError, Race, race
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
-from steelyard.live.candidates import Candidates
+from steelyard.live.search import Searcher
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
@@ -40,8 +40,7 @@ def races(quick: bool, data: Path | None, rounds: int) -> list[Race]:
     table, qrels = synthetic.recording(queries, candidates, list(WEIGHTS))
     config = whole_lists(find_system("plain").config(10), WEIGHTS)
     with Vault(":memory:") as vault:
-        fetched = Candidates(vault, find_system("plain"), config, None, lambda: None)
-        table = replace(table, fingerprint=fetched.fingerprint("synthetic", {}))
+        table = replace(table, fingerprint=Searcher(vault, config).fingerprint("synthetic", {}))
     made = compete(f"synthetic, {queries} queries x {candidates} x {len(WEIGHTS)}", table, qrels, config, rounds)
     folders = [("starter", starter())]
     if data is not None and not quick:

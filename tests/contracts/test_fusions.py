@@ -2,7 +2,7 @@
 
 import pytest
 
-from steelyard.fusion.normalize import TRIED
+from steelyard.fusion.sums import TRIED
 from steelyard.testing import FusionContract
 
 SIGNALS = ["fts", "vector", "l2", "tfidf", "cosine", "recency", "severity", "importance", "tags", "domain"]

@@ -20,11 +20,11 @@ from click.testing import CliRunner
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.embedders.embed import LAYER_RECIPES, embed_missing, space_of
 from steelyard.extensions.cortex_client.client import CortexMem, SearchOptions
+from steelyard.extensions.cortex_client.uris import check_uri, vault_of
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
 from steelyard.stores.sqlite import Vault
-from steelyard.systems.cortex_mem import DOCUMENTED
-from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri, vault_of
+from steelyard.systems.cortex_mem import DIMENSIONS, DOCUMENTED
 from steelyard_eval.cli.main import main as steelyard
 
 _spec = importlib.util.spec_from_file_location("faults_campaign", Path(__file__).with_name("campaign.py"))

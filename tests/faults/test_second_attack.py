@@ -20,10 +20,10 @@ from steelyard.base.inputs import lines
 from steelyard.base.secret import Secret
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.kinds import UnavailableEmbedder, restore
+from steelyard.extensions.cortex_client.uris import vault_of
 from steelyard.memory.query import Query
 from steelyard.retrievers import RetrieverConfig
 from steelyard.systems import find_system
-from steelyard.systems.cortex_mem.uris import vault_of
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check, open_dataset
 from steelyard_eval.datasets.logs import decode

@@ -23,6 +23,7 @@ from steelyard.extensions.cortex_client import ask
 from steelyard.extensions.cortex_client.client import CortexMem, SearchOptions
 from steelyard.extensions.cortex_client.layers import extract, with_layers
 from steelyard.extensions.cortex_client.rewriting import Rewriter, accepted, profile_of
+from steelyard.extensions.cortex_client.uris import check_uri, vault_of
 from steelyard.extensions.network.chat import ChatEndpoint, chat_of
 from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.fusion import parse_strategy
@@ -33,9 +34,18 @@ from steelyard.memory.query import Query
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard.systems.cortex_mem import DOCUMENTED, SHIPPED
-from steelyard.systems.cortex_mem.intents import THRESHOLDS, intent_of, is_entity, snippet, snippet_shipped
-from steelyard.systems.cortex_mem.uris import DIMENSIONS, check_uri, directory_of, timeline_of, vault_of
+from steelyard.systems.cortex_mem import (
+    DIMENSIONS,
+    DOCUMENTED,
+    SHIPPED,
+    THRESHOLDS,
+    directory_of,
+    intent_of,
+    is_entity,
+    snippet,
+    snippet_shipped,
+    timeline_of,
+)
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import open_dataset
 from steelyard_eval.export import export

@@ -27,7 +27,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit import DOCUMENTED
 from steelyard.systems.spec_kit.intents import INTENTS, classify, classify_shipped
-from steelyard.systems.spec_kit.tokens import STOP_WORDS, tokens_documented
+from steelyard.systems.spec_kit.words import STOP_WORDS, tokens_documented
 from steelyard.table.join import join
 
 RECIPE = "{title}\n{text}"

@@ -17,15 +17,16 @@ from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.memory.entry import Entry
 from steelyard.retrievers.vector import cosine
 from steelyard.stores.sqlite import Vault
-from steelyard.systems.cortex_mem import SHIPPED
-from steelyard.systems.cortex_mem.intents import (
+from steelyard.systems.cortex_mem import (
+    SHIPPED,
     SHIPPED_THRESHOLDS,
+    TIMELINE,
     classify_shipped,
+    directory_of,
     intent_shipped,
     is_entity,
     snippet_shipped,
 )
-from steelyard.systems.cortex_mem.uris import directory_of, is_timeline
 
 SINGLE = 1e-5
 WORD = re.compile(r"[a-z0-9]+")
@@ -114,7 +115,7 @@ def intents(fixture):
 
 def directories(fixture):
     for uri, directory, timeline in fixture.recorded["directories"]:
-        yield uri, same((directory, timeline), (directory_of(uri), is_timeline(uri)))
+        yield uri, same((directory, timeline), (directory_of(uri), TIMELINE in uri))
 
 
 def snippets(fixture):

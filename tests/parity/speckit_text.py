@@ -4,8 +4,8 @@ from speckit_recording import Fixture, close, ranked, same
 
 from steelyard.retrievers.bm25 import Bm25Index
 from steelyard.stores.postings import Counted
-from steelyard.systems.spec_kit import enhance, intents, tokens
-from steelyard.systems.spec_kit import tables as lists
+from steelyard.systems.spec_kit import intents
+from steelyard.systems.spec_kit import words as tokens
 
 
 def cases(folder):
@@ -111,19 +111,19 @@ def classified(fixture):
 
 def keywords(fixture):
     for intent, words in fixture.shipped["intent"]["keywords"].items():
-        yield f"shipped {intent}", same(sorted(words), sorted(lists.FLAT[intent]))
+        yield f"shipped {intent}", same(sorted(words), sorted(intents.FLAT[intent]))
     for intent, words in fixture.js["intent"]["keywords"].items():
-        own = [sorted(lists.PRIMARY[intent]), sorted(lists.SECONDARY[intent])]
+        own = [sorted(intents.PRIMARY[intent]), sorted(intents.SECONDARY[intent])]
         yield f"js {intent}", same([sorted(words["primary"]), sorted(words["secondary"])], own)
 
 
 def fuzzy(fixture):
     recorded = fixture.js["fuzzy"]
-    yield "acronyms", same({k: list(v) for k, v in enhance.ACRONYMS.items()}, recorded["acronyms"])
-    yield "typos", same(recorded["typos"], enhance.TYPOS)
+    yield "acronyms", same({k: list(v) for k, v in tokens.ACRONYMS.items()}, recorded["acronyms"])
+    yield "typos", same(recorded["typos"], tokens.TYPOS)
     for query, expected, *_ in recorded["expand"]:
-        yield f"expansion of {query!r}", same(expected, enhance.expand(query))
+        yield f"expansion of {query!r}", same(expected, tokens.expand(query))
     for query, expected in (*recorded["typo"], *BLANKS):
-        yield f"typos of {query!r}", same(expected, enhance.correct(query))
+        yield f"typos of {query!r}", same(expected, tokens.correct(query))
     for term, expected in recorded["fuzzy_acronym"]:
-        yield f"acronyms like {term!r}", same(expected, enhance.acronyms_like(term))
+        yield f"acronyms like {term!r}", same(expected, tokens.acronyms_like(term))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from hashlib import sha256
+from importlib import resources
 from os.path import exists
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from steelyard.base.errors import PATH_WIDTH, ConfigError, beside, nearest, shown
 from steelyard.base.files import STRICT_JSON, canonical, write_text
 from steelyard.base.inputs import read_text
-from steelyard.config.weights_schema import SCHEMA_FILE, SCHEMA_VERSION, problems_of
+from steelyard.base.schemas import Schema
 from steelyard.finish import Cut, Rescore, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, intents_of, parse_strategy, replaced, reweighted, term_names
 from steelyard.rerank import RerankConfig
@@ -107,16 +108,6 @@ class SearchConfig:
         """The signals that the finish stages read, for every query."""
         return frozenset().union(*(stage.needs for stage in self.finish))
 
-    @cached_property
-    def finish_facts(self) -> frozenset[str]:
-        """The derived signals that the finish stages compute."""
-        return frozenset().union(*(stage.facts for stage in self.finish))
-
-    @cached_property
-    def finish_ends(self) -> frozenset[str]:
-        """The retrievers whose scores the finish stages scale by the ends of their formulas."""
-        return frozenset().union(*(stage.reads_ends for stage in self.finish))
-
     @property
     def intents(self) -> frozenset[str]:
         """The intents whose queries it ranks in another way than a query without one."""
@@ -136,11 +127,10 @@ class SearchConfig:
     def with_substitutes(self, instead: Mapping[str, str]) -> SearchConfig:
         """The same search with other signals in the place of some; those that this one lacks stay."""
         known = {name: other for name, other in instead.items() if other in self.retrievers}
-        strategy, alone = replaced(self.strategy, known), self.keywords_only
         return replace(
             self,
-            strategy=strategy,
-            keywords_only=None if alone is None else replaced(alone, known),
+            strategy=replaced(self.strategy, known),
+            keywords_only=self.keywords_only and replaced(self.keywords_only, known),
             by_intent={intent: replaced(expr, known) for intent, expr in self.by_intent.items()},
         )
 
@@ -221,9 +211,8 @@ class SearchConfig:
         """
         attempt = f"{str(path).removesuffix('.json')}.try.json"
         if exists(attempt) and not exists(path):  # noqa: PTH110 -- no name can make it fail
-            raise ConfigError(
-                f"{shown(str(path), PATH_WIDTH)} is not there, but {shown(attempt, PATH_WIDTH)} is; name that"
-            )
+            place, other = (shown(str(name), PATH_WIDTH) for name in (path, attempt))
+            raise ConfigError(f"{place} is not there, but {other} is; name that")
         return cls.from_json(read_json(path), str(path))
 
     @classmethod
@@ -237,13 +226,18 @@ class SearchConfig:
         problems = problems_of(record)
         if problems or not isinstance(record, Mapping):
             raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
-        lists = record["retrievers"].keys() if record["system"] == LISTS else ()
-        parse = partial(parse_strategy, lists=lists)
+
+        def read(parse: Callable[[Any], Any], text: object) -> Any:  # noqa: ANN401 -- what it reads
+            try:
+                return parse(text)
+            except ConfigError as error:
+                problems.append(str(error))
+
+        parse = partial(parse_strategy, lists=record["retrievers"].keys() if record["system"] == LISTS else ())
         texts = {"": record["strategy"], **record.get("by_intent", {})}
-        strategies = {intent: _read(problems, parse, text) for intent, text in texts.items()}
-        alone = record.get("keywords_only")
-        keywords_only = None if alone is None else _read(problems, parse, alone)
-        stages = _read(problems, parse_stages, record["finish"])
+        strategies = {intent: read(parse, text) for intent, text in texts.items()}
+        keywords_only = read(parse, record["keywords_only"]) if record.get("keywords_only") is not None else None
+        stages = read(parse_stages, record["finish"])
         cuts = [stage.limit for stage in stages or () if isinstance(stage, Cut)]
         if any(cut != record["limit"] for cut in cuts):
             problems.append(f"limit {record['limit']} is not the cut of finish, {cuts}; write it twice")
@@ -263,7 +257,10 @@ class SearchConfig:
             rerank=RerankConfig(**record.get("rerank", {})),
             context=ContextConfig(**record.get("context", {})),
         )
-        return _weighed(config, record.get("weights", {}), source)
+        try:
+            return config.with_weights(record["weights"]) if record.get("weights") else config
+        except ConfigError as error:
+            raise ConfigError(f"weights file {shown(source)}: weights: {error}") from None
 
 
 def ranking_of(config: SearchConfig) -> dict[str, Any]:
@@ -278,11 +275,8 @@ def policy_of(config: SearchConfig) -> str:
 
 def is_foreign(record: object) -> bool:
     """Whether this is system-spec-kit's own file, which has the name of ours."""
-    return (
-        isinstance(record, Mapping)
-        and "strategy" not in record
-        and bool({"smartRanking", "rrfFusion"} & record.keys())
-    )
+    own = isinstance(record, Mapping) and "strategy" not in record
+    return own and bool({"smartRanking", "rrfFusion"} & set(record))  # type: ignore[call-overload]  # a mapping
 
 
 def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file holds
@@ -306,23 +300,47 @@ def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file hol
     return record
 
 
-def _weighed(config: SearchConfig, weights: Mapping[str, float], source: str) -> SearchConfig:
-    """The configuration with the weights that its file lists separately from the strategy."""
-    try:
-        return config.with_weights(weights) if weights else config
-    except ConfigError as error:
-        raise ConfigError(f"weights file {shown(source)}: weights: {error}") from None
-
-
-def _read(problems: list[str], parse: Callable[[Any], Any], text: object) -> Any:  # noqa: ANN401 -- what it reads
-    """Parse the text; None when that fails, with the reason added to the problems."""
-    try:
-        return parse(text)
-    except ConfigError as error:
-        problems.append(str(error))
-        return None
-
-
 def default_finish(limit: int) -> tuple[Stage, ...]:
     """Return the stages that systems have by default: the cut to the limit."""
     return (Cut(limit),)
+
+
+SCHEMA_VERSION = 1
+SCHEMA_FILE = "search-weights.schema.json"
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of weights files: the published file, completed by the declared retrievers.
+
+    Each retriever has its own parameters, and `after` only where it starts from others.
+    """
+    text = resources.files("steelyard").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
+    loaded: dict[str, Any] = STRICT_JSON.decode(text)
+    common: dict[str, Any] = loaded["$defs"]["retriever"]
+    of_retrievers: dict[str, Any] = {}
+    for name, kind in RETRIEVER_KINDS.items():
+        settings = {key: rule for key, rule in common["properties"].items() if key != "after" or kind.after}
+        settings |= {option.name: option.schema() for option in kind.parameters}
+        of_retrievers[name] = common | {"properties": settings}
+    loaded["properties"]["retrievers"]["properties"] = of_retrievers
+    loaded["else"]["properties"]["retrievers"]["properties"] = dict.fromkeys(RETRIEVER_KINDS, True)
+    return loaded
+
+
+@cache
+def _checker() -> Schema:
+    return Schema(schema())
+
+
+def problems_of(record: object) -> list[str]:
+    """Every way in which a record breaks the schema, in words."""
+    if isinstance(record, Mapping) and record.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
+        return [
+            f"schema_version {shown(record['schema_version'])} is not {SCHEMA_VERSION}, the version that this "
+            "release reads; tune again, or use the release that wrote it"
+        ]
+    try:
+        return list(map(str, _checker().violations(record)))
+    except ValueError as error:
+        return [f"is not JSON ({error})"]

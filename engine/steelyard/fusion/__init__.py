@@ -13,10 +13,9 @@ from typing import Any
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.fusion.layered import Layered
+from steelyard.fusion.layered import Layered, Progress, progress
 from steelyard.fusion.node import RECIPROCAL, Expr, Fallback, Linear, Term
 from steelyard.fusion.plan import Branch, Column, Explanation, Plan
-from steelyard.fusion.progress import Progress
 from steelyard.fusion.ranks import Borda, Gated, Isr, LogIsr, Rbc, Rrf
 from steelyard.fusion.routing import Boost, ByIntent, Tiered, intents_of
 from steelyard.fusion.signal import Signal
@@ -42,6 +41,7 @@ __all__ = [
     "Signal",
     "Term",
     "intents_of",
+    "progress",
 ]
 
 FAMILIES: Registry[type[Expr]] = Registry(
@@ -102,8 +102,7 @@ def _unknown(call: Call, signals: Collection[str]) -> str:
 
 def leaves(expr: Expr) -> list[Signal]:
     """List the signals of a strategy in the order written, each once."""
-    signals = [expr] if isinstance(expr, Signal) else [leaf for child in expr.children() for leaf in leaves(child)]
-    return list(dict.fromkeys(signals))
+    return list(dict.fromkeys(node for node in expr.walk() if isinstance(node, Signal)))
 
 
 def replaced(expr: Expr, instead: Mapping[str, str]) -> Expr:
@@ -203,8 +202,7 @@ def term_names(strategy: Expr) -> list[str]:
     >>> term_names(parse_strategy("boost(rrf(vector, 1.5*graph), 0.5*decay, 0*recency(half_life=69h))"))
     ['decay', 'recency', 'vector', 'graph']
     """
-    inner = [name for child in strategy.children() for name in term_names(child)]
-    return list(dict.fromkeys([*(_name(term.expr) for term in strategy.own_terms), *inner]))
+    return list(dict.fromkeys(name for names in _names_of_terms(strategy) for name in names))
 
 
 def reweighted(strategy: Expr, weights: Mapping[str, float]) -> Expr:
@@ -212,30 +210,27 @@ def reweighted(strategy: Expr, weights: Mapping[str, float]) -> Expr:
 
     Raises ConfigError for a name that the strategy does not have, or that one sum has twice, and for a weight out
     of range.
-
-    >>> str(reweighted(parse_strategy("weighted_sum(1*rrf(fts, vector), 0*recency)"), {"recency": 0.2, "fts": 2}))
-    'weighted_sum(1*rrf(2*fts, vector, k=60), 0.2*recency(half_life=365d))'
     """
-    names = set(term_names(strategy))
-    unclear = [name for name in weights if name not in names or _twice(strategy, name)]
+    names = _names_of_terms(strategy)
+    known = {name for each in names for name in each}
+    unclear = [name for name in weights if name not in known or any(each.count(name) > 1 for each in names)]
     if unclear:
-        listed = ", ".join(f"{shown(name)}{nearest(name, names)}" for name in unclear)
+        listed = ", ".join(f"{shown(name)}{nearest(name, known)}" for name in unclear)
         raise ConfigError(f"{strategy} has no single term {listed}; write its weights in the strategy instead")
     if bad := [name for name, weight in weights.items() if not math.isfinite(weight)]:
         raise ConfigError(f"weight {weights[bad[0]]} of {shown(bad[0])} must be a finite number")
-    return parse_strategy(str(_changed(strategy, weights)), strategy.signals())  # the parser checks the weights
+
+    def changed(expr: Expr) -> Expr:
+        terms = [Term(weights.get(_name(term.expr), term.weight), term.expr) for term in expr.own_terms]
+        node = expr.with_terms(terms) if terms else expr
+        return node.with_children([changed(child) for child in node.children()])
+
+    return parse_strategy(str(changed(strategy)), strategy.signals())  # the parser checks the weights
 
 
-def _changed(expr: Expr, weights: Mapping[str, float]) -> Expr:
-    terms = [Term(weights.get(_name(term.expr), term.weight), term.expr) for term in expr.own_terms]
-    node = expr.with_terms(terms) if terms else expr
-    return node.with_children([_changed(child, weights) for child in node.children()])
-
-
-def _twice(expr: Expr, name: str) -> bool:
-    """Whether one sum has two terms of a name."""
-    names = [_name(term.expr) for term in expr.own_terms]
-    return names.count(name) > 1 or any(_twice(child, name) for child in expr.children())
+def _names_of_terms(strategy: Expr) -> list[list[str]]:
+    """The names of the terms of each sum in a strategy."""
+    return [[_name(term.expr) for term in node.own_terms] for node in strategy.walk()]
 
 
 def _name(expr: Expr) -> str:

@@ -1,20 +1,24 @@
-"""Scores an entry by its layers, abstract to details, when the first layer passes a threshold (Cortex-Mem)."""
+"""Scores an entry by its layers, abstract to details, when the first layer passes a threshold (Cortex-Mem).
+
+`Progress` says how far such searches went: which step found something, and how many entries stayed at each layer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import ClassVar
+from typing import Annotated, ClassVar, TypedDict
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.fusion.node import Available, Expr, Term
 from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.progress import LAST, Progress
+from steelyard.fusion.routing import ByIntent
 from steelyard.fusion.signal import Signal
 from steelyard.fusion.sums import ListColumns, WeightedTerms
+from steelyard.grammar import number_text
 from steelyard.node import opt
 from steelyard.table.signal_table import SignalTable, count_rows
 
@@ -30,6 +34,80 @@ NO_GATE = -1.0
 """A threshold that every cosine reaches."""
 STEP = "step"
 """The cut that is the step of the ladder at which a query's first layer found something."""
+
+
+LAST = -1
+"""The step of a query whose first layer found nothing: all its details were searched."""
+COUNTS = ("step", "directories", "refined", "entries", "found")
+_NUMBERS = (*COUNTS, "threshold", "cut")
+
+
+class ProgressSummary(TypedDict):
+    """How far layered searches went: counts of queries, and the share of them that each layer let by."""
+
+    queries: int
+    hit_rates: Annotated[dict[str, float], ("required", ("l0", "l1", "l2"))]
+    at_threshold: int
+    relaxed: dict[str, int]
+    full_search: int
+    without_result: int
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far layered searches of Q queries went, each int64[Q]."""
+
+    step: Indices
+    """0 where abstracts reached the threshold, 1, 2 ... where a step of the ladder did, `LAST` where none."""
+    directories: Indices
+    """Directories whose abstract passed."""
+    refined: Indices
+    """Those of them whose abstract or overview reached half the cut, all of them without a cut."""
+    entries: Indices
+    """Entries that were ranked by all layers."""
+    found: Indices
+    """Entries that were ranked, by all layers or, at `LAST`, by their details."""
+    threshold: Floats
+    """float64[Q]: what the abstracts reached at that step; NaN at `LAST`."""
+    cut: Floats
+    """float64[Q]: what scores have to reach; NaN where there is no cut."""
+    asked: Bools
+    """bool[Q]: the queries that a layered search answered at all."""
+
+    def counts(self) -> dict[str, int]:
+        """The counts of the only query, for a log; `COUNTS` names them."""
+        return {name: int(getattr(self, name)[0]) for name in COUNTS}
+
+    def emptied(self) -> str:
+        """Which step left the only query without a result, in words; empty where entries were ranked."""
+        if self.found[0] or not self.asked[0]:
+            return ""
+        cut, count = float(self.cut[0]), int(self.directories[0])
+        if self.step[0] == LAST:
+            left = "there are none in scope" if np.isnan(cut) else f"no score reaches {number_text(cut)}"
+            return f"no abstract reaches any step of the ladder, and of all details {left}"
+        reach = "abstract reaches" if count <= 1 else "abstracts reach"
+        passed = f"{count} {reach} {number_text(float(self.threshold[0]))}"
+        if not self.refined[0]:
+            return f"{passed}, but no overview or abstract of these reaches {number_text(cut / 2)}"
+        if np.isnan(cut):
+            return f"{passed}, but no entry is in scope"
+        return f"{passed}, but no entry's score of all layers reaches {number_text(cut)}"
+
+    def summary(self) -> ProgressSummary:
+        """Counts of queries, and the share of them that came through each layer, as JSON values."""
+        asked, step = int(self.asked.sum()), self.step[self.asked]
+        counts = {"l0": self.directories, "l1": self.refined, "l2": self.entries}
+        hits = {layer: float((count[self.asked] > 0).sum()) / max(asked, 1) for layer, count in counts.items()}
+        relaxed = {str(number): int((step == number).sum()) for number in sorted(set(step.tolist()) - {0, LAST})}
+        return {
+            "queries": asked,
+            "hit_rates": hits,
+            "at_threshold": int((step == 0).sum()),
+            "relaxed": relaxed,
+            "full_search": int((step == LAST).sum()),
+            "without_result": int((self.found[self.asked] == 0).sum()),
+        }
 
 
 @dataclass(frozen=True)
@@ -74,7 +152,7 @@ class Layered(WeightedTerms):
 
     def problems(self) -> Iterator[str]:
         """Options that need other layers than there are; layers inside layers would double the work each time."""
-        if any(_holds_layers(term.expr) for term in self.terms):
+        if any(isinstance(node, Layered) for term in self.terms for node in term.expr.walk()):
             yield "layered inside layered; name the layers l0, l1, l2 in one"
         if self.lacking != "zero" and len(self.terms) != 3:
             yield f"layered: lacking={self.lacking} needs three layers; name l0, l1 and l2"
@@ -114,7 +192,28 @@ class Layered(WeightedTerms):
         return layers.ranked | fallback.ranked
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """Compile to two branches: the gated layers, and the full search for queries where no entry passed.
+        """Compile to two branches: the gated layers, and the full search for queries where no entry passed."""
+        return self._searched(table, within)[0]
+
+    def progress(self, table: SignalTable) -> Progress:
+        """How far each query went; with one layer there is nothing but the search of all details."""
+        plan, gated, near, step = self._searched(table, self.everywhere(table))
+        layers, alone = (branch.ranked for branch in plan.branches)
+        if len(self.terms) == 1:
+            gated, step = np.zeros(len(table), dtype=bool), np.full(len(table.queries), LAST)
+        return Progress(
+            step,
+            _directories(table, gated),
+            _directories(table, gated & near),
+            count_rows(table, layers) * (step != LAST),
+            count_rows(table, layers | alone),
+            np.append(self._steps, np.nan)[step],
+            np.full(len(step), np.nan) if (least := self._least(step)) is None else least,
+            np.ones(len(table.queries), dtype=bool),
+        )
+
+    def _searched(self, table: SignalTable, within: Bools) -> tuple[Plan, Bools, Bools, Indices]:
+        """The plan; bool[N] each, the rows that pass the threshold and those near the cut; the step of each query.
 
         Layers are computed over every row that has one, so that the threshold does not change their scales.
         """
@@ -123,36 +222,16 @@ class Layered(WeightedTerms):
         above = [_of_directory(table, *pair) for pair in pairs[:-1]]
         gated, step = self._gate(table, *(above or pairs)[0])
         filled, counted = self._filled(table, [*above, pairs[-1]])
+        near = self._near(filled)
         least = self._least(step)
         floor = None if least is None else least[table.query]
-        layers = Branch(gated & counted & within, filled, self.weights, "layers, coarse to fine", floor=floor)
+        ranked = gated & counted & near & within
+        layers = Branch(ranked, filled, self.weights, "layers, coarse to fine", floor=floor)
         column, present = pairs[-1] if self.then == "last" else _best(pairs)
-        alone = present & (step == LAST)[table.query] & within
-        why = "last layer alone" if self.then == "last" else "best layer alone"
-        floor = None if self.cut == STEP else floor
-        return Plan(len(table), (layers, Branch(alone, (_zeros(column, present),), (1.0,), why, floor=floor)))
-
-    def progress(self, table: SignalTable) -> Progress | None:
-        """How far each query went; with one layer there is nothing but the search of all details."""
-        everything = self.everywhere(table)
-        rows = super().members(table, everything)
-        pairs = self._columns(table, rows)
-        above = [_of_directory(table, *pair) for pair in pairs[:-1]]
-        gated, step = self._gate(table, *(above or pairs)[0])
-        near = self._near(self._filled(table, [*above, pairs[-1]])[0])
-        layers, alone = self.compile(table, everything).branches
-        if not above:
-            gated, step = np.zeros(len(table), dtype=bool), np.full(len(table.queries), LAST)
-        return Progress(
-            step,
-            _directories(table, gated),
-            _directories(table, gated & near),
-            count_rows(table, layers.ranked) * (step != LAST),
-            count_rows(table, layers.ranked | alone.ranked),
-            np.append(self._steps, np.nan)[step],
-            np.full(len(step), np.nan) if (least := self._least(step)) is None else least,
-            np.ones(len(table.queries), dtype=bool),
-        )
+        everything = present & (step == LAST)[table.query] & within
+        why, floor = f"{self.then} layer alone", None if self.cut == STEP else floor
+        alone = Branch(everything, (_zeros(column, present),), (1.0,), why, floor=floor)
+        return Plan(len(table), (layers, alone)), gated, near, step
 
     @property
     def _steps(self) -> tuple[float, ...]:
@@ -182,7 +261,7 @@ class Layered(WeightedTerms):
         return gated, passed
 
     def _filled(self, table: SignalTable, pairs: ListColumns) -> tuple[tuple[Column, ...], Bools]:
-        """The layers with what stands for missing ones, and bool[N] the rows that count at all."""
+        """The layers with what stands for missing ones, and bool[N] the rows that count."""
         counted = np.ones(len(table), dtype=bool)
         if self.lacking == "zero":
             filled = [_zeros(*pair) for pair in pairs]
@@ -196,7 +275,7 @@ class Layered(WeightedTerms):
                 estimate = OF_LAYERS[0] * abstract.values + OF_LAYERS[1] * overview.values
                 formula = f"{OF_LAYERS[0]} * {abstract.label} + {OF_LAYERS[1]} * {overview.label}"
             filled = [abstract, overview, _instead((details, indexed), estimate, formula)]
-        return tuple(filled), counted & self._near(filled)
+        return tuple(filled), counted
 
     def _near(self, filled: Sequence[Column]) -> Bools:
         """bool[N]: the rows one of whose layers but the last reaches half the cut."""
@@ -213,8 +292,22 @@ class Layered(WeightedTerms):
         return files & (table.home == np.arange(len(table))) if self.lacking == "estimate" else files
 
 
-def _holds_layers(expr: Expr) -> bool:
-    return isinstance(expr, Layered) or any(map(_holds_layers, expr.children()))
+def progress(strategy: Expr, table: SignalTable) -> Progress | None:
+    """How far the layered searches in a strategy went; None where there are none."""
+    if isinstance(strategy, Layered):
+        return strategy.progress(table)
+    if isinstance(strategy, ByIntent):
+        each = [(queries, progress(expr, table)) for queries, expr in strategy.routes_of(table) if queries.any()]
+        parts = [replace(part, asked=part.asked & queries) for queries, part in each if part is not None]
+    else:
+        parts = [part for child in strategy.children() if (part := progress(child, table)) is not None]
+    if not parts:
+        return None
+    first, *others = parts
+    for other in others:
+        numbers = {name: np.where(other.asked, getattr(other, name), getattr(first, name)) for name in _NUMBERS}
+        first = Progress(**numbers, asked=first.asked | other.asked)
+    return first
 
 
 def _of_directory(table: SignalTable, column: Column, present: Bools) -> tuple[Column, Bools]:

@@ -22,7 +22,6 @@ from numpy.typing import ArrayLike
 from steelyard.base.arrays import Bools
 from steelyard.base.errors import ConfigError
 from steelyard.fusion.plan import Column, Plan
-from steelyard.fusion.progress import Progress, progress_of_all
 from steelyard.grammar import number_text
 from steelyard.node import Node, Option
 from steelyard.retrievers import FINDERS, SCORERS
@@ -44,10 +43,10 @@ def cached_method(method: Callable[[Own], T]) -> Callable[[Own], T]:
 
     @wraps(method)
     def told(self: Own) -> T:
-        kept: dict[str, T] = self.__dict__
-        if name not in kept:
-            kept[name] = method(self)
-        return kept[name]
+        if name not in self.__dict__:
+            self.__dict__[name] = method(self)
+        kept: T = self.__dict__[name]
+        return kept
 
     return told
 
@@ -126,6 +125,12 @@ class Expr(Node):
         below: list[Expr] = []
         _swapped([getattr(self, name) for name in self.options()], below.append)
         return tuple(below)
+
+    def walk(self) -> Iterator[Expr]:
+        """Iterate over it and all expressions in it, in the order written."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
 
     def with_children(self, children: Sequence[Expr]) -> Self:
         """Return the same expression over other children, given in the order of `self.children()`."""
@@ -218,10 +223,6 @@ class Expr(Node):
         """The fusion that answers the only query of a table, without the factors around it."""
         return self.children()[0].active_branch(table) if self.wraps else self
 
-    def progress(self, table: SignalTable) -> Progress | None:
-        """How far the layered searches in it went; None where there are none."""
-        return progress_of_all(child.progress(table) for child in self.children())
-
     def ranks_candidates(self) -> bool:
         """Whether it, or a tier or case in it, names no retriever and so ranks all candidates of the system."""
         if not self.retrievers():
@@ -252,9 +253,7 @@ class Expr(Node):
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """The rows of `within` (bool[N]) that this expression ranks, bool[N]; the module has the rule."""
-        if self.wraps:
-            return self.children()[0].members(table, within)
-        finders = self._finders()
+        finders = self.children()[:1] if self.wraps else self._finders()
         if not finders:
             return within
         rows = np.zeros(len(table), dtype=bool)
@@ -269,9 +268,9 @@ class Expr(Node):
         return np.ones(len(table), dtype=bool) if self.retrievers() else table.exists
 
     @cached_method
-    def _finders(self) -> list[Expr]:
+    def _finders(self) -> tuple[Expr, ...]:
         """The children that find entries; the others only score what these found."""
-        return [child for child in self.children() if child.retrievers()]
+        return tuple(child for child in self.children() if child.retrievers())
 
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
         """List the signals to fetch, each with the queries (bool[Q]) that need it, given what the table contains.
@@ -348,10 +347,8 @@ def _swapped(value: Any, swap: Callable[[Expr], Any]) -> Any:  # noqa: ANN401 --
 
 def join_needs(first: Needs, second: Mapping[str, Bools]) -> Needs:
     """Unite two results of `Expr.needs`."""
-    joined = {**first, **second}
-    for name in first.keys() & second.keys():
-        joined[name] = first[name] | second[name]
-    return dict(sorted(joined.items()))
+    shared = {name: first[name] | second[name] for name in first.keys() & second.keys()}
+    return dict(sorted({**first, **second, **shared}.items()))
 
 
 def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools]:

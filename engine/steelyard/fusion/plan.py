@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -76,7 +76,7 @@ class Column:
 
     def only_list(self, table: SignalTable) -> str:
         """The list of another engine that alone it is computed from; empty for several, and for our own."""
-        return _only_list(table, self.sources())
+        return _only_list(table, (self,))
 
     def terms(self, rows: Indices) -> Iterator[tuple[str, Floats]]:
         """The column on the rows int64[R] by name, float64[R]; those of a nested fusion that is not rescaled."""
@@ -161,6 +161,11 @@ class Branch:
         return Explanation(total * factor.value, f"{self.why}, {self.multiplied}", (node, factor), "product")
 
 
+def times(branch: Branch, factor: Floats, formula: str) -> Branch:
+    """The branch with a factor, float64[N], which the formula says in words."""
+    return replace(branch, factor=factor, factor_formula=formula, multiplied=f"times {formula}")
+
+
 @dataclass(frozen=True)
 class Plan:
     """The branches of a strategy over one table of `size` rows."""
@@ -185,8 +190,7 @@ class Plan:
             return None
         ties = np.zeros(self.size, dtype=np.int32)
         for branch in self.branches:
-            sources = (source for column in branch.columns for source in column.sources())
-            if name := _only_list(table, sources):
+            if name := _only_list(table, branch.columns):
                 ties[branch.rows] = table.others_places[name][branch.rows]
         return ties
 
@@ -220,6 +224,8 @@ class Plan:
         return None
 
 
-def _only_list(table: SignalTable, sources: Iterable[Column]) -> str:
-    names = {source.label for source in sources} & table.others_places.keys() if table.others_places else set()
+def _only_list(table: SignalTable, columns: Iterable[Column]) -> str:
+    if not table.others_places:
+        return ""
+    names = {source.label for column in columns for source in column.sources()} & table.others_places.keys()
     return names.pop() if len(names) == 1 else ""

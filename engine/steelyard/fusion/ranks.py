@@ -16,8 +16,8 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.node import RECIPROCAL, Description, Expr, Linear
-from steelyard.fusion.plan import Branch, Column, Plan
-from steelyard.fusion.sums import ListColumns, Sum, count_lists, times
+from steelyard.fusion.plan import Branch, Column, Plan, times
+from steelyard.fusion.sums import ListColumns, Sum, count_lists
 from steelyard.grammar import number_text, value_text
 from steelyard.node import MAX_WEIGHT, Amount, Option, opt
 from steelyard.retrievers.bm25 import TERMS
@@ -120,17 +120,12 @@ class Rrf(RankSum):
         return 1.0 / (k + rank)
 
     def _bonuses(self, lists: ListColumns) -> tuple[Column, ...]:
+        if not self._added:
+            return ()
         count = count_lists(lists)
         beyond = np.maximum(count - 1.0, 0.0)
-        return tuple(
-            Column(
-                "lists after the first",
-                beyond if bonus.kind == "each" else np.minimum(beyond, 1.0),
-                "convergence",
-                {"lists": count},
-            )
-            for bonus in self._added
-        )
+        values = beyond if self._added[0].kind == "each" else np.minimum(beyond, 1.0)
+        return (Column("lists after the first", values, "convergence", {"lists": count}),)
 
     def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
         if self.bonus is None or self._added:
@@ -150,16 +145,12 @@ class Isr(RankSum):
     shown_as: ClassVar[str] = "ISR"
     beyond: ClassVar[str] = "no hybrid query adds 1 / rank^2"
     formula: ClassVar[str] = "1 / (rank in {})^2"
+    why: ClassVar[str] = "inverse square rank"
+    multiplier: ClassVar = (lambda count: count, "lists that hold it")
 
     def points(self, rank: Floats, place: int) -> Floats:
         """See RankSum."""
         return 1.0 / (rank * rank)
-
-    def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
-        return times(branch, count_lists(lists), "lists that hold it")
-
-    def _why(self) -> str:
-        return "inverse square rank"
 
 
 @dataclass(frozen=True)
@@ -168,9 +159,7 @@ class LogIsr(Isr):
 
     keyword: ClassVar[str] = "log_isr"
     shown_as: ClassVar[str] = "log ISR"
-
-    def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
-        return times(branch, np.log(np.maximum(count_lists(lists), 1.0)), "log(lists that hold it)")
+    multiplier: ClassVar = (lambda count: np.log(np.maximum(count, 1.0)), "log(lists that hold it)")
 
 
 @dataclass(frozen=True)
@@ -206,6 +195,7 @@ class Borda(Sum):
     keyword: ClassVar[str] = "borda"
     shown_as: ClassVar[str] = "Borda"
     beyond: ClassVar[str] = "a list gives points there to what it holds only"
+    why: ClassVar[str] = "Borda count"
 
     def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools, place: int) -> Column:
         rank = ranks(table, column.values, present, column.only_list(table))
@@ -214,9 +204,6 @@ class Borda(Sum):
         formula = f"c - rank in {column.label} + 1, (c - n + 1) / 2 when not in the list"
         inputs = {"rank": rank, column.label: column.values, "c, candidates": candidates, "n, listed": listed}
         return Column(column.label, np.where(rows, points, 0.0), formula, inputs, column.inner)
-
-    def _why(self) -> str:
-        return "Borda count"
 
 
 SIGMOIDS = ((3, 5.0, 0.7), (6, 7.0, 0.6), (9, 9.0, 0.5), (15, 10.0, 0.5), (np.inf, 12.0, 0.5))
@@ -267,23 +254,20 @@ class Gated(Sum):
             listed = term.expr.members(table, np.ones(len(table), dtype=bool))
             active += np.where(count_rows(table, listed) > 0, term.weight, 0.0)
         share = np.where(active > 0, 1.0 / np.where(active > 0, active, 1.0), 0.0)
-        return Plan(
-            len(table), (times(branch, share[table.query], "1 / weights of the lists that found anything"),)
-        )
+        why = "1 / weights of the lists that found anything"
+        return Plan(len(table), (times(branch, share[table.query], why),))
 
     def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools, place: int) -> Column:
-        inputs = {column.label: column.values}
+        label, inputs = column.label, {column.label: column.values}
         if place == 0:
-            return Column(
-                column.label, np.where(present, column.values, 0.0), column.formula, inputs, column.inner
-            )
+            return Column(label, np.where(present, column.values, 0.0), column.formula, inputs, column.inner)
         terms = table.column(TERMS.name)
         index = np.searchsorted([most for most, _, _ in SIGMOIDS], terms)
         midpoint, steepness = (np.array([row[at] for row in SIGMOIDS])[index] for at in (1, 2))
         away: Floats = np.where(present, steepness * (column.values - midpoint), 0.0)
         values = np.where(present, 1.0 / (1.0 + np.exp(-np.clip(away, -700.0, None))), 0.0)
         inputs |= {"midpoint": midpoint, "steepness": steepness, TERMS.name: terms}
-        return Column(column.label, values, "1 / (1 + exp(-steepness * (x - midpoint)))", inputs, column.inner)
+        return Column(label, values, "1 / (1 + exp(-steepness * (x - midpoint)))", inputs, column.inner)
 
     def _why(self) -> str:
         return f"gated sum, {self.terms[0].expr} of at least {number_text(self.least)}"

@@ -11,7 +11,6 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.node import Available, Description, Expr, Fallback, Needs, Term, join_needs
 from steelyard.fusion.plan import Branch, Plan
-from steelyard.fusion.progress import Progress, progress_of_all
 from steelyard.fusion.signal import Signal
 from steelyard.grammar import number_text
 from steelyard.node import opt
@@ -132,7 +131,7 @@ class ByIntent(Routed):
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
         """List what each strategy needs, for the queries of its intent."""
         needed: Needs = {}
-        for queries, expr in self._routes(table):
+        for queries, expr in self.routes_of(table):
             if queries.any():
                 needs = expr.needs(table, retrievers)
                 needed = join_needs(needed, {name: asked & queries for name, asked in needs.items()})
@@ -140,21 +139,17 @@ class ByIntent(Routed):
 
     def active_branch(self, table: SignalTable) -> Expr:
         """That of the query's intent."""
-        return next(expr for queries, expr in self._routes(table) if queries[0]).active_branch(table)
-
-    def progress(self, table: SignalTable) -> Progress | None:
-        """Each strategy's, of the queries of its intent."""
-        parts = ((queries, expr.progress(table)) for queries, expr in self._routes(table) if queries.any())
-        return progress_of_all(part and part.of(queries) for queries, part in parts)
+        return next(expr for queries, expr in self.routes_of(table) if queries[0]).active_branch(table)
 
     def routed(self, table: SignalTable, within: Bools) -> Iterator[tuple[Bools, Expr]]:
         """The rows of the queries of each intent."""
-        for queries, expr in self._routes(table):
+        for queries, expr in self.routes_of(table):
             rows = within & expr.everywhere(table) & queries[table.query]
             if rows.any():
                 yield rows, expr
 
-    def _routes(self, table: SignalTable) -> list[tuple[Bools, Expr]]:
+    def routes_of(self, table: SignalTable) -> list[tuple[Bools, Expr]]:
+        """The strategies, each with its queries (bool[Q])."""
         intents = table.asked.labels["intent"]
         named = [(intents.equal(intent), expr) for intent, expr in self.cases]
         taken = np.zeros(len(intents.codes), dtype=bool)
@@ -165,9 +160,8 @@ class ByIntent(Routed):
 
 def intents_of(strategy: Expr) -> frozenset[str]:
     """Return the intents that change what the strategy, a part of it, or one of its signals does."""
-    intents = frozenset(intent for intent, _ in strategy.cases) if isinstance(strategy, ByIntent) else frozenset()
-    signals = (PRIORS[name].intents for name in strategy.signals() & PRIORS.keys())
-    return intents.union(*signals, *map(intents_of, strategy.children()))
+    cases = (intent for node in strategy.walk() if isinstance(node, ByIntent) for intent, _ in node.cases)
+    return frozenset(cases).union(*(PRIORS[name].intents for name in strategy.signals() & PRIORS.keys()))
 
 
 @dataclass(frozen=True)
@@ -238,8 +232,10 @@ class Boost(Expr):
                 parts[str(term.expr) if term.weight == 1 else str(term)] = part
         factor = np.clip(product, self.low, self.high)
         text = f"product of 1 + weight * (factor - 1), within {number_text(self.low)}..{number_text(self.high)}"
-        inner = self.expr.compile(table, within).branches
-        return Plan(len(table), tuple(_boosted(branch, factor, text, parts) for branch in inner))
+        return Plan(
+            len(table),
+            tuple(_boosted(branch, factor, text, parts) for branch in self.expr.compile(table, within).branches),
+        )
 
 
 def _boosted(branch: Branch, factor: Floats, text: str, parts: dict[str, Floats]) -> Branch:

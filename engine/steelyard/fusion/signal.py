@@ -38,9 +38,8 @@ class Signal(Expr):
         read = reader.options(call, known)
         if call.items:
             reader.faults.append(f"signal {call.name!r} takes no signals in brackets; remove them")
-        return cls(
-            call.name, tuple((n, v) for n, v in read.items() if not known[n].quiet or v != known[n].default)
-        )
+        written = (name for name, value in read.items() if not known[name].quiet or value != known[name].default)
+        return cls(call.name, tuple((name, read[name]) for name in written))
 
     def option(self, name: str) -> Any:  # noqa: ANN401 -- the value of any option
         """Return an option, or its default when it is not written; None when the signal has no such option."""
@@ -95,12 +94,11 @@ class Signal(Expr):
             raise ConfigError(
                 f"this table carries no facts, and {self} is computed from them; search again with it"
             )
-        kept = table.derived
         key = (self.name, self.given)
-        if (derived := kept.get(key)) is None:
+        if (derived := table.derived.get(key)) is None:
             derived = PRIORS[self.name](table, dict(self.given))
             if len(table.queries) == 1 or len(table) <= KEPT_ROWS:  # a search asks again for its hits
-                kept[key] = derived
+                table.derived[key] = derived
         return derived
 
     @cached_method

@@ -1,31 +1,32 @@
 """Sums of weighted terms: of their values on one scale, and the combinations of Fox and Shaw (TREC-2, 1993).
 
 `WeightedTerms` has the terms, `Sum` adds up a column of each, `NormalizedSum` brings each onto one scale by its
-values. In the six combinations only the lists that contain an entry count. Fox and Shaw normalise scores to 0..1
-first, so there `normalize` is minmax by default.
+values, within each query. In the six combinations only the lists that contain an entry count. Fox and Shaw
+normalise scores to 0..1 first, so there `normalize` is minmax by default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
+from steelyard.base.errors import ConfigError
 from steelyard.fusion.node import Available, Description, Expr, Linear, Term, nested
-from steelyard.fusion.normalize import ABSOLUTE, NORMALIZERS, TRIED, WITH_ENDS, fixed_ends, has_ends
-from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.fusion.plan import Branch, Column, Plan, times
 from steelyard.node import Option, opt
-from steelyard.retrievers import FETCHED
+from steelyard.retrievers import FETCHED, RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.signals import PRIORS
-from steelyard.table.signal_table import SignalTable
+from steelyard.table.facts import ENDS
+from steelyard.table.signal_table import SignalTable, count_rows, per_query, ranks
 
-BOUNDED = (FETCHED | PRIORS.keys()) - {"fts", "bm25"}
-"""Signals in 0..1. Tuning tries other normalisations only for sums with a signal that may be larger."""
 ListColumns = Sequence[tuple[Column, Bools]]
 """Columns, each with the rows where it has a value (bool[N])."""
+Scaled = tuple[Floats, str, dict[str, Floats]]
+"""Values float64[N], and the formula in words by which they follow from the inputs."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,11 @@ class WeightedTerms(Expr):
 class Sum(WeightedTerms):
     """Terms that are added up; a family says what column a term becomes, and may multiply the rows by a factor."""
 
+    why: ClassVar[str] = ""
+    """What the sum is, for `explain`; empty for the name in tables."""
+    multiplier: ClassVar[tuple[Callable[[Floats], Floats], str] | None] = None
+    """From the number of lists that contain a row to its factor, and what that is in words."""
+
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """Compile to one branch with a column for each term."""
         rows = self.members(table, within)
@@ -70,12 +76,162 @@ class Sum(WeightedTerms):
         return ()
 
     def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
-        """The branch with a factor of its rows, where the family has one."""
-        return branch
+        if self.multiplier is None:
+            return branch
+        factor, formula = self.multiplier
+        return times(branch, factor(count_lists(lists)), formula)
 
     def _why(self) -> str:
-        """What the sum is, for `explain`."""
-        return self.shown_as
+        return self.why or self.shown_as
+
+
+def count_lists(lists: ListColumns) -> Floats:
+    """Count the lists that contain each row; float64[N]."""
+    count: Floats = np.sum([present for _, present in lists], axis=0, dtype=np.float64)
+    return count
+
+
+# Normalisations: of a table, a column, and the rows where it has a value (bool[N])
+
+
+def _none(table: SignalTable, column: Column, rows: Bools) -> Scaled:
+    """Leave the values unchanged."""
+    return column.values, column.formula, dict(column.inputs)
+
+
+def _maximum(table: SignalTable, column: Column, rows: Bools) -> Scaled:
+    """Divide by the maximum; a list whose maximum is not positive contributes 0 (as EchoVault does)."""
+    top = per_query(table, rows, np.maximum, column.values, 0.0)[table.query]
+    values = _ratio(column.values, top, 0.0)
+    return values, f"{column.label} / max", {column.label: column.values, "max": top}
+
+
+def _minmax(table: SignalTable, column: Column, rows: Bools) -> Scaled:
+    """Scale to 0..1 by ``(x - min) / (max - min)``; in a list of equal values all become 1."""
+    low, top = (per_query(table, rows, end, column.values, 0.0)[table.query] for end in (np.minimum, np.maximum))
+    return _between(column, {"min": low, "max": top}, 1.0)
+
+
+def _zscore(table: SignalTable, column: Column, rows: Bools) -> Scaled:
+    """Standardise by ``(x - mean) / sd``, the population's deviation; in a list of equal values all become 0."""
+    mean, spread, away = _moments(table, column, rows)
+    inputs = {column.label: column.values, "mean": mean, "sd": spread}
+    return _ratio(away, spread, 0.0), f"({column.label} - mean) / sd", inputs
+
+
+def _dbsf(table: SignalTable, column: Column, rows: Bools) -> Scaled:
+    """Scale by ``(x - (mean - 3 sd)) / (6 sd)``, the sample's deviation; in a list of equal values all become 0.5.
+
+    Distribution-based score fusion, as Qdrant computes it (`score_fusion.rs`, 74f3e85): nothing is clipped.
+    """
+    mean, population, away = _moments(table, column, rows)
+    count = count_rows(table, rows)[table.query]
+    spread = population * np.sqrt(count / np.maximum(count - 1, 1))
+    inputs = {column.label: column.values, "mean": mean, "sd": spread}
+    return 0.5 + _ratio(away, 6.0 * spread, 0.0), f"({column.label} - mean + 3 sd) / (6 sd)", inputs
+
+
+def _moments(table: SignalTable, column: Column, rows: Bools) -> tuple[Floats, Floats, Floats]:
+    """float64[N] each: mean, population's deviation (0 where all values are equal), and distance from the mean."""
+    count = np.maximum(count_rows(table, rows), 1)
+    mean = (per_query(table, rows, np.add, column.values, 0.0) / count)[table.query]
+    away = column.values - mean
+    widest = per_query(table, rows, np.maximum, np.abs(away), 0.0)[table.query]
+    unit = np.where(widest > 1e100, widest, 1.0)  # squares overflow beyond 1e154
+    square = (away / unit) * (away / unit)
+    spread = unit * np.sqrt(per_query(table, rows, np.add, square, 0.0) / count)[table.query]
+    top, low = (per_query(table, rows, end, column.values, 0.0)[table.query] for end in (np.maximum, np.minimum))
+    # Equal values may lie a rounding error away from their mean.
+    return mean, np.where(top > low, spread, 0.0), away
+
+
+def _rank(table: SignalTable, column: Column, rows: Bools) -> Scaled:
+    """Replace values by ``(n - rank + 1) / n`` in a list of n: 1 for the first, 1/n for the last."""
+    place = ranks(table, column.values, rows, column.only_list(table))
+    count = count_rows(table, rows)[table.query]
+    inputs = {f"rank in {column.label}": place, "n": count.astype(np.float64)}
+    return (count - place + 1) / np.maximum(count, 1), "(n - rank + 1) / n", inputs
+
+
+def _theoretical(table: SignalTable, column: Column, rows: Bools) -> Scaled:
+    """Scale to 0..1 by ``(x - low) / (high - low)`` between the ends of the formula, whatever else was found.
+
+    The ends of a cosine are -1 and 1; those of bm25 are 0 and ``sum of idf * (k1 + 1)`` over the query's words.
+    """
+    low, high = _ends_of(table, column.label)
+    return _between(column, {"low": low, "high": high}, 0.0)
+
+
+def _tmm(table: SignalTable, column: Column, rows: Bools) -> Scaled:
+    """Scale by ``(x - low) / (max - low)``, from the low end of the formula to the list's maximum.
+
+    The theoretical min-max of Bruch, Gai and Ingber (TOIS 42(1), 2023); a weighted sum of two such lists is their
+    TM2C2. A list whose maximum is the low end contributes 0.
+    """
+    top = per_query(table, rows, np.maximum, column.values, 0.0)[table.query]
+    return _between(column, {"low": _ends_of(table, column.label)[0], "max": top}, 0.0)
+
+
+def _between(column: Column, ends: dict[str, Floats], alike: float) -> Scaled:
+    """Scale from the lower of two ends, given by their names, to the upper; `alike` where they are one."""
+    (first, low), (last, top) = ends.items()
+    formula = f"({column.label} - {first}) / ({last} - {first})"
+    return _ratio(column.values - low, top - low, alike), formula, {column.label: column.values} | ends
+
+
+def _ratio(above: Floats, below: Floats, alike: float) -> Floats:
+    """``above / below`` where that is positive, else `alike`."""
+    return np.where(below > 0, above / np.where(below > 0, below, 1.0), alike)
+
+
+def _ends_of(table: SignalTable, label: str) -> tuple[Floats, Floats]:
+    """float64[N] each: the ends of a signal's scale for the query of each row; ConfigError where not known."""
+    name = label.partition("(")[0]
+    unknown = np.full(len(table.queries), np.nan)
+    asked = (table.asked.numbers.get(f"{end} {name}", unknown)[table.query] for end in ENDS)
+    stated = _fixed_ends(name)
+    low, high = asked if stated is None else (np.full(len(table), end) for end in stated)
+    if np.isnan(low).any() or np.isnan(high).any():
+        raise ConfigError(
+            f"normalize={' or '.join(WITH_ENDS)} needs the ends of the scale of {name}, which this table does not "
+            "know: distances, lifted similarities, SQLite's ranking and lists of other engines have none; record "
+            "again, or choose another normalisation"
+        )
+    return low, high
+
+
+def _fixed_ends(name: str) -> tuple[float, float] | None:
+    """The ends that a signal has for every query; None where it has none, or a query's own."""
+    if name in SCORER_KINDS:
+        return SCORER_KINDS[name].ends
+    prior = PRIORS.get(name)
+    return (0.0, 1.0) if prior is not None and prior.unit and not prior.factor else None
+
+
+def _has_ends(expr: Expr) -> bool:
+    """Whether an expression is a signal whose formula gives the ends of its scale."""
+    name = "" if expr.children() else next(iter(expr.signals()))
+    return RETRIEVER_KINDS[name].bounded if name in RETRIEVER_KINDS else _fixed_ends(name) is not None
+
+
+NORMALIZERS: dict[str, Callable[[SignalTable, Column, Bools], Scaled]] = {
+    "none": _none,
+    "max": _maximum,
+    "minmax": _minmax,
+    "zscore": _zscore,
+    "rank": _rank,
+    "theoretical": _theoretical,
+    "tmm": _tmm,
+    "dbsf": _dbsf,
+}
+WITH_ENDS = ("theoretical", "tmm")
+"""Those that need the ends of a signal's scale."""
+ABSOLUTE = ("none", "theoretical")
+"""Those that say the same of an entry whatever else was found."""
+TRIED = ("none", "max", "minmax", "zscore", "rank")
+"""Those that tuning tries instead of one another; the others are kept where they are written."""
+BOUNDED = (FETCHED | PRIORS.keys()) - {"fts", "bm25"}
+"""Signals in 0..1. Tuning tries other normalisations only for sums with a signal that may be larger."""
 
 
 def normalized(default: str, quiet: bool = False) -> Any:  # noqa: ANN401 -- stands where the field's default does
@@ -85,14 +241,14 @@ def normalized(default: str, quiet: bool = False) -> Any:  # noqa: ANN401 -- sta
 
 @dataclass(frozen=True)
 class NormalizedSum(Sum):
-    """A sum whose terms are normalised within each query; see `steelyard.fusion.normalize`."""
+    """A sum whose terms are normalised within each query, by one of `NORMALIZERS`."""
 
     normalize: str = normalized("minmax")
 
     def problems(self) -> Iterator[str]:
         """Each term of a scale with theoretical ends has to have them."""
         for term in self.terms if self.normalize in WITH_ENDS else ():
-            if not has_ends(term.expr):
+            if not _has_ends(term.expr):
                 yield (
                     f"{self.keyword}: normalize={self.normalize} has no scale for {term.expr}; its formula gives "
                     "no ends, as those of bm25, vector, cosine, tfidf, the layers and priors of 0..1 do"
@@ -112,21 +268,12 @@ class NormalizedSum(Sum):
     def reads_ends(self) -> frozenset[str]:
         """On a scale with theoretical ends its signals whose ends differ from query to query."""
         signals = self.signals() if self.normalize in WITH_ENDS else ()
-        return super().reads_ends.union(name for name in signals if fixed_ends(name) is None)
+        return super().reads_ends.union(name for name in signals if _fixed_ends(name) is None)
 
     def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools, place: int) -> Column:
-        return NORMALIZERS[self.normalize](table, column, present)
-
-
-def count_lists(lists: ListColumns) -> Floats:
-    """Count the lists that contain each row; float64[N]."""
-    count: Floats = np.sum([present for _, present in lists], axis=0, dtype=np.float64)
-    return count
-
-
-def times(branch: Branch, factor: Floats, formula: str) -> Branch:
-    """The branch with a factor, float64[N], which the formula says in words."""
-    return replace(branch, factor=factor, factor_formula=formula, multiplied=f"times {formula}")
+        """An entry that a retriever did not return adds nothing."""
+        values, formula, inputs = NORMALIZERS[self.normalize](table, column, present)
+        return Column(column.label, np.where(present, values, 0.0), formula, inputs, column.inner)
 
 
 @dataclass(frozen=True)
@@ -160,7 +307,7 @@ class CombSum(NormalizedSum):
     shown_as: ClassVar[str] = "CombSUM"
 
     def describe(self) -> Description:
-        """Describe it as the weighted sum that it is."""
+        """Describe it as the linear sum that it is."""
         return Linear("", self.terms, self.normalize)
 
 
@@ -171,9 +318,7 @@ class CombMnz(NormalizedSum):
     keyword: ClassVar[str] = "comb_mnz"
     shown_as: ClassVar[str] = "CombMNZ"
     beyond: ClassVar[str] = "a hybrid query adds the scores of lists up"
-
-    def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
-        return times(branch, count_lists(lists), "lists that hold it")
+    multiplier: ClassVar = (lambda count: count, "lists that hold it")
 
 
 @dataclass(frozen=True)
@@ -182,9 +327,7 @@ class CombAnz(CombMnz):
 
     keyword: ClassVar[str] = "comb_anz"
     shown_as: ClassVar[str] = "CombANZ"
-
-    def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
-        return times(branch, 1.0 / np.maximum(count_lists(lists), 1.0), "1 / lists that hold it")
+    multiplier: ClassVar = (lambda count: 1.0 / np.maximum(count, 1.0), "1 / lists that hold it")
 
 
 @dataclass(frozen=True)
@@ -206,13 +349,9 @@ class CombMed(NormalizedSum):
     def compile(self, table: SignalTable, within: Bools) -> Plan:
         """Compile to one branch of one column, which combines the lists that contain each row."""
         rows = self.members(table, within)
-        parts = tuple(
-            replace(column, values=np.where(present, column.values, np.nan))
-            for column, present in (
-                (self._scaled(table, column, present, rows, 0), present)
-                for column, present in self._columns(table, rows)
-            )
-        )
+        lists = self._columns(table, rows)
+        scaled = ((self._scaled(table, column, present, rows, 0), present) for column, present in lists)
+        parts = tuple(replace(one, values=np.where(present, one.values, np.nan)) for one, present in scaled)
         values = np.where(rows, self._combined(np.array([part.values for part in parts])), 0.0)
         formula = f"{self.combine} over the lists that hold it"
         column = Column(str(self), values, formula, parts=parts, combine=self.combine)

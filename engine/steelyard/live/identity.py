@@ -23,9 +23,10 @@ def identity(config: SearchConfig) -> dict[str, object]:
     The parameters of a retriever are stored under its name, including those at their defaults.
     Raises ConfigError for a parameter out of range.
     """
-    reading = find_system(config.name).reading
-    retrievers = config.retrievers
+    reading, retrievers = find_system(config.name).reading, config.retrievers
+    used = config.effective.signals()
     kinds = {name: RETRIEVER_KINDS[name] for name in retrievers if name in RETRIEVER_KINDS}  # the others are lists
+    starts = {name: config.before(name) if name in used else retrievers[name].after for name in kinds}
     return {
         **reading.identity(),
         "embedded": reading.recipe,
@@ -33,15 +34,9 @@ def identity(config: SearchConfig) -> dict[str, object]:
         **{name: kind.values(retrievers[name]) for name, kind in kinds.items() if kind.parameters},
         "field_weights": {name: dict(settings.field_weights) for name, settings in retrievers.items()},
         "filters": {name: settings.filters for name, settings in retrievers.items()},
-        "after": {name: list(_starts(config, name)) for name, kind in kinds.items() if kind.after},
+        "after": {name: list(starts[name]) for name, kind in kinds.items() if kind.after},
         "similarity": {name: settings.similarity for name, settings in retrievers.items() if name in EMBEDDING},
     }
-
-
-def _starts(config: SearchConfig, name: str) -> tuple[str, ...]:
-    """What a retriever starts from; checked where the strategy reads it."""
-    used = name in config.effective.signals()
-    return config.before(name) if used else config.retrievers[name].after
 
 
 def share(configs: Iterable[SearchConfig]) -> list[list[int]]:
@@ -49,29 +44,28 @@ def share(configs: Iterable[SearchConfig]) -> list[list[int]]:
     groups: list[list[int]] = []
     identities = [identity(config) for config in configs]
     for i, asked in enumerate(identities):
-        home = (g for g in groups if not any(_differences(asked, identities[other]) for other in g))
-        group = next(home, None)
-        if group is None:
-            groups.append([i])
-        else:
-            group.append(i)
+        fitting = (g for g in groups if not any(_differences(asked, identities[other]) for other in g))
+        if (group := next(fitting, None)) is None:
+            groups.append(group := [])
+        group.append(i)
     return groups
 
 
 def agree(config: SearchConfig, fingerprint: Mapping[str, object]) -> None:
     """Raise ConfigError listing every parameter in which a configuration differs from a recording."""
-    problems = _differences(identity(config), fingerprint)
     recorded = fingerprint.get("model", "")
-    problems += [_differs("model", model, recorded) for model in sorted(config.models - {recorded})]
+    problems = _differences(identity(config), fingerprint)
+    problems += [("model", model, recorded) for model in sorted(config.models - {recorded})]
     if problems:
-        raise ConfigError("; ".join(problems) + ". Record again with this configuration")
+        told = [f"{name} is {asked!r}, the recording has {held!r}" for name, asked, held in problems]
+        raise ConfigError("; ".join(told) + ". Record again with this configuration")
 
 
-def _differences(asked: Mapping[str, object], fixed: Mapping[str, object]) -> list[str]:
-    """The differences in words; a retriever that only one side has is not a difference."""
+def _differences(asked: Mapping[str, object], fixed: Mapping[str, object]) -> list[tuple[str, object, object]]:
+    """What differs, asked and fixed; a retriever that only one side has is not a difference."""
     wanted, held = _flat(asked), _flat(fixed)
     return [
-        _differs(name, value, held.get(name))
+        (name, value, held.get(name))
         for name, value in wanted.items()
         if value != held.get(name) and (name in held or not name.startswith("retrievers."))
     ]
@@ -88,7 +82,3 @@ def _flat(parts: Mapping[str, object]) -> dict[str, object]:
         else:
             flat[key] = value
     return flat
-
-
-def _differs(name: str, asked: object, recorded: object) -> str:
-    return f"{name} is {asked!r}, the recording has {recorded!r}"

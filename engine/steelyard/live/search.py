@@ -9,35 +9,35 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
-from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError
+from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
 from steelyard.config.search_config import LISTS, SearchConfig, policy_of
 from steelyard.embedders.embed import Embedder
+from steelyard.embedders.kinds import adding
 from steelyard.feedback.team_draft import Explore, drafted
-from steelyard.finish import AtLeast, Ranking, diversified, finish, reranked, stages_without, to_rerank
+from steelyard.finish import AtLeast, Floor, Mmr, Ranking, diversified, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, compile_plan, fuse
-from steelyard.live.admission import Admission
-from steelyard.live.candidates import Candidates
-from steelyard.live.notes import approximately, without_vectors
-from steelyard.live.sources import KeptLists
+from steelyard.live.identity import identity
+from steelyard.live.sources import KeptLists, Sources
 from steelyard.memory.entry import Hit
 from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Query, clean_query
 from steelyard.memory.text import content
 from steelyard.rerank import CrossEncoder, Document
 from steelyard.results import SearchResult, hits_of
-from steelyard.retrievers import EMBEDDING
-from steelyard.stores.base import Readable
+from steelyard.retrievers import DEPENDENT, EMBEDDING, LAYERS, RETRIEVERS, SCORERS
+from steelyard.stores.base import Found, Readable
 from steelyard.stores.federation import plain
 from steelyard.systems import find_system
-from steelyard.table.join import Part
+from steelyard.table.join import Ends, Lists, Part, complete, part
 from steelyard.table.signal_table import RERANK, SignalTable
 
 _log = logging.getLogger(__name__)
@@ -46,11 +46,10 @@ _DEGRADED: dict[type[SteelyardError], str] = {
     LostError: "the search goes on without one of its retrievers",
     RerankError: "the list is shown as it was fused",
 }
-
-
-def _part(error: SteelyardError) -> str:
-    """What has failed, so that each failure is logged once."""
-    return error.signal if isinstance(error, LostError) else type(error).__name__
+_LEFT_OUT = {Floor: "its scale is another one", Mmr: "it has nothing to compare"}
+"""Why a stage is left out without vectors."""
+BLOCK = 128
+"""Queries of a recording that are prepared together."""
 
 
 def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Ranking]:
@@ -69,9 +68,6 @@ def _ranked(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[S
 
 class Searcher:
     """Searches one store with one configuration.
-
-    `degraded` counts the searches in which the embedder, the re-ranker, or a retriever that the system can do
-    without failed; the first of each is logged as a warning.
 
     Threads may share a searcher and its vault. A search reads a single state of the vault when its thread
     has opened a snapshot; without one, an entry that is deleted during the search is a VaultError.
@@ -98,15 +94,9 @@ class Searcher:
     explore : Explore or None
         Interleaves another ranking in a share of the searches, for logs that more can be learned from.
 
-    Attributes
-    ----------
-    degraded : int
-        The number of degraded searches, as above.
-
-    Raises
-    ------
-    ConfigError
-        For a configuration over recorded lists, which cannot be searched live.
+    `degraded` counts the searches in which the embedder, the re-ranker, or a retriever that the system can do
+    without failed; the first of each is logged as a warning. Raises ConfigError for a configuration over recorded
+    lists, which cannot be searched live.
     """
 
     def __init__(
@@ -130,15 +120,22 @@ class Searcher:
         self.store = store.seen_by(visible)
         self.config = config
         self.system = find_system(config.name)
-        self._candidates = Candidates(self.store, self.system, config, embedder, proceed)
-        self._sources = self._candidates.sources
-        self._admission = Admission(self.system.reading, config, clock, rewriter)
-        self._explore = explore
-        self._embedder, self._proceed = embedder, proceed
-        self._rivals: dict[str, Searcher] = {}
         self.reranker = reranker
         self.degraded = 0
+        self._sources = Sources(self.store, self.system, config, embedder, proceed)
+        self._clock, self._rewriter, self._explore = clock, rewriter, explore
+        self._another = partial(
+            Searcher,
+            self.store,
+            embedder=embedder,
+            clock=clock,
+            rewriter=rewriter,
+            proceed=proceed,
+            reranker=reranker,
+        )
+        self._rivals: dict[str, Searcher] = {}
         self._told: set[str] = set()
+        self._counting = threading.Lock()
         fused = takewhile(lambda stage: not stage.RESCORES, config.finish)  # later scores are those of a stage
         for stage in fused if not config.effective.absolute else ():
             if isinstance(stage, AtLeast):
@@ -148,7 +145,6 @@ class Searcher:
                     stage,
                     config.strategy,
                 )
-        self._counting = threading.Lock()
 
     def with_config(self, config: SearchConfig) -> Searcher:
         """A searcher with another strategy, finish or limit that shares what this one has read of the store.
@@ -158,60 +154,86 @@ class Searcher:
         if (config.name, config.retrievers) != (self.config.name, self.config.retrievers):
             raise ConfigError(f"{config.name} retrieves in another way than this searcher; make a searcher of it")
         other = copy(self)
-        other.config, other._candidates = config, self._candidates.with_config(config)
-        other._admission = replace(self._admission, config=config)
+        other.config = config
         return other
 
+    # What a query gets before anything is searched
+
     def knows(self, intent: str) -> bool:
-        """See Admission.knows."""
-        return self._admission.knows(intent)
+        """Whether a query may name this intent: any where the system classifies nothing, else its own words."""
+        known = self.system.reading.intents
+        return not known or intent in known or intent in self.config.intents
 
     def admitted(self, query: Query) -> Query:
-        """See Admission.of; ConfigError for an empty query, and for an intent that the system does not know."""
-        return self._admission.of(query)
+        """The query with its clock, its intent, and the texts that keywords match and that is embedded.
+
+        Every query passes through here once. Raises ConfigError for an empty query, even when no retriever
+        matches words, and for an intent that the system does not know.
+        """
+        reading = self.system.reading
+        if query.intent and not self.knows(query.intent):
+            raise ConfigError(
+                f"{self.config.name} has no intent {shown(query.intent)}; valid: {', '.join(reading.intents)}"
+            )
+        text = clean_query(query.text if query.matched is None else query.matched)
+        if query.matched is None and self.config.rewrite and (other := reading.rewrite(text)) != text:
+            text = clean_query(other)
+        intent, sure = query.intent, query.confidence
+        if not intent:
+            intent = reading.classify(query.text)
+            sure = reading.confidence(query.text) if reading.confidence else None
+        embedded = query.rewritten
+        if embedded is None and self._rewriter is not None:
+            embedded = self._rewriter(query.text)
+        return replace(self._timed(query), matched=text, intent=intent, confidence=sure, rewritten=embedded)
+
+    def _timed(self, query: Query) -> Query:
+        return query if query.asked_at is not None else replace(query, asked_at=self._clock())
 
     # Searching
 
     def search(self, query: Query | str, *, semantic: str | bool = "always") -> SearchResult:
         """Search for one query.
 
-        Parameters
-        ----------
-        query : Query or str
-            What to search for.
-        semantic : str or bool
-            When vectors are used: always, auto (only if the model is loaded) or never.
-
-        Raises
-        ------
-        ConfigError
-            For an empty query, and for a strategy that needs vectors when there are none.
-        EmbedderError
-            When the embedder fails and the strategy cannot do without vectors.
+        `semantic` says when vectors are used: always, auto (only if the model is loaded) or never. Raises
+        ConfigError for an empty query, and for a strategy that needs vectors when there are none; EmbedderError
+        when the embedder fails and the strategy cannot do without vectors.
         """
         query = Query(query) if isinstance(query, str) else query
         asked = self.admitted(query)
-        calls = self._sources.embedding_calls
-        mode = self.system.searching.mode(semantic)
-        vectors = self._wants_vectors(mode)
+        sources, config = self._sources, self.config
+        calls, mode = sources.embedding_calls, self.system.searching.mode(semantic)
+        vectors = mode != "never" and bool(sources.usable())
+        vectors = vectors and (mode == "always" or all(embedder.warm() for embedder in sources.usable()))
         seconds: dict[str, float] = {}
         begin = time.perf_counter()
-        table, strategy, missing, lost = self._candidates.surviving(asked, vectors, seconds)
-        table, config, failed = self._rescored(asked, table, strategy, missing)
-        lost += failed
+        table, strategy, missing, lost = sources.surviving(asked, config, vectors, seconds)
+        if missing:
+            config = replace(config, finish=stages_without(config.finish, missing))
+        if diversified(config.finish):
+            table = self.with_vectors(table)
+        if reranked(config.finish) is not None:
+            masked = table.at_depth(config.depths)
+            rows = to_rerank(masked, fuse(masked, strategy), config.finish)
+            try:
+                table = self.rerank([asked], table, rows)
+            except RerankError as error:
+                config = replace(config, finish=stages_without(config.finish, {RERANK}))
+                lost.append(error)
         if lost:
             self._count(lost)
-        notes = without_vectors(self._sources, self.config, config, strategy, vectors, mode)
+        notes = list(map(str, lost)) if lost else list(self._notes(config, strategy, vectors, mode))
+        if how := sources.approximate(seconds):
+            notes.append(f"vectors were searched by {how}, which may miss some of the nearest")
         masked, scores, ranking = _ranked(table, config, strategy)
-        hits = hits_of(self.store, masked, ranking, strategy, scores)
         result = SearchResult(
-            hits,
+            hits_of(self.store, masked, ranking, strategy, scores),
             masked,
             ranking,
             strategy,
-            self._sources.embedding_calls - calls,
+            sources.embedding_calls - calls,
             bool(lost),
-            (*(map(str, lost) if lost else notes), *approximately(self._sources, seconds)),
+            tuple(notes),
             config.finish,
             asked,
             seconds | {"search": time.perf_counter() - begin},
@@ -219,10 +241,32 @@ class Searcher:
         other = self._explore.draw(self.config) if self._explore is not None else None
         return result if other is None else self._drafted(result, other, query, semantic)
 
+    def _notes(self, used: SearchConfig, strategy: Expr, vectors: bool, mode: str) -> Iterator[str]:
+        """What keywords alone found although vectors were asked for, and the stages left out of `used`."""
+        if not vectors:
+            if mode == "always" and strategy != self.config.effective:
+                own = {space.model for space, _ in self.store.spaces()}
+                lacked, vault = min(self.config.models - own, default=""), getattr(self.store, "path", "")
+                what = f"{shown(lacked)}, the configured model" if lacked else "the configured model"
+                yield f"the vault has no vectors of {what}; keywords answered alone{adding(lacked, vault, own)}"
+        elif strategy.signals() & EMBEDDING:
+            for name in self._sources.keywords_only():
+                lacks = f"the tier {shown(name)} has no vectors of the configured model"
+                yield f"{lacks}; keywords alone found its entries"
+        for stage in self.config.finish:
+            if stage not in used.finish and type(stage) in _LEFT_OUT:
+                yield f"{stage} was left out: without vectors {_LEFT_OUT[type(stage)]}"
+
     def _drafted(self, own: SearchResult, other: SearchConfig, query: Query, semantic: str | bool) -> SearchResult:
         """The list with that of another configuration drafted in; without it where that one cannot search."""
+        name, query = policy_of(other), replace(query, asked_at=own.query.asked_at)
         try:
-            theirs = self._rival(other).search(replace(query, asked_at=own.query.asked_at), semantic=semantic)
+            if (other.name, other.retrievers) == (self.config.name, self.config.retrievers):
+                rival = self.with_config(other)
+                rival._explore = None
+            else:
+                rival = self._rivals.get(name) or self._rivals.setdefault(name, self._another(config=other))
+            theirs = rival.search(query, semantic=semantic)
         except SteelyardError as error:
             _log.warning("a list was not interleaved: %s", error)
             return own
@@ -230,37 +274,15 @@ class Searcher:
             return own
         return drafted(own, theirs, self.config, other, self._explore.coin)
 
-    def _rival(self, other: SearchConfig) -> Searcher:
-        """A searcher of the other configuration, which shares with this one what it can, or is kept."""
-        if (other.name, other.retrievers) == (self.config.name, self.config.retrievers):
-            rival = self.with_config(other)
-            rival._explore = None
-            return rival
-        name = policy_of(other)
-        if name not in self._rivals:
-            parts, reads = (self.store, other, self._embedder), self._admission
-            self._rivals[name] = Searcher(
-                *parts, clock=reads.clock, rewriter=reads.rewriter, proceed=self._proceed, reranker=self.reranker
-            )
-        return self._rivals[name]
-
-    def _rescored(
-        self, query: Query, table: SignalTable, strategy: Expr, missing: frozenset[str]
-    ) -> tuple[SignalTable, SearchConfig, list[SteelyardError]]:
-        """The table with a re-ranker's scores; without a re-ranker, or when it fails, the stage is left out."""
-        config = (
-            replace(self.config, finish=stages_without(self.config.finish, missing)) if missing else self.config
-        )
-        if diversified(config.finish):
-            table = self.with_vectors(table)
-        if reranked(config.finish) is None:
-            return table, config, []
-        masked = table.at_depth(config.depths)
-        rows = to_rerank(masked, fuse(masked, strategy), config.finish)
-        try:
-            return self.rerank([query], table, rows), config, []
-        except RerankError as error:
-            return table, replace(config, finish=stages_without(config.finish, {RERANK})), [error]
+    def _count(self, lost: Sequence[SteelyardError]) -> None:
+        """A degraded search: counted every time, and each kind of it told the first time."""
+        parts = [error.signal if isinstance(error, LostError) else type(error).__name__ for error in lost]
+        with self._counting:
+            self.degraded += 1
+            new = [error for error, part in zip(lost, parts, strict=True) if part not in self._told]
+            self._told |= set(parts)
+        for error in new:
+            _log.warning("%s: %s", _DEGRADED.get(type(error), _DEGRADED[EmbedderError]), error)
 
     def with_vectors(self, table: SignalTable) -> SignalTable:
         """The table with the stored vectors of its entries, for stages that compare entries."""
@@ -275,10 +297,8 @@ class Searcher:
             chosen = np.flatnonzero(rows[table.offsets[i] : table.offsets[i + 1]]) + table.offsets[i]
             ids = [table.entries[table.entry[row]] for row in chosen]
             texts = {entry.id: content(entry) for entry in self.store.get(ids)}
-            known = [(row, id_) for row, id_ in zip(chosen, ids, strict=True) if id_ in texts]
-            documents = [Document(id_, texts[id_]) for _, id_ in known]
-            if documents:
-                scores[[row for row, _ in known]] = self.reranker.score(query.text, documents)
+            if documents := [Document(id_, texts[id_]) for id_ in ids if id_ in texts]:
+                scores[chosen[[id_ in texts for id_ in ids]]] = self.reranker.score(query.text, documents)
         return replace(table, columns={**table.columns, RERANK: scores})
 
     def candidates(self, query: Query, strategy: Expr, vectors: bool = True) -> SignalTable:
@@ -287,8 +307,8 @@ class Searcher:
         It contains facts only when the strategy computes signals from them. Without `vectors` no vectors are
         searched, even when the strategy names no retriever and would rank what all of them find.
         """
-        timed, missing = self._admission.timed(query), frozenset() if vectors else EMBEDDING
-        return self._candidates.of(timed, strategy, missing, {})
+        missing = frozenset() if vectors else EMBEDDING
+        return self._sources.fetch(self._timed(query), self.config, strategy, missing, {})
 
     def context(
         self,
@@ -298,32 +318,22 @@ class Searcher:
         semantic: str | bool | None = None,
         topup_recent: bool | None = None,
     ) -> tuple[list[Hit], int]:
-        """Return relevant entries, filled up with recent ones to the limit.
+        """Return relevant entries, filled up with recent ones to the limit, and how many pass the filters.
 
         For a text that counts as no query, all are recent ones. Recent entries have no score, pass the same
-        filters and are not repeated. Source: EchoVault's document, context retrieval.
-
-        Parameters
-        ----------
-        semantic, topup_recent : optional
-            As in `ContextConfig`; by default those of the configuration, else the system's own.
-
-        Returns
-        -------
-        tuple of list of Hit and int
-            The hits, and the number of entries that pass the filters.
+        filters and are not repeated. `semantic` and `topup_recent` are as in `ContextConfig`; by default those of
+        the configuration, else the system's own. Source: EchoVault's document, context retrieval.
         """
-        usual, configured = self.system.contexts, self.config.context
+        usual, configured, limit = self.system.contexts, self.config.context, self.config.limit
         if topup_recent is None:
             topup_recent = configured.topup_recent
         topup = usual.topup_recent if topup_recent is None else topup_recent
-        mode = configured.semantic or usual.semantic if semantic is None else semantic
-        limit = self.config.limit
         hits: list[Hit] = []
-        asked = self._admission.timed(Query(text, filters=filters))
-        scope = self._sources.scopes.answers(asked)
+        asked = self._timed(Query(text, filters=filters))
+        scope = self._sources.answers(asked)
         nothing = usual.no_query(text)
         if not nothing:
+            mode = configured.semantic or usual.semantic if semantic is None else semantic
             result = self.search(asked, semantic=mode)
             hits = list(result.hits)
             if result.emptied:
@@ -349,48 +359,64 @@ class Searcher:
     ) -> SignalTable:
         """Build the table of many queries, with the complete column of every signal.
 
-        Parameters
-        ----------
-        signals : iterable of str
-            The retrievers and scorers to record.
-        max_depth : int or None
-            The length of each retriever's list; None for all.
-        corpus : str
-            The hash of what was indexed, for the fingerprint.
-        progress : callable
-            Wraps the queries, for example to draw a progress bar.
-        parts : sequence of Part, optional
-            What `part` gave for these queries, in their order, perhaps in other processes; made here by default.
-        kept : KeptLists, optional
-            Lists of earlier recordings of this store by its embedder.
+        `signals` are the retrievers and scorers to record, `max_depth` is the length of each retriever's list,
+        None for all, and `corpus` the hash of what was indexed, for the fingerprint. `progress` wraps the queries.
+        `parts` are what `part` gave for these queries, in their order, perhaps in other processes. They are made
+        here by default, with the lists in `kept` of earlier recordings of this store by its embedder.
 
-        Raises
-        ------
-        EmbedderError
-            When the embedder fails, with the number of queries that were done; a recording never falls back
-            to keywords.
+        Raises EmbedderError when the embedder fails, with the number of queries that were done; a recording never
+        falls back to keywords.
         """
+        names = set(signals)
         admitted = [self.admitted(query) for query in queries]
+        clocks = [query.asked_at or 0.0 for query in admitted]
         if parts is None:
-            parts = [self._candidates.part(admitted, signals, max_depth, progress, kept)]
-        return self._candidates.record(parts, admitted, signals, max_depth, corpus)
+            parts = [self.part(admitted, names, max_depth, progress, kept)]
+        table = complete(parts, admitted, clocks, self.store.get, self._sources.homes(names))
+        cut = {name: max_depth for name in names & RETRIEVERS - set(LAYERS) if max_depth}
+        return replace(table, fingerprint=self.fingerprint(corpus, cut))
 
-    def part(self, queries: Sequence[Query], signals: Iterable[str], max_depth: int | None) -> Part:
+    def part(
+        self,
+        queries: Sequence[Query],
+        signals: Iterable[str],
+        max_depth: int | None,
+        progress: Callable[[Sequence[Query]], Iterable[Query]] = iter,
+        kept: KeptLists | None = None,
+    ) -> Part:
         """The rows of a recording of some queries, for `record`, which has the parameters."""
-        return self._candidates.part([self.admitted(query) for query in queries], signals, max_depth)
+        queries = [self.admitted(query) for query in queries]
+        sources = self._sources
+        names = sorted(signals, key=lambda name: (name in DEPENDENT, name))
+        if how := sources.approximate(names):
+            raise ConfigError(f"a recording is exact, and this store is searched by {how}; open it without hnsw")
+        depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
+        scorers = {name: partial(sources.score, name) for name in names if name in SCORERS}
+        lists: list[Lists] = []
+        ends: list[Ends] = []
+        kept = None if kept is None else kept.at(self.store.revision())
+        try:
+            for i, query in enumerate(progress(queries)):
+                if i % BLOCK == 0:
+                    sources.expect(depths.keys(), queries[i : i + BLOCK])
+                retrieved: dict[str, Sequence[Found]] = {}
+                for name, depth in depths.items():
+                    retrieved[name] = sources.retrieve(name, query, depth, retrieved, kept)
+                lists.append(retrieved)
+                ends.append(sources.ends(retrieved, query, kept))
+            return part(queries, lists, scorers, ends)
+        except EmbedderError as error:
+            raise EmbedderError(f"{error}; {len(lists)} of {len(queries)} queries were done") from None
 
-    # Inside
-
-    def _count(self, lost: Sequence[SteelyardError]) -> None:
-        """A degraded search: counted every time, and each kind of it told the first time."""
-        with self._counting:
-            self.degraded += 1
-            new = [error for error in lost if _part(error) not in self._told]
-            self._told |= set(map(_part, lost))
-        for error in new:
-            _log.warning("%s: %s", _DEGRADED.get(type(error), _DEGRADED[EmbedderError]), error)
-
-    def _wants_vectors(self, mode: str) -> bool:
-        if mode == "never" or not self._sources.has_vectors():
-            return False
-        return mode == "always" or all(embedder.warm() for embedder in self._sources.usable())
+    def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, object]:
+        """Return what a replay of a recording cannot change, as JSON values."""
+        own = self._sources.embedders[:1]
+        layers = [name for name in LAYERS if name in EMBEDDING & self.config.retrievers.keys()]
+        return {
+            **identity(self.config),
+            "corpus": corpus,
+            "model": own[0].model if own else "",
+            "recipe": self._sources.layer(own[0], "text").recipe if own else "",
+            "layers": {name: self._sources.layer(own[0], name).recipe for name in layers if own},
+            "max_depth": dict(max_depth),
+        }

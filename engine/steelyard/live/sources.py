@@ -1,33 +1,47 @@
-"""Computes the columns of a table, by the retrievers and scorers of one system over one store."""
+"""Fetches what a strategy ranks: the columns of a table, by the retrievers and scorers of one system."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from steelyard.base.arrays import Floats
+from steelyard.base.arrays import Floats, Ints
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, SteelyardError
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, Vectors, embed_checked, space_of
-from steelyard.live.scopes import Scopes
-from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.fusion import Expr
+from steelyard.memory.filters import EVERYTHING, Filters, Rule, valid_at
 from steelyard.memory.query import Query
-from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS, RetrieverConfig, Scorer
+from steelyard.retrievers import (
+    DEPENDENT,
+    EMBEDDING,
+    LAYERS,
+    RETRIEVER_KINDS,
+    SCORER_KINDS,
+    RetrieverConfig,
+    Scorer,
+)
 from steelyard.retrievers.cache import ScopeCache
+from steelyard.retrievers.directories import Directories
 from steelyard.retrievers.kinds import Bounded, Foreseeing, QueryVector
+from steelyard.signals import PRIORS
 from steelyard.stores.base import COSINE, Found, Readable, Space
 from steelyard.stores.federation import same_copies
 from steelyard.systems.base import System
+from steelyard.table.join import Ends, ScoreIds, join
+from steelyard.table.signal_table import SignalTable
 
 T = TypeVar("T")
 KEPT = 2000
 """Lists and their ends: those of recordings with few queries, for which parameters of retrievers are tried."""
+UNLIMITED = Filters.all_of((Rule("valid_from", "absent"),), (Rule("valid_until", "absent"),))
 
 
 class KeptLists:
@@ -56,20 +70,14 @@ class KeptLists:
         """The first places of what was found under a key as deep or deeper, or is found now."""
         if self._found.get(key, (0, []))[0] < depth:
             self._found.pop(key, None)
-        whole = self.get(key, lambda: (depth, find()))[1]
-        return [item for item in whole if item.position <= depth]
+        return [item for item in self.get(key, lambda: (depth, find()))[1] if item.position <= depth]
 
 
 class Sources:
     """Builds each retriever and scorer once, and embeds each query once for each model.
 
-    A federation whose tiers use different models needs several embedders: in each tier a query is compared
-    with the vectors of that tier's model. Threads may share it.
-
-    Parameters
-    ----------
-    embedder : Embedder, sequence of Embedder or None
-        None to search by keywords alone.
+    The parameters are those of `Searcher`. A federation whose tiers use different models needs several embedders:
+    in each tier a query is compared with the vectors of that tier's model. Threads may share it.
     """
 
     def __init__(
@@ -78,22 +86,101 @@ class Sources:
         system: System,
         config: SearchConfig,
         embedder: Embedder | Sequence[Embedder] | None,
+        proceed: Callable[[], None] = lambda: None,
     ) -> None:
-        self.store = store
-        self.reading = system.reading
-        self.dispensable = system.searching.dispensable
-        self.instead = system.searching.instead
-        self.config = config
-        self.embedders = _models(embedder)
-        self.scopes = Scopes(store, system.reading)
+        self.store, self.config, self.reading = store, config, system.reading
+        self._searching, self._proceed = system.searching, proceed
+        given = [] if embedder is None else list(embedder) if isinstance(embedder, Sequence) else [embedder]
+        unique = {space_of(each, "text", ""): each for each in reversed(given)}  # of each model and fit the first
+        self.embedders = list(unique.values())[::-1]
+        self._directories = Directories(store, system.reading.directory)
         self._thread = threading.local()
-        self._retrievers: dict[str, object] = {}
+        self._retrievers: dict[str, Any] = {}
         self._scorers: dict[str, Scorer] = {}
         self._settings: dict[str, str] = {}
-        self._usable = ScopeCache(store, lambda _: self._with_vectors())
-        self._lacking = ScopeCache(
-            store, lambda _: store.without_vectors([self._space(each, "text") for each in self.usable()])
-        )
+        # What is asked of the store again and again, by what is asked and its arguments.
+        self._known: ScopeCache[Any] = ScopeCache(store, lambda asked: asked[0](*asked[1:]))
+
+    # The table of one query
+
+    def surviving(
+        self, query: Query, config: SearchConfig, vectors: bool, seconds: dict[str, float]
+    ) -> tuple[SignalTable, Expr, frozenset[str], list[SteelyardError]]:
+        """The candidates by the strategy that is left without what fails; what is missing, what failed."""
+        missing = frozenset() if vectors else EMBEDDING
+        if self._left(config, missing) is None and not self.store.count():
+            missing = frozenset()  # where nothing is visible nothing lacks a vector
+        lost: list[SteelyardError] = []
+        while True:
+            if (strategy := self._left(config, missing)) is None:
+                raise ConfigError(
+                    f"strategy {config.effective} needs vectors, and there are none (no embedder, or none of its "
+                    "vectors in the vault); index the vault with an embedder, or choose a keyword strategy"
+                )
+            try:
+                return self.fetch(query, config, strategy, missing, seconds), strategy, missing, lost
+            except SteelyardError as error:
+                if not isinstance(error, (LostError, *self._searching.survives)):
+                    raise
+                gone = frozenset({error.signal}) if isinstance(error, LostError) else EMBEDDING
+                if gone <= missing or self._left(config, missing | gone) is None:
+                    raise
+                missing |= gone
+                lost.append(error)
+
+    def fetch(
+        self,
+        query: Query,
+        config: SearchConfig,
+        strategy: Expr,
+        missing: frozenset[str],
+        seconds: dict[str, float],
+    ) -> SignalTable:
+        """The table of one query with the signals that its strategy needs; `seconds` takes the times of lists."""
+        lists: dict[str, Sequence[Found]] = {}
+        scorers: dict[str, ScoreIds] = {}
+        facts = strategy.signals() & PRIORS.keys() or any(stage.facts for stage in config.finish)
+        get = self.store.get if facts else None
+        read_ends = strategy.reads_ends.union(*(stage.reads_ends for stage in config.finish))
+        lacking = missing if self.usable() else missing | EMBEDDING
+        possible = [name for name in config.retrievers if name not in lacking]
+        while True:
+            ends = [self.ends(sorted(lists.keys() & read_ends), query)]
+            table = join([query], [query.asked_at or 0.0], [lists], scorers, get, self.homes(lists), ends)
+            wanted = self._wanted(table, config, strategy, missing, possible)
+            if not wanted:
+                return table
+            for name in wanted:
+                if name in SCORER_KINDS:
+                    scorers[name] = partial(self.score, name)
+                    continue
+                self._proceed()
+                begin = time.perf_counter()
+                lists[name] = self.retrieve(name, query, self.settings(name).depth, lists)
+                seconds[name] = time.perf_counter() - begin
+
+    def _left(self, config: SearchConfig, missing: frozenset[str]) -> Expr | None:
+        """The strategy that is left without these signals; others stand in for some."""
+        instead = {lost: other for lost, other in self._searching.instead.items() if lost in missing}
+        config = config.with_substitutes(instead) if instead else config
+        return config.without(missing) if missing else config.effective
+
+    def _wanted(
+        self,
+        table: SignalTable,
+        config: SearchConfig,
+        strategy: Expr,
+        missing: frozenset[str],
+        possible: Collection[str],
+    ) -> list[str]:
+        """What has to be fetched next; a retriever stands behind those that it starts from."""
+        names = {name for name, queries in strategy.needs(table, possible).items() if queries.any()}
+        names |= config.needs - missing
+        instead = self._searching.instead
+        for name in names & DEPENDENT & config.retrievers.keys():
+            starts = config.before(name)
+            names |= {instead.get(other, other) if other in missing else other for other in starts} & set(possible)
+        return sorted(names - table.columns.keys(), key=lambda name: (name in DEPENDENT, name))
 
     # Columns
 
@@ -105,21 +192,13 @@ class Sources:
         lists: Mapping[str, Sequence[Found]],
         kept: KeptLists | None = None,
     ) -> Sequence[Found]:
-        """Retrieve the list of one retriever.
+        """Retrieve at most `depth` places of one retriever's list, or all, for a query with its clock.
 
-        Parameters
-        ----------
-        query : Query
-            With its clock set.
-        depth : int or None
-            How many to return at most; None for all.
-        lists : mapping
-            The lists retrieved before; of an entry with several copies, the copy in them is returned.
-        kept : KeptLists or None
-            Where lists of earlier recordings are, and where this one is put.
+        Of an entry with several copies, the copy in the `lists` retrieved before is returned. `kept` has lists of
+        earlier recordings, and takes this one.
         """
         kind = RETRIEVER_KINDS[name]
-        if kind.aside is not None and not self.scopes.any_of(kind.aside):
+        if kind.aside is not None and not self._known((self.store.count, kind.aside)):
             return []
         try:
             scoped = self._scoped(name, query)
@@ -130,36 +209,49 @@ class Sources:
         except EmbedderError:
             raise
         except SteelyardError as error:
-            if name not in self.dispensable or isinstance(error, ConfigError):
+            if name not in self._searching.dispensable or isinstance(error, ConfigError):
                 raise
             raise LostError(name, error) from None
 
-    def ends(
-        self, names: Iterable[str], query: Query, kept: KeptLists | None = None
-    ) -> dict[str, tuple[float, float]]:
+    def _find(
+        self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]
+    ) -> list[Found]:
+        retriever, instead = self._retriever(name), self._searching.instead
+        if not RETRIEVER_KINDS[name].after:
+            retrieved: list[Found] = retriever.retrieve(query, depth)
+            return retrieved
+        starts = [other if other in lists else instead.get(other, "") for other in self.config.before(name)]
+        before = {other: lists[other] for other in starts if other in lists}
+        followed: list[Found] = retriever.follow(query, depth, before)
+        return followed
+
+    def ends(self, names: Iterable[str], query: Query, kept: KeptLists | None = None) -> Ends:
         """Between which ends the scores of these retrievers can lie for a query, where their formulas say."""
-        bounded = ((name, self._retriever(name)) for name in names if RETRIEVER_KINDS[name].aside is None)
         ends: dict[str, tuple[float, float]] = {}
-        for name, retriever in bounded:
-            if isinstance(retriever, Bounded):
+        for name in names:
+            retriever = self._retriever(name)
+            if isinstance(retriever, Bounded) and RETRIEVER_KINDS[name].aside is None:
                 scoped = self._scoped(name, query)
                 find = partial(retriever.ends, scoped)
                 ends[name] = find() if kept is None else kept.get(self._key(name, "ends", scoped), find)
         return ends
 
-    def _scoped(self, name: str, query: Query) -> Query:
-        """The query in the scope that a retriever searches."""
-        filtered = self.settings(name).filters != "none"
-        searched = self.scopes.searched(query, name, RETRIEVER_KINDS[name].aside, filtered)
-        return query if searched == query.filters else replace(query, filters=searched)
+    def score(self, name: str, query: Query, ids: Sequence[str]) -> Floats:
+        """Compute the scores of one scorer for the candidates of a query; float64[len(ids)]."""
+        if name not in self._scorers:
+            self._scorers[name] = SCORER_KINDS[name].build(self)
+        return self._scorers[name].score(query, ids)
 
-    def expect(self, names: Iterable[str], queries: Sequence[Query]) -> None:
+    def homes(self, names: Iterable[str]) -> Callable[[tuple[str, ...]], Ints | None] | None:
+        """What gives the place of each entry's directory, where layers are among these signals."""
+        return None if set(LAYERS).isdisjoint(names) else self._directories.places
+
+    def expect(self, names: Collection[str], queries: Sequence[Query]) -> None:
         """Prepare these retrievers for queries that come next from this thread."""
-        names = list(names)
         if any(RETRIEVER_KINDS[name].layer for name in names):
             texts = list(dict.fromkeys(query.embedded for query in queries))
             pairs = [(embedder, row) for embedder in self.usable() for row in embedded(embedder, texts)]
-            self._thread.ahead = {(id(embedder), text): row for embedder, (text, row) in pairs}
+            self._thread.vectors = {(id(embedder), text): row for embedder, (text, row) in pairs}
         for name in names:
             retriever = self._retriever(name)
             if isinstance(retriever, Foreseeing):
@@ -178,24 +270,6 @@ class Sources:
             self._retrievers[name] = RETRIEVER_KINDS[name].build(self, self.settings(name))
         return self._retrievers[name]
 
-    def _find(
-        self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]
-    ) -> list[Found]:
-        retriever = self._retriever(name)
-        if not RETRIEVER_KINDS[name].after:
-            retrieved: list[Found] = retriever.retrieve(query, depth)
-            return retrieved
-        starts = [other if other in lists else self.instead.get(other, "") for other in self.config.before(name)]
-        before = {other: lists[other] for other in starts if other in lists}
-        followed: list[Found] = retriever.follow(query, depth, before)
-        return followed
-
-    def score(self, name: str, query: Query, ids: Sequence[str]) -> Floats:
-        """Compute the scores of one scorer for the candidates of a query; float64[len(ids)]."""
-        if name not in self._scorers:
-            self._scorers[name] = SCORER_KINDS[name].build(self)
-        return self._scorers[name].score(query, ids)
-
     def settings(self, name: str) -> RetrieverConfig:
         """Return the configuration of a retriever; ConfigError when the system has no such retriever."""
         settings = self.config.retrievers.get(name)
@@ -206,19 +280,66 @@ class Sources:
             )
         return settings
 
-    # What retrievers and scorers are built from, see `steelyard.retrievers.kinds.Parts`
+    # Scopes: what the system searches, with the filters of the query
+
+    def answers(self, query: Query) -> Filters:
+        """Return the scope of the entries that may answer a query, which needs its clock."""
+        return self._limited(self.reading.corpus) & self._asked(query)
+
+    def counted(self, query: Query) -> Filters:
+        """Return the scope of the entries whose words TF-IDF counts for a query."""
+        valid = self._valid(query) if self.reading.valid_words else EVERYTHING
+        return self._limited(self.reading.corpus) & valid
+
+    def _scoped(self, name: str, query: Query) -> Query:
+        """The query in the scope that a retriever searches."""
+        inside = RETRIEVER_KINDS[name].aside
+        if inside is None:
+            hidden = self.reading.hidden.get(name, EVERYTHING)
+            inside = self._limited(self.reading.corpus) & self._limited(hidden)
+        if self.settings(name).filters != "none":
+            inside = inside & self._asked(query)
+        return query if inside == query.filters else replace(query, filters=inside)
+
+    def _asked(self, query: Query) -> Filters:
+        return query.filters & (self._valid(query) if self.reading.valid_only else EVERYTHING)
+
+    def _limited(self, scope: Filters) -> Filters:
+        """The scope, or `EVERYTHING` where it excludes nothing, because filtering takes time."""
+        return EVERYTHING if not scope or self._known((self.store.covers, scope)) else scope
+
+    def _valid(self, query: Query) -> Filters:
+        return EVERYTHING if self._known((self.store.covers, UNLIMITED)) else valid_at(query.asked_at or 0.0)
+
+    # Models and their vectors; `steelyard.retrievers.kinds.Parts` is what retrievers and scorers are built from
 
     @property
     def name(self) -> str:
         """The system and profile as ``system:profile``."""
         return self.config.name
 
+    def usable(self) -> list[Embedder]:
+        """Return the embedders whose vectors the store has, and whose model the configuration does not exclude."""
+        embedders: list[Embedder] = self._known((self._with_vectors,))
+        return embedders
+
+    def _with_vectors(self) -> list[Embedder]:
+        models, held = self.config.models, {space for space, _ in self.store.spaces()}
+        able = [embedder for embedder in self.embedders if not models - {embedder.model}]
+        return [one for one in able if any(self._space(one, layer) in held for layer in ("text", *LAYER_RECIPES))]
+
+    def keywords_only(self) -> list[str]:
+        """Return the tiers that are searched by keywords alone, having no vectors of a usable model."""
+        spaces = tuple(self._space(each, "text") for each in self.usable())
+        tiers: list[str] = self._known((self.store.without_vectors, spaces))
+        return tiers
+
     def vectors(self, layer: str) -> list[tuple[Space, QueryVector]]:
         """List the spaces of a layer's vectors, each with its embedder of queries; see `Parts.vectors`."""
         if not self.embedders:
             raise EmbedderError("there is no embedder; give the searcher one")
         asked = self.usable() or self.embedders[:1]
-        return [(self._layer(embedder, layer), partial(self._embed, embedder)) for embedder in asked]
+        return [(self.layer(embedder, layer), partial(self._embed, embedder)) for embedder in asked]
 
     def approximate(self, names: Iterable[str]) -> str:
         """How the store finds what is near for these retrievers, where that may miss some; see `Readable`."""
@@ -242,62 +363,31 @@ class Sources:
         none = np.zeros(len(next(iter(known.values()), ())), dtype=np.float32)
         return np.array([known.get(id_, none) for id_ in ids], dtype=np.float32).reshape(len(ids), len(none))
 
-    def counted(self, query: Query) -> Filters:
-        """Return the scope of the entries whose words TF-IDF counts for a query."""
-        return self.scopes.counted(query)
-
-    # Models
-
-    def usable(self) -> list[Embedder]:
-        """Return the embedders whose vectors the store has, and whose model the configuration does not exclude."""
-        return self._usable(EVERYTHING)
-
-    def _with_vectors(self) -> list[Embedder]:
-        models, held = self.config.models, {space for space, _ in self.store.spaces()}
-        return [e for e in self.embedders if not models - {e.model} and held & self._searched(e)]
-
-    def has_vectors(self) -> bool:
-        """Whether queries can be embedded and the store has vectors to compare them with."""
-        return bool(self.usable())
-
-    def keywords_only(self) -> list[str]:
-        """Return the tiers that are searched by keywords alone, having no vectors of a usable model."""
-        return self._lacking(EVERYTHING)
-
-    def recipe(self, layer: str) -> str:
-        """Return the template of the text embedded for a layer; empty without an embedder."""
-        return self._layer(self.embedders[0], layer).recipe if self.embedders else ""
-
     @property
     def embedding_calls(self) -> int:
         """The number of texts that this thread has embedded."""
         calls: int = getattr(self._thread, "calls", 0)
         return calls
 
-    def _searched(self, embedder: Embedder) -> set[Space]:
-        """The spaces of which any one makes the embedder worth asking: the text's, and those of the layers."""
-        return {self._space(embedder, layer) for layer in ("text", *LAYER_RECIPES)}
-
-    def _space(self, embedder: Embedder, layer: str) -> Space:
-        return space_of(embedder, layer, self.reading.recipe)
-
-    def _layer(self, embedder: Embedder, layer: str) -> Space:
+    def layer(self, embedder: Embedder, layer: str) -> Space:
         """The space of a layer, or that of the text when the store lacks l2."""
         wanted = self._space(embedder, layer)
         held = layer != "l2" or any(wanted == space for space, _ in self.store.spaces())
         return wanted if held else self._space(embedder, "text")
 
+    def _space(self, embedder: Embedder, layer: str) -> Space:
+        return space_of(embedder, layer, self.reading.recipe)
+
     def _embed(self, embedder: Embedder, text: str) -> Vectors:
-        """The vector of a query, float32[dim], cached until the thread embeds another text."""
-        last: dict[int, tuple[str, Vectors]] = self._thread.__dict__.setdefault("last", {})
-        known = last.get(id(embedder))
-        ahead: dict[tuple[int, str], Vectors] = getattr(self._thread, "ahead", {})
-        if (id(embedder), text) in ahead:
-            return ahead[id(embedder), text]
-        if known is None or known[0] != text:
+        """The vector of a query, float32[dim], kept until the thread embeds another text; see `expect`, too."""
+        vectors: dict[tuple[int, str], Vectors] = self._thread.__dict__.setdefault("vectors", {})
+        key = id(embedder), text
+        if key not in vectors:
             self._thread.calls = self.embedding_calls + 1
-            known = last[id(embedder)] = (text, embed_checked(embedder, [text], "query")[0])
-        return known[1]
+            row = embed_checked(embedder, [text], "query")[0]
+            vectors = {other: kept for other, kept in vectors.items() if other[0] != key[0]} | {key: row}
+            self._thread.vectors = vectors
+        return vectors[key]
 
 
 def embedded(embedder: Embedder, texts: Sequence[str]) -> Iterable[tuple[str, Vectors]]:
@@ -307,9 +397,3 @@ def embedded(embedder: Embedder, texts: Sequence[str]) -> Iterable[tuple[str, Ve
     if getattr(embedder, "remembers", False) and texts:
         return zip(texts, embed_checked(embedder, list(texts), "query"), strict=True)
     return ((text, embed_checked(embedder, [text], "query")[0]) for text in texts)
-
-
-def _models(embedder: Embedder | Sequence[Embedder] | None) -> list[Embedder]:
-    """The embedders as a list, without repetition of a model and fit."""
-    given = [] if embedder is None else list(embedder) if isinstance(embedder, Sequence) else [embedder]
-    return list({space_of(each, "text", ""): each for each in reversed(given)}.values())[::-1]

@@ -60,29 +60,31 @@ def analyses(systems: Iterable[System]) -> list[Analysis]:
     by_key: dict[str, Analysis] = {}
     for system in systems:
         config = system.config()
-        used = config.retrievers.keys() | config.effective.signals()
-        kinds = {name: kind.counts for name, kind in RETRIEVER_KINDS.items()}
-        kinds |= {name: kind.counts for name, kind in SCORER_KINDS.items()}
-        for name in used & kinds.keys():
-            if (analysis := kinds[name](system.reading)) is not None:
+        for name in config.retrievers.keys() | config.effective.signals():
+            kind = RETRIEVER_KINDS.get(name) or SCORER_KINDS.get(name)
+            if kind is not None and (analysis := kind.counts(system.reading)) is not None:
                 by_key[analysis.key] = analysis
     return list(by_key.values())
 
 
-def find_systems(names: list[str]) -> list[System]:
-    """Look systems up by name; ConfigError lists every unknown name at once."""
-    found, problems = [], []
-    for name, given in map(plain_name, names):
-        key = name if ":" in name else f"{name}:documented"
-        system = baselines.LISTS if key == baselines.LISTS.key else SYSTEMS.find(key)
-        if system is None:
-            near = nearest(name.partition(":")[0], [known.removesuffix(":documented") for known in SYSTEMS])
-            problems.append(f"unknown system {shown(name)}{near}")
-        else:
-            found.append(system.with_parameters(_numbers(given)) if given else system)
-    if problems:
-        raise ConfigError("; ".join(problems))
-    return found
+def find_system(name: str) -> System:
+    """Look one system up by name; ConfigError when it is unknown."""
+    plain, given = plain_name(name)
+    key = plain if ":" in plain else f"{plain}:documented"
+    system = baselines.LISTS if key == baselines.LISTS.key else SYSTEMS.find(key)
+    if system is None:
+        near = nearest(plain.partition(":")[0], [known.removesuffix(":documented") for known in SYSTEMS])
+        raise ConfigError(f"unknown system {shown(plain)}{near}")
+    numbers = {}
+    for part in given.split(",") if given else ():
+        parameter, _, value = part.partition("=")
+        try:
+            numbers[parameter.strip()] = parse_number(value.strip())
+        except ValueError:
+            raise ConfigError(
+                f"{shown(part)} is not RETRIEVER.PARAMETER=NUMBER; write it as graph.hops=1"
+            ) from None
+    return system.with_parameters(numbers) if numbers else system
 
 
 def plain_name(text: str) -> tuple[str, str]:
@@ -95,20 +97,6 @@ def plain_name(text: str) -> tuple[str, str]:
     return (match[1].rstrip(), match[2]) if match else (text, "")
 
 
-def _numbers(text: str) -> dict[str, float]:
-    """The parameters in brackets; ConfigError for what is not ``retriever.parameter=number``."""
-    numbers = {}
-    for part in text.split(","):
-        name, _, value = part.partition("=")
-        try:
-            numbers[name.strip()] = parse_number(value.strip())
-        except ValueError:
-            raise ConfigError(
-                f"{shown(part)} is not RETRIEVER.PARAMETER=NUMBER; write it as graph.hops=1"
-            ) from None
-    return numbers
-
-
 def written_name(config: SearchConfig) -> str:
     """How a command names the system of a configuration, with the parameters that are not the system's own."""
     usual = find_system(config.name).config().retrievers
@@ -119,8 +107,3 @@ def written_name(config: SearchConfig) -> str:
         if name not in usual or value != usual[name].parameters.get(parameter)
     ]
     return config.name.removesuffix(":documented") + (f"[{', '.join(changed)}]" if changed else "")
-
-
-def find_system(name: str) -> System:
-    """Look one system up by name; ConfigError when it is unknown."""
-    return find_systems([name])[0]

@@ -27,22 +27,19 @@ SNIPPET = 120
 """How many characters of a text a scan shows."""
 
 
-def shown_fields(hit: Hit, form: str) -> dict[str, object]:
+def shown_fields(hit: Hit, form: str) -> dict[str, Any]:
     """The fields of a result as JSON values: ``title what=text`` is the title, and the text under the name what.
 
     Beside the fields of an entry there are `score`, and `has_details`: whether there are any.
     """
-    names = (name.partition("=") for name in form.split())
-    return {name: _shown(hit, field or name) for name, _, field in names}
-
-
-def _shown(hit: Hit, field: str) -> Any:  # noqa: ANN401 -- a field of any type
-    if field in ("score", "has_details"):
-        return hit.score if field == "score" else bool(hit.entry.details)
-    value = getattr(hit.entry, field)
-    if field in TIME_FIELDS:
-        return format_time(value)
-    return list(value) if isinstance(value, tuple) else value
+    own = {"score": hit.score, "has_details": bool(hit.entry.details)}
+    shown: dict[str, Any] = {}
+    for name, _, other in (each.partition("=") for each in form.split()):
+        field = other or name
+        value = own[field] if field in own else getattr(hit.entry, field)
+        value = format_time(value) if field in TIME_FIELDS else value
+        shown[name] = list(value) if isinstance(value, tuple) else value
+    return shown
 
 
 def scan_result(hit: Hit) -> dict[str, Any]:
@@ -218,14 +215,10 @@ class System:
         `environ` the environment variables, of which those that its document names are resolved; `threshold` how
         similar results must be, in -1..1, and `direct` whether to bypass the usual search, where that can be.
 
-        Raises
-        ------
-        ConfigError
-            For a limit below 1, a variable with a value of another kind, a threshold outside its range, and a
-            threshold or direct search of a system that has none.
+        Raises ConfigError for a limit below 1, a variable with a value of another kind, a threshold outside its
+        range, and a threshold or direct search of a system that has none.
         """
-        searching = self.searching
-        size = searching.limit if limit is None else limit
+        searching, size = self.searching, self.searching.limit if limit is None else limit
         if size < 1:
             raise ConfigError(
                 f"limit {size} must be at least 1; leave it out for {self.name}'s own, {searching.limit}"
@@ -241,7 +234,18 @@ class System:
             strategy = searching.ask(threshold, size)
         if direct and searching.direct is not None:
             strategy, finish = searching.direct(threshold, size)
-        retrievers = {name: self._retriever(name, size, model) for name in searching.retrievers}
+        retrievers = {}
+        for name in searching.retrievers:
+            kind = RETRIEVER_KINDS[name]
+            retrievers[name] = RetrieverConfig(
+                depth=kind.depth(size, searching.depth(size)),
+                field_weights=searching.field_weights if kind.weighs_fields else {},
+                model=model if kind.layer else "",
+                filters=searching.filters.get(name, "before_cut"),
+                similarity=searching.similarity if kind.compares else COSINE,
+                after=tuple(other for other in kind.after if other in searching.strategy.signals()),
+                parameters=searching.parameters.get(name, {}),
+            )
         config = SearchConfig(
             self.name, self.profile, size, strategy, retrievers, finish, keywords_only=searching.keywords_only
         )
@@ -253,27 +257,16 @@ class System:
         Raises ConfigError for a parameter that none of its retrievers has, and for a value out of its range.
         """
         searching = self.searching
-        known = {
-            f"{name}.{parameter.name}": parameter
-            for name in searching.retrievers
-            for parameter in RETRIEVER_KINDS[name].parameters
-        }
         parameters = {name: dict(given) for name, given in searching.parameters.items()}
+        known = {
+            f"{name}.{option.name}": (name, option)
+            for name in searching.retrievers
+            for option in RETRIEVER_KINDS[name].parameters
+        }
         for name, value in values.items():
             if name not in known:
                 hint = nearest(name, known) if known else "; it has none"
                 raise ConfigError(f"{self.name} has no parameter {shown(name)}{hint}")
-            parameters.setdefault(name.partition(".")[0], {})[known[name].name] = known[name].checked(value)
+            retriever, option = known[name]
+            parameters.setdefault(retriever, {})[option.name] = option.checked(value)
         return replace(self, searching=replace(searching, parameters=parameters))
-
-    def _retriever(self, name: str, limit: int, model: str) -> RetrieverConfig:
-        kind, searching = RETRIEVER_KINDS[name], self.searching
-        return RetrieverConfig(
-            depth=kind.depth(limit, searching.depth(limit)),
-            field_weights=searching.field_weights if kind.weighs_fields else {},
-            model=model if kind.layer else "",
-            filters=searching.filters.get(name, "before_cut"),
-            similarity=searching.similarity if kind.compares else COSINE,
-            after=tuple(other for other in kind.after if other in searching.strategy.signals()),
-            parameters=searching.parameters.get(name, {}),
-        )

@@ -11,7 +11,7 @@ from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import ResultForms, SearchSettings, System, plain_result
-from steelyard.systems.cortex_mem.uris import directory_of
+from steelyard.systems.cortex_mem import directory_of
 
 POOL = 100
 """The least depth of the baselines, and of the lists that custom strategies are fused from."""

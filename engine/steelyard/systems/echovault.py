@@ -37,15 +37,11 @@ def prefix_or(text: str) -> str:
 
 
 def prefix_or_bare(text: str) -> str:
-    """Do the same as `prefix_or` without escaping quotes inside a term, like the real program.
-
-    >>> prefix_or_bare('"event loop"')
-    '""event"* OR "loop""*'
-    """
+    """Do the same as `prefix_or` without escaping quotes inside a term, like the real program."""
     return " OR ".join(f'"{term}"*' for term in text.split())
 
 
-def result(hit: Hit) -> dict[str, object]:
+def result(hit: Hit) -> dict[str, Any]:
     """Show the documented memory pointer; the body that `has_details` announces is read by id."""
     form = "id title what=text why impact category tags project source score has_details created_at"
     return shown_fields(hit, form)

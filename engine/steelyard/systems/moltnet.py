@@ -16,7 +16,9 @@ from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fi
 HALF_LIFE = number_text(math.log(0.5) / math.log(0.99))
 """The number of hours at which 0.99^hours is 0.5, about 69."""
 
-_STRATEGY = "weighted_sum(1*rrf(vector, fts, k=60), 0*recency(half_life={hours}h, since={since}), 0*importance)"
+_STRATEGY = (
+    f"weighted_sum(1*rrf(vector, fts, k=60), 0*recency(half_life={HALF_LIFE}h, since=access), 0*importance)"
+)
 
 
 def text(entry: Entry) -> str:
@@ -43,7 +45,7 @@ DOCUMENTED = System(
     profile="documented",
     reading=Reading(index=TextSearch(text, ("title", "text", "tags")), recipe="{title}\n{text}\ntag:{tag}"),
     searching=SearchSettings(
-        strategy=parse_strategy(_STRATEGY.format(hours=HALF_LIFE, since="access")),
+        strategy=parse_strategy(_STRATEGY),
         retrievers=("fts", "vector"),
         depth=lambda limit: 2 * limit,
         finish=finish,

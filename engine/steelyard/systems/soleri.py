@@ -27,8 +27,6 @@ FACTORS = WEIGHT_NAMES["soleri"]
 _PRIORS = "0.15*severity, 0.15*recency(half_life=365d{since}), 0.15*tags, 0.15*domain"
 _HYBRID = f"weighted_sum(0.25*tfidf, 0.15*cosine, {_PRIORS})"
 _KEYWORDS = f"weighted_sum(0.4*tfidf, {_PRIORS})"
-
-
 STOP_WORDS = frozenset(
     """a about all an and are as at be because been both but by can could did do does each else every few
     for from had has have he her him his how i if in into is it its just may me might more most must
@@ -69,9 +67,6 @@ def soleri_ascii_or(text: str) -> str:
     """Join blank-separated pieces of two or more characters, reduced to a-z and 0-9, by OR, like the real program.
 
     When nothing is left, the text itself is the expression; see `as_written`.
-
-    >>> soleri_ascii_or("how does user-authentication work?")
-    'how OR does OR userauthentication OR work'
     """
     pieces = (_NOT_ASCII_WORD.sub("", piece) for piece in text.lower().split() if utf16_length(piece) >= 2)
     return " OR ".join(filter(None, pieces)) or as_written(text)
@@ -83,11 +78,7 @@ def as_written(text: str) -> str:
 
 
 def utf16_length(text: str) -> int:
-    """Count characters as JavaScript does, in UTF-16 code units.
-
-    >>> utf16_length("a\U0001f600")
-    3
-    """
+    """Count characters as JavaScript does, in UTF-16 code units."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

@@ -148,13 +148,13 @@ def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iter
     """Notes on an intent without a strategy, and on a list that is longer than its limit."""
     from steelyard.base.errors import shown
     from steelyard.finish import Cut
-    from steelyard.fusion import progress as layer_progress
+    from steelyard.fusion.layered import LAST
 
     config = searcher.config
     progress = result.progress
     if result.emptied:
         yield f"nothing found: {result.emptied}"
-    elif progress is not None and progress.asked[0] and progress.step[0] == layer_progress.LAST:
+    elif progress is not None and progress.asked[0] and progress.step[0] == LAST:
         yield "no abstract reaches any step of the ladder, so all details were searched"
     if intent and intent not in config.intents:
         has = f"only for {', '.join(sorted(config.intents))}" if config.intents else "for no intent at all"

@@ -13,7 +13,8 @@ from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders import CachedEmbedder
 from steelyard.finish import Floor, without_floors
-from steelyard.fusion.progress import ProgressSummary
+from steelyard.fusion.layered import ProgressSummary
+from steelyard.fusion.layered import progress as layered_progress
 from steelyard.live.identity import share
 from steelyard.memory.query import Query
 from steelyard.retrievers import LAYERS
@@ -200,7 +201,7 @@ class Arena:
     def _replayed(self, row: Contender, table: SignalTable, others: SignalTable | None) -> Made:
         """The lists of a configuration, as they are without floors too, and for `others` that nothing answers."""
         config, run = row.config, replay(table, row.config)
-        progress = config.effective.progress(run.table)
+        progress = layered_progress(config.effective, run.table)
         unfloored = None
         if floors := [stage for stage in config.finish if isinstance(stage, Floor)]:
             bare = replay(table, replace(config, finish=without_floors(config.finish)))

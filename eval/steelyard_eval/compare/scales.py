@@ -9,8 +9,8 @@ import numpy as np
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr, Signal
+from steelyard.fusion.layered import ProgressSummary
 from steelyard.fusion.node import nested
-from steelyard.fusion.progress import ProgressSummary
 from steelyard.fusion.sums import BOUNDED, NormalizedSum
 from steelyard.retrievers import FETCHED
 from steelyard.table.signal_table import SignalTable, count_rows, per_query

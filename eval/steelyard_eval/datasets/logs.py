@@ -52,7 +52,7 @@ class Act(msgspec.Struct, gc=False):
 
 
 class Layers(msgspec.Struct, gc=False):
-    """How far a layered search went: `steelyard.fusion.progress.COUNTS`."""
+    """How far a layered search went: `steelyard.fusion.layered.COUNTS`."""
 
     step: Annotated[int, msgspec.Meta(ge=-1, le=100)]
     directories: Count

@@ -10,6 +10,7 @@ import numpy as np
 from steelyard.config.search_config import SearchConfig
 from steelyard.finish import explain_rescore, floor_that_emptied
 from steelyard.fusion import Plan, Signal, compile_plan, leaves
+from steelyard.fusion.layered import progress as layered_progress
 from steelyard.fusion.plan import Explanation
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
@@ -209,7 +210,7 @@ def view_of(space: Workspace, query: Query, asked_for: SearchConfig, label: str)
         "finish": [str(stage) for stage in config.finish],
     }
     if not len(run.entry):  # which floor, step of a layered search or words left nothing to show
-        progress = config.effective.progress(run.table)
+        progress = layered_progress(config.effective, run.table)
         below = floor_that_emptied(run.table, plan.scores(), config.finish)
         about["emptied"] = (
             below or (progress.emptied() if progress else "") or "; ".join(_unheld(config, deep, asked, read))

@@ -25,7 +25,7 @@ from steelyard.finish import diversified, reranked, to_rerank
 from steelyard.fusion import fuse
 from steelyard.memory.query import Query
 from steelyard.retrievers import DEPENDENT, FETCHED, FINDERS, LAYERS
-from steelyard.systems import find_system, find_systems
+from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.process import source_date
 from steelyard_eval.common.progress_bar import bar
@@ -129,7 +129,7 @@ def record_systems(
     """Record each system to OUT/<system>.<profile>; return the number of rows by folder."""
     workspace = Workspace.open(dataset, embedder, jobs=jobs)
     queries = dataset.split(split)
-    named = find_systems(systems)
+    named = [find_system(name) for name in systems]
     chosen = [system for i, system in enumerate(named) if system not in named[:i]]
     configs = [system.config(limit, workspace.model, os.environ) for system in chosen]
     written = {}

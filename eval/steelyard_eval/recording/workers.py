@@ -27,8 +27,7 @@ from steelyard.base.extensions import require
 from steelyard.base.files import cache_folder, canonical, lock
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import Kind, Vectors
-from steelyard.live.candidates import BLOCK
-from steelyard.live.search import Searcher
+from steelyard.live.search import BLOCK, Searcher
 from steelyard.live.sources import embedded
 from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from steelyard.base.errors import ConfigError, shown
+from steelyard.base.extensions import extension
 from steelyard.base.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS, parse_number
 from steelyard.memory.filters import EVERYTHING, RANGES, SUPERSEDED, Filters, visible_to
 from steelyard.stores.base import is_address
-from steelyard.systems.cortex_mem.uris import vault_of
 
 _OPERATOR = re.compile(r"!=|>=|<=|\^=|=|>|<")
 _TESTS = {"!=": "none", ">=": "from", ">": "after", "<": "before", "<=": "until", "^=": "prefix"}
@@ -156,4 +156,4 @@ def vault_file(path: str, tenant: str | None) -> str:
     """The vault file that a command names, or that of a tenant in the folder of all."""
     if tenant is not None and is_address(path):
         raise ConfigError("--tenant names a file in a folder of vaults; in a database a tenant is a role")
-    return path if tenant is None else str(vault_of(path, tenant))
+    return path if tenant is None else str(extension("cortex_client").vault_of(path, tenant))

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.fusion import FAMILIES, fuse, parse_strategy
-from steelyard.fusion.normalize import NORMALIZERS
+from steelyard.fusion.sums import NORMALIZERS
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.stores.base import Found

@@ -69,7 +69,7 @@ def comparable(table):
     """The queries whose lists hold two entries or more with a positive maximum.
 
     ranx scores a list of one 0 under min-max, and divides a list without a positive score by 1e-9: decided
-    otherwise here, see `steelyard.fusion.normalize`.
+    otherwise here, see `steelyard.fusion.sums`.
     """
     kept = []
     for q in range(len(table.queries)):

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from steelyard.base.errors import ConfigError
 from steelyard.fusion import ByIntent, Signal, Term, parse_strategy
 from steelyard.fusion.layered import Layered
-from steelyard.fusion.normalize import TRIED
 from steelyard.fusion.ranks import Rrf
 from steelyard.fusion.routing import Tiered
-from steelyard.fusion.sums import WeightedSum
+from steelyard.fusion.sums import TRIED, WeightedSum
 from steelyard.grammar import MAX_LENGTH, MAX_NESTING, Call, Duration, Item, number_text, parse_call
 from steelyard.node import MAX_WEIGHT, Amount
 from steelyard.retrievers import FETCHED

@@ -5,7 +5,7 @@ import pytest
 
 from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import embed_missing, space_of
-from steelyard.live import admission
+from steelyard.live import search as live_search
 from steelyard.live.search import Searcher
 from steelyard.memory import query as door
 from steelyard.memory.entry import Entry
@@ -49,7 +49,7 @@ def test_the_text_is_cleaned_once_a_search_whoever_reads_it(searcher, monkeypatc
         seen.append(text)
         return door.clean_query(text)
 
-    monkeypatch.setattr(admission, "clean_query", counted)
+    monkeypatch.setattr(live_search, "clean_query", counted)
     monkeypatch.setattr(Query, "keywords", property(lambda query: query.matched))
     searcher.search("token\x07")
 

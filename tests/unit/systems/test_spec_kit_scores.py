@@ -7,7 +7,7 @@ from steelyard.memory.entry import Entry
 from steelyard.retrievers.importance import Importance
 from steelyard.signals.facts import DOCUMENT_TYPES, TIERS
 from steelyard.systems import spec_kit as forms
-from steelyard.systems.spec_kit.tokens import stem_js
+from steelyard.systems.spec_kit.words import stem_js
 
 NOW = 1_800_000_000.0
 

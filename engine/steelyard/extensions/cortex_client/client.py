@@ -20,7 +20,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.embed import Embedder
 from steelyard.extensions.cortex_client.rewriting import Rewriter
 from steelyard.extensions.network.chat import Chat
-from steelyard.fusion.progress import LAST
+from steelyard.fusion.layered import LAST
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Hit
 from steelyard.memory.filters import EVERYTHING, Filters
@@ -28,18 +28,19 @@ from steelyard.memory.query import Query, is_blank
 from steelyard.results import SearchResult
 from steelyard.stores.base import Readable
 from steelyard.systems import find_system
-from steelyard.systems.cortex_mem import content
-from steelyard.systems.cortex_mem.intents import (
+from steelyard.systems.cortex_mem import (
+    DIMENSIONS,
     GENERAL,
+    SCHEME,
     LayerRow,
     Snippet,
     beginning,
+    content,
     rows,
     snippet,
     snippet_shipped,
     uri_or_id,
 )
-from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME
 
 WORKERS = 8
 """Threads that awaited searches run in, each with its own connection to the vault."""

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from steelyard.extensions.cortex_client.uris import directory
 from steelyard.memory.entry import Entry
-from steelyard.systems.cortex_mem.uris import directory, directory_of
+from steelyard.systems.cortex_mem import directory_of
 
 ABSTRACT, OVERVIEW = 400, 4000
 """Characters: about 100 tokens, and about 1000 (500 to 2000 in the real program)."""

@@ -1,15 +1,15 @@
 """system-spec-kit: vector, keywords and relations fused by reciprocal rank; intents, factors and re-ranking on
 top.
 
-`tokens`, `enhance` and `intents` read queries; this module shows results, resolves its environment variables, and
-puts its three profiles together.
+`words` and `intents` read queries; this module shows results, resolves its environment variables, and puts its
+three profiles together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from steelyard.retrievers.reading import Reading, Words, as_asked
 from steelyard.signals import PRIORS
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
-from steelyard.systems.spec_kit.enhance import enhanced
 from steelyard.systems.spec_kit.intents import (
     INTENTS,
     INTENTS_JS,
@@ -35,9 +34,10 @@ from steelyard.systems.spec_kit.intents import (
     intent_js,
     intent_shipped,
 )
-from steelyard.systems.spec_kit.tokens import (
+from steelyard.systems.spec_kit.words import (
     INDEXED,
     any_word,
+    enhanced,
     every_word_js,
     indexed_text,
     tokens_documented,
@@ -79,19 +79,15 @@ _SIMILARITY = (
 
 A sum ranks what the retrievers in it found, whatever their weights.
 """
-
-
-def _by_intent(weights: tuple[float, float, float]) -> str:
-    """One intent's re-sorting, by what is new among the rows, important and similar."""
-    recency, importance, similarity = weights
-    newest = "weighted_sum(1*created, normalize=minmax)"
-    return f"weighted_sum({recency}*{newest}, {importance}*importance, {similarity}*{_SIMILARITY})"
-
-
+_RESORTED = {
+    name: f"weighted_sum({recency}*weighted_sum(1*created, normalize=minmax), {importance}*importance, "
+    f"{similarity}*{_SIMILARITY})"
+    for name, (recency, importance, similarity) in INTENT_WEIGHTS.items()
+}
 RESORT = "by_intent(default={}, {})".format(
-    _by_intent(INTENT_WEIGHTS["understand"]),
-    ", ".join(f"{name}={_by_intent(weights)}" for name, weights in INTENT_WEIGHTS.items()),
+    _RESORTED["understand"], ", ".join(f"{name}={sum_}" for name, sum_ in _RESORTED.items())
 )
+"""Each intent's re-sorting, by what is new among the rows, important and similar."""
 
 
 def finish_shipped(limit: int) -> tuple[Stage, ...]:
@@ -120,42 +116,34 @@ def result(hit: Hit) -> dict[str, object]:
 def result_within(hit: Hit, whole: SearchResult) -> dict[str, object]:
     """The documented result: its RRF score where there was one, which sources found it at which ranks, a snippet.
 
-    A re-ranked one has the re-ranker's score, the length penalty and the product of both, by which it stands where
-    it does; its `score` is that before, as of the results behind it.
+    The RRF score has its bonus, and stands before any factor and any sorting again. A re-ranked result has the
+    re-ranker's score, the length penalty and the product of both, by which it stands where it does; its `score` is
+    that before, as of the results behind it.
     """
-    asked = {name: source for name, source in RANKS.items() if source != "fts" or source in whole.table.columns}
+    table, row = whole.table, whole.row(hit)
+    asked = {name: source for name, source in RANKS.items() if source != "fts" or source in table.columns}
     places = {name: whole.place(hit, source) for name, source in asked.items()}
     sources = [name.removesuffix("Rank") for name, place in places.items() if place is not None]
+    fusion, scores = whole.fusion
+    about = fusion.describe()
+    reciprocal = isinstance(about, Linear) and about.scale == RECIPROCAL and not np.isnan(scores[row])
     shown = result(hit) | places
     shown |= {
-        "rrfScore": _reciprocal(whole, hit),
+        "rrfScore": float(scores[row]) if reciprocal else None,
         "sources": sources,
         "sourceCount": len(sources),
         "intent": whole.query.intent,
         "intentConfidence": whole.query.confidence,
         "snippet": snippet_around(hit.entry.text, whole.query.keywords),
     }
-    return shown | _reranked(whole, hit)
-
-
-def _reciprocal(whole: SearchResult, hit: Hit) -> float | None:
-    """The score of the fusion by ranks, its bonus included, before any factor and any sorting again."""
-    fusion, scores = whole.fusion
-    about, value = fusion.describe(), float(scores[whole.row(hit)])
-    return value if isinstance(about, Linear) and about.scale == RECIPROCAL and not np.isnan(value) else None
-
-
-def _reranked(whole: SearchResult, hit: Hit) -> dict[str, Any]:
-    row = whole.row(hit)
-    scores = whole.table.columns.get(RERANK)
-    if scores is None or np.isnan(scores[row]):
-        return {}
-    facts = whole.table.about is not NO_FACTS
-    penalty = float(PRIORS["length"](whole.table, {}).values[row]) if facts else 1.0
-    factors = {"crossEncoderScore": float(scores[row]), "lengthPenalty": penalty}
-    last = [stage for stage in whole.finish if stage.RESCORES][-1]
-    fused = {"score": float(whole.fused[row])} if isinstance(last, Rerank) else {}
-    return factors | fused | {"finalScore": factors["crossEncoderScore"] * penalty}
+    again = table.columns.get(RERANK)
+    if again is None or np.isnan(again[row]):
+        return shown
+    penalty = float(PRIORS["length"](table, {}).values[row]) if table.about is not NO_FACTS else 1.0
+    shown |= {"crossEncoderScore": float(again[row]), "lengthPenalty": penalty}
+    if isinstance([stage for stage in whole.finish if stage.RESCORES][-1], Rerank):
+        shown["score"] = float(whole.fused[row])
+    return shown | {"finalScore": float(again[row]) * penalty}
 
 
 def snippet_around(text: str, words: str) -> str:
@@ -170,7 +158,19 @@ def snippet_around(text: str, words: str) -> str:
     return text[begin : begin + SNIPPET]
 
 
-TRUE, FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+FLAGS = dict.fromkeys(("true", "1", "yes", "on"), 1.0) | dict.fromkeys(("false", "0", "no", "off"), 0.0)
+_USUAL = RerankConfig()
+VARIABLES: dict[str, tuple[float, int | None]] = {
+    "ENABLE_RRF_FUSION": (1, None),
+    "ENABLE_BM25": (1, None),
+    "ENABLE_FUZZY_MATCH": (1, None),
+    "ENABLE_CROSS_ENCODER": (0, None),
+    "MAX_RERANK_CANDIDATES": (20, 1),
+    "RERANK_P95_THRESHOLD": (_USUAL.p95_ms, 0),
+    "RERANK_CACHE_TTL": (_USUAL.cache_ttl_ms, 0),
+    "RERANK_CACHE_SIZE": (_USUAL.cache_size, 0),
+}
+"""The value of each variable by default, and the least number it may be; None where it is a flag."""
 
 
 def resolve(config: SearchConfig, environ: Mapping[str, str]) -> SearchConfig:
@@ -178,56 +178,32 @@ def resolve(config: SearchConfig, environ: Mapping[str, str]) -> SearchConfig:
     kind.
     """
     problems: list[str] = []
-    fuses = _flag(environ, "ENABLE_RRF_FUSION", True, problems)
-    bm25 = _flag(environ, "ENABLE_BM25", True, problems)
-    fuzzy = _flag(environ, "ENABLE_FUZZY_MATCH", True, problems)
-    reranks = _flag(environ, "ENABLE_CROSS_ENCODER", False, problems)
-    usual = RerankConfig()
-    numbers = {
-        "top": _number(environ, "MAX_RERANK_CANDIDATES", 20, 1, problems),
-        "p95_ms": _number(environ, "RERANK_P95_THRESHOLD", usual.p95_ms, 0, problems),
-        "cache_ttl_ms": _number(environ, "RERANK_CACHE_TTL", usual.cache_ttl_ms, 0, problems),
-        "cache_size": _number(environ, "RERANK_CACHE_SIZE", usual.cache_size, 0, problems),
-    }
+    values: dict[str, float] = {}
+    for name, (default, least) in VARIABLES.items():
+        text = environ.get(name, "").strip()
+        values[name] = default
+        if text and least is None:
+            values[name] = FLAGS.get(text.lower(), default)
+            if text.lower() not in FLAGS:
+                problems.append(f"{name} is {shown(text.lower())}; it must be true or false")
+        elif text and (not text.isascii() or not text.isdigit() or int(text) < (least or 0)):
+            problems.append(f"{name} is {shown(text)}; it must be a whole number of at least {least}")
+        elif text:
+            values[name] = float(text)
     if problems:
         raise ConfigError("; ".join(problems))
-    provider = environ.get("CROSS_ENCODER_PROVIDER", "").strip().lower() or usual.provider
-    limits = (numbers["p95_ms"], numbers["cache_ttl_ms"], int(numbers["cache_size"]))
-    config = replace(config, rewrite=config.rewrite and fuzzy, rerank=RerankConfig(provider, *limits))
-    if not bm25:
-        config = _without_bm25(config)
+    fuses, bm25, fuzzy, reranks, top, p95_ms, ttl_ms, size = values.values()
+    provider = environ.get("CROSS_ENCODER_PROVIDER", "").strip().lower() or _USUAL.provider
+    rerank = RerankConfig(provider, p95_ms, ttl_ms, int(size))
+    config = replace(config, rewrite=config.rewrite and bool(fuzzy), rerank=rerank)
+    if not bm25:  # FTS5 stands in; what starts from BM25's list starts from FTS5's
+        left = {name: settings for name, settings in config.retrievers.items() if name != "bm25"}
+        for name, settings in left.items():
+            left[name] = replace(settings, after=tuple("fts" if it == "bm25" else it for it in settings.after))
+        config = replace(config.with_substitutes({"bm25": "fts"}), retrievers=left)
     if not fuses:
         config = config.with_strategy(parse_strategy("vector"))
-    if reranks:
-        config = replace(config, finish=(Rerank(int(numbers["top"]), penalty="length"), *config.finish))
-    return config
-
-
-def _without_bm25(config: SearchConfig) -> SearchConfig:
-    """FTS5 stands in; what starts from BM25's list starts from FTS5's."""
-    left = {name: settings for name, settings in config.retrievers.items() if name != "bm25"}
-    moved = {
-        name: replace(settings, after=tuple("fts" if other == "bm25" else other for other in settings.after))
-        for name, settings in left.items()
-    }
-    return replace(config.with_substitutes({"bm25": "fts"}), retrievers=moved)
-
-
-def _flag(environ: Mapping[str, str], name: str, default: bool, problems: list[str]) -> bool:
-    value = environ.get(name, "").strip().lower()
-    if value and value not in (*TRUE, *FALSE):
-        problems.append(f"{name} is {shown(value)}; it must be true or false")
-    return value in TRUE if value else default
-
-
-def _number(environ: Mapping[str, str], name: str, default: float, least: int, problems: list[str]) -> float:
-    text = environ.get(name, "").strip()
-    if not text:
-        return default
-    if not text.isascii() or not text.isdigit() or int(text) < least:
-        problems.append(f"{name} is {shown(text)}; it must be a whole number of at least {least}")
-        return default
-    return float(text)
+    return replace(config, finish=(Rerank(int(top), penalty="length"), *config.finish)) if reranks else config
 
 
 DOCUMENTED = System(

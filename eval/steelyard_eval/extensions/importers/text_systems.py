@@ -14,8 +14,9 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from steelyard.base.errors import DataError, shown
+from steelyard.base.extensions import extension
 from steelyard.base.files import STRICT_JSON
-from steelyard.systems.cortex_mem.uris import DIMENSIONS, LAYER_FILES, id_of, uri_of
+from steelyard.systems.cortex_mem import DIMENSIONS, LAYER_FILES
 from steelyard_eval.extensions.importers.base import (
     FORMS,
     Imported,
@@ -209,8 +210,9 @@ def _add(
     if layer is None and place.name.startswith("."):
         raise DataError(f"{shown(str(place))} is hidden")
     text = _without_footer(_without_footer(raw))
-    uri = uri_of(place.parent if layer else place)
-    entry: Record = {"id": id_of(uri), "uri": uri, "category": place.parts[0]}
+    uris = extension("cortex_client")
+    uri = uris.uri_of(place.parent if layer else place)
+    entry: Record = {"id": uris.id_of(uri), "uri": uri, "category": place.parts[0]}
     if place.parts[0] == "session":
         entry["participants"] = people.get(place.parts[1])
     if layer:
@@ -243,5 +245,5 @@ def _facts(folder: PurePosixPath, document: object) -> dict[str, Record]:
             record = picked({"access_count": 0, "archived": False, **row}, "cortex_mem")
             # no ISO reader takes nanoseconds: six digits are kept
             times = {time: re.sub(r"(\.\d{6})\d+", r"\1", str(record[time] or "")) for time in TIMES}
-            facts[uri_of(folder / row["file"])] = record | times
+            facts[extension("cortex_client").uri_of(folder / row["file"])] = record | times
     return facts

@@ -18,9 +18,7 @@ from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.systems import find_system
-from steelyard.systems.cortex_mem import content
-from steelyard.systems.cortex_mem.intents import uri_or_id
-from steelyard.systems.cortex_mem.uris import DIMENSIONS, SCHEME, directory_of
+from steelyard.systems.cortex_mem import DIMENSIONS, SCHEME, content, directory_of, uri_or_id
 from steelyard_eval.extensions.serve.caller import Arguments, Caller, Face, Json, face_of, passing, told
 from steelyard_eval.extensions.serve.rated import SPEC_KIT, soleri
 from steelyard_eval.vaults.arguments import parse_filters

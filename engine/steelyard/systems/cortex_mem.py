@@ -1,0 +1,360 @@
+"""Cortex-Mem: abstracts gate overviews, overviews refine, details decide; it relaxes until something is found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from steelyard.config.search_config import default_finish
+from steelyard.finish import AtLeast, Cut, Files, Stage
+from steelyard.fusion import Expr, parse_strategy
+from steelyard.grammar import number_text
+from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.text import CONTENT
+from steelyard.retrievers.reading import Reading
+from steelyard.stores.base import KeywordIndex
+from steelyard.systems.base import ResultForms, SearchSettings, System
+
+if TYPE_CHECKING:
+    from steelyard.results import SearchResult
+
+# Where a memory lies: cortex://session/..., its directory, its file
+
+SCHEME = "cortex://"
+DIMENSIONS = ("resources", "user", "agent", "session")
+LAYER_FILES = {".abstract.md": "l0", ".overview.md": "l1"}
+"""The files of a directory's abstract and overview, and the fields they fill."""
+TIMELINE = "/timeline"
+"""What makes a URI one of the messages of a session, anywhere in it."""
+
+
+def directory_of(uri: str) -> str:
+    """The directory whose abstract and overview stand for a URI; itself where it is not a file.
+
+    >>> directory_of("cortex://user/preferences/language.md")
+    'cortex://user/preferences'
+    """
+    folder, slash, name = uri.rpartition("/")
+    is_file = name in LAYER_FILES or (name.endswith(".md") and not name.startswith("."))
+    return folder if slash and is_file else uri
+
+
+def timeline_of(uri: str) -> str:
+    """The directory of a message; any other URI is its own, so that its directory's layers do not reach it.
+
+    The real program looks for the content of other directories under the URI of the directory itself.
+    """
+    return directory_of(uri) if TIMELINE in uri else uri
+
+
+# What kind of question a query is, and how similar an abstract must be before its directory is opened
+
+GENERAL, FACTUAL, SEARCH, RELATIONAL, TEMPORAL = "general", "factual", "search", "relational", "temporal"
+ENTITY = "entity"
+"""The shipped program tests for the name of a thing beside the intent; it wins over the intent."""
+THRESHOLDS = {FACTUAL: 0.4, SEARCH: 0.5, RELATIONAL: 0.5, TEMPORAL: 0.5, GENERAL: 0.5}
+"""The document's table."""
+SHIPPED_THRESHOLDS = {ENTITY: 0.4, FACTUAL: 0.4, SEARCH: 0.4, RELATIONAL: 0.4, TEMPORAL: 0.45, GENERAL: 0.5}
+"""The real program's."""
+_RULES = (
+    (FACTUAL, re.compile(r"^(what is|what's|when did|who is|how to|define)\b")),
+    (SEARCH, re.compile(r"^(find|look for|search|show me|list)\b")),
+    (
+        RELATIONAL,
+        re.compile(
+            r"\bhow (is|are) .+ (related|connected) (to|with)\b"
+            r"|\b(vs|versus|compared to|difference between|related to|connected with)\b"
+        ),
+    ),
+    (TEMPORAL, re.compile(r"\b(when|recent|latest|yesterday|last|ago)\b")),
+)
+"""The examples of the table, in its order; the words of the real program fill it up, as whole words."""
+_RULES_SHIPPED = (
+    (TEMPORAL, re.compile("when|recent|latest|yesterday|last|ago")),
+    (FACTUAL, re.compile("^(what is|who is|how to|define)")),
+    (RELATIONAL, re.compile(" vs | versus |compared to|difference between|related to|connected with")),
+    (SEARCH, re.compile("^(find|search|show me|list)")),
+)
+"""The real program looks for temporal words first, and also inside other words."""
+_QUESTION_WORDS = frozenset("what when where who why how is are do does".split())  # noqa: SIM905 -- reads better
+_CJK = re.compile(r"[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff]{2,4}")
+
+
+def intent_of(text: str) -> str:
+    """The intent that the document's table gives a query; the first row that fits.
+
+    >>> [intent_of(q) for q in ("When did we deploy?", "Look for tokens", "last week's notes", "user's password")]
+    ['factual', 'search', 'temporal', 'general']
+    """
+    lowered = text.lower().strip()
+    return next((intent for intent, rule in _RULES if rule.search(lowered)), GENERAL)
+
+
+def intent_shipped(text: str) -> str:
+    """The intent of the real program."""
+    lowered = text.lower()
+    return next((intent for intent, rule in _RULES_SHIPPED if rule.search(lowered)), GENERAL)
+
+
+def is_entity(text: str) -> bool:
+    """Whether the real program takes a query for the name of a thing, whose threshold is 0.4.
+
+    One or two words of at most 20 characters that begin with a capital and hold no question word, or one word
+    of two to four Chinese characters.
+    """
+    words = text.split()
+    if len(words) == 1 and _CJK.fullmatch(words[0]):
+        return True
+    short = 0 < len(words) <= 2 and len(text) <= 20
+    return short and text[0].isupper() and not _QUESTION_WORDS & {word.lower() for word in words}
+
+
+def classify_shipped(text: str) -> str:
+    """What decides the threshold of the real program: entity, or else the intent."""
+    return ENTITY if is_entity(text) else intent_shipped(text)
+
+
+# Strategies and stages
+
+RETRIEVERS = ("l0", "l1", "l2", "unindexed")
+LAYERS = "0.2*l0, 0.3*l1, 0.5*l2"
+STEPS = (0.5, 0.4, 0.3)
+"""The document's ladder."""
+RELAXED = 0.3
+"""How far below the start the real program's one retry looks; at 0.4 or less it looks at 0.3."""
+FIRST, RETRY = 3, 5
+"""Abstracts that the real program looks at, times the limit: at first, and in its retry."""
+FULL = parse_strategy("comb_max(l0, l1, l2, normalize=none)")
+"""Everything by its best layer: a direct search."""
+LEAST = 0.5
+"""How similar the results of a direct search are at least, where nobody asks for another number."""
+
+
+def layered(threshold: float) -> str:
+    """The document's search from a threshold on: the steps of the ladder below it, then all details, uncut."""
+    steps = ", ".join(number_text(step) for step in STEPS if step < threshold)
+    return f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{steps}], cut=step, lacking=file)"
+
+
+def layered_shipped(threshold: float, limit: int, cut: float = 0.5) -> str:
+    """The real program's: one retry, a fixed cut, then the best layer of everything, whatever the scope."""
+    relaxed = 0.3 if threshold <= 0.4 else round(threshold - RELAXED, 10)
+    return (
+        f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{number_text(relaxed)}], "
+        f"cut={number_text(cut)}, depths=[{FIRST * limit}, {RETRY * limit}], lacking=estimate, then=best, "
+        "scope=gate)"
+    )
+
+
+def strategy(threshold: float | None, limit: int) -> Expr:
+    """What the document says: thresholds by intent, or the one that is asked for.
+
+    An explicit threshold gates abstracts and cuts what they find; the ladder goes on below it.
+    """
+    if threshold is not None:
+        return parse_strategy(layered(threshold))
+    return _by_intent({intent: layered(value) for intent, value in THRESHOLDS.items()})
+
+
+def strategy_shipped(threshold: float | None, limit: int) -> Expr:
+    """What the program does: intents decide which abstracts are opened, the threshold cuts results alone."""
+    cut = 0.5 if threshold is None else threshold
+    return _by_intent({intent: layered_shipped(value, limit, cut) for intent, value in SHIPPED_THRESHOLDS.items()})
+
+
+def _by_intent(made: dict[str, str]) -> Expr:
+    """The general strategy, and those of intents that differ from it."""
+    others = [f", {intent}={text}" for intent, text in made.items() if text != made[GENERAL]]
+    return parse_strategy(f"by_intent(default={made[GENERAL]}{''.join(others)})")
+
+
+def direct(threshold: float | None, limit: int) -> tuple[Expr, tuple[Stage, ...]]:
+    """The strategy and the stages of a direct search."""
+    return FULL, (AtLeast(LEAST if threshold is None else threshold), Cut(limit))
+
+
+def finish(limit: int) -> tuple[Stage, ...]:
+    """Results are files: a directory that only its own layers found is left out."""
+    return (Files("none"), Cut(limit))
+
+
+# How results are shown
+
+CONTEXT = 100
+"""Characters shown before and after a match."""
+LONGEST = 200
+"""Characters of a snippet."""
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A part of a text, and the half-open spans of it that are the query's words, in ascending order."""
+
+    text: str
+    highlights: tuple[tuple[int, int], ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """The fields of a result."""
+        return {"snippet": self.text, "highlights": [list(span) for span in self.highlights]}
+
+
+def snippet(text: str, query: str) -> Snippet:
+    """At most 200 characters of the text around the first match of the query, with its words as highlights.
+
+    The match is the query as a whole, else the first of its words, whatever their case. 100 characters
+    stand before and after it, fewer where the whole would be longer than 200. A text without a match is
+    shown from its beginning. (Document, section 6.1.)
+
+    >>> snippet("We rotate keys every week.", "keys").highlights
+    ((10, 14),)
+    """
+    whole = query.strip()
+    match = re.search(re.escape(whole), text, re.IGNORECASE) if 0 < len(whole) <= LONGEST else None
+    spans = (match.span(),) if match is not None else _highlights(text, query)
+    if not spans:
+        return Snippet(text[:LONGEST])
+    begin, end = spans[0]
+    room = max(0, LONGEST - (end - begin))
+    before = max(0, min(begin, CONTEXT, room // 2 if end + CONTEXT < len(text) else room))
+    first = max(0, begin - before)
+    part = text[first : min(len(text), end + CONTEXT, first + LONGEST)]
+    return Snippet(part, _highlights(part, query))
+
+
+def _highlights(text: str, query: str) -> tuple[tuple[int, int], ...]:
+    words = {word.lower() for word in _WORD.findall(query)}
+    return tuple(match.span() for match in _WORD.finditer(text) if match.group().lower() in words)
+
+
+def snippet_shipped(text: str, query: str) -> str:
+    """What the real program shows: a window around the whole query, with ``...`` in front where it was cut.
+
+    It may be longer than 200 characters, and a query whose words stand apart has no match.
+    """
+    start = text.lower().find(query.lower())
+    if start < 0:
+        return beginning(text)
+    first = max(0, start - CONTEXT)
+    return ("..." if first else "") + text[first : min(len(text), start + len(query) + CONTEXT)]
+
+
+def beginning(text: str) -> str:
+    """The first 200 characters, with ``...`` where there are more."""
+    return text if len(text) <= LONGEST else text[:LONGEST] + "..."
+
+
+def content(entry: Entry) -> str:
+    """What a result is about: its text, or of a directory the overview or the abstract."""
+    return entry.text or entry.l1 or entry.l0
+
+
+def uri_or_id(entry: Entry) -> str:
+    """The URI of an entry, or its id where it has none."""
+    return entry.uri or entry.id
+
+
+def scan(hit: Hit) -> dict[str, object]:
+    """The documented result: where it lies, and how similar it is."""
+    return {"uri": uri_or_id(hit.entry), "score": hit.score}
+
+
+def quoted(hit: Hit, found: SearchResult) -> dict[str, object]:
+    """The documented result with its snippet, and the spans of it that are words of the query."""
+    return scan(hit) | snippet(content(hit.entry), found.query.text).to_json()
+
+
+def whole(hit: Hit) -> dict[str, object]:
+    """The result of the real program, which always has its content."""
+    return scan(hit) | {"content": content(hit.entry)}
+
+
+def quoted_shipped(hit: Hit, found: SearchResult) -> dict[str, object]:
+    """The same with its snippet, which highlights nothing."""
+    return whole(hit) | {"snippet": snippet_shipped(content(hit.entry), found.query.text)}
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """A layer of an entry that is similar enough: l0, l1 or l2, its cosine and its text."""
+
+    entry: Entry
+    layer: str
+    score: float
+    text: str
+
+    def to_json(self) -> dict[str, object]:
+        """What both profiles show of it."""
+        return {"uri": uri_or_id(self.entry), "score": self.score, "layer": self.layer}
+
+
+def rows(found: SearchResult) -> list[LayerRow]:
+    """The results of a direct search, best first, as many as its limit."""
+    least = max(stage.score for stage in found.finish if isinstance(stage, AtLeast))
+    limit = min(stage.limit for stage in found.finish if isinstance(stage, Cut))
+    every = [row for hit in found.hits for row in _layers(hit, found) if row.score >= least]
+    return sorted(every, key=lambda row: (-row.score, uri_or_id(row.entry).encode(), row.layer))[:limit]
+
+
+def _layers(hit: Hit, found: SearchResult) -> Iterator[LayerRow]:
+    """A hit once for each of its layers; the cosine of one that it lacks is NaN, which reaches nothing."""
+    entry, columns = hit.entry, found.table.columns
+    for layer, text in (("l0", entry.l0), ("l1", entry.l1), ("l2", entry.text)):
+        if layer in columns:
+            yield LayerRow(entry, layer, float(columns[layer][found.row(hit)]), text)
+
+
+def rows_shown(found: SearchResult, content: bool) -> list[dict[str, object]]:
+    """The rows with their snippets, and with their texts where these are asked for."""
+    return [
+        row.to_json() | snippet(row.text, found.query.text).to_json() | ({"content": row.text} if content else {})
+        for row in rows(found)
+    ]
+
+
+def rows_shown_shipped(found: SearchResult, content: bool) -> list[dict[str, object]]:
+    """The rows as the real program shows them, always with their texts."""
+    return [row.to_json() | {"snippet": beginning(row.text), "content": row.text} for row in rows(found)]
+
+
+DOCUMENTED = System(
+    name="cortex_mem",
+    profile="documented",
+    reading=Reading(
+        index=KeywordIndex("content", CONTENT, "porter unicode61"),
+        recipe="{title}\n{text}",
+        directory=directory_of,
+        classify=intent_of,
+        intents=tuple(THRESHOLDS),
+    ),
+    searching=SearchSettings(
+        strategy=strategy(None, 10),
+        retrievers=RETRIEVERS,
+        depth=lambda limit: limit,
+        finish=finish,
+        ask=strategy,
+        direct=direct,
+    ),
+    showing=ResultForms(scan, scan, quoted, quoted, rows_shown, content),
+)
+
+SHIPPED = replace(
+    DOCUMENTED,
+    profile="shipped",
+    reading=replace(
+        DOCUMENTED.reading,
+        directory=timeline_of,
+        classify=classify_shipped,
+        intents=tuple(SHIPPED_THRESHOLDS),
+    ),
+    searching=replace(
+        DOCUMENTED.searching,
+        strategy=strategy_shipped(None, 10),
+        finish=default_finish,  # the real program also returns directories, which its callers can open
+        filters=dict.fromkeys(RETRIEVERS, "none"),
+        ask=strategy_shipped,
+    ),
+    showing=ResultForms(whole, whole, quoted_shipped, quoted_shipped, rows_shown_shipped),
+)
