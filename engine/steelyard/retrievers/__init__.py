@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from steelyard.registry import Registry
-from steelyard.retrievers import bm25, fts, graph, tfidf, tsquery, vector
+from steelyard.retrievers import bm25, fts, graph, tfidf, tsearch, vector
 from steelyard.retrievers.kinds import (
     Dependent,
     Retriever,
@@ -40,7 +40,7 @@ SCORER_KINDS: Registry[ScorerKind] = Registry(
     (
         tfidf.TFIDF,
         vector.COSINE_SCORE,
-        tsquery.LEXICAL,
+        tsearch.LEXICAL,
         bm25.TERMS,
         vector.INSIDE,
     ),

@@ -11,7 +11,7 @@ from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard.retrievers.kinds import Parts, Retriever, RetrieverConfig, RetrieverKind
 from steelyard.retrievers.reading import MatchBuilder
-from steelyard.retrievers.tsquery import TsRetriever, analysis
+from steelyard.retrievers.tsearch import TsRetriever, analysis
 from steelyard.stores.base import Found, KeywordIndex, Readable, TextSearch
 
 
