@@ -186,7 +186,7 @@ def _between_markup(text: str) -> Iterator[str]:
             end = shape.index("-->", begin + 4) + 3
         elif markup:
             end = markup.end()
-        if markup or code or end > begin + 1:
+        if code or end > begin + 1:
             if read:
                 yield text[start : begin + 1]  # with the "<", because `..` is a path only at the end of a text
             read = bool(code[1]) if code else read
@@ -230,6 +230,7 @@ _VOWEL, _CONSONANT = "[aeiouy]", "[^aeiouy]"
 _REGION = re.compile(rf"{_CONSONANT}*+{_VOWEL}++{_CONSONANT}")
 _IRREGULAR_REGION = re.compile("gener|commun|arsen")
 _CONSONANT_Y = re.compile(rf"(^|{_VOWEL})y")
+_FINAL_Y = re.compile("(?<=.[^aeiouy])[yY]$")  # step 1c: after a consonant that is not the first letter
 _SHORT_END = re.compile(rf"(?:{_CONSONANT}{_VOWEL}[^aeiouywxY]|^{_VOWEL}{_CONSONANT})$")
 
 _STEP_2 = _table(
@@ -259,7 +260,7 @@ def stem(word: str) -> str:
     word = _plural(word)
     if word in _FINISHED:
         return word
-    word = _final_y(_past(word, first))
+    word = _FINAL_Y.sub("i", _past(word, first))
     word = _replaced(word, _STEP_2, first)
     word = _replaced(word, _STEP_3, first, second)
     word = _replaced(word, _STEP_4, second)
@@ -298,11 +299,6 @@ def _past(word: str, first: int) -> str:
     if rest.endswith(("bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt")):
         return rest[:-1]
     return rest + "e" if len(rest) <= first and _SHORT_END.search(rest) else rest
-
-
-def _final_y(word: str) -> str:
-    """Step 1c: -y after a consonant that is not the first letter."""
-    return word[:-1] + "i" if len(word) > 2 and word[-1] in "yY" and word[-2] not in "aeiouy" else word
 
 
 def _replaced(word: str, endings: dict[str, str], region: int, second: int = 0) -> str:

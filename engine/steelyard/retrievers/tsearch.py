@@ -6,12 +6,12 @@ scope. All were compared with PostgreSQL 15.
 Ranks are those of ``ts_rank`` with its default weights and normalisation 0, in single precision as PostgreSQL
 computes it. Every lexeme of a text has the weight w = 0.1. A query of one lexeme, or one that is an *or* or a
 negation as a whole, adds ``w (1 + 1/4 + ... + 1/n^2) / 1.64493406685`` for each of its lexemes that occurs n
-times, and divides by the number of its distinct lexemes, including negated ones. An *and* or a phrase uses pairs of
-positions of different lexemes: a pair at distance d > 0 counts ``c = w sqrt(g)`` with
-``g = 1 / (1.005 + 0.05 exp(d/1.5 - 2))``, or 1e-30 beyond 100, and all pairs ``1 - (1 - c1)(1 - c2)...``; without
-a pair the rank is 1e-20.
-Source: the notes on MoltNet, section ts_rank. The places where PostgreSQL 15 rounds, and its order of lexemes
-(by bytes), were found by comparing bits. Ranks that are equal here are equal there, so ties are the same.
+times, and divides by the number of its distinct lexemes, including negated ones. An *and* or a phrase uses pairs
+of positions of different lexemes: a pair at distance d > 0 counts ``c = w sqrt(g)`` with ``g = 1 / (1.005 + 0.05
+exp(d/1.5 - 2))``, or 1e-30 beyond 100, and all pairs ``1 - (1 - c1)(1 - c2)...``; without a pair the rank is
+1e-20. Source: the notes on MoltNet, section ts_rank. The places where PostgreSQL 15 rounds, and its order of
+lexemes (by bytes), were found by comparing bits. Ranks that are equal here are equal there, so ties are the
+same.
 """
 
 from __future__ import annotations
@@ -263,37 +263,28 @@ def best(
     numbers = counted.numbers
     if filters:
         numbers = numbers[counted.within(filters)[numbers]]
-    if (candidates := _candidates(counted, node)) is not None:
-        numbers = _both(candidates, numbers)
-    vectors = _vectors(counted, set(lexemes_of(node)), numbers)
-    if not _by_presence(node):
-        kept = [matches(node, vector) for vector in vectors]
-        numbers, vectors = numbers[np.array(kept, dtype=bool)], list(compress(vectors, kept))
-    scores = np.zeros(len(counted.lengths))
-    scores[numbers] = list(map(ranker(node), vectors))
-    return counted.best(scores, numbers, depth)
+    matching, scores = _matching(counted, node, numbers), np.zeros(len(counted.lengths))
+    vectors = _vectors(counted, set(lexemes_of(node)), matching)
+    scores[matching] = list(map(ranker(node), vectors))
+    return counted.best(scores, matching, depth)
 
 
-def _candidates(counted: Counted, node: Node) -> Indices | None:
-    """The texts with enough lexemes to match; None where a text without any of them may match."""
+def _matching(counted: Counted, node: Node, numbers: Indices) -> Indices:
+    """Those of some texts, ascending, that match."""
     match node:
         case Phrase(words):
-            return reduce(_both, (counted.posting(word).at for word in words))
-        case Not():
-            return None
-        case Joined(sign, parts):
-            sides = [_candidates(counted, part) for part in parts]
-            known = [side for side in sides if side is not None]
-            if sign == "&":
-                return reduce(_both, known) if known else None
-            return np.unique(np.concatenate(known)) if len(known) == len(sides) else None
-
-
-def _by_presence(node: Node) -> bool:
-    """Whether containing the lexemes is enough to match, so that every candidate matches."""
-    if isinstance(node, Joined):
-        return all(map(_by_presence, node.parts))
-    return isinstance(node, Phrase) and len(node.lexemes) == 1
+            found: Indices = reduce(_both, (counted.posting(word).at for word in words), numbers)
+            if len(words) == 1:
+                return found
+            held = [matches(node, vector) for vector in _vectors(counted, set(words), found)]
+            return np.array(list(compress(found, held)), dtype=np.int64)
+        case Not(part, times):
+            found = _matching(counted, part, numbers)
+            return np.setdiff1d(numbers, found, assume_unique=True) if times % 2 else found
+        case Joined("|", parts):
+            return np.unique(np.concatenate([_matching(counted, part, numbers) for part in parts]))
+        case Joined(_, parts):
+            return reduce(lambda left, part: _matching(counted, part, left), parts, numbers)
 
 
 def _both(first: Indices, second: Indices) -> Indices:

@@ -9,7 +9,6 @@ from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import changes
-from steelyard.retrievers.vector import without_layer
 from steelyard_eval.candidates.weight_curve import FreeWeights
 from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.choice import Choice
@@ -221,7 +220,11 @@ def _layer_notices(choice: Choice) -> Iterator[Said]:
     space = choice.source.space
     for layer in space.stood_in if space else ():
         if any(config and layer in config.strategy.signals() for config in (choice.picked, choice.current.config)):
-            yield Said("told", {"text": without_layer(layer)})
+            text = (
+                f"there are no vectors of the layer {layer} (l0: abstracts, l1: overviews, l2: whole entries), so "
+                "those of the text stand in; this concerns layered search (cortex_mem) alone"
+            )
+            yield Said("told", {"text": text})
 
 
 def _scales(choice: Choice) -> Iterator[Said]:
