@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,7 +127,7 @@ class _Parser:
             match = _TOKEN.match(text, place)
             if match is None:
                 place += len(text[place:]) - len(text[place:].lstrip())
-                raise self.fault(f"character {shown(text[place])} at position {place} is not allowed", ":")
+                raise self.fault(f"character {shown(text[place])} at position {place} is not allowed")
             kind = str(match.lastgroup).replace("unit", "number")
             self.tokens.append((match.start(kind), kind, match[kind], match["unit"] or ""))
             place = match.end()
@@ -183,31 +184,30 @@ class _Parser:
         self.at += 1
         if self.peek() != "(":
             return Call(name)
-        self.at += 1
         items: list[Item] = []
         options: list[tuple[str, Value]] = []
-        while self.peek() != ")":
+        for _ in self.listed(")"):
             if self.kind() == "name" and self.peek(1) == "=":
-                options.append((self.peek(), self.value(depth + 1)))
+                option = self.peek()
+                self.at += 2
+                options.append((option, self.value(depth + 1)))
             elif self.kind() == "number" and self.peek(1) in (",", ")"):
                 items.append(Item(self.plain("{0} needs a name, as in half_life={0}"), Call("")))
             else:
                 items.append(self.item(depth + 1))
-            if self.peek() != ")":
-                self.take(",")
-        self.at += 1
         return Call(name, tuple(items), tuple(options))
 
     def value(self, depth: int) -> Value:
         """What stands behind the name of an option and its sign."""
-        self.at += 2
-        if self.peek() != "[":
-            return self.number() if self.kind() == "number" and self.peek(1) != "*" else self.item(depth)
+        if self.peek() == "[":
+            return tuple(self.plain("{} has a unit; a list takes plain numbers") for _ in self.listed("]"))
+        return self.number() if self.kind() == "number" and self.peek(1) != "*" else self.item(depth)
+
+    def listed(self, end: str) -> Iterator[None]:
+        """A turn for each part of a list in brackets, which the turn takes; then what closes it is taken."""
         self.at += 1
-        values: list[float] = []
-        while self.peek() != "]":
-            values.append(self.plain("{} has a unit; a list takes plain numbers"))
-            if self.peek() != "]":
+        while self.peek() != end:
+            yield
+            if self.peek() != end:
                 self.take(",")
         self.at += 1
-        return tuple(values)

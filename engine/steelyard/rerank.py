@@ -9,20 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import ConfigError, RerankError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.extensions import extension
 
 RERANKERS = ("auto", "voyage", "cohere", "local")
 KEYS = {"voyage": "VOYAGE_API_KEY", "cohere": "COHERE_API_KEY"}
 """In the order of detection; the local model, when no key is set."""
-SLOW = 0.5
-"""Seconds that one call in twenty may exceed."""
-MINUTES_5 = 300.0
-LARGEST = 1000
-"""How long and how many scores are kept."""
+SLOW, MINUTES_5, LARGEST = 0.5, 300.0, 1000
+"""Seconds that one call in twenty may exceed; how long and how many scores are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +37,6 @@ class CrossEncoder(Protocol):
 
     def score(self, query: str, documents: Sequence[Document]) -> Floats:
         """float64[len(documents)], finite, larger for a better match; RerankError when it cannot."""
-
-
-def checked_scores(scores: Any, count: int, name: str) -> Floats:  # noqa: ANN401 -- what an endpoint or a model gave
-    """The scores as float64[count]; RerankError unless there are so many finite numbers."""
-    try:
-        array = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise RerankError(f"{name} gave scores that are no numbers") from None
-    if array.shape != (count,) or not np.isfinite(array).all():
-        raise RerankError(f"{name} gave {array.size} scores for {count} documents, or one that is not finite")
-    return array
 
 
 @dataclass(frozen=True)
@@ -76,12 +60,8 @@ class RerankConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Only what differs from the defaults."""
-        usual = RerankConfig()
-        return {
-            name: getattr(self, name)
-            for name in self.__dataclass_fields__
-            if getattr(self, name) != getattr(usual, name)
-        }
+        usual = vars(RerankConfig())
+        return {name: value for name, value in vars(self).items() if value != usual[name]}
 
 
 def reranker_asked(config: RerankConfig, environ: Mapping[str, str]) -> str:

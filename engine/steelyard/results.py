@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats
+from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, VaultError, shown
 from steelyard.config.search_config import SearchConfig, policy_of
 from steelyard.finish import Ranking, Stage, explain_rescore, floor_that_emptied
@@ -121,20 +121,17 @@ class SearchResult:
             result, hit = self.behind(hit) if isinstance(hit, Hit) else (self.parts[0], hit)
             return result.explain(hit)
         id_ = hit if isinstance(hit, str) else hit.entry.id
-        names = self.table.entries
-        rows = [row for row, entry in enumerate(self.table.entry) if plain_id(names[entry]) == id_]
-        again = explain_rescore(self.table, self.fused, self.finish, rows[0]) if rows else None
-        if again is not None:
-            return again
-        tree = compile_plan(self.table, self.strategy).explain(rows[0]) if rows else None
-        if tree is not None:
-            return tree
+        table, names = self.table, self.table.entries
+        rows = [row for row, entry in enumerate(table.entry) if plain_id(names[entry]) == id_]
+        if rows:
+            again = explain_rescore(table, self.fused, self.finish, rows[0])
+            if tree := again or compile_plan(table, self.strategy).explain(rows[0]):
+                return tree
         added = np.flatnonzero(np.isin(self.ranking.row, rows))
         if not len(added):
             raise ConfigError(f"entry {shown(id_)} is not ranked for this query; explain one of the hits")
-        return Explanation(
-            float(self.ranking.score[added[0]]), "added at a fixed score when the list was finished"
-        )
+        score = float(self.ranking.score[added[0]])
+        return Explanation(score, "added at a fixed score when the list was finished")
 
 
 def hits_of(
@@ -142,7 +139,8 @@ def hits_of(
 ) -> tuple[Hit, ...]:
     """Read the ranked entries and their signals; VaultError when an entry was deleted meanwhile.
 
-    `scores` are those of the strategy, see `fuse`.
+    `scores` are those of the strategy, see `fuse`. Hits have the signals that the strategy used, by name; 0 where
+    the row was not returned. A row that a finish stage added, and that was not fused, has none.
     """
     ids = [table.entries[table.entry[row]] for row in ranking.row]
     entries = {entry.id: entry for entry in store.get(ids)}
@@ -151,16 +149,6 @@ def hits_of(
             f"entry {shown(plain_id(gone[0]))} was deleted meanwhile; search again, or "
             "run steelyard index VAULT --rebuild"
         )
-    signals = _signals(table, strategy, ranking, ~np.isnan(scores[ranking.row]))
-    scored = enumerate(zip(ids, ranking.score, signals, strict=True), 1)
-    return tuple(Hit(rank, float(score), plain(entries[id_]), values) for rank, (id_, score, values) in scored)
-
-
-def _signals(table: SignalTable, strategy: Expr, ranking: Ranking, fused: Bools) -> list[dict[str, float]]:
-    """The signals that the strategy used, of each ranked row by name; 0 where the row was not returned.
-
-    A row that a finish stage added, and that was not fused, has no signals.
-    """
     read = {}
     for leaf in leaves(strategy):
         if leaf.name in PRIORS or leaf.name in table.columns:
@@ -170,5 +158,8 @@ def _signals(table: SignalTable, strategy: Expr, ranking: Ranking, fused: Bools)
                 home = table.home[ranking.row]
                 column = np.where(np.isnan(column) & (home >= 0), values[home], column)
             read[leaf.name] = np.where(np.isnan(column), 0.0, column).tolist()
-    rows = zip(*read.values(), strict=True) if read else ((),) * len(fused)
-    return [dict(zip(read, row, strict=True)) if known else {} for known, row in zip(fused, rows, strict=True)]
+    hits = []
+    for place, (id_, row, score) in enumerate(zip(ids, ranking.row, ranking.score.tolist(), strict=True)):
+        signals = {} if np.isnan(scores[row]) else {name: values[place] for name, values in read.items()}
+        hits.append(Hit(place + 1, score, plain(entries[id_]), signals))
+    return tuple(hits)

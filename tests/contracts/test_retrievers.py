@@ -225,7 +225,7 @@ class TestLayerOfAFederation(RetrieverContract):
 
 class TestCosineScorer:
     def test_a_value_does_not_depend_on_the_other_entries(self, store):
-        scorer = CosineScorer(store, SPACE, embed)
+        scorer = CosineScorer(store, [(SPACE, embed)])
         ids = [e.id for e in sample_entries()]
         together = scorer.score(Query("graph index"), ids)
 
@@ -245,8 +245,10 @@ class TestCosineScorer:
         found = {f.id: f.score for f in LayerRetriever(store, SPACE, embed).retrieve(Query("auth"), None)}
         ids = sorted(found)
 
-        assert same_bits(CosineScorer(store, SPACE, embed).score(Query("auth"), ids), [found[id_] for id_ in ids])
+        assert same_bits(
+            CosineScorer(store, [(SPACE, embed)]).score(Query("auth"), ids), [found[id_] for id_ in ids]
+        )
 
     def test_an_entry_without_a_vector_scores_0(self, store):
-        assert CosineScorer(store, SPACE, embed).score(Query("auth"), ["none"]).tolist() == [0.0]
-        assert CosineScorer(store, SPACE, embed).score(Query("auth"), []).tolist() == []
+        assert CosineScorer(store, [(SPACE, embed)]).score(Query("auth"), ["none"]).tolist() == [0.0]
+        assert CosineScorer(store, [(SPACE, embed)]).score(Query("auth"), []).tolist() == []

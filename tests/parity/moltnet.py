@@ -28,7 +28,7 @@ from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.filters import Filters, visible_to
 from steelyard.memory.query import Query
-from steelyard.retrievers.tsquery import LexicalScorer
+from steelyard.retrievers.tsearch import LexicalScorer
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.moltnet import HALF_LIFE, SHIPPED, text

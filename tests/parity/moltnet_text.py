@@ -11,7 +11,9 @@ import json
 import re
 from pathlib import Path
 
-from steelyard.retrievers.tsearch import TsIndex, has_negation, matches, rank, tsvector, websearch
+from steelyard.retrievers.english import tsvector
+from steelyard.retrievers.tsearch import best, flat, has_negation, matches, ranker, websearch
+from steelyard.stores.postings import Counted
 
 SINGLE = 1e-6  # ranks are recorded as PostgreSQL prints single precision
 
@@ -103,17 +105,17 @@ def ranks_of_recorded_vectors(recorded):
     for query in recorded["queries"]:
         node = websearch(query["query"] or "")
         for n, expected in query["fts"]:
-            verdict = near(expected, rank(node, vectors[n]))
+            verdict = near(expected, ranker(node)(vectors[n]))
             yield f"{query['qid']} n{n}", verdict if matches(node, vectors[n]) else same("a match", "none")
 
 
 def own_analysis(recorded):
     """Text in, ranks out: the same rows as recorded, at the same ranks, and below them only lower ones."""
-    index = TsIndex.of((str(entry["n"]), text_of(entry)) for entry in recorded["entries"])
+    index = Counted.of((str(entry["n"]), flat(tsvector(text_of(entry)))) for entry in recorded["entries"])
     for query in recorded["queries"]:
         scope = allowed(recorded, query)
         asked = websearch(query["query"] or "")
-        rows = index.best(asked) if asked else []
+        rows = best(index, asked) if asked else []
         found = {int(n): score for n, score in rows if int(n) in scope}
         yield f"{query['qid']} total", same(query["fts_total"], len(found))
         yield f"{query['qid']} ranks", against(dict(query["fts"]), found)

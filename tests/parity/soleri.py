@@ -143,8 +143,7 @@ def idf(fixture, store):
     known = Vocabulary(store.counted(SHIPPED.reading.words.analysis, valid_at(fixture.now)))
 
     def of(word):
-        known.learn([word])
-        return known.weigh([word])[0].get(word, 0.0)  # of one word, whose frequency is 1
+        return known.weigh([[word]])[0][0].get(word, 0.0)  # of one word, whose frequency is 1
 
     return of
 

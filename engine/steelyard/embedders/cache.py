@@ -37,20 +37,10 @@ class CachedEmbedder:
     """Texts can be embedded together: one that is asked for later, alone, has the same vector."""
 
     def __init__(self, inner: Embedder, path: str | Path, identity: str = "") -> None:
-        self.inner = inner
-        self.path = Path(path)
+        self.inner, self.path = inner, Path(path)
+        self.model, self.recipe = inner.model, inner.recipe
         self._identity = f"{identity or inner.model} {inner.recipe or ''}".rstrip()
         self._lock = threading.Lock()
-
-    @property
-    def model(self) -> str:
-        """See Embedder.model."""
-        return self.inner.model
-
-    @property
-    def recipe(self) -> str | None:
-        """See Embedder.recipe."""
-        return self.inner.recipe
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed. Raises MachineError when the file cannot be used."""
@@ -77,15 +67,10 @@ class CachedEmbedder:
         """See Embedder.warm."""
         return self.inner.warm()
 
-    # Inside
-
     @cached_property
     def _db(self) -> apsw.Connection:
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self.path.touch(mode=0o600)  # vectors say something about texts: for the owner's eyes
-        except OSError as error:
-            raise self._unusable(error.strerror or str(error)) from None
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.path.touch(mode=0o600)  # vectors say something about texts: for the owner's eyes
         db = apsw.Connection(str(self.path))
         db.set_busy_timeout(30_000)
         db.execute("PRAGMA journal_mode = wal; PRAGMA synchronous = normal")
@@ -96,33 +81,34 @@ class CachedEmbedder:
         """The stored vectors of these texts; damaged ones count as absent."""
         sql = "SELECT vector FROM vectors WHERE model = ? AND kind = ? AND text = ?"
         vectors = {}
-        try:
-            with self._lock:
-                for digest in digests:
-                    row = self._db.execute(sql, (self._identity, kind, digest)).fetchone()
-                    if row is not None and len(row[0]) % 4 == 0:
-                        vectors[digest] = np.frombuffer(row[0], dtype=np.float32)
-        except apsw.Error as error:
-            raise self._unusable(str(error)) from None
-        return {digest: vector for digest, vector in vectors.items() if len(vector) and np.isfinite(vector).all()}
+        with self._used() as db:
+            for digest in digests:
+                row = db.execute(sql, (self._identity, kind, digest)).fetchone()
+                vector = np.frombuffer(row[0] if row and len(row[0]) % 4 == 0 else b"", dtype=np.float32)
+                if len(vector) and np.isfinite(vector).all():
+                    vectors[digest] = vector
+        return vectors
 
     def _save(self, kind: Kind, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
-        sql = "INSERT OR REPLACE INTO vectors VALUES(?, ?, ?, ?)"
         rows = [
-            (self._identity, kind, digest, np.ascontiguousarray(v, np.float32).tobytes())
-            for digest, v in vectors.items()
+            (self._identity, kind, digest, np.ascontiguousarray(vector, np.float32).tobytes())
+            for digest, vector in vectors.items()
         ]
-        try:
-            with self._lock, self._db:
-                self._db.executemany(sql, rows)
-        except apsw.Error as error:
-            raise self._unusable(str(error)) from None
+        with self._used() as db, db:
+            db.executemany("INSERT OR REPLACE INTO vectors VALUES(?, ?, ?, ?)", rows)
 
-    def _unusable(self, why: str) -> MachineError:
-        return MachineError(
-            f"cannot use the embedding cache {shown(str(self.path))}: {why}; free space, check permissions, "
-            "delete the file if it is damaged, or set STEELYARD_CACHE to another folder"
-        )
+    @contextmanager
+    def _used(self) -> Iterator[apsw.Connection]:
+        """The file, for one thread at a time."""
+        try:
+            with self._lock:
+                yield self._db
+        except (apsw.Error, OSError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise MachineError(
+                f"cannot use the embedding cache {shown(str(self.path))}: {why}; free space, check permissions, "
+                "delete the file if it is damaged, or set STEELYARD_CACHE to another folder"
+            ) from None
 
 
 @contextmanager

@@ -51,8 +51,7 @@ class RecordedEmbedder:
     """Looks up vectors that were computed earlier, by their text."""
 
     def __init__(self, model: str, recipe: str, vectors: Mapping[str, NDArray[np.floating]]) -> None:
-        self._vectors = vectors
-        self.model = model
+        self._vectors, self.model = vectors, model
         self.recipe: str | None = recipe
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
@@ -113,25 +112,12 @@ def embed_missing(
     space: Space,
     progress: Callable[[Sequence[Sequence[str]]], Iterable[Sequence[str]]] = iter,
 ) -> int:
-    """Embed the entries that have no vector in this space, in batches of 100.
+    """Embed the entries that have no vector in this space, in batches of 100; returns how many were embedded.
 
     Each batch is one transaction, so an interrupted run loses at most one batch. Entries whose text
     is empty, or has no word that the model knows, stay without a vector: only keywords find them.
-
-    Parameters
-    ----------
-    progress : callable
-        Wraps the list of batches, for example to draw a progress bar.
-
-    Returns
-    -------
-    int
-        The number of entries that were embedded.
-
-    Raises
-    ------
-    EmbedderError
-        When the embedder fails, with the number of entries that were done.
+    `progress` wraps the list of batches, for example to draw a progress bar. Raises EmbedderError when the
+    embedder fails, with the number of entries that were done.
     """
     ids = store.missing(space)
     done = store.count() - len(ids)
@@ -154,10 +140,9 @@ def _embed_batch(store: Store, embedder: Embedder, space: Space, batch: Sequence
     with store.transaction():
         # An entry that was changed meanwhile is skipped, because this vector belongs to its old text.
         now = texts_of(store, space, batch)
-        keep = [i for i, id_ in enumerate(texts) if meaningful[i] and now.get(id_) == texts[id_]]
+        keep = [i for i, (id_, text) in enumerate(texts.items()) if meaningful[i] and now.get(id_) == text]
         if keep:
-            ids = list(texts)
-            store.put_vectors(space, [ids[i] for i in keep], vectors[keep])
+            store.put_vectors(space, [list(texts)[i] for i in keep], vectors[keep])
     return len(keep)
 
 

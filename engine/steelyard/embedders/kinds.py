@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from steelyard.base.errors import ConfigError, EmbedderError, MachineError, nearest, shown
 from steelyard.base.extensions import extension, missing_modules, require
@@ -55,7 +55,7 @@ def adding(model: str, vault: str = "", models: Iterable[str] = ()) -> str:
     add = shlex.join(["steelyard", "index", data, vault if known else "VAULT", "--embedder", kind])
     own = min(filter(None, map(indexing_kind, models)), default="")
     anew = f", or run the recommend that wrote these weights again, with --embedder {own}, whose vectors it has"
-    return f"; add them with {add}" + (anew if own else "")
+    return f"; add them with {add}{anew if own else ''}"
 
 
 class UnavailableEmbedder:
@@ -64,8 +64,7 @@ class UnavailableEmbedder:
     recipe: str | None = None
 
     def __init__(self, model: str, reason: str) -> None:
-        self.model = model
-        self._reason = reason
+        self.model, self._reason = model, reason
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """Raises EmbedderError."""
@@ -107,7 +106,6 @@ def restore(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str]) 
     known = settings if isinstance(settings, Mapping) else {}  # whatever JSON the file held
     named = kind if kind != "api" else f"{known.get('provider', '')}/{known.get('model', '')}"
     try:
-        restored: Embedder = extension("models").restored(kind, known, environ)
+        return cast(Embedder, extension("models").restored(kind, known, environ))
     except (ConfigError, MachineError) as error:
         return UnavailableEmbedder(named, str(error))
-    return restored

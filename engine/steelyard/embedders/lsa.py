@@ -42,9 +42,7 @@ class LsaEmbedder:
     recipe: str | None = None
 
     def __init__(self, vocabulary: Mapping[str, int], idf: Vectors, components: Vectors) -> None:
-        self._vocabulary = vocabulary
-        self._idf = idf
-        self._components = components
+        self._vocabulary, self._idf, self._components = vocabulary, idf, components
 
     @classmethod
     def fit(cls, texts: Sequence[str], seed: int = 0) -> LsaEmbedder:
@@ -102,11 +100,11 @@ class LsaEmbedder:
 
     def to_arrays(self) -> tuple[dict[str, object], dict[str, bytes]]:
         """Return settings and arrays to store in a vault; the arrays as .npy bytes without pickles."""
-        arrays = {"vocabulary": json.dumps(list(self._vocabulary), ensure_ascii=False).encode()}
-        for name, array in (("idf", self._idf), ("components", self._components)):
-            buffer = io.BytesIO()
-            np.save(buffer, array, allow_pickle=False)
-            arrays[name] = buffer.getvalue()
+        idf, components = io.BytesIO(), io.BytesIO()
+        np.save(idf, self._idf, allow_pickle=False)
+        np.save(components, self._components, allow_pickle=False)
+        words = json.dumps(list(self._vocabulary), ensure_ascii=False).encode()
+        arrays = {"vocabulary": words, "idf": idf.getvalue(), "components": components.getvalue()}
         return {"dimensions": int(self._components.shape[1])}, arrays
 
     @classmethod
@@ -116,10 +114,12 @@ class LsaEmbedder:
             words = json.loads(arrays["vocabulary"])
             idf, components = (_array(arrays[name]) for name in ("idf", "components"))
             vocabulary = {str(word): i for i, word in enumerate(words)}
+            if idf.shape != (len(words),) or components.ndim != 2 or len(components) != len(words):
+                raise ValueError(f"{len(words)} words, arrays of shape {idf.shape} and {components.shape}")
         except Exception as error:  # a broken header makes numpy raise almost anything
-            raise _damaged(str(error)) from None
-        if idf.shape != (len(words),) or components.ndim != 2 or len(components) != len(words):
-            raise _damaged(f"{len(words)} words, arrays of shape {idf.shape} and {components.shape}")
+            raise VaultError(
+                f"the lsa model in the vault is damaged ({shown(str(error))}); run steelyard index VAULT --rebuild"
+            ) from None
         return cls(vocabulary, idf, components)
 
 
@@ -151,12 +151,6 @@ def _array(raw: bytes) -> Vectors:
     if array.dtype != np.float32 or not np.isfinite(array).all():
         raise ValueError("not finite float32")
     return array
-
-
-def _damaged(reason: str) -> VaultError:
-    return VaultError(
-        f"the lsa model in the vault is damaged ({shown(reason)}); run steelyard index VAULT --rebuild"
-    )
 
 
 def _weights(

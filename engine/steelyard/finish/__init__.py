@@ -21,20 +21,8 @@ from steelyard.node import check_length
 from steelyard.registry import Registry
 from steelyard.table.signal_table import SignalTable
 
-__all__ = [
-    "AtLeast",
-    "Cut",
-    "Drop",
-    "Files",
-    "Floor",
-    "Merge",
-    "Mmr",
-    "Ranking",
-    "Rerank",
-    "Rescore",
-    "Stage",
-    "order",
-]
+__all__ = ["AtLeast", "Cut", "Drop", "Files", "Floor", "Merge", "Mmr"]
+__all__ += ["Ranking", "Rerank", "Rescore", "Stage", "order"]
 
 STAGES: Registry[type[Stage]] = Registry(
     "stage", "keyword", (Cut, Merge, AtLeast, Files, Floor, Mmr, Rerank, Rescore, Drop)
@@ -135,8 +123,7 @@ def diversified(stages: Sequence[Stage]) -> bool:
 def to_rerank(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> Bools:
     """bool[N]: the rows whose re-ranker's score the stages read."""
     rows = np.zeros(len(table), dtype=bool)
-    stage = reranked(stages)
-    if stage is not None:
-        ranking = finish(table, scores, (*stages[: list(stages).index(stage)], Cut(stage.top)))
-        rows[ranking.row] = True
+    if (stage := reranked(stages)) is not None:
+        before = stages[: list(stages).index(stage)]
+        rows[finish(table, scores, (*before, Cut(stage.top))).row] = True
     return rows

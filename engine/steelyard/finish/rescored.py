@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats, Indices
+from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.finish.stages import Ranking, Stage, order
 from steelyard.fusion import Expr, Plan, parse_strategy
@@ -30,15 +30,14 @@ class Rerank(Stage):
 
     keyword: ClassVar[str] = "rerank"
     RESCORES: ClassVar[bool] = True
+    READS: ClassVar[frozenset[str]] = frozenset({RERANK})
 
     top: int = opt(low=1, high=MAX_COUNT, whole=True, bare=True)
     penalty: str = opt("", kind="word", words=PRIORS, quiet=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
-        size = np.diff(ranking.offsets)
-        query = np.repeat(np.arange(len(size)), size)
-        behind = np.arange(len(ranking.row)) - np.repeat(ranking.offsets[:-1], size) >= self.top
+        behind = ranking.place >= self.top
         again = self.final(table)[ranking.row]
         if np.isnan(again[~behind]).any():
             raise ConfigError(
@@ -46,8 +45,8 @@ class Rerank(Stage):
                 "or with this configuration"
             )
         score = np.where(behind, ranking.score, again)
-        key = np.where(behind, 0.0, -score)
-        best = np.lexsort((np.where(behind, 0, ranking.row), key, behind, query))
+        rows, key = np.where(behind, 0, ranking.row), np.where(behind, 0.0, -score)
+        best = np.lexsort((rows, key, behind, table.query[ranking.row]))
         return Ranking(ranking.offsets, ranking.row[best], score[best])
 
     def explain(self, table: SignalTable, ranking: Ranking, row: int) -> Explanation | None:
@@ -56,22 +55,13 @@ class Rerank(Stage):
             return None
         parts = [Explanation(float(table.column(RERANK)[row]), "score of the re-ranker")]
         if self.penalty:
-            parts.append(Explanation(float(PRIORS[self.penalty](table, {}).values[row]), self.penalty))
+            parts.append(Explanation(float(PRIORS[self.penalty](table).values[row]), self.penalty))
         return Explanation(float(self.final(table)[row]), str(self), tuple(parts), "product")
 
     def final(self, table: SignalTable) -> Floats:
         """float64[N]: the score of every row, NaN where it was not scored."""
         scores = table.column(RERANK)
-        return scores * PRIORS[self.penalty](table, {}).values if self.penalty else scores
-
-    @property
-    def facts(self) -> frozenset[str]:
-        """The penalty."""
-        return frozenset({self.penalty} - {""})
-
-    def without(self, missing: AbstractSet[str]) -> Rerank | None:
-        """Itself, unless nobody re-ranks."""
-        return None if RERANK in missing else self
+        return scores * PRIORS[self.penalty](table).values if self.penalty else scores
 
 
 @dataclass(frozen=True)
@@ -96,11 +86,6 @@ class Rescore(Stage):
         within = np.zeros(len(table), dtype=bool)
         within[ranking.row] = True
         return self.strategy.compile(table, within)
-
-    @property
-    def scale(self) -> Expr:
-        """Its strategy."""
-        return self.strategy
 
     def without(self, missing: AbstractSet[str]) -> Rescore | None:
         """With what is left of the strategy."""
@@ -127,25 +112,11 @@ class Floor(Stage):
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
-        return ranking.keep(self.above(table)[ranking.row])
-
-    def above(self, table: SignalTable) -> Bools:
-        """bool[N]: the rows that reach the floor."""
-        reached: Bools = self.scores(table) >= self.least
-        return reached
+        return ranking.keep((self.scores(table) >= self.least)[ranking.row])
 
     def scores(self, table: SignalTable) -> Floats:
         """float64[N]: what the floor is compared with."""
         return np.nan_to_num(self.on.compile(table, self.on.everywhere(table)).scores(), nan=0.0)
-
-    @property
-    def scale(self) -> Expr:
-        """Its sum."""
-        return self.on
-
-    def without(self, missing: AbstractSet[str]) -> Floor | None:
-        """Nothing where a signal of it is missing: on another scale its number means something else."""
-        return None if self.on.signals() & missing else self
 
     def problems(self) -> Iterator[str]:
         """A scale that other entries move."""
@@ -210,19 +181,20 @@ class Mmr(Stage):
             return None
         order, relevance, nearest = self._choose(table, rows, scores)
         place = int(np.flatnonzero(rows[order] == row)[0])
+
+        def part(name: str, weight: float, what: str, value: float, formula: str) -> Explanation:
+            factors = Explanation(weight, name), Explanation(value, formula)
+            return Explanation(weight * value, f"{name} times {what}", factors, "product")
+
         weight, scaled = self.lambda_mult, "score, scaled to 0..1 over the first places"
         parts = (
-            _times("lambda", weight, "relevance", relevance[place], scaled),
-            _times("lambda - 1", weight - 1.0, "nearest", nearest[place], "largest cosine with an entry above"),
+            part("lambda", weight, "relevance", float(relevance[place]), scaled),
+            part(
+                "lambda - 1", weight - 1.0, "nearest", float(nearest[place]), "largest cosine with an entry above"
+            ),
         )
         return Explanation(parts[0].value + parts[1].value, str(self), parts, "sum")
 
     def without(self, missing: AbstractSet[str]) -> Mmr | None:
         """Nothing where there are no vectors."""
         return None if "vector" in missing else self
-
-
-def _times(name: str, weight: float, text: str, value: float, formula: str) -> Explanation:
-    """What one part adds to a value."""
-    factors = Explanation(weight, name), Explanation(float(value), formula)
-    return Explanation(weight * float(value), f"{name} times {text}", factors, "product")

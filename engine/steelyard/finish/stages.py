@@ -27,34 +27,43 @@ class Stage(Node):
 
     RESCORES: ClassVar[bool] = False
     """Whether the scores after it are its own, which it explains."""
+    READS: ClassVar[frozenset[str]] = frozenset()
+    """The signals that it reads, whatever its options are."""
 
     @abstractmethod
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
 
     @property
-    def scale(self) -> Expr | None:
-        """The expression that it scores by, where it has one of its own."""
-        return None
+    def strategies(self) -> list[Expr]:
+        """The expressions that it scores by."""
+        values = (getattr(self, name) for name in self.options())
+        return [value for value in values if isinstance(value, Expr)]
+
+    @property
+    def signals(self) -> frozenset[str]:
+        """The signals that it reads."""
+        words = {getattr(self, name) for name, option in self.options().items() if option.kind == "word"}
+        return self.READS.union(words - {""}, *(strategy.signals() for strategy in self.strategies))
 
     @property
     def needs(self) -> frozenset[str]:
         """The signals that have to be fetched for every query."""
-        return self.scale.signals() & FETCHED if self.scale else frozenset()
+        return self.signals & FETCHED
 
     @property
     def facts(self) -> frozenset[str]:
         """The signals that it computes from what is known of entries and queries."""
-        return self.scale.signals() & PRIORS.keys() if self.scale else frozenset()
+        return self.signals & PRIORS.keys()
 
     @property
     def reads_ends(self) -> frozenset[str]:
         """The retrievers whose scores it scales by the ends of their formulas."""
-        return self.scale.reads_ends if self.scale else frozenset()
+        return frozenset().union(*(strategy.reads_ends for strategy in self.strategies))
 
     def without(self, missing: AbstractSet[str]) -> Stage | None:
-        """What is left of it when these signals cannot be had."""
-        return None if self.needs & missing else self
+        """What is left of it when these signals cannot be had: nothing where it reads one of them."""
+        return None if self.signals & missing else self
 
     def explain(self, table: SignalTable, ranking: Ranking, row: int) -> Explanation | None:
         """How it came to its score of a row of the ranking before; None where the row keeps the score it had."""
@@ -71,6 +80,11 @@ class Ranking:
     """int64[R]: indices of table rows."""
     score: Floats
     """float64[R]: their scores."""
+
+    @property
+    def place(self) -> NDArray[np.int64]:
+        """int64[R]: the place of each row in its list, from 0."""
+        return np.arange(len(self.row)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
 
     def keep(self, kept: NDArray[np.bool_]) -> Ranking:
         """Return the same lists with only the given places (bool[R])."""
@@ -106,19 +120,9 @@ class Cut(Stage):
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
         size = np.diff(ranking.offsets)
-        place = np.arange(len(ranking.row)) - np.repeat(ranking.offsets[:-1], size)
-        return ranking.keep(place < np.repeat(np.where(self._whole(table, size), size, self.limit), size))
-
-    def _whole(self, table: SignalTable, size: NDArray[np.int64]) -> Bools:
-        """The lists that are not cut; bool[Q]."""
         count = count_rows(table, ~np.isnan(table.column(self.counting))) if self.counting else size
-        whole: Bools = (count < self.all_below) & (size > 2 * self.limit)
-        return whole
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """The retriever whose candidates are counted."""
-        return frozenset({self.counting} - {""})
+        whole = (count < self.all_below) & (size > 2 * self.limit)
+        return ranking.keep(ranking.place < np.repeat(np.where(whole, size, self.limit), size))
 
 
 @dataclass(frozen=True)
@@ -132,11 +136,6 @@ class Drop(Stage):
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
         return ranking.keep(table.column(self.signal)[ranking.row] != 0)
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """The signal that decides."""
-        return frozenset({self.signal})
 
 
 @dataclass(frozen=True)
@@ -161,6 +160,7 @@ class Files(Stage):
     """
 
     keyword: ClassVar[str] = "files"
+    READS: ClassVar[frozenset[str]] = frozenset({"l2"})  # the layer that a directory lacks
 
     instead: str = opt(kind="word", words=("none", "entries"), bare=True)
 
@@ -183,11 +183,6 @@ class Files(Stage):
         folder[home[(home >= 0) & (home != rows)]] = True
         return folder & np.isnan(table.columns["l2"]) if "l2" in table.columns else folder
 
-    @property
-    def needs(self) -> frozenset[str]:
-        """The layer that a directory lacks."""
-        return frozenset({"l2"})
-
 
 @dataclass(frozen=True)
 class Merge(Stage):
@@ -205,26 +200,18 @@ class Merge(Stage):
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         """The list after this step."""
-        returned = ~np.isnan(table.column(self.retriever))
-        added = returned & self._admitted(table, ranking, returned) if self.if_none else returned
+        found = table.column(self.retriever)
+        added = ~np.isnan(found)
+        if self.if_none:  # the first rows of its list, in the queries whose ranking has none of them
+            listed = np.zeros(len(table), dtype=bool)
+            listed[ranking.row] = added[ranking.row]
+            none = (count_rows(table, listed) == 0)[table.query]
+            added = added & none & (ranks(table, found, added) <= self.if_none)
         added[ranking.row] = False
         extra = np.flatnonzero(added)
-        extra = extra[np.lexsort((-table.column(self.retriever)[extra], table.query[extra]))]
+        extra = extra[np.lexsort((-found[extra], table.query[extra]))]
         row = np.concatenate((ranking.row, extra))
         score = np.concatenate((ranking.score, np.full(len(extra), self.score)))
         best = np.lexsort((-score, table.query[row]))  # stable: ranked rows come first, memories by their own rank
         offsets = np.searchsorted(table.query[row][best], np.arange(len(table.queries) + 1)).astype(np.int64)
         return Ranking(offsets, row[best], score[best])
-
-    def _admitted(self, table: SignalTable, ranking: Ranking, found: Bools) -> Bools:
-        """bool[N]: the first rows of its list, in the queries whose ranking has none of them."""
-        listed = np.zeros(len(table), dtype=bool)
-        listed[ranking.row] = found[ranking.row]
-        place = ranks(table, table.column(self.retriever), found)
-        admitted: Bools = (count_rows(table, listed) == 0)[table.query] & (place <= self.if_none)
-        return admitted
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """The retriever whose rows are added."""
-        return frozenset({self.retriever})

@@ -265,7 +265,7 @@ class Sources:
             self._settings[name] = json.dumps([self.config.name, settings, models], sort_keys=True)
         return (self._settings[name], *what)
 
-    def _retriever(self, name: str) -> Any:  # noqa: ANN401 -- a Retriever or a Dependent
+    def _retriever(self, name: str) -> Any:  # noqa: ANN401 -- a Retriever, or what follows others
         if name not in self._retrievers:
             self._retrievers[name] = RETRIEVER_KINDS[name].build(self, self.settings(name))
         return self._retrievers[name]

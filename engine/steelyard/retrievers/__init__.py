@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from steelyard.registry import Registry
-from steelyard.retrievers import bm25, fts, graph, tfidf, tsquery, vector
+from steelyard.retrievers import bm25, fts, graph, tfidf, tsearch, vector
 from steelyard.retrievers.kinds import (
-    Dependent,
+    Kind,
     Retriever,
     RetrieverConfig,
     RetrieverKind,
@@ -22,34 +22,18 @@ RETRIEVER_KINDS: Registry[RetrieverKind] = Registry(
     "retriever",
     "name",
     (
-        fts.FTS,
-        bm25.BM25,
-        vector.VECTOR,
-        vector.L0,
-        vector.L1,
-        vector.L2,
-        vector.UNINDEXED,
-        fts.MEMORY,
-        vector.CONSTITUTIONAL,
-        graph.GRAPH,
+        *(fts.FTS, bm25.BM25, vector.VECTOR, vector.L0, vector.L1, vector.L2, vector.UNINDEXED),
+        *(fts.MEMORY, vector.CONSTITUTIONAL, graph.GRAPH),
     ),
 )
 SCORER_KINDS: Registry[ScorerKind] = Registry(
-    "scorer",
-    "name",
-    (
-        tfidf.TFIDF,
-        vector.COSINE_SCORE,
-        tsquery.LEXICAL,
-        bm25.TERMS,
-        vector.INSIDE,
-    ),
+    "scorer", "name", (tfidf.TFIDF, vector.COSINE_SCORE, tsearch.LEXICAL, bm25.TERMS, vector.INSIDE)
 )
 
 
 def layers_read(signals: Collection[str]) -> set[str]:
     """Return the layers of vectors that these signals compare queries with."""
-    kinds: list[RetrieverKind | ScorerKind] = [*RETRIEVER_KINDS.values(), *SCORER_KINDS.values()]
+    kinds: list[Kind] = [*RETRIEVER_KINDS.values(), *SCORER_KINDS.values()]
     return {kind.layer for kind in kinds if kind.name in signals and kind.layer}
 
 
@@ -70,4 +54,4 @@ FINDERS = RETRIEVERS - ASIDE - DEPENDENT - frozenset(LAYERS)
 EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
 """Signals that need the query's embedding."""
 
-__all__ = ["Dependent", "Retriever", "RetrieverConfig", "RetrieverKind", "Scorer", "ScorerKind"]
+__all__ = ["Retriever", "RetrieverConfig", "RetrieverKind", "Scorer", "ScorerKind"]

@@ -31,7 +31,7 @@ LENGTH = Option(
 
 @dataclass(frozen=True, eq=False)
 class Bm25Index:
-    """BM25 over the texts of a scope; what a term adds to each of them is computed when it is first asked for."""
+    """BM25 over the texts of a scope."""
 
     counted: Counted
     k1: float
@@ -44,14 +44,10 @@ class Bm25Index:
         for word in words:
             texts, counts, _ = self.counted.posting(word)
             tf = counts.astype(np.float64)
-            total[texts] += self._idf(len(texts)) * tf * (self.k1 + 1) / (tf + self._norm[texts])
+            total[texts] += self.idf(len(texts)) * tf * (self.k1 + 1) / (tf + self._norm[texts])
         return total
 
-    def bound(self, words: Iterable[str]) -> float:
-        """What no entry's score can exceed: the sum of ``idf * (k1 + 1)``, terms that no entry has included."""
-        return float(sum(self._idf(len(self.counted.posting(word).at)) for word in words)) * (self.k1 + 1)
-
-    def _idf(self, holding: int) -> float:
+    def idf(self, holding: int) -> float:
         """The weight of a term that so many entries hold."""
         return float(np.log(1 + (len(self.counted.numbers) - holding + 0.5) / (holding + 0.5)))
 
@@ -80,16 +76,14 @@ class Bm25Retriever:
         corpus: Callable[[Query], Filters] = lambda query: EVERYTHING,
         mean_length: float = LENGTH.default,
     ) -> None:
-        K1.checked(k1)
-        B.checked(b)
-        LENGTH.checked(mean_length)
-        self._store, self._corpus = store, corpus
-        self._words = words or Words()
-        self._index = ScopeCache(store, lambda filters: Bm25Index(self._counted(filters), k1, b, mean_length))
+        self._corpus, self._words = corpus, words or Words()
+        analysis, least, self._most = self._words.analysis, self._words.least, k1 + 1
 
-    def _counted(self, filters: Filters) -> Counted:
-        counted, least = self._store.counted(self._words.analysis, filters), self._words.least
-        return counted.only(counted.lengths >= least) if least else counted
+        def index(filters: Filters) -> Bm25Index:
+            counted = store.counted(analysis, filters)
+            return Bm25Index(counted.only(counted.lengths >= least) if least else counted, k1, b, mean_length)
+
+        self._index = ScopeCache(store, index)
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; entries without any term of the query are not returned."""
@@ -102,17 +96,29 @@ class Bm25Retriever:
         return [Found(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
 
     def ends(self, query: Query) -> tuple[float, float]:
-        """See Bounded.ends: from 0 to what an entry of all its terms, endlessly repeated, would score."""
-        return 0.0, self._index_of(query).bound(self._words.split(query.keywords))
+        """See Bounded.ends: from 0 to the sum of ``idf * (k1 + 1)``, terms that no entry has included."""
+        index = self._index_of(query)
+        terms = self._words.split(query.keywords)
+        return 0.0, float(sum(index.idf(len(index.counted.posting(term).at)) for term in terms)) * self._most
 
     def _index_of(self, query: Query) -> Bm25Index:
         return self._index(self._corpus(query) if self._words.whole else query.filters)
 
 
 def _bm25(parts: Parts, settings: RetrieverConfig) -> Bm25Retriever:
-    values = BM25.values(settings)
-    words, mean = parts.reading.bm25_words, values["mean_length"]
-    return Bm25Retriever(parts.store, values["k1"], values["b"], words, parts.counted, mean)
+    return Bm25Retriever(
+        parts.store, words=parts.reading.bm25_words, corpus=parts.counted, **BM25.values(settings)
+    )
+
+
+BM25 = RetrieverKind(
+    name="bm25",
+    build=_bm25,
+    bounded=True,
+    parameters=(K1, B, LENGTH),
+    counts=lambda reading: reading.bm25_words.analysis,
+    seeks=lambda reading, text: ", ".join(dict.fromkeys(reading.bm25_words.split(text))),
+)
 
 
 @dataclass(frozen=True)
@@ -127,13 +133,3 @@ class TermCounter:
 
 
 TERMS = ScorerKind(name="terms", build=lambda parts: TermCounter(parts.reading.bm25_words))
-
-
-BM25 = RetrieverKind(
-    name="bm25",
-    build=_bm25,
-    bounded=True,
-    parameters=(K1, B, LENGTH),
-    counts=lambda reading: reading.bm25_words.analysis,
-    seeks=lambda reading, text: ", ".join(dict.fromkeys(reading.bm25_words.split(text))),
-)

@@ -15,20 +15,16 @@ SCOPES = 64
 class ScopeCache(Generic[T]):
     """Caches ``build(scope)`` for every scope, and empties itself when the store's revision changes.
 
-    A scope is `Filters`, or a tuple of several.
-
     Threads may share it; at worst two of them build the same value.
     """
 
     def __init__(self, store: Readable, build: Callable[[Any], T]) -> None:
-        self._store = store
-        self._build = build
+        self._store, self._build = store, build
         self._kept: tuple[int, dict[Hashable, T]] = (-1, {})
 
     def __call__(self, scope: Hashable) -> T:
-        """Return the value for a scope, built on first use."""
-        revision = self._store.revision()
-        kept = self._kept
+        """Return the value for a scope (`Filters`, or a tuple of several), built on first use."""
+        revision, kept = self._store.revision(), self._kept
         if revision != kept[0]:
             self._kept = kept = (revision, {})
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -20,8 +20,7 @@ class Directories:
     """
 
     def __init__(self, store: Readable, directory: Callable[[str], str]) -> None:
-        self._directory = directory
-        self._homes = ScopeCache(store, lambda _: self._mapped(store.places()))
+        self._homes = ScopeCache(store, lambda _: _mapped(store, directory))
         self._kept: tuple[Mapping[str, str], tuple[str, ...], Ints | None] | None = None
 
     def places(self, ids: tuple[str, ...]) -> Ints | None:
@@ -29,28 +28,23 @@ class Directories:
 
         None where every entry is its own. Kept for the next search of the very same ids.
         """
-        homes = self._homes(EVERYTHING)
-        kept = self._kept
+        homes, kept = self._homes(EVERYTHING), self._kept
         if kept is None or kept[0] is not homes or kept[1] is not ids:
-            self._kept = kept = (homes, ids, self._placed(homes, ids))
+            code = {id_: place for place, id_ in enumerate(ids)} if not homes.keys().isdisjoint(ids) else {}
+            placed = [code.get(homes.get(id_, id_), place) for id_, place in code.items()]
+            self._kept = kept = (homes, ids, np.array(placed, dtype=np.int32) if placed else None)
         return kept[2]
 
-    @staticmethod
-    def _placed(homes: Mapping[str, str], ids: tuple[str, ...]) -> Ints | None:
-        if not any(id_ in homes for id_ in ids):
-            return None
-        code = {id_: place for place, id_ in enumerate(ids)}
-        return np.array([code.get(homes.get(id_, id_), place) for place, id_ in enumerate(ids)], dtype=np.int32)
 
-    def _mapped(self, places: Iterable[tuple[str, str, bool]]) -> dict[str, str]:
-        """The entries that lie in another one, tier by tier, with that one's id."""
-        layered: dict[tuple[str, str], str] = {}
-        others: list[tuple[str, str, str]] = []
-        for id_, uri, has_layers in places:
-            tier = id_.partition(MARK)[2]
-            if has_layers:
-                layered.setdefault((uri, tier), id_)
-            else:
-                others.append((id_, uri, tier))
-        homes = ((id_, self._directory(uri), tier) for id_, uri, tier in others) if layered else ()
-        return {id_: layered[home, tier] for id_, home, tier in homes if home and (home, tier) in layered}
+def _mapped(store: Readable, directory: Callable[[str], str]) -> dict[str, str]:
+    """The entries that lie in another one, tier by tier, with that one's id."""
+    layered: dict[tuple[str, str], str] = {}
+    others: list[tuple[str, str, str]] = []
+    for id_, uri, has_layers in store.places():
+        tier = id_.partition(MARK)[2]
+        if has_layers:
+            layered.setdefault((uri, tier), id_)
+        else:
+            others.append((id_, uri, tier))
+    homes = ((id_, directory(uri), tier) for id_, uri, tier in others) if layered else ()
+    return {id_: layered[home, tier] for id_, home, tier in homes if home and (home, tier) in layered}

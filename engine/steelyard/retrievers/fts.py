@@ -11,7 +11,7 @@ from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard.retrievers.kinds import Parts, Retriever, RetrieverConfig, RetrieverKind
 from steelyard.retrievers.reading import MatchBuilder
-from steelyard.retrievers.tsquery import TsRetriever, analysis
+from steelyard.retrievers.tsearch import TsRetriever, analysis
 from steelyard.stores.base import Found, KeywordIndex, Readable, TextSearch
 
 
@@ -29,10 +29,8 @@ class FtsRetriever:
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve."""
-        expression = self.match(query.keywords)
-        return self.store.keyword(
-            self.index, expression, self.weights, query.filters, -1 if depth is None else depth
-        )
+        most = -1 if depth is None else depth
+        return self.store.keyword(self.index, self.match(query.keywords), self.weights, query.filters, most)
 
     def ends(self, query: Query) -> tuple[float, float]:
         """See Bounded.ends; SQLite tells no upper end."""

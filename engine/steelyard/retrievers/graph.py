@@ -23,13 +23,11 @@ STRENGTHS = {
 Source: the weights of the code of system-spec-kit."""
 OTHER = 0.5
 """What an edge of any other type passes on."""
-SEEDS = Option(
-    "seeds", 5, 1, 100, "How many of the first places of each list before it the search starts from", (3, 10)
-)
+STARTS = "How many of the first places of each list before it the search starts from"
+LEFT = "What is left of an activation after each relation, times its strength"
+SEEDS = Option("seeds", 5, 1, 100, STARTS, (3, 10))
 HOPS = Option("hops", 2, 1, 10, "How many relations a path may have", (1, 3))
-DECAY = Option(
-    "decay", 0.5, 0, 1, "What is left of an activation after each relation, times its strength", (0.3, 0.8)
-)
+DECAY = Option("decay", 0.5, 0, 1, LEFT, (0.3, 0.8))
 LEAST = Option("least", 0.01, 0, 1, "The activation below which nothing is found")
 AGAIN = Option("again", 1, 0, 1, "1: an entry that the search starts from is found where another leads to it")
 FAN = Option("fan", 5, 1, 1000, "How many relations of an entry are followed, the strongest first")
@@ -53,19 +51,19 @@ class GraphRetriever:
     again: int = 1
 
     def follow(self, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]) -> list[Found]:
-        """See Dependent.follow."""
+        """As `Retriever.retrieve`; `lists` are those that it starts from."""
         start = sorted({hit.id for hits in lists.values() for hit in hits if hit.position <= self.seeds})
         edges = self._edges(query, start)
         best: dict[str, float] = {}
         for seed in start:
             for id_, activation in self._spread(seed, edges).items():
-                if self.again or id_ not in start:
+                if id_ != seed and (self.again or id_ not in start):
                     best[id_] = max(activation, best.get(id_, 0.0))
         ranked = sorted(best, key=lambda id_: (-best[id_], id_))
         return [Found(id_, best[id_], place) for place, id_ in enumerate(ranked[:depth], 1)]
 
     def _spread(self, seed: str, edges: Mapping[str, Sequence[tuple[float, str]]]) -> dict[str, float]:
-        """The activation of every other entry that relations lead to from one seed."""
+        """The activation of every entry that relations lead to from one seed."""
         active, reached = {seed: 1.0}, {seed: 1.0}
         for _ in range(self.hops):
             further: dict[str, float] = {}
@@ -76,44 +74,36 @@ class GraphRetriever:
                         further[there] = value
             active = further
             reached |= active
-        del reached[seed]
         return reached
 
     def _edges(self, query: Query, start: Sequence[str]) -> dict[str, list[tuple[float, str]]]:
         """(strength, target) of the strongest edges of all entries within reach, best first."""
         known: dict[str, list[tuple[float, str]]] = {}
-        front = list(start)
+        front = set(start)
         for _ in range(self.hops):
-            known |= self._ways(front, query)
-            front = sorted({there for here in front for _, there in known[here]} - known.keys())
+            near: dict[str, dict[str, float]] = {id_: {} for id_ in sorted(front)}
+            for edge in self.store.edges(list(near)):
+                for here, there in ((edge.source, edge.target), (edge.target, edge.source)):
+                    if here in near and here != there:
+                        near[here][there] = max(strength(edge), near[here].get(there, 0.0))
+            ends = {there for parts in near.values() for there in parts}
+            inside = self.store.within(sorted(ends), query.filters)
+            for here, parts in near.items():
+                best = sorted((-part, there) for there, part in parts.items() if there in inside)
+                known[here] = [(-part, there) for part, there in best[: self.fan]]
+            front = {there for here in near for _, there in known[here]} - known.keys()
         return known
-
-    def _ways(self, front: Sequence[str], query: Query) -> dict[str, list[tuple[float, str]]]:
-        """The strongest edges of some entries."""
-        near: dict[str, dict[str, float]] = {id_: {} for id_ in front}
-        for edge in self.store.edges(front):
-            for here, there in ((edge.source, edge.target), (edge.target, edge.source)):
-                if here in near and here != there:
-                    near[here][there] = max(strength(edge), near[here].get(there, 0.0))
-        inside = self.store.within(sorted({there for ends in near.values() for there in ends}), query.filters)
-        ways = {}
-        for here, ends in near.items():
-            best = sorted((-part, there) for there, part in ends.items() if there in inside)
-            ways[here] = [(-part, there) for part, there in best[: self.fan]]
-        return ways
 
 
 def strength(edge: Edge) -> float:
-    """What an edge passes on, in 0..1: the weight of its type times its own strength, which is 1 where none is
-    given.
-    """
+    """What an edge passes on, 0..1: the weight of its type times its own strength, 1 where none is given."""
     stated = 1.0 if edge.strength is None else min(max(edge.strength, 0.0), 1.0)
     return STRENGTHS.get(edge.type, OTHER) * stated
 
 
 def _graph(parts: Parts, settings: RetrieverConfig) -> GraphRetriever:
     values = GRAPH.values(settings)
-    whole = {name: int(values[name]) for name in ("seeds", "hops", "fan", "again")}
+    whole = {name: int(value) for name, value in values.items() if name not in ("decay", "least")}
     return GraphRetriever(parts.store, **whole, decay=values["decay"], least=values["least"])
 
 

@@ -60,13 +60,6 @@ class Bounded(Protocol):
         """The least and the most that a score of this query can be; NaN for an end that is not known."""
 
 
-class Dependent(Protocol):
-    """Finds candidates for a query, starting from what others found."""
-
-    def follow(self, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]) -> list[Found]:
-        """As `Retriever.retrieve`; `lists` are those of the retrievers that its configuration names in `after`."""
-
-
 class Scorer(Protocol):
     """Computes a number for every candidate of a query."""
 
@@ -120,17 +113,15 @@ class RetrieverConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings of a weights file; those at their defaults are left out."""
-        record: dict[str, object] = {"filters": self.filters}
-        if self.depth is not None:
-            record["depth"] = self.depth
-        if self.field_weights:
-            record["field_weights"] = dict(self.field_weights)
-        if self.model:
-            record["model"] = self.model
-        if self.similarity != COSINE:
-            record["similarity"] = self.similarity
-        if self.after:
-            record["after"] = list(self.after)
+        named = {
+            "filters": self.filters,
+            "depth": self.depth,
+            "field_weights": dict(self.field_weights),
+            "model": self.model,
+            "similarity": self.similarity,
+            "after": list(self.after),
+        }
+        record = {name: value for name, value in named.items() if value not in (None, {}, "", COSINE, [])}
         whole = {name: int(value) for name, value in self.parameters.items() if value == int(value)}
         return record | dict(self.parameters) | whole  # 1 and 1.0 are one configuration, under one hash
 
@@ -144,33 +135,35 @@ class RetrieverConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScorerKind:
-    """The declaration of a scorer, which computes a number for every candidate, whichever retriever found it."""
+class Kind:
+    """What declarations of scorers and retrievers share."""
 
     name: str
     """The signal, as expressions write it."""
-    build: Callable[[Parts], Scorer]
-    """Makes one for a system over a store."""
     layer: str = ""
     """The layer of vectors that the query is compared with (text, l0, l1, l2); empty: it embeds nothing."""
-    ends: tuple[float, float] | None = None
-    """The least and the most that its formula can give; None where it gives no such ends."""
     counts: Callable[[Reading], Analysis | None] = lambda reading: None
     """The words that it counts in a system's entries."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrieverKind:
+class ScorerKind(Kind):
+    """The declaration of a scorer, which computes a number for every candidate, whichever retriever found it."""
+
+    build: Callable[[Parts], Scorer]
+    """Makes one for a system over a store."""
+    ends: tuple[float, float] | None = None
+    """The least and the most that its formula can give; None where it gives no such ends."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrieverKind(Kind):
     """The declaration of a retriever, which finds candidates and scores only those."""
 
-    name: str
-    """The signal, as expressions write it."""
     build: Callable[[Parts, RetrieverConfig], Any]
-    """Makes one, a `Dependent` where `after` names others, else a `Retriever`, for a system over a store;
-    ConfigError where the configuration does not fit the system.
+    """Makes a `Retriever` for a system over a store; ConfigError where the configuration does not fit the system.
+    Where `after` names others, it has ``follow(query, depth, lists)`` instead, whose `lists` are those of these.
     """
-    layer: str = ""
-    """The layer of vectors that the query is compared with (text, l0, l1, l2); empty: it embeds nothing."""
     weighs_fields: bool = False
     """Whether it searches the system's full-text index, with a weight for each field."""
     compares: bool = False
@@ -188,8 +181,6 @@ class RetrieverKind:
     """The parameter that says how many places of each of their lists it reads."""
     parameters: tuple[Option, ...] = ()
     """The numbers that configure it."""
-    counts: Callable[[Reading], Analysis | None] = lambda reading: None
-    """The words that it counts in a system's entries."""
     seeks: Callable[[Reading, str], str | None] = lambda reading, text: None
     """What it looks for in entries, of the text of a query, for messages; None where it cannot tell."""
 

@@ -17,10 +17,6 @@ MatchBuilder = Callable[[str], str]
 """From the text of a query to an FTS5 expression; empty when there is nothing to search for."""
 
 
-Classifier = Callable[[str], str]
-"""From a query that names no intent to its intent; empty when it has none that matters."""
-
-
 def words_or(text: str) -> str:
     """Join the words of a query by OR, without stop words unless the query has no other words.
 
@@ -91,8 +87,8 @@ class Reading:
     """The words that TF-IDF counts."""
     bm25_words: Words = field(default_factory=Words)
     """What BM25 counts."""
-    classify: Classifier = no_intent
-    """The intent of a query that names none."""
+    classify: Callable[[str], str] = no_intent
+    """The intent of a query that names none; empty when it has none that matters."""
     confidence: Callable[[str], float] | None = None
     """How sure `classify` is of a text, 0..1; None where it has no measure."""
     intents: tuple[str, ...] = ()
@@ -111,8 +107,9 @@ class Reading:
     """The URI whose abstract and overview stand for the entry at a URI."""
 
     def __post_init__(self) -> None:
-        words = (function for each in (self.words, self.bm25_words) for function in (each.text, each.split))
-        for function in (self.match, self.match_memory, self.classify, self.rewrite, self.directory, *words):
+        words, counted = self.words, self.bm25_words
+        read = (words.text, words.split, counted.text, counted.split)
+        for function in (self.match, self.match_memory, self.classify, self.rewrite, self.directory, *read):
             if getattr(function, "__name__", "<lambda>") == "<lambda>":
                 raise ConfigError(
                     f"{function!r} has no name, and recordings compare functions by their names; use a def"
@@ -123,21 +120,17 @@ class Reading:
 
         Function names are part of recordings that people keep: renaming a function makes those unusable.
         """
-        counted = self.bm25_words
+        index, words, counted = self.index, self.words, self.bm25_words
         return {
-            "index": _index(self.index),
+            "index": {"text": index.text.__module__, "tokenizer": "tsearch english"}
+            if isinstance(index, TextSearch)
+            else {"fields": list(index.fields), "tokenizer": index.tokenizer},
             "match": self.match.__name__,
             "match_memory": self.match_memory.__name__,
-            "words": [self.words.text.__name__, self.words.split.__name__, self.valid_words],
+            "words": [words.text.__name__, words.split.__name__, self.valid_words],
             "searched": [str(self.corpus), self.valid_only],
             "hidden": {name: str(shown) for name, shown in self.hidden.items()},
             "directory": self.directory.__name__,
             "classified": self.classify.__name__,
             "bm25_words": [counted.text.__name__, counted.split.__name__, counted.least, counted.whole],
         }
-
-
-def _index(index: KeywordIndex | TextSearch) -> dict[str, object]:
-    if isinstance(index, TextSearch):
-        return {"text": index.text.__module__, "tokenizer": "tsearch english"}
-    return {"fields": list(index.fields), "tokenizer": index.tokenizer}

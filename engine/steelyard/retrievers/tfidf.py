@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import chain
 
 import numpy as np
 
@@ -32,22 +30,23 @@ class TfidfScorer:
     """
 
     def __init__(self, store: Readable, words: Words, corpus: Callable[[Query], Filters]) -> None:
-        self._store = store
-        self._words = words
-        self._corpus = corpus
+        self._store, self._words, self._corpus = store, words, corpus
         self._vocabulary = ScopeCache(store, lambda filters: Vocabulary(store.counted(words.analysis, filters)))
 
     def score(self, query: Query, ids: Sequence[str]) -> Floats:
         """See Scorer.score."""
         vocabulary = self._vocabulary(self._corpus(query))
         unknown = [id_ for id_ in ids if id_ not in vocabulary.vectors]
-        read = {e.id: self._words.of(e) for e in self._store.get(unknown, self._words.analysis.fields)}
-        words = self._words.split(query.keywords)
-        vocabulary.learn(chain(words, *read.values()))
-        vocabulary.vectors.update((id_, vocabulary.weigh(entry_words)) for id_, entry_words in read.items())
-        asked = vocabulary.weigh(words)
-        nothing: Sparse = ({}, 0.0)
-        return np.array([_cosine(asked, vocabulary.vectors.get(id_, nothing)) for id_ in ids], dtype=np.float64)
+        entries = self._store.get(unknown, self._words.analysis.fields)
+        texts = [self._words.split(query.keywords), *map(self._words.of, entries)]
+        (asked, length), *weighed = vocabulary.weigh(texts)
+        vocabulary.vectors.update(zip((entry.id for entry in entries), weighed, strict=True))
+        scores = np.zeros(len(ids))
+        for row, id_ in enumerate(ids):
+            weights, other = vocabulary.vectors.get(id_, ({}, 0.0))
+            if length and other:
+                scores[row] = sum(w * weights.get(word, 0.0) for word, w in asked.items()) / (length * other)
+        return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,27 +57,17 @@ class Vocabulary:
     vectors: dict[str, Sparse] = field(default_factory=dict)
     _idf: dict[str, float] = field(default_factory=dict)
 
-    def learn(self, words: Iterable[str]) -> None:
-        """Compute the IDF of words, all at once; 0 for those that are not in the vocabulary."""
-        new = list(dict.fromkeys(word for word in words if word not in self._idf))
+    def weigh(self, texts: Sequence[Sequence[str]]) -> list[Sparse]:
+        """Weigh the words of texts by TF-IDF; those outside the vocabulary are left out."""
+        size = len(self.counted.numbers)
+        new = list({word: 0 for words in texts for word in words if word not in self._idf})
         for word, count in zip(new, self.counted.frequencies(new), strict=True):
-            self._idf[word] = math.log((self._size + 1) / (count + 1)) + 1 if count else 0.0
-
-    @cached_property
-    def _size(self) -> int:
-        return len(self.counted.numbers)
-
-    def weigh(self, words: list[str]) -> Sparse:
-        """Weigh words that were learned by TF-IDF, with the length of the result; those outside are left out."""
-        weights = {w: n / len(words) * idf for w, n in Counter(words).items() if (idf := self._idf[w])}
-        return weights, math.sqrt(sum(weight * weight for weight in weights.values()))
-
-
-def _cosine(asked: Sparse, entry: Sparse) -> float:
-    if not asked[1] or not entry[1]:
-        return 0.0
-    dot = sum(weight * entry[0].get(word, 0.0) for word, weight in asked[0].items())
-    return dot / (asked[1] * entry[1])
+            self._idf[word] = math.log((size + 1) / (count + 1)) + 1 if count else 0.0
+        weighed = []
+        for words in texts:
+            weights = {w: n / len(words) * idf for w, n in Counter(words).items() if (idf := self._idf[w])}
+            weighed.append((weights, math.sqrt(sum(weight * weight for weight in weights.values()))))
+        return weighed
 
 
 TFIDF = ScorerKind(

@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError, DimensionMismatchError
 from steelyard.embedders.embed import Vectors
+from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.forgetting import DAY, fsrs
 from steelyard.memory.query import Query
 from steelyard.node import Option
 from steelyard.retrievers.cache import ScopeCache
-from steelyard.retrievers.dots import dots
-from steelyard.retrievers.importance import Importance
 from steelyard.retrievers.kinds import (
     UNKNOWN,
-    Bounded,
-    Foreseeing,
     Parts,
     QueryVector,
     Retriever,
     RetrieverConfig,
     RetrieverKind,
-    Scorer,
     ScorerKind,
 )
 from steelyard.stores.base import COSINE, Found, Readable, ScoredIds, Space
 from steelyard.stores.federation import plain_id
 
-_log = logging.getLogger(__name__)
 COSINES = (-1.0, 1.0)
 """The ends of a cosine."""
+BLOCK = 1024
+"""Rows that are widened to float64 at a time, in a buffer that stays in the processor's cache."""
+HALF_LIFE = 90.0
+"""Days after which the importance of an entry that states no half-life is halved."""
+IMPORTANCE = (
+    *("importance", "updated_at", "created_at"),
+    *("half_life_days", "review_count", "last_review", "stability"),
+)
+"""The facts of an entry from which its importance follows."""
 
 
 @dataclass(frozen=True)
@@ -66,90 +69,61 @@ class VectorRetriever:
         return COSINES if self.metric == COSINE else (math.nan, 1.0)
 
 
-@dataclass(frozen=True)
-class CosineScorer:
-    """Scores the cosine of the query and each candidate, in -1..1; 0 for an entry without a vector."""
-
-    store: Readable
-    space: Space
-    embed: QueryVector
-
-    def score(self, query: Query, ids: Sequence[str]) -> Floats:
-        """See Scorer.score."""
-        vector = self.embed(query.embedded)
-        stored = self.store.vectors_of(self.space, ids)
-        scores = np.zeros(len(ids))
-        if stored:
-            known = [row for row, id_ in enumerate(ids) if id_ in stored]
-            scores[known] = cosine(np.array([stored[ids[row]] for row in known]), vector)
-        return scores
-
-
 class LayerRetriever:
     """Scores one layer of every entry in scope that has it, by cosine; vectors are kept in memory.
 
-    The store is read once a scope, not once a directory, and not again until it changes.
+    With a `lift` it adds that many times how important an entry still is (spec-kit's code), see `fading`. The
+    store is read once a scope, not once a directory, and not again until it changes.
     """
 
-    def __init__(self, store: Readable, space: Space, embed: QueryVector) -> None:
-        self._embed = embed
-        self._rows = ScopeCache(store, lambda filters: _Rows.of(*store.vectors(space, filters)))
+    def __init__(self, store: Readable, space: Space, embed: QueryVector, lift: float = 0.0) -> None:
+        self._store, self._space, self._embed, self._lift = store, space, embed, lift
+        self._rows = ScopeCache(store, self._read)
+
+    def _read(self, filters: Filters) -> tuple[tuple[str, ...], Vectors, Floats, Callable[[float | None], Floats]]:
+        ids, matrix = self._store.vectors(self._space, filters)
+        facts = self._store.get(ids, IMPORTANCE) if self._lift else ()
+        return tuple(ids), matrix, np.sqrt(dots(matrix)), fading(facts)
 
     def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
         """See Retriever.retrieve; without a depth, as layered strategies ask, it is the whole scope."""
-        rows, vector = self._rows(query.filters), self._embed(query.embedded)
-        if not rows.ids or not vector.any():
+        ids, matrix, lengths, importance = self._rows(query.filters)
+        vector = self._embed(query.embedded)
+        if not ids or not vector.any():
             return []
-        scores = self._scores(query, rows, vector)
-        listed = ScoredIds(rows.ids, scores, _best_first(scores))
+        scores = cosine(matrix, vector, lengths)
+        if self._lift:
+            scores = scores + self._lift * importance(query.asked_at)
+        listed = ScoredIds(ids, scores, _best_first(scores))
         return listed if depth is None else listed[:depth]
 
     def ends(self, query: Query) -> tuple[float, float]:
-        """See Bounded.ends."""
-        return COSINES
-
-    def _scores(self, query: Query, rows: _Rows, vector: Vectors) -> Floats:
-        return rows.cosine(vector)
+        """See Bounded.ends; importance lifts a cosine beyond them."""
+        return UNKNOWN if self._lift else COSINES
 
 
-class LiftedRetriever(LayerRetriever):
-    """Every entry with a vector, by cosine plus `lift` times how important it still is (spec-kit's code).
+def fading(entries: Sequence[Entry]) -> Callable[[float | None], Floats]:
+    """What is left of each entry's importance at a clock (seconds UTC; None: nothing has faded), float64[n].
 
-    Importance is that of `Importance`, and fades with the query's clock; facts are kept in memory, too.
+    It is ``importance / 10``, 0.5 where none is given, and fades by FSRS since the last review where there were
+    reviews, else by half in the half-life since the last update; without a date it does not fade.
     """
 
-    def __init__(self, store: Readable, space: Space, embed: QueryVector, lift: float) -> None:
-        super().__init__(store, space, embed)
-        self._lift = lift
-        self._importance = ScopeCache(
-            store, lambda filters: Importance.of(store.get(self._rows(filters).ids, Importance.FIELDS))
-        )
+    def facts(e: Entry) -> tuple[float | None, ...]:
+        reviewed = bool(e.review_count) and e.last_review is not None
+        since = e.last_review if reviewed else e.updated_at or e.created_at
+        stated = 0.5 if e.importance is None else e.importance / 10.0
+        return stated, since, reviewed, e.stability or 1.0, e.half_life_days or HALF_LIFE
 
-    def _scores(self, query: Query, rows: _Rows, vector: Vectors) -> Floats:
-        return rows.cosine(vector) + self._lift * self._importance(query.filters).at(query.asked_at)
+    rows = np.array(list(map(facts, entries)), dtype=np.float64)  # None becomes NaN
+    stated, since, reviewed, stability, half_life = rows.reshape(-1, 5).T.copy()
 
-    def ends(self, query: Query) -> tuple[float, float]:
-        """See Bounded.ends; importance lifts a cosine beyond them."""
-        return UNKNOWN
+    def at(clock: float | None) -> Floats:
+        days = np.zeros(len(since)) if clock is None else np.fmax(0.0, (clock - since) / DAY)
+        left: Floats = stated * np.where(reviewed > 0, fsrs(days, stability), 0.5 ** (days / half_life))
+        return left
 
-
-@dataclass(frozen=True)
-class _Rows:
-    """The vectors of a scope, with their lengths, which no query changes."""
-
-    ids: tuple[str, ...]
-    matrix: Vectors
-    lengths: Floats
-
-    @classmethod
-    def of(cls, ids: Sequence[str], matrix: Vectors) -> _Rows:
-        return cls(tuple(ids), matrix, np.sqrt(dots(matrix)))
-
-    def cosine(self, vector: Vectors) -> Floats:
-        """See `cosine`, of which these are the same bits."""
-        _check_dimension(self.matrix, vector)
-        query = vector.astype(np.float64)
-        return _quotient(dots(self.matrix, query), self.lengths * np.sqrt((query * query).sum()))
+    return at
 
 
 class Unindexed:
@@ -163,26 +137,12 @@ class Unindexed:
         return [Found(id_, 0.0, place) for place, id_ in enumerate(self._scope(query.filters)[:depth], 1)]
 
 
-class InsideScorer:
-    """1 for a candidate that the query's own filters admit, else 0."""
-
-    def __init__(self, store: Readable) -> None:
-        self._store = store
-
-    def score(self, query: Query, ids: Sequence[str]) -> Floats:
-        """See Scorer.score."""
-        if not query.filters:
-            return np.ones(len(ids))
-        inside = self._store.within(ids, query.filters)
-        return np.array([float(id_ in inside) for id_ in ids], dtype=np.float64)
-
-
 @dataclass(frozen=True)
 class EverySpace:
     """Merges retrievers that each search the vectors of one model; an entry is listed once, at its best score."""
 
     store: Readable
-    parts: Sequence[Retriever]
+    parts: Sequence[VectorRetriever | LayerRetriever]
     filter_first: bool = True
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
@@ -201,29 +161,53 @@ class EverySpace:
     def expect(self, queries: Sequence[Query]) -> None:
         """See Foreseeing.expect."""
         for part in self.parts:
-            if isinstance(part, Foreseeing):
+            if isinstance(part, VectorRetriever):
                 part.expect(queries)
 
     def ends(self, query: Query) -> tuple[float, float]:
         """See Bounded.ends; all parts measure alike."""
-        return UNKNOWN if not isinstance(self.parts[0], Bounded) else self.parts[0].ends(query)
+        return self.parts[0].ends(query)
 
 
 @dataclass(frozen=True)
-class SumOfSpaces:
-    """Merges scorers that each read the vectors of one model; an entry has vectors of only one of them."""
+class CosineScorer:
+    """Scores the cosine of the query and each candidate, in -1..1; 0 for an entry without a vector.
 
-    parts: Sequence[Scorer]
+    An entry has vectors of only one of the models.
+    """
+
+    store: Readable
+    spaces: Sequence[tuple[Space, QueryVector]]
 
     def score(self, query: Query, ids: Sequence[str]) -> Floats:
         """See Scorer.score."""
-        total = np.zeros(len(ids))
-        for part in self.parts:
-            total = np.where(total == 0, part.score(query, ids), total)
-        return total
+        scores = np.zeros(len(ids))
+        for space, embed in self.spaces:
+            vector, stored = embed(query.embedded), self.store.vectors_of(space, ids)
+            known = [row for row, id_ in enumerate(ids) if id_ in stored and scores[row] == 0]
+            if known:
+                scores[known] = cosine(np.array([stored[ids[row]] for row in known]), vector)
+        return scores
 
 
-def cosine(matrix: Vectors, vector: Vectors) -> Floats:
+@dataclass(frozen=True)
+class InsideScorer:
+    """1 for a candidate that the query's own filters admit, else 0."""
+
+    store: Readable
+
+    def score(self, query: Query, ids: Sequence[str]) -> Floats:
+        """See Scorer.score."""
+        if not query.filters:
+            return np.ones(len(ids))
+        inside = self.store.within(ids, query.filters)
+        return np.array([float(id_ in inside) for id_ in ids], dtype=np.float64)
+
+
+# Numbers
+
+
+def cosine(matrix: Vectors, vector: Vectors, lengths: Floats | None = None) -> Floats:
     """Compute the cosine of every row and a vector, float64[rows]; 0 where either is all zeros.
 
     Each row is summed separately, so its value does not depend on the number of rows; the last bits of a
@@ -233,13 +217,35 @@ def cosine(matrix: Vectors, vector: Vectors) -> Floats:
     ----------
     matrix : float32[rows, dim]
     vector : float32[dim]
+    lengths : float64[rows], those of the rows, where they are known.
 
     Raises
     ------
     DimensionMismatchError
         When the rows and the vector differ in length.
     """
-    return _Rows.of((), matrix).cosine(vector)
+    if len(matrix) and matrix.shape[1] != len(vector):
+        raise DimensionMismatchError(
+            f"the vault has vectors of dimension {matrix.shape[1]}, the embedder returned {len(vector)}; "
+            "run steelyard index VAULT --rebuild to rebuild them"
+        )
+    query = vector.astype(np.float64)
+    both = (np.sqrt(dots(matrix)) if lengths is None else lengths) * np.sqrt((query * query).sum())
+    result: Floats = np.where(both > 0, dots(matrix, query) / np.where(both > 0, both, 1.0), 0.0)
+    return result
+
+
+def dots(matrix: Vectors, vector: Floats | None = None) -> Floats:
+    """float64[rows]: each row times the vector, or times itself, in double precision; blocks change no bit."""
+    products = np.empty(len(matrix))
+    buffer = np.empty((min(BLOCK, len(matrix)), matrix.shape[1] if matrix.ndim == 2 else 0))
+    for begin in range(0, len(matrix), BLOCK):
+        part = matrix[begin : begin + BLOCK]
+        rows = buffer[: len(part)]
+        np.copyto(rows, part)
+        np.multiply(rows, rows if vector is None else vector, out=rows)
+        np.sum(rows, axis=1, out=products[begin : begin + BLOCK])
+    return products
 
 
 def _best_first(scores: Floats) -> Indices:
@@ -249,26 +255,15 @@ def _best_first(scores: Floats) -> Indices:
     return order if (ranked[1:] != ranked[:-1]).all() else np.argsort(-scores, kind="stable")
 
 
-def _quotient(dots: Floats, lengths: Floats) -> Floats:
-    result: Floats = np.where(lengths > 0, dots / np.where(lengths > 0, lengths, 1.0), 0.0)
-    return result
-
-
-def _check_dimension(matrix: Vectors, vector: Vectors) -> None:
-    if len(matrix) and matrix.shape[1] != len(vector):
-        raise DimensionMismatchError(
-            f"the vault has vectors of dimension {matrix.shape[1]}, the embedder returned {len(vector)}; "
-            "run steelyard index VAULT --rebuild to rebuild them"
-        )
+# Declarations
 
 
 def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:
-    first = settings.filters != "after_cut"
-    lift = VECTOR.values(settings)["lift"]
+    first, lift = settings.filters != "after_cut", VECTOR.values(settings)["lift"]
     if lift and settings.similarity != COSINE:
         raise ConfigError(f"lift is {lift:g} and similarity {settings.similarity}; importance lifts cosines alone")
-    made: list[Retriever] = [
-        LiftedRetriever(parts.store, space, embed, lift)
+    made: list[VectorRetriever | LayerRetriever] = [
+        LayerRetriever(parts.store, space, embed, lift)
         if lift
         else VectorRetriever(parts.store, space, embed, first, settings.similarity)
         for space, embed in parts.vectors("text")
@@ -276,55 +271,16 @@ def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:
     return made[0] if len(made) == 1 else EverySpace(parts.store, made, first)
 
 
-_told: WeakKeyDictionary[Readable, set[str]] = WeakKeyDictionary()
-"""By store, the missing layers that were logged, so that each is logged once."""
-
-
-def without_layer(name: str) -> str:
-    """What is said where other layers have vectors and this one has none."""
-    return (
-        f"there are no vectors of the layer {name} (l0: abstracts, l1: overviews, l2: whole entries), so those of "
-        "the text stand in; this concerns layered search (cortex_mem) alone"
-    )
-
-
-def _of_layer(parts: Parts, settings: RetrieverConfig, name: str) -> Retriever:
-    made: list[Retriever] = []
-    for space, embed in parts.vectors(name):
-        if space.layer != name and _layered(parts) and name not in _told.setdefault(parts.store, set()):
-            _told[parts.store].add(name)
-            _log.warning(without_layer(name))
-        made.append(LayerRetriever(parts.store, space, embed))
-    return made[0] if len(made) == 1 else EverySpace(parts.store, made, settings.filters != "after_cut")
-
-
-def _layered(parts: Parts) -> bool:
-    """Whether there are vectors of any layer; where there are none, nobody misses one."""
-    return any(space.layer in ("l0", "l1") for space, _ in parts.store.spaces())
-
-
 def _layer(name: str) -> RetrieverKind:
     """Declare a signal that compares the query with one layer of every entry."""
-    return RetrieverKind(
-        name=name,
-        build=lambda parts, settings: _of_layer(parts, settings, name),
-        layer=name,
-        whole=True,
-        bounded=True,
-    )
+
+    def build(parts: Parts, settings: RetrieverConfig) -> Retriever:
+        made = [LayerRetriever(parts.store, space, embed) for space, embed in parts.vectors(name)]
+        return made[0] if len(made) == 1 else EverySpace(parts.store, made, settings.filters != "after_cut")
+
+    return RetrieverKind(name=name, build=build, layer=name, whole=True, bounded=True)
 
 
-def _cosine(parts: Parts) -> Scorer:
-    made = [CosineScorer(parts.store, space, embed) for space, embed in parts.vectors("text")]
-    return made[0] if len(made) == 1 else SumOfSpaces(made)
-
-
-UNINDEXED = RetrieverKind(
-    name="unindexed",
-    build=lambda parts, _: Unindexed(parts.store, [space for space, _ in parts.vectors("l2")]),
-    whole=True,
-)
-INSIDE = ScorerKind(name="inside", build=lambda parts: InsideScorer(parts.store))
 LIFT = Option(
     "lift", 0, 0, 1000, "What an entry's importance adds to its similarity; all vectors are then compared"
 )
@@ -338,4 +294,15 @@ CONSTITUTIONAL = RetrieverKind(
 )
 """Entries of the highest tier, which system-spec-kit's code searches apart from the others."""
 L0, L1, L2 = map(_layer, ("l0", "l1", "l2"))
-COSINE_SCORE = ScorerKind(name="cosine", build=_cosine, layer="text", ends=COSINES)
+UNINDEXED = RetrieverKind(
+    name="unindexed",
+    build=lambda parts, _: Unindexed(parts.store, [space for space, _ in parts.vectors("l2")]),
+    whole=True,
+)
+COSINE_SCORE = ScorerKind(
+    name="cosine",
+    build=lambda parts: CosineScorer(parts.store, parts.vectors("text")),
+    layer="text",
+    ends=COSINES,
+)
+INSIDE = ScorerKind(name="inside", build=lambda parts: InsideScorer(parts.store))

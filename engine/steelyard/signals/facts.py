@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from steelyard.base.arrays import Floats
+from steelyard.base.arrays import Indices
 from steelyard.node import Option
 from steelyard.signals.kinds import DerivedSignal, SignalValues
 from steelyard.table.signal_table import SignalTable
@@ -19,8 +19,7 @@ UNSTATED = 5.0
 @DerivedSignal
 def importance(table: SignalTable) -> SignalValues:
     """Score ``importance / 10`` on a 1..10 scale; 0.5 where none is given. Source: MoltNet's document."""
-    stated = table.about.numbers["importance"]
-    raw = np.where(np.isnan(stated), UNSTATED, stated)[table.entry]
+    raw = np.nan_to_num(table.fact("importance"), nan=UNSTATED)
     return SignalValues(raw / 10.0, "importance / 10", {"importance": raw})
 
 
@@ -28,9 +27,9 @@ def importance(table: SignalTable) -> SignalValues:
 def domain(table: SignalTable) -> SignalValues:
     """Score 1.0 when the query names a domain and the entry has the same, else 0.0. Source: Soleri's document."""
     asked, about = table.asked.labels["domain"], table.about.labels["domain"]
-    same = asked.codes[table.query] == about.in_terms_of(asked)[table.entry]
-    values = same & ~asked.equal("")[table.query]
-    return SignalValues(values.astype(np.float64), "1 when the query's domain equals the entry's, else 0")
+    code = {word: float(place) for place, word in enumerate(asked.words) if word}
+    same = asked.codes[table.query] == about.mapped(code, -1.0)[table.entry]
+    return SignalValues(same.astype(np.float64), "1 when the query's domain equals the entry's, else 0")
 
 
 SHORT, LEAST = 100.0, 0.8
@@ -42,23 +41,18 @@ def length(table: SignalTable) -> SignalValues:
 
     White space around the text does not count.
     """
-    characters = np.nan_to_num(table.about.numbers["length"])[table.entry]
+    characters = np.nan_to_num(table.fact("length"))
     values = LEAST + (1.0 - LEAST) * np.minimum(1.0, characters / SHORT)
     return SignalValues(values, "0.8 + 0.2 * characters / 100, at most 1", {"characters": characters})
 
 
 LEVELS = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}
-OTHER = 0.4
 
 
 @DerivedSignal
 def severity(table: SignalTable) -> SignalValues:
     """Score critical 1.0, warning 0.7, suggestion 0.4, and any other label 0.4. Source: Soleri's document."""
-    labels = table.about.labels["severity"]
-    per_entry = np.full(len(labels.codes), OTHER)
-    for label, value in LEVELS.items():
-        per_entry[labels.equal(label)] = value
-    return SignalValues(per_entry[table.entry], "critical 1.0, warning 0.7, suggestion 0.4, else 0.4")
+    return _looked_up(table, "severity", LEVELS, 0.4)
 
 
 @DerivedSignal
@@ -77,50 +71,39 @@ def tags(table: SignalTable) -> SignalValues:
     return SignalValues(values, "shared tags / tags of both", inputs)
 
 
-def _shared(table: SignalTable) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _shared(table: SignalTable) -> Indices:
     """Count the tags that a row's query and entry have in common, int64[N], by one sorted look-up of pairs."""
     asked, about = table.asked.tags, table.about.tags
     width = int(max(asked.codes.max(initial=-1), about.codes.max(initial=-1))) + 1
-    owners = np.repeat(np.arange(len(about.offsets) - 1), np.diff(about.offsets))
-    held = owners * width + about.codes  # sorted: owners ascend, codes ascend within an owner
+    held = np.repeat(np.arange(len(about.offsets) - 1), np.diff(about.offsets)) * width + about.codes
     sizes = np.diff(asked.offsets)[table.query]
     rows = np.repeat(np.arange(len(table)), sizes)
     within = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     codes = asked.codes[asked.offsets[table.query[rows]] + within]
     wanted = table.entry[rows].astype(np.int64) * width + codes
-    places = np.searchsorted(held, wanted)
-    hit = np.zeros(len(wanted), dtype=bool)
-    inside = places < len(held)
-    hit[inside] = held[places[inside]] == wanted[inside]
+    places = np.searchsorted(held, wanted)  # sorted: owners ascend, codes ascend within an owner
+    hit = np.append(held, -1)[places] == wanted
     return np.bincount(rows[hit], minlength=len(table)).astype(np.int64)
 
 
 FACTOR = 1.5
 """Ours: the document says that an intent prioritises types, and not by how much."""
+_IMPLEMENTATION = ("implementation",)
 PROMISED: dict[str, dict[str, tuple[str, ...]]] = {
-    "add_feature": {
-        "memory_type": ("procedural", "semantic"),
-        "document_type": ("plan", "implementation_summary"),
-        "context_type": ("implementation",),
-    },
-    "fix_bug": {
-        "memory_type": ("episodic",),
-        "document_type": ("implementation_summary",),
-        "context_type": ("implementation",),
-    },
-    "refactor": {
-        "memory_type": ("procedural", "semantic"),
-        "document_type": ("plan", "spec"),
-        "context_type": ("implementation",),
-    },
-    "security_audit": {
-        "memory_type": ("episodic", "meta-cognitive"),
-        "document_type": ("checklist",),
-        "context_type": ("research",),
-    },
-    "understand": {"memory_type": ("declarative", "semantic"), "document_type": ("decision_record", "handover")},
-    "find_spec": {"document_type": ("spec", "plan", "tasks", "checklist"), "context_type": ("decision",)},
-    "find_decision": {"document_type": ("decision_record",), "context_type": ("decision",)},
+    intent: {
+        name: words
+        for name, words in zip(("memory_type", "document_type", "context_type"), types, strict=True)
+        if words
+    }
+    for intent, *types in (
+        ("add_feature", ("procedural", "semantic"), ("plan", "implementation_summary"), _IMPLEMENTATION),
+        ("fix_bug", ("episodic",), ("implementation_summary",), _IMPLEMENTATION),
+        ("refactor", ("procedural", "semantic"), ("plan", "spec"), _IMPLEMENTATION),
+        ("security_audit", ("episodic", "meta-cognitive"), ("checklist",), ("research",)),
+        ("understand", ("declarative", "semantic"), ("decision_record", "handover"), ()),
+        ("find_spec", (), ("spec", "plan", "tasks", "checklist"), ("decision",)),
+        ("find_decision", (), ("decision_record",), ("decision",)),
+    )
 }
 """The types of entries that each of the seven intents prefers.
 
@@ -132,16 +115,12 @@ is our reading. The context types are those of the code.
 @partial(DerivedSignal, intents=frozenset(PROMISED), factor=True, reads="types of entries that an intent prefers")
 def promised(table: SignalTable) -> SignalValues:
     """1.5 for an entry of a memory, document or context type that the query's intent prefers, else 1."""
-    intents = table.asked.labels["intent"]
     values = np.ones(len(table))
     for intent, fields in PROMISED.items():
-        asked = intents.equal(intent)[table.query]
+        asked = table.asked.labels["intent"].equal(intent)[table.query]
         if asked.any():
-            held = np.zeros(len(table.entries), dtype=bool)
-            for name, words in fields.items():
-                labels = table.about.labels[name]
-                held |= np.array([word in words for word in labels.words] or [False])[labels.codes]
-            values = np.where(asked & held[table.entry], FACTOR, values)
+            held = [table.about.labels[name].equal(*words) for name, words in fields.items()]
+            values[asked & np.logical_or.reduce(held)[table.entry]] = FACTOR
     return SignalValues(values, f"{FACTOR:g} for a type that the intent prefers, else 1")
 
 
@@ -194,7 +173,6 @@ def importance_tier(table: SignalTable, scale: str) -> SignalValues:
 
 
 def _looked_up(table: SignalTable, name: str, numbers: Mapping[str, float], other: float) -> SignalValues:
-    labels = table.about.labels[name]
-    per_word: Floats = np.array([numbers.get(word, other) for word in labels.words] or [other])
     words = ", ".join(f"{word} {value:g}" for word, value in numbers.items())
-    return SignalValues(per_word[labels.codes][table.entry], f"{name}: {words}, else {other:g}")
+    values = table.about.labels[name].mapped(numbers, other)[table.entry]
+    return SignalValues(values, f"{name}: {words}, else {other:g}")

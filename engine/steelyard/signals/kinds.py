@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 
@@ -14,8 +13,6 @@ from steelyard.base.arrays import Floats
 from steelyard.grammar import Duration
 from steelyard.node import Option
 from steelyard.table.signal_table import SignalTable
-
-NO_OPTIONS: Mapping[str, Duration | str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -34,21 +31,14 @@ class DerivedSignal:
     reads: str | None = ""
     """The facts that it is computed from, in words; empty where its name says them, None where it reads none."""
 
-    def tuning_forms(self) -> list[str]:
-        """The signal as tuning tries it at first: once with each of its words, as expressions write them."""
-        first = [f"{name}={o.tried[0]}" for name, o in self.options.items() if o.tried]
-        words = [(f"{name}={word}",) for name, o in self.options.items() for word in list(o.words)[1:]]
-        tried = [[*first, *word] for word in [(), *words]]
-        return [f"{self.name}({', '.join(options)})" if options else self.name for options in tried]
-
     @property
     def name(self) -> str:
         """What expressions call it: the name of its function."""
         return self.compute.__name__
 
-    def __call__(self, table: SignalTable, options: Mapping[str, Duration | str] = NO_OPTIONS) -> SignalValues:
+    def __call__(self, table: SignalTable, options: Mapping[str, Duration | str] | None = None) -> SignalValues:
         """Compute the signal with these options and the defaults of the others."""
-        return self.compute(table, **{name: o.default for name, o in self.options.items()} | dict(options))
+        return self.compute(table, **{name: o.default for name, o in self.options.items()} | dict(options or {}))
 
 
 @dataclass(frozen=True)
@@ -67,7 +57,7 @@ FIRST, LAST = (each.replace(tzinfo=UTC).timestamp() for each in (datetime.min, d
 @partial(DerivedSignal, unit=False, reads="dates")
 def created(table: SignalTable) -> SignalValues:
     """When an entry was created among all dates that there are, in 0..1; an undated one is as new as the query."""
-    dates = table.about.numbers["created_at"][table.entry]
+    dates = table.fact("created_at")
     stated = np.where(np.isnan(dates), table.asked.numbers["clock"][table.query], dates)
     values = np.clip((stated - FIRST) / (LAST - FIRST), 0.0, 1.0)
     return SignalValues(values, "creation among the years 1 to 9999", {"days from 1970": stated / 86_400})

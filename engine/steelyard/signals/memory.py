@@ -25,14 +25,11 @@ def decay(table: SignalTable) -> SignalValues:
     Age runs from the last update, else creation, to the query's clock. Entries of an importance tier above normal,
     meta-cognitive ones and undated ones do not fade. Source: system-spec-kit's document and code.
     """
-    about = table.about
-    types = about.labels["memory_type"]
-    usual = np.array([HALF_LIVES.get(word, HALF_LIVES[USUAL]) for word in types.words] or [1.0])[types.codes]
-    stated = about.numbers["half_life_days"]
-    half = np.where(stated > 0, stated, usual)[table.entry]
-    tiers = about.labels["importance_tier"]
-    fades = np.array([word in FADING for word in tiers.words] or [True])[tiers.codes][table.entry]
+    labels, stated = table.about.labels, table.fact("half_life_days")
+    usual = labels["memory_type"].mapped(HALF_LIVES, HALF_LIVES[USUAL])[table.entry]
+    half = np.where(stated > 0, stated, usual)
     age = days_since(table, "updated_at", "created_at")
+    fades = labels["importance_tier"].equal(*FADING)[table.entry]
     values = np.where(fades, 0.5 ** (np.nan_to_num(age) / half), 1.0)
     return SignalValues(values, "0.5 ^ (age in days / half-life)", {"age in days": age, "half-life": half})
 
@@ -44,8 +41,8 @@ def retrievability(table: SignalTable) -> SignalValues:
     S is the stability, 1 day where none is given; t runs from creation where there was no review, and is 0 without
     any date. Source: FSRS (Ye, Su and Cao, 2022), as system-spec-kit's code has it.
     """
-    stated = table.about.numbers["stability"]
-    stability = np.where(stated > 0, stated, 1.0)[table.entry]
+    stated = table.fact("stability")
+    stability = np.where(stated > 0, stated, 1.0)
     age = days_since(table, "last_review", "created_at")
     values = fsrs(np.nan_to_num(age), stability)
     return SignalValues(values, "(1 + 19/81 * t / stability) ^ -0.5", {"t": age, "stability": stability})
@@ -57,7 +54,7 @@ def popularity(table: SignalTable) -> SignalValues:
 
     0 for an entry that was never used. Source: system-spec-kit's code.
     """
-    uses = np.nan_to_num(table.about.numbers["access_count"])[table.entry]
+    uses = np.nan_to_num(table.fact("access_count"))
     age = days_since(table, "last_accessed_at")
     often = 0.6 * np.minimum(1.0, np.log2(np.maximum(uses, 0.0) + 1.0) / OFTEN)
     lately = 0.4 * np.maximum(0.0, 1.0 - np.where(np.isnan(age), LONG_AGO, age) / LONG_AGO)
@@ -71,23 +68,28 @@ def corrections(table: SignalTable) -> SignalValues:
 
     The document says that the program learns from corrections, and not how; the formula is ours.
     """
-    count = np.maximum(np.nan_to_num(table.about.numbers["correction_count"]), 0.0)[table.entry]
+    count = np.maximum(np.nan_to_num(table.fact("correction_count")), 0.0)
     return SignalValues(1.0 / (1.0 + count), "1 / (1 + corrections)", {"corrections": count})
 
 
 def days_since(table: SignalTable, *dates: str) -> Floats:
     """float64[N]: days from the first of these dates that an entry has to the query's clock; NaN without any."""
-    since = np.full(len(table.entries), np.nan)
-    for name in reversed(dates):
-        times = table.about.numbers[name]
-        since = np.where(np.isnan(times), since, times)
-    age: Floats = np.maximum((table.asked.numbers["clock"][table.query] - since[table.entry]) / DAY, 0.0)
+    age: Floats = np.maximum((table.asked.numbers["clock"][table.query] - _first(table, *dates)) / DAY, 0.0)
     return age
+
+
+def _first(table: SignalTable, *dates: str) -> Floats:
+    """float64[N]: the first of these dates that an entry has, seconds UTC; NaN without any."""
+    since = np.full(len(table), np.nan)
+    for name in reversed(dates):
+        times = table.fact(name)
+        since = np.where(np.isnan(times), since, times)
+    return since
 
 
 ZONE = 0.25
 """The last part of a validity window, over which the score of an entry falls to 0."""
-SINCE = ("update", "access", "never")
+SINCE = {"update": ("updated_at", "created_at"), "access": ("last_accessed_at", "created_at"), "never": ()}
 """What age is counted from: the last update, the last access, or nothing in a system that reads no dates."""
 
 
@@ -95,7 +97,7 @@ SINCE = ("update", "access", "never")
     DerivedSignal,
     options={
         "half_life": Option("half_life", Duration(365, "d"), kind="span", tried=(Duration(90, "d"),)),
-        "since": Option("since", SINCE[0], kind="word", words=SINCE, quiet=True),
+        "since": Option("since", "update", kind="word", words=tuple(SINCE), quiet=True),
     },
     reads="dates",
 )
@@ -110,30 +112,24 @@ def recency(table: SignalTable, half_life: Duration, since: str) -> SignalValues
     window instead: 1.0 while more than a quarter of the window remains, then linearly down to 0 at its end
     (Soleri's document). The window opens at `valid_from`, else at creation; an empty window counts as full.
     """
-    numbers = table.about.numbers
     clock = table.asked.numbers["clock"][table.query]
-    last = {"update": numbers["updated_at"], "access": numbers["last_accessed_at"]}.get(since)
-    created = np.full(len(table.entries), np.nan) if last is None else numbers["created_at"]
-    born = created if last is None else np.where(np.isnan(last), created, last)
-    age = clock - born[table.entry]
+    age = clock - _first(table, *SINCE[since])
     age = np.where(np.isnan(age) | (age < 0), 0.0, age)
     values = np.exp(-np.log(2.0) * age / half_life.seconds)
     formula = f"exp(-ln 2 * age in days / half-life {half_life.amount:.4g}{half_life.unit})"
-    inputs = {"age in days": age / 86_400}
-    if since != "access" and not np.isnan(numbers["valid_until"]).all():
-        left = _window(table, clock, created)
+    inputs = {"age in days": age / DAY}
+    if since != "access" and not np.isnan(table.about.numbers["valid_until"]).all():
+        left = _window(table, clock, () if since == "never" else ("created_at",))
         values = np.where(np.isnan(left), values, np.clip(left / ZONE, 0.0, 1.0))
         formula += f"; with a validity window, min(1, part of it left / {ZONE})"
         inputs["part of the window left"] = left
     return SignalValues(values, formula, inputs)
 
 
-def _window(table: SignalTable, clock: Floats, created: Floats) -> Floats:
+def _window(table: SignalTable, clock: Floats, created: tuple[str, ...]) -> Floats:
     """The part of each entry's validity window that remains, float64[N]; NaN for a window without an end."""
-    numbers = table.about.numbers
-    opened = np.where(np.isnan(numbers["valid_from"]), created, numbers["valid_from"])[table.entry]
-    opened = np.where(np.isnan(opened), clock, opened)
-    closes = numbers["valid_until"][table.entry]
-    width = closes - opened
+    opened = _first(table, "valid_from", *created)
+    closes = table.fact("valid_until")
+    width = closes - np.where(np.isnan(opened), clock, opened)
     left = np.where(width > 0, (closes - clock) / np.where(width > 0, width, 1.0), 1.0)
     return np.where(np.isnan(closes), np.nan, np.where(closes <= clock, 0.0, left))

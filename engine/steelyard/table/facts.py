@@ -6,7 +6,7 @@ tuned on a recording.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from operator import attrgetter
@@ -18,17 +18,18 @@ from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 
-NUMBER_FACTS = tuple(
-    """importance created_at updated_at last_accessed_at valid_from valid_until access_count correction_count
-    last_review stability half_life_days length""".split()  # noqa: SIM905 -- a list literal of so many words reads worse
+NUMBER_FACTS = (
+    *("importance", "created_at", "updated_at", "last_accessed_at", "valid_from", "valid_until"),
+    *("access_count", "correction_count", "last_review", "stability", "half_life_days", "length"),
 )
-LABEL_FACTS = tuple(
-    "severity domain document_type spec_level importance_tier memory_type context_type".split()  # noqa: SIM905 -- as above
+LABEL_FACTS = (
+    *("severity", "domain", "document_type", "spec_level"),
+    *("importance_tier", "memory_type", "context_type"),
 )
 ENDS = ("low", "high")
 """The facts of a query that say between which ends a retriever's scores can lie, before the name of its signal."""
 _numbers, _labels = attrgetter(*NUMBER_FACTS[:-1]), attrgetter(*LABEL_FACTS)
-FACT_FIELDS = (*(name for name in NUMBER_FACTS if name != "length"), *LABEL_FACTS, "tags", "text")
+FACT_FIELDS = (*NUMBER_FACTS[:-1], *LABEL_FACTS, "tags", "text")
 """What has to be read of an entry for its facts; `length` is the number of characters of its text."""
 
 
@@ -61,18 +62,13 @@ class Labels:
         encoded = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int32)
         return cls(encoded, tuple(codes))
 
-    def __iter__(self) -> Iterator[str]:
-        return (self.words[code] for code in self.codes.tolist())
+    def equal(self, *words: str) -> Bools:
+        """Where the label is one of these words; bool[n]."""
+        return self.mapped(dict.fromkeys(words, 1.0), 0.0) > 0
 
-    def equal(self, word: str) -> Bools:
-        """Where the label is this word; bool[n]."""
-        same: Bools = self.codes == (self.words.index(word) if word in self.words else -1)
-        return same
-
-    def in_terms_of(self, other: Labels) -> Ints:
-        """Translate these labels to the vocabulary of `other`; int32[n], -1 for words it does not contain."""
-        code = {word: i for i, word in enumerate(other.words)}
-        return np.array([code.get(word, -1) for word in self.words] or [-1], dtype=np.int32)[self.codes]
+    def mapped(self, numbers: Mapping[str, float], other: float) -> Floats:
+        """The number of each label, float64[n]; `other` for a word without one."""
+        return np.array([numbers.get(word, other) for word in self.words] or [other], dtype=np.float64)[self.codes]
 
 
 @dataclass(frozen=True)
@@ -116,7 +112,8 @@ def query_facts(
     """Collect the facts of queries, in the order given: clock (seconds UTC), intent, domain, tags, and the ends of
     the scores of retrievers, float64[Q, 2] by signal.
     """
+    numbers = {"clock": np.array(clocks, dtype=np.float64)}
+    for name, values in ends.items():
+        numbers |= {f"{end} {name}": values[:, i] for i, end in enumerate(ENDS)}
     labels = {name: Labels.of(getattr(q, name) for q in queries) for name in ("intent", "domain")}
-    scales = {f"{end} {name}": values[:, i] for name, values in ends.items() for i, end in enumerate(ENDS)}
-    numbers = {"clock": np.array(clocks, dtype=np.float64)} | scales
     return Facts(numbers, labels, TagSets.of((q.tags for q in queries), tag_codes))

@@ -67,7 +67,12 @@ def part(
 ) -> Part:
     """Join the lists of some queries, and score their candidates; see `join`."""
     ids, coded = _coded(lists)
-    unions = [_union(list(by_name.values()), len(ids)) for by_name in coded]
+    unions: list[Ints] = []
+    for by_name in coded:
+        held = np.zeros(len(ids), dtype=bool)
+        for codes in by_name.values():
+            held[codes] = True
+        unions.append(np.flatnonzero(held).astype(np.int32))
     offsets = np.cumsum([0, *map(len, unions)], dtype=np.int64)
     columns, positions = _fill(lists, coded, unions, offsets)
     for name, score in scorers.items():
@@ -107,39 +112,26 @@ def _together(parts: Sequence[Part]) -> Part:
     ids = sorted(set().union(*(part.entries for part in parts)))
     code = {id_: i for i, id_ in enumerate(ids)}
     entry = [np.array([code[id_] for id_ in part.entries], dtype=np.int32)[part.entry] for part in parts]
-    sizes = np.concatenate([np.diff(part.offsets) for part in parts])
-
-    def column(name: str, empty: float, of: Callable[[Part], Mapping[str, object]]) -> Any:  # noqa: ANN401 -- of floats or of ints
-        return np.concatenate([of(part).get(name, np.full(len(part.entry), empty)) for part in parts])
-
-    names = sorted({name for part in parts for name in part.columns})
+    rows, queries = [len(part.entry) for part in parts], [np.diff(part.offsets) for part in parts]
     return Part(
         ids,
-        np.concatenate([[0], np.cumsum(sizes)]),
+        np.concatenate([[0], np.cumsum(np.concatenate(queries))]),
         np.concatenate(entry),
-        {name: column(name, np.nan, lambda part: part.columns) for name in names},
-        {
-            name: column(name, 0, lambda part: part.positions).astype(np.int32)
-            for name in names
-            if any(name in part.positions for part in parts)
-        },
-        {
-            name: np.concatenate(
-                [part.ends.get(name, np.full((len(part.offsets) - 1, 2), np.nan)) for part in parts]
-            )
-            for name in sorted({name for part in parts for name in part.ends})
-        },
+        _stacked([part.columns for part in parts], rows),
+        _stacked([part.positions for part in parts], rows),
+        _stacked([part.ends for part in parts], list(map(len, queries))),
     )
 
 
-def _union(coded: Sequence[Ints], size: int) -> Ints:
-    """What is in any of the lists, ascending; the numbers are below `size`."""
-    if 8 * sum(map(len, coded)) < size:
-        return np.unique(np.concatenate([np.zeros(0, np.int32), *coded]))
-    held = np.zeros(size, dtype=bool)
-    for codes in coded:
-        held[codes] = True
-    return np.flatnonzero(held).astype(np.int32)
+def _stacked(maps: Sequence[Mapping[str, Any]], sizes: Sequence[int]) -> dict[str, Any]:
+    """The arrays of each name one after another; NaN, or 0 of whole numbers, where a part has none."""
+    stacked = {}
+    for name in sorted(set().union(*maps)):
+        like = next(arrays[name] for arrays in maps if name in arrays)
+        empty = 0 if like.dtype == np.int32 else np.nan
+        none = (np.full((size, *like.shape[1:]), empty, like.dtype) for size in sizes)
+        stacked[name] = np.concatenate([arrays.get(name, gap) for arrays, gap in zip(maps, none, strict=True)])
+    return stacked
 
 
 def _fill(
@@ -154,31 +146,28 @@ def _fill(
         for name, part in by_name.items():
             whole = len(union) and union[-1] == len(union) - 1  # then a number is its own place
             rows = begin + (codes[name] if whole else np.searchsorted(union, codes[name]))
-            scores = part.scores if isinstance(part, ScoredIds) else [item.score for item in part]
-            columns[name][rows] = _finite(name, scores)
-            places = part.positions if isinstance(part, ScoredIds) else [item.position for item in part]
-            positions[name][rows] = places
+            if isinstance(part, ScoredIds):
+                columns[name][rows], positions[name][rows] = _finite(name, part.scores), part.positions
+            else:
+                columns[name][rows] = _finite(name, [item.score for item in part])
+                positions[name][rows] = [item.position for item in part]
     return columns, positions
 
 
 def _coded(lists: Sequence[Lists]) -> tuple[tuple[str, ...], list[dict[str, Ints]]]:
     """The ids of some lists, ascending, and of every list int32[n], the places of its ids among them."""
-    parts = [part for by_name in lists for part in by_name.values()]
-    shared = {id(part.ids): part.ids for part in parts if isinstance(part, ScoredIds)}
-    found = {item.id for part in parts if not isinstance(part, ScoredIds) for item in part}
-    united = _united if shared and not found else _united.__wrapped__
-    ids, *places = united(*shared.values(), *([tuple(found)] if found else []))
-    whole = dict(zip(shared, places, strict=False))
-    code = dict(zip(found, places[-1].tolist(), strict=True)) if found else {}
-    return ids, [
+    arrays = all(isinstance(part, ScoredIds) for by_name in lists for part in by_name.values())
+    listed = [
         {
-            name: whole[id(part.ids)]
-            if isinstance(part, ScoredIds)
-            else np.array([code[item.id] for item in part], dtype=np.int32)
+            name: part.ids if isinstance(part, ScoredIds) else tuple(item.id for item in part)
             for name, part in by_name.items()
         }
         for by_name in lists
     ]
+    distinct = {id(part): part for by_name in listed for part in by_name.values()}
+    ids, *places = (_united if arrays else _united.__wrapped__)(*distinct.values())
+    codes = dict(zip(distinct, places, strict=True))
+    return ids, [{name: codes[id(part)] for name, part in by_name.items()} for by_name in listed]
 
 
 @lru_cache(KEPT)

@@ -109,36 +109,30 @@ class SignalTable:
         names = lists if isinstance(lists, Mapping) else ()
         return {name: self.positions[name] for name in names if name in self.columns and name in self.positions}
 
+    def fact(self, name: str) -> Floats:
+        """A number of each row's entry, float64[N]; NaN where it is not known."""
+        return self.about.numbers[name][self.entry]
+
     def column(self, name: str) -> Floats:
         """Return the column of a signal, float64[N]; ConfigError when it was not recorded."""
-        if name not in self.columns:
-            fetched = _kinds().FETCHED
-            remedy = (
-                "; record it, and name it among the configuration's retrievers"
-                if name in fetched
-                else nearest(name, fetched | self.columns.keys())
-            )
-            held = ", ".join(sorted(self.columns)) or "none"
-            raise ConfigError(f"signal {name!r} is not in this table (it holds {held}){remedy}")
-        return self.columns[name]
+        if name in self.columns:
+            return self.columns[name]
+        fetched, held = _kinds().FETCHED, ", ".join(sorted(self.columns)) or "none"
+        remedy = nearest(name, fetched | self.columns.keys())
+        if name in fetched:
+            remedy = "; record it, and name it among the configuration's retrievers"
+        raise ConfigError(f"signal {name!r} is not in this table (it holds {held}){remedy}")
 
     def at_depth(self, depths: Mapping[str, int | None]) -> SignalTable:
-        """Mask each named retriever beyond its depth, and drop the retrievers that are not named.
+        """Mask each named retriever beyond its depth, None for all, and drop those that are not named.
 
-        Ranks, counts and maxima are taken from the result, never from a deeper list.
-
-        `depths` is how many positions of each list to keep, None for all. A retriever that is not named is no part
-        of the configuration, so its column is dropped. ConfigError for a depth below 1 or beyond the recorded one.
+        Ranks, counts and maxima are taken from the result, never from a deeper list. ConfigError for a depth below
+        1 or beyond the recorded one.
         """
         key = ("depths", *sorted(depths.items()))
-        masked: SignalTable | None = self.derived.get(key)
-        if masked is None:
-            masked = self._masked(depths)
-            if masked is not self and len(self) <= KEPT_ROWS:  # another strategy finds there what this computes
-                self.derived[key] = masked
-        return masked
-
-    def _masked(self, depths: Mapping[str, int | None]) -> SignalTable:
+        if key in self.derived:
+            masked: SignalTable = self.derived[key]
+            return masked
         recorded = self.fingerprint.get("max_depth", {})
         kept = _kinds().SCORERS | depths.keys() | {RERANK}
         columns = {name: column for name, column in self.columns.items() if name in kept}
@@ -154,7 +148,12 @@ class SignalTable:
                 )
             if (beyond := self.positions[name] > depth).any():
                 columns[name], same = np.where(beyond, np.nan, columns[name]), False
-        return self if same else replace(self, columns=columns)
+        if same:
+            return self
+        masked = replace(self, columns=columns)
+        if len(self) <= KEPT_ROWS:  # another strategy finds there what this computes
+            self.derived[key] = masked
+        return masked
 
     def slice(self, begin: int, end: int) -> SignalTable:
         """Return the table of the queries begin..end-1, as views, so that a memory-mapped file is not read.

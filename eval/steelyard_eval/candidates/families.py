@@ -176,7 +176,10 @@ def _facts(table: SignalTable) -> dict[str, str]:
     orders: dict[str, Floats] = {}
     texts: dict[str, str] = {}
     for name, prior in PRIORS.items():
-        for text in prior.tuning_forms():
+        first = [f"{option}={o.tried[0]}" for option, o in prior.options.items() if o.tried]
+        words = [(f"{option}={word}",) for option, o in prior.options.items() for word in list(o.words)[1:]]
+        for tried in ([*first, *word] for word in [(), *words]):  # once with each of its words
+            text = f"{name}({', '.join(tried)})" if tried else name
             order = _order(table, parse_strategy(text).compile(table, every).branches[0].columns[0].values)
             if order.any():
                 if all(order @ known <= NEAR for known in orders.values()):

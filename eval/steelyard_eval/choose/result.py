@@ -9,7 +9,6 @@ from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import changes
-from steelyard.retrievers.vector import without_layer
 from steelyard_eval.candidates.curve import FreeWeights
 from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.choice import Choice
@@ -192,7 +191,7 @@ def _notices(choice: Choice, values: Values, tests: Mapping[str, Paired]) -> Ite
     space, about = choice.source.space, [config for config in (choice.picked, choice.current.config) if config]
     for layer in space.stood_in if space else ():  # the text stands in for a layer without vectors
         if any(layer in config.strategy.signals() for config in about):
-            yield Said("told", {"text": without_layer(layer)})
+            yield Said("layer_stands_in", {"layer": layer})
     yield from choice.only.notices if choice.only else ()
 
 

@@ -180,12 +180,12 @@ def test_a_list_that_changed_by_itself_fails(data, baseline):
 def test_two_runs_two_thread_counts_and_two_block_sizes_are_one(data, baseline, monkeypatch):
     import numba
 
-    from steelyard.retrievers import dots
+    from steelyard.retrievers import vector
 
     first = data.gate(baseline=baseline).to_json()
     numba.set_num_threads(1)
     try:
-        monkeypatch.setattr(dots, "BLOCK", 7)
+        monkeypatch.setattr(vector, "BLOCK", 7)
         again = sy.load(STARTER).gate(baseline=baseline).to_json()
     finally:
         numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)

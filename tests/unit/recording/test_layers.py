@@ -1,7 +1,6 @@
 """Each layer is read from its own vectors: recorded ones, and those that a vault embeds."""
 
 import json
-import logging
 from types import SimpleNamespace
 
 import numpy as np
@@ -75,25 +74,12 @@ def test_recorded_layers_are_read_row_by_row(tmp_path):
     assert table.fingerprint["layers"] == {"l0": "{l0}", "l1": "{l1}", "l2": "{text}\n{details}"}
 
 
-def test_the_text_stands_for_an_l2_that_the_set_has_not_and_it_is_said_once(tmp_path, caplog):
+def test_the_text_stands_for_an_l2_that_the_set_has_not(tmp_path):
     dataset, made = write(tmp_path / "set", ("text", "l0", "l1"), l0="one abstract", l1="an overview")
-    with caplog.at_level(logging.WARNING):
-        table = recorded(dataset)
+    table = recorded(dataset)
 
     np.testing.assert_allclose(table.columns["l2"], cosines(made["text"], made["queries"][0]), atol=1e-6)
     assert table.fingerprint["layers"]["l2"] == "{title}"
-    said = [line.message for line in caplog.records]
-    (line,) = said
-    assert line.startswith("there are no vectors of the layer l2 (l0: abstracts, l1: overviews, l2: ")
-
-
-def test_nothing_is_said_of_layers_where_nobody_gave_any(tmp_path, caplog):
-    dataset, _ = write(tmp_path / "set", ("text",))
-    space = Workspace.open(dataset)
-    config = find_system("plain").config(10, space.model).with_strategy(parse_strategy("l2"))
-    with caplog.at_level(logging.WARNING):
-        record(space, dataset.queries, [config])
-    assert [line.message for line in caplog.records] == []
 
 
 @pytest.mark.parametrize("fields", [{"l0": "one abstract", "l1": "an overview"}, {}], ids=["layered", "plain"])
@@ -214,12 +200,3 @@ def test_explanations_and_notebooks_say_which_step_emptied_a_list():
     explained = data.explain(empty, "cortex_mem")
     assert why in explained.record["configurations"][0]["emptied"]
     assert why in " ".join(str(explained).split())
-
-
-def test_that_the_text_stands_for_a_layer_is_told_once_of_a_data_set(caplog):
-    data = sy.load(starter())
-    with caplog.at_level(logging.WARNING):
-        for query in ("q01", "q02"):
-            data.explain(query, "cortex_mem")
-            data.explain(query, "cortex_mem", against="cortex_mem:shipped")
-    assert sum("layer l2" in line.message for line in caplog.records) == 1

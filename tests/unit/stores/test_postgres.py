@@ -23,7 +23,7 @@ from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
-from steelyard.retrievers.tsearch import tsvector
+from steelyard.retrievers.english import tsvector
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.vault import open_vault

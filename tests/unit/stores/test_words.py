@@ -11,7 +11,7 @@ from steelyard.memory.query import Query
 from steelyard.memory.text import content
 from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.retrievers.tfidf import TfidfScorer
-from steelyard.retrievers.tsquery import TsRetriever, analysis
+from steelyard.retrievers.tsearch import TsRetriever, analysis
 from steelyard.stores.base import TextSearch
 from steelyard.stores.sqlite import Vault, words
 from steelyard.systems import analyses, find_system

@@ -4,7 +4,7 @@ import pytest
 
 from steelyard.feedback.reviews import stability_after
 from steelyard.memory.entry import Entry
-from steelyard.retrievers.importance import Importance
+from steelyard.retrievers.vector import fading
 from steelyard.signals.facts import DOCUMENT_TYPES, TIERS
 from steelyard.systems import spec_kit as forms
 from steelyard.systems.spec_kit.words import stem_js
@@ -34,8 +34,8 @@ def test_the_scales_of_the_six_tiers_and_of_the_document_types():
 def test_importance_fades_by_what_passed_since_the_date():
     """Half of 0.8 after a half-life of 30 days, half of that after another; 0.8 before the date or without one."""
     since = [{"updated_at": ago(days), "half_life_days": 30} for days in (30, 60, -30)]
-    facts = Importance.of([entry(importance=8, **dates) for dates in (*since, {})])
-    assert facts.at(NOW) == pytest.approx([0.4, 0.2, 0.8, 0.8])
+    importance = fading([entry(importance=8, **dates) for dates in (*since, {})])
+    assert importance(NOW) == pytest.approx([0.4, 0.2, 0.8, 0.8])
 
 
 def test_a_snippet_begins_before_the_first_word_that_was_asked():

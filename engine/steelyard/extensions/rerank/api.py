@@ -15,7 +15,8 @@ from steelyard.base.errors import EmbedderError, RerankError, shown
 from steelyard.extensions.models.provider_client import ProviderClient
 from steelyard.extensions.models.providers import by_index
 from steelyard.extensions.models.settings import ApiSettings, base_url_of, key_of
-from steelyard.rerank import Document, checked_scores
+from steelyard.extensions.rerank.guard import checked_scores
+from steelyard.rerank import Document
 
 MODELS = {"voyage": "rerank-2", "cohere": "rerank-v3.5"}
 MOST = 100

@@ -1,4 +1,4 @@
-"""A re-ranker that is too slow switches itself off."""
+"""A re-ranker that is too slow switches itself off, and what one may answer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import RerankError
@@ -69,3 +72,14 @@ class GuardedReranker(WrappedReranker):
                 f"more than {self._seconds * 1000:.0f}; start again, raise RERANK_P95_THRESHOLD, or lower "
                 "MAX_RERANK_CANDIDATES"
             )
+
+
+def checked_scores(scores: Any, count: int, name: str) -> Floats:  # noqa: ANN401 -- what an endpoint or a model gave
+    """The scores as float64[count]; RerankError unless there are so many finite numbers."""
+    try:
+        array = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise RerankError(f"{name} gave scores that are no numbers") from None
+    if array.shape != (count,) or not np.isfinite(array).all():
+        raise RerankError(f"{name} gave {array.size} scores for {count} documents, or one that is not finite")
+    return array

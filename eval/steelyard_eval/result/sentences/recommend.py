@@ -110,6 +110,8 @@ NOTICES = {
     "<<your {queries} labelled queries are worth about {worth:whole} with them>>"
     "<<?unrelated:they are unrelated to your labels of these queries, and were not used>>.",
     "not_tuned": "{label} was not tuned: {why}",
+    "layer_stands_in": "there are no vectors of the layer {layer} (l0: abstracts, l1: overviews, l2: whole entries), so "
+    "those of the text stand in; this concerns layered search (cortex_mem) alone",
     "drawn_decide": "{drawn} queries that were drawn at random decide; {left:undrawn} no part in it",
     "tuned_rows": "Rows tuned here were chosen on these very queries, so they flatter<<: expect {expected:signed}>>.",
     "place_try": "What was chosen is row {row} here: where labels are few, what public collections showed decides with "
