@@ -33,7 +33,7 @@ from steelyard.live.identity import share
 from steelyard.retrievers import EMBEDDING
 from steelyard.systems import find_system
 from steelyard_eval.choose.public import DEFAULT
-from steelyard_eval.choose.rule import cross_validated_choices
+from steelyard_eval.choose.rule import folds
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.datasets import LOGGED, load
 from steelyard_eval.measures.metrics import parse_measures
@@ -230,11 +230,15 @@ def _tuned(workspace, dataset, queries, folder):
     gains = values[1:] - values[0]
     groups = [group_of(query) or query.id for query in queries]
     _, code = np.unique(groups, return_inverse=True)
-    choices = cross_validated_choices(Scored.of(gains, gains, groups=code), 0)
+    scored, left = Scored.of(gains, gains, units=code), np.ones(len(queries), dtype=bool)
     shown = [own.lists() for own in lists]
     chosen, names = [[] for _ in queries], Counter()
-    for part, candidate in choices:
-        at = 0 if candidate is None else candidate + 1
+    for part in folds(scored.units, 0):
+        if not left.any():
+            break  # the first deal has every query once
+        left &= ~part
+        means = scored.composite_means(~part)
+        at = int(np.argmax(means)) + 1 if means.max() > 0 else 0
         names[(DEFAULT, *TRIED)[at]] += 1
         for query in np.flatnonzero(part):
             chosen[query] = shown[at][query]

@@ -58,7 +58,7 @@ READERS = {
     "steelyard/stores/sqlite/check.py": "test_a_vault[entries]",
     "steelyard_eval/extensions/endpoints/answer_form.py": "test_an_answer_of_an_endpoint[hits]",
     "steelyard_eval/datasets/file_reader.py": "test_a_data_set[corpus: tags]",
-    "steelyard_eval/datasets/folder.py": "test_a_data_set[corpus: tags]",
+    "steelyard_eval/datasets/labels.py": "test_a_data_set[corpus: tags]",
     "steelyard_eval/datasets/logs.py": "test_a_data_set[log: acts]",
     "steelyard_eval/gate/baseline.py": "test_other_files[baseline]",
     "steelyard_eval/extensions/importers/markdown.py": "test_the_folders_of_a_program",
@@ -76,7 +76,7 @@ READERS = {
 OTHERS_THAT_PARSE = {
     "steelyard_eval/views/answered.py": "its own result, which was read or made before",
     "steelyard_eval/gate/gating.py": "copies the baseline that it replaces",
-    "steelyard_eval/cli/init_from_data.py": "the record of an installation, which pip wrote",
+    "steelyard_eval/cli/workflow.py": "the record of an installation, which pip wrote",
     "steelyard_eval/cli/data.py": "NAME=VALUE pairs of one command line",
     "steelyard_eval/vaults/arguments.py": "NAME=VALUE pairs of one command line",
     "steelyard/extensions/postgres/vault.py": "writes ids and settings",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from steelyard.base.errors import ConfigError, closest, shown
+from steelyard.base.errors import ConfigError, MachineError, closest, shown
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import MODEL as LSA
 from steelyard.finish import Cut, Floor, Mmr
@@ -59,10 +59,10 @@ def export(config: SearchConfig, to: str) -> Export:
 
 
 def expresses(target: Target, config: SearchConfig) -> bool:
-    """Whether a target can be given this search."""
+    """Whether a target can be given this search; not where what writes it is not installed."""
     try:
         say(config, target)
-    except Lost:
+    except (Lost, MachineError):
         return False
     return True
 

@@ -179,7 +179,9 @@ def load_baseline(path: Path, again: str) -> Baseline | None:
     except (ValueError, RecursionError) as error:
         raise refused(f"is cut short or is not JSON ({error})") from None
     if not isinstance(record, dict) or SEAL not in record:
-        raise refused("has no seal, which each baseline of steelyard gate has")
+        raise DataError(
+            f"{place} is no baseline of steelyard gate, which is sealed; name the file that init wrote"
+        )
     sealed, version = record.pop(SEAL), record.get("schema_version")
     if version != SCHEMA_VERSION:
         raise refused(f"is none of schema {SCHEMA_VERSION} (schema_version: {shown(version)})")

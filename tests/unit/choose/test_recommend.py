@@ -71,7 +71,7 @@ def test_a_layer_without_vectors_is_told_where_what_is_used_reads_it(current, to
     data = load(starter())
     few = dict(list(data.qrels.items())[:20])
     found = recommend(replace(data, qrels=few), current, timed=False)
-    assert len([said for said in found.result.notices if "layer l2" in said.facts.get("text", "")]) == told
+    assert sum(said.key == "layer_stands_in" for said in found.result.notices) == told
     assert caplog.records == []
 
 

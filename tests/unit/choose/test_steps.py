@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import steelyard_eval as sy
-from steelyard.base import extras
+from steelyard.base import extensions as extras
 from steelyard_eval.choose.duel import PairSelection
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read_config

@@ -15,7 +15,6 @@ from simulation import simulate_log
 
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
-from steelyard_eval.cli.options import CONFIGURATION, CONTENDER
 from steelyard_eval.datasets import load
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -60,6 +59,8 @@ ENDS = {
     "tune": "nothing to tune",
 }
 """Other ends than 0 that a command has for a contender that it has read."""
+TAKES = {"contender": "any contender", "configuration": "a configuration"}
+"""What an argument or an option is declared to take, and what the page calls it."""
 SLOW = ("learn", "recommend", "tune")
 
 
@@ -68,10 +69,10 @@ def declared():
     found = {}
     for name, command in main.commands.items():
         for param in command.params:
-            if param.type in (CONTENDER, CONFIGURATION):
+            if param.type.name in TAKES:
                 argument = isinstance(param, click.Argument)
                 spelled = param.metavar.strip("[].") if argument else next(o for o in param.opts if o[:2] == "--")
-                found[f"{name} {spelled}"] = param.type
+                found[f"{name} {spelled}"] = param.type.name
     return found
 
 
@@ -136,8 +137,7 @@ def tried():
 
 
 def test_the_table_in_the_documentation_is_what_is_declared():
-    takes = {CONTENDER: "any contender", CONFIGURATION: "a configuration"}
-    rows = {what: [f"`{at}`" for at, own in declared().items() if own is kind] for kind, what in takes.items()}
+    rows = {what: [f"`{at}`" for at, own in declared().items() if own == kind] for kind, what in TAKES.items()}
     table = "".join(f"| {what} | {', '.join(where)} |\n" for what, where in rows.items())
     assert table in (ROOT / "docs" / "contenders.md").read_text("utf-8"), table
 
@@ -154,7 +154,7 @@ def test_every_spelling_works_or_is_refused_by_one_sentence(where, spelling, pla
 
     told = " ".join(found.stderr.split())
     assert not isinstance(found.exception, Exception), found.exception
-    if spelling in LISTS and declared()[where] is CONFIGURATION:
+    if spelling in LISTS and declared()[where] == "configuration":
         assert (found.exit_code, REFUSED in told) == (2, True), told
     elif "run" in spelling and where == "check --current":
         assert (found.exit_code, NO_RUNS in told) == (2, True), told

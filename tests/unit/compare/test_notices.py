@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import steelyard_eval as sy
-from steelyard.base import extras
+from steelyard.base import extensions as extras
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.memory.filters import Filters

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard import Searcher, Vault, find_system
-from steelyard.base import extras
+from steelyard.base import extensions as extras
 from steelyard.base.errors import ConfigError, EmbedderError
 from steelyard.base.extensions import EXTRAS
 from steelyard.embedders import KINDS

@@ -11,10 +11,7 @@ from lxml import etree
 from markdown_it import MarkdownIt
 
 import steelyard_eval as sy
-from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
-from steelyard_eval.datasets.starter import starter
 from steelyard_eval.result import document
 from steelyard_eval.result.structs import replace
 from steelyard_eval.views import gate_faces
@@ -161,30 +158,6 @@ def test_text_frame_and_page_are_harmless(found, verdict):
     assert "<script>" not in one._repr_html_()
     assert len(one.to_frame()) == len(one.result.table("gated"))
     assert str(one)
-
-
-def test_what_changed_of_the_search_is_said(tmp_path):
-    data, path = sy.load(starter()), tmp_path / "baseline.json"
-    data.update_baseline("bm25", because="x", baseline=path)
-    result = data.gate("graph", baseline=path).result
-    (step,) = result.answer.steps
-    assert step.command[-1] == "graph"
-    assert {"before": "bm25", "now": "graph"}.items() <= rewritten(result).items()
-    # A formula alone would search with the usual settings, and no command names both.
-    moved = find_system("plain[graph.seeds=1]").config(10)
-    moved.with_strategy(parse_strategy("bm25")).save(tmp_path / "w.json")
-    data.update_baseline(tmp_path / "w.json", because="y", baseline=path)
-    moved.with_strategy(parse_strategy("graph")).save(tmp_path / "w.json")
-    # Settings alone may be what changed; a baseline of an earlier version keeps none.
-    data.update_baseline(tmp_path / "w.json", because="z", baseline=path, accept_worse=True)
-    find_system("plain[graph.seeds=2]").config(10).with_strategy(parse_strategy("bm25")).save(tmp_path / "w.json")
-    said = rewritten(data.gate(tmp_path / "w.json", baseline=path).result)
-    assert (said["before_with"], said["now_with"]) == ("graph.seeds=1", "graph.seeds=2")
-
-
-def rewritten(result):
-    """The facts of the notice that a formula changed."""
-    return next((one.facts for one in result.notices if one.key == "gate_rewritten"), {})
 
 
 def test_a_first_baseline_is_its_own_anchor_and_is_told_once(found):
