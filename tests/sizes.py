@@ -12,8 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LIMITS = {
-    "engine": 17_350,
-    "engine/extensions": 3_850,
+    "engine": 16_050,
+    "engine/extensions": 4_000,
     "engine/testing": 1_100,
     "eval": 30_000,
     "eval/extensions": 6_500,
@@ -22,7 +22,7 @@ LIMITS = {
 """Part -> lines at most."""
 ROOTS = {"engine/steelyard/": "engine", "eval/steelyard_eval/": "eval", "tests/": "tests"}
 APART = ("extensions", "testing")
-LONGEST = {"engine": 400, "eval": 300}
+LONGEST = {"engine": 425, "eval": 300}
 """Lines of a module but the facade."""
 FOLDER = 3_000
 """Lines of a folder of the workbench but its extensions."""

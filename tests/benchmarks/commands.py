@@ -67,7 +67,7 @@ def first_sentence(jobs: tuple[str, ...]) -> tuple[float, float]:
                 )
             after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - began
             taken.append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall))
-            if "nothing was measured on your notes" not in " ".join(done.stdout.split()).lower():
+            if "no labels yet" not in " ".join(done.stdout.split()).lower():
                 raise SystemExit(f"no sentence in:\n{done.stdout}{done.stderr}")
     cpu, wall = zip(*taken, strict=True)
     return statistics.median(cpu), statistics.median(wall)

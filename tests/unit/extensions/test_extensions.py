@@ -28,7 +28,7 @@ ASKS = {
     "serve": ["serve", "memory.db"],
     "usage": ["learn", STARTER, "--from", "ubi:events.jsonl"],
     "adaptive": ["learn", STARTER, "--rule", "adaptive", "--current", "soleri"],
-    "spec_kit_file": ["export", str(ROOT / "search-weights.json"), "--to", "spec_kit"],
+    "spec_kit_file": ["export", "spec_kit", "--to", "spec_kit"],
     "cortex_client": ["index", STARTER, "made.db", "--layers", "llm"],
     "models": ["index", STARTER, "made.db", "--embedder", "wordllama"],
     "int8": ["compare", STARTER, "vector"],
