@@ -99,7 +99,7 @@ data.compare(["bm25", longest_word], timed=False).tests().round(4)
 # answer: it means that no gain is proven. `data.recommend()` asks the same of every family at once (notebook 02).
 
 # %%
-tuning = data.tune("weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)", timed=False)
+tuning = data.tune("rrf(bm25, vector)", timed=False)
 tuning
 
 # %%
