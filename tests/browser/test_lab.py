@@ -195,19 +195,10 @@ def test_how_long_a_key_takes_is_printed(big, capsys):
         drawn(big)
         big.wait_for_timeout(50)  # nobody presses the next key as soon as the curves are there
     keys, curves = taken(big, "data-times"), taken(big, "data-curve-times")
-    box = big.get_by_label("normalize of weighted_sum")
-    for at in range(8):
-        box.select_option(index=at % 4)
-        big.wait_for_timeout(250)
-    scales = taken(big, "data-times")[len(keys) + 1 :]
 
     with capsys.disabled():
         print()
-        for name, times in (
-            ("key to nDCG and ranking", keys),
-            ("to all curves", curves),
-            ("scale to nDCG", scales),
-        ):
+        for name, times in (("key to nDCG and ranking", keys), ("to all curves", curves)):
             print(f"{name}: median {np.median(times):.0f} ms, p95 {np.percentile(times, 95):.0f} ms")
     assert len(keys) >= 20
     assert len(curves) >= 20

@@ -6,6 +6,7 @@ What was acknowledged has to be in the log: the list of every search that was an
 import json
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def forked(vault, log):
             os.dup2(up[1], 1)
             os.closerange(3, 64)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")  # those of the parent may be of other files
             main(["serve", str(vault), "--system", "bm25", "--log", str(log)])
         finally:
             os._exit(3)

@@ -222,7 +222,7 @@ class Searcher:
                 lost.append(error)
         if lost:
             self._count(lost)
-        notes = list(map(str, lost)) if lost else list(self._notes(config, strategy, vectors, mode))
+        notes = [*map(str, lost), *self._notes(config, strategy, vectors, mode)]
         if how := sources.approximate(seconds):
             notes.append(f"vectors were searched by {how}, which may miss some of the nearest")
         masked, scores, ranking = _ranked(table, config, strategy)

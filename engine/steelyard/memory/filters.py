@@ -120,7 +120,7 @@ class Filters:
     def failed(self, entry: Entry) -> list[str]:
         """Describe every clause that the entry fails: its value, and what was wanted; see `Rule.admits`."""
         return [
-            f"{_held(clause, entry)}, the query asks for {' or '.join(map(_in_words, clause))}"
+            f"{_held(clause, entry)}, and the query asks: {' or '.join(map(_in_words, clause))}"
             for clause in self.clauses
             if not any(rule.admits(entry) for rule in clause)
         ]

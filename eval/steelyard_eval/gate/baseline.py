@@ -178,7 +178,9 @@ def load_baseline(path: Path, again: str) -> Baseline | None:
         canonical(record).encode()  # fails for half a surrogate pair
     except (ValueError, RecursionError) as error:
         raise refused(f"is cut short or is not JSON ({error})") from None
-    if not isinstance(record, dict) or SEAL not in record:
+    if not isinstance(record, dict):
+        raise refused("is no JSON object")
+    if SEAL not in record:
         raise DataError(
             f"{place} is no baseline of steelyard gate, which is sealed; name the file that init wrote"
         )

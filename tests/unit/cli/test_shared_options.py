@@ -128,7 +128,6 @@ def test_a_vault_where_a_data_set_belongs_and_a_folder_where_weights_belong(tmp_
         db.execute("CREATE TABLE t (x)")
     found = run("explain", tmp_path / "memory.db", "q1")
     assert "is not a folder" in found.stderr
-    assert "steelyard search" in found.stderr
     for remedy in ("`steelyard recommend` writes one", "name the search-weights.json in it"):
         found = run("export", tmp_path, "--to", "vespa")
         assert found.exit_code == 2

@@ -159,7 +159,7 @@ def test_every_relevant_entry_outside_the_list_has_its_reason(tmp_path):
         "b": ("below_cut", 2, "rank 2, the list ends at 1; place 2 in fts"),
         "c": ("beyond_depth", None, "place 3 in fts"),
         "d": ("not_returned", None, 'not found by fts (holds none of "cache")'),
-        "e": ("out_of_scope", None, "outside the scope: project is 'other', the query asks for 'p'"),
+        "e": ("out_of_scope", None, "outside the scope: project is 'other', and the query asks: project is 'p'"),
     }
     assert found.record["query"]["in_scope"] == 4
     assert "\nfts is read only to place 2" in str(found)  # once, below the table

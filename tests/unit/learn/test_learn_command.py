@@ -89,7 +89,7 @@ def test_what_is_suggested_is_better_by_the_labels_that_made_the_log(learned, da
 
 
 def test_labels_decide_and_acts_make_them_worth_more(tmp_path):
-    found = run("learn", starter(), "--out", tmp_path / "w.json", "--json")
+    found = run("learn", starter(), "--current", "echovault", "--out", tmp_path / "w.json", "--json")
     assert found.exit_code == 0, found.stderr
     assert "log is simulated" in found.stderr
     result = document.read(found.stdout.encode())
@@ -105,7 +105,7 @@ def test_labels_decide_and_acts_make_them_worth_more(tmp_path):
 
 
 def test_labels_that_were_chosen_are_no_proof(data):
-    found = learn(replace(data.dataset, pool=JudgedPool(("bm25",), 10)))
+    found = learn(replace(data.dataset, pool=JudgedPool(("bm25",), 10)), current="echovault")
     assert found.result.decision.verdict == "try"
     assert str(found.config.strategy) == found.result.rows[0].strategy
     assert "bm25 alone" in found.sentence
@@ -137,9 +137,16 @@ def test_lists_of_another_engine_are_learned_from(tmp_path, data, learned):
         hits = [{**hit, "position": len(record["hits"]) - at} for at, hit in enumerate(record["hits"])]
         return {**record, "policy": "elsewhere", "hits": hits}
 
-    found = data.learn(changed(tmp_path, other), "weighted_sum(0.8*bm25, 0.2*vector, normalize=minmax)")
+    found = data.learn(changed(tmp_path, other), "echovault")
     assert found.result.decision.blocker is None
     assert facts(found, "learn_worth")["share"] > 0
+
+
+def test_over_a_fusion_it_takes_sixty_labels(tmp_path, data):
+    """The starter has 59, and its log is of a fusion."""
+    found = data.learn()
+    assert found.result.decision.verdict != "ship"
+    assert (facts(found, "learn_few_labels")["labelled"], facts(found, "learn_few_labels")["fewest"]) == (59, 60)
 
 
 TALLY = ("accepted",) * 18 + ("modified",) * 4 + ("dismissed",) * 10 + ("failed",)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from steelyard.memory.query import Query
+from steelyard.systems import find_system
 from steelyard_eval.learn.decided import LogDecision
 from steelyard_eval.learn.result import evidence
 from steelyard_eval.result.sentences import say
@@ -17,7 +18,8 @@ def decision(logged, second=None, listless=False, few=0):
     """Labels of sixteen queries, and a log of some queries, all of which were valued."""
     cells = SimpleNamespace(queries=np.arange(len(logged)))
     log = SimpleNamespace(census=SimpleNamespace(impressions=40))
-    case = SimpleNamespace(queries=logged, cells=cells, log=log, hits=SimpleNamespace(listless=listless))
+    hits, config = SimpleNamespace(listless=listless), find_system("echovault").config(10)
+    case = SimpleNamespace(queries=logged, cells=cells, log=log, hits=hits, config=config)
     made = None if few else SimpleNamespace(second=second, scored=SimpleNamespace(share=0.0))
     labelled = () if few else LABELLED
     return LogDecision(case, labelled, np.arange(len(logged)), None, (), None, made, few)

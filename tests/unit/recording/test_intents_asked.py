@@ -46,7 +46,8 @@ def asked(folder, system, intents):
     out = folder / f"{system}-{intents}".replace(":", ".")
     found.record(out, system)
     table = read(next(out.iterdir()))
-    return [*table.asked.labels["intent"]]
+    labels = table.asked.labels["intent"]
+    return [labels.words[code] for code in labels.codes.tolist()]
 
 
 @pytest.mark.parametrize(
