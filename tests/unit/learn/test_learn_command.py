@@ -101,7 +101,7 @@ def test_labels_decide_and_acts_make_them_worth_more(tmp_path):
     alone, both = result.table("gains")[:2]
     assert (alone["by"], alone["queries"], both["by"], both["queries"]) == ("by_labels", 59, "by_both", 98)
     assert both["error"] < alone["error"]
-    assert {row["follows"] for row in result.table("follows")} >= {"the label", "bm25", "vector"}
+    assert {row["follows"] for row in result.table("follows")} >= {"the label", "vector"}
 
 
 def test_labels_that_were_chosen_are_no_proof(data):
