@@ -15,7 +15,6 @@ import numpy as np
 
 from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
-from steelyard.live.identity import share
 from steelyard.systems import find_system, written_name
 from steelyard_eval.candidates.candidates import candidates_around
 from steelyard_eval.candidates.families import PRESETS, starts
@@ -27,6 +26,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording import disk as files
 from steelyard_eval.recording.record import record
+from steelyard_eval.recording.sharing import share
 from steelyard_eval.recording.workspace import Workspace, judged
 
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")

@@ -1,6 +1,7 @@
 """What a live search costs beside its retrievers and scorers, system by system, on the data set of the demo."""
 
 import time
+from functools import partial
 from pathlib import Path
 
 from timing import Race, race
@@ -20,24 +21,23 @@ class Replayed:
 
     def __init__(self, searcher: Searcher) -> None:
         self.calls: dict[str, list[object]] = {}
-        self._asked, self._sources = "", searcher._sources
-        self._find, self._score = self._sources._find, self._sources.score
+        self._sources = searcher._sources
 
     def noted(self, search, text: str) -> None:
         """Search once, and note what was asked of retrievers and scorers."""
         calls = self.calls.setdefault(text, [])
 
-        def find(*asked):
-            calls.append((self._find, asked))
-            return self._find(*asked)
+        def noting(call, *asked):
+            calls.append((call, asked))
+            return call(*asked)
 
-        def score(*asked):
-            calls.append((self._score, asked))
-            return self._score(*asked)
-
-        self._sources._find, self._sources.score = find, score
+        built = [*self._sources._retrievers.values(), *self._sources._scorers.values()]
+        ways = [(one, way) for one in built for way in ("retrieve", "follow", "score") if hasattr(one, way)]
+        for one, way in ways:
+            object.__setattr__(one, way, partial(noting, getattr(one, way)))
         search(text)
-        del self._sources._find, self._sources.score
+        for one, way in ways:
+            object.__delattr__(one, way)
 
     def again(self, text: str) -> None:
         """The calls of a search, by themselves."""

@@ -29,7 +29,6 @@ from steelyard.base.errors import DataError, EmbedderError, SteelyardError, show
 from steelyard.base.files import STRICT_JSON, canonical, write_text
 from steelyard.base.inputs import inside, read_bytes, read_text
 from steelyard.base.schemas import Schema
-from steelyard.live.identity import share
 from steelyard.retrievers import EMBEDDING
 from steelyard.systems import find_system
 from steelyard_eval.choose.public import DEFAULT
@@ -41,6 +40,7 @@ from steelyard_eval.measures.paired import mean_interval, paired
 from steelyard_eval.measures.runs import Ranked, read_run, write_run
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.sharing import share
 from steelyard_eval.recording.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
-from steelyard.live.identity import share
 from steelyard.systems import SYSTEMS, find_system, plain_name
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.sharing import share
 from steelyard_eval.recording.workspace import Workspace
 
 

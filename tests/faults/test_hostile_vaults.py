@@ -200,18 +200,18 @@ class TestTheConnection:
     @pytest.mark.parametrize("sql", DENIED)
     def test_what_no_statement_of_ours_needs_is_denied(self, vault, sql):
         with pytest.raises(VaultError, match="is damaged"):
-            vault._db.execute(sql)
+            vault._db.run(sql)
 
     def test_one_statement_a_call(self, vault):
         with pytest.raises(ValueError, match="than one statement"):
-            vault._db.execute("SELECT 1; DELETE FROM entries")
+            vault._db.run("SELECT 1; DELETE FROM entries")
         assert vault.count() == 2
 
     def test_a_statement_that_never_ends_is_broken_off(self, vault):
         """Its budget goes by the size of the file: 50 million steps and 50 a byte."""
         join = " JOIN ".join(f"json_each('[{','.join('1' * 90)}]') t{at}" for at in range(6))
         with pytest.raises(VaultError, match="is damaged"):
-            vault._db.execute(f"SELECT count(*) FROM {join}").fetchall()
+            vault._db.run(f"SELECT count(*) FROM {join}")
 
     def test_a_statement_of_few_and_slow_steps_is_broken_off(self, vault, monkeypatch):
         """By the clock: 60 seconds and one a megabyte. Here each look at the clock finds 40 seconds gone."""
@@ -219,16 +219,14 @@ class TestTheConnection:
         monkeypatch.setattr(guard, "monotonic", lambda: float(next(ticks)))
         join = " JOIN ".join(f"json_each('[{','.join('1' * 90)}]') t{at}" for at in range(3))
         with pytest.raises(VaultError, match="is damaged"):
-            vault._db.execute(f"SELECT count(*) FROM {join}").fetchall()
+            vault._db.run(f"SELECT count(*) FROM {join}")
 
     def test_the_time_between_two_rows_is_the_caller_s(self, vault, monkeypatch):
         """A clock that runs only while nobody is inside SQLite never ends a statement."""
         now = 0.0
         monkeypatch.setattr(guard, "monotonic", lambda: now)
         numbers = f"json_each('[{','.join('1' * 90)}]')"
-        for _ in vault._db.execute(
-            f"SELECT a.value FROM {numbers} a JOIN {numbers} b JOIN {numbers} c LIMIT 9000"
-        ):
+        for _ in vault._db.each(f"SELECT a.value FROM {numbers} a JOIN {numbers} b JOIN {numbers} c LIMIT 9000"):
             now += 100.0
         assert not vault._db.exhausted
 

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from itertools import takewhile
 
 import numpy as np
@@ -25,8 +24,7 @@ from steelyard.embedders.kinds import adding
 from steelyard.feedback.team_draft import Explore, drafted
 from steelyard.finish import AtLeast, Floor, Mmr, Ranking, diversified, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, compile_plan, fuse
-from steelyard.live.identity import identity
-from steelyard.live.sources import KeptLists, Sources
+from steelyard.live.sources import KeptLists, Sources, identity
 from steelyard.memory.entry import Hit
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query, clean_query
@@ -188,7 +186,7 @@ class Searcher:
         vectors = vectors and (mode == "always" or all(embedder.warm() for embedder in sources.usable()))
         seconds: dict[str, float] = {}
         begin = time.perf_counter()
-        table, strategy, missing, lost = sources.surviving(asked, config, vectors, seconds)
+        table, strategy, missing, lost = sources.fetch(asked, config, vectors, seconds)
         if missing:
             config = replace(config, finish=stages_without(config.finish, missing))
         if diversified(config.finish):
@@ -290,8 +288,7 @@ class Searcher:
         It contains facts only when the strategy computes signals from them. Without `vectors` no vectors are
         searched, even when the strategy names no retriever and would rank what all of them find.
         """
-        missing = frozenset() if vectors else EMBEDDING
-        return self._sources.fetch(self._timed(query), self.config, strategy, missing, {})
+        return self._sources.fetch(self._timed(query), self.config, vectors, {}, strategy)[0]
 
     def context(
         self,
@@ -373,7 +370,7 @@ class Searcher:
         if how := sources.approximate(names):
             raise ConfigError(f"a recording is exact, and this store is searched by {how}; open it without hnsw")
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
-        scorers = {name: partial(sources.score, name) for name in names if name in SCORERS}
+        scorers = {name: sources.scorer(name) for name in names if name in SCORERS}
         lists: list[Lists] = []
         ends: list[Ends] = []
         kept = None if kept is None else kept.at(self.store.revision())

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -118,14 +117,6 @@ class Postings:
         begins = np.searchsorted(code[first], np.arange(len(words) + 1))
         whole = Posting(_narrow(text[first]), _narrow(counts), _narrow(place[order] if len(place) else place))
         return cls(lengths, words, begins, whole, first if len(place) else _NO_NUMBERS)
-
-    @classmethod
-    def blocks(cls, texts: Iterable[Read], size: int) -> Iterator[Postings]:
-        """Count texts, `size` at a time."""
-        rest = iter(texts)
-        yield cls.of(islice(rest, size))
-        while len((block := cls.of(islice(rest, size))).lengths):
-            yield block
 
     def posting(self, word: str) -> Posting:
         number = self.words.get(word)

@@ -200,7 +200,7 @@ def _terminal() -> str:
 
 def _vault(path: str) -> str:
     """What a vault holds: its schema is checked on opening, then every page (SQLite's quick_check)."""
-    from steelyard.stores.sqlite.vault import open_vault
+    from steelyard.stores.sqlite import open_vault
 
     with open_vault(path) as vault:
         if faults := vault.faults():

@@ -180,7 +180,7 @@ def act(
     """
     from steelyard.feedback.log import append_act
     from steelyard.feedback.reviews import review
-    from steelyard.stores.sqlite.vault import open_vault
+    from steelyard.stores.sqlite import open_vault
 
     if (action == "reviewed") != (vault is not None):
         raise click.UsageError("--action reviewed and --vault go together: a review is written to the entries")

@@ -15,7 +15,6 @@ from steelyard.embedders import CachedEmbedder
 from steelyard.finish import Floor, without_floors
 from steelyard.fusion.layered import ProgressSummary
 from steelyard.fusion.layered import progress as layered_progress
-from steelyard.live.identity import share
 from steelyard.memory.query import Query
 from steelyard.retrievers import LAYERS
 from steelyard.systems import find_system
@@ -30,6 +29,7 @@ from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.record import index_all, record
 from steelyard_eval.recording.replay import ShownLists, intents_of, lists_of, only, recorded_lists, replay
+from steelyard_eval.recording.sharing import share
 from steelyard_eval.recording.steps import settings
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Cost, Latency, Row, Said

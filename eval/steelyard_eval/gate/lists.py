@@ -21,7 +21,6 @@ from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, SteelyardError, shown, together
 from steelyard.config.search_config import SearchConfig, read_json
 from steelyard.finish import without_floors
-from steelyard.live.identity import share
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import valid_at
 from steelyard.memory.query import Query
@@ -37,6 +36,7 @@ from steelyard_eval.measures.metrics import Judgments, evaluate
 from steelyard_eval.measures.runs import Ranked, Scored
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay
+from steelyard_eval.recording.sharing import share
 from steelyard_eval.recording.steps import spelled
 from steelyard_eval.result.structs import Said
 

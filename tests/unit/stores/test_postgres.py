@@ -25,8 +25,7 @@ from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
 from steelyard.retrievers.english import tsvector
 from steelyard.stores.base import KeywordIndex, Space
-from steelyard.stores.sqlite import Vault
-from steelyard.stores.sqlite.vault import open_vault
+from steelyard.stores.sqlite import Vault, open_vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.systems.moltnet import text as moltnet_text
 from steelyard.testing.readable import rows

@@ -19,7 +19,6 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,6 +44,7 @@ from steelyard.extensions.postgres.schema import (
 from steelyard.extensions.postgres.server import Connection, Server
 from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.base import KeywordIndex, Space
+from steelyard.stores.sqlite.guard import TEXT, GuardedConnection
 from steelyard.stores.sqlite.schema import NAMES, select
 from steelyard.stores.sqlite.schema import UPSERT as UPSERT_HERE
 
@@ -77,10 +77,10 @@ class PostgresVault(HnswSearch):
         self.path = self._server.name
         self._ready = True
         try:
-            self._db.execute("PRAGMA journal_mode = memory")  # or all would be written twice, to the log first
+            self._db.run("PRAGMA journal_mode = memory")  # or all would be written twice, to the log first
             self.search_by(hnsw)
             self.refresh()
-            self._db.execute("PRAGMA journal_mode = wal")
+            self._db.run("PRAGMA journal_mode = wal")
         except BaseException:
             self.close()
             raise
@@ -95,9 +95,9 @@ class PostgresVault(HnswSearch):
         super().close()
         self._release()
 
-    def _connect(self, create: bool) -> apsw.Connection:
+    def _connect(self, create: bool) -> GuardedConnection:
         db = super()._connect(create)
-        db.execute("PRAGMA synchronous = off")  # what a crash of the machine destroys is copied again
+        db.run("PRAGMA synchronous = off")  # what a crash of the machine destroys is copied again
         return db
 
     # Reading
@@ -160,7 +160,7 @@ class PostgresVault(HnswSearch):
         self._at, self._models_at = revision, models
 
     def _ids(self) -> set[str]:
-        return {id_ for (id_,) in self._rows("SELECT id FROM entries")}
+        return {id_ for (id_,) in self._db.run("SELECT id FROM entries", (), (TEXT,))}
 
     def _pull_entries(self, there: Connection, new: Iterable[str]) -> list[str]:
         """Copy the entries that changed since, and new ones; return their ids."""
@@ -180,7 +180,7 @@ class PostgresVault(HnswSearch):
     def _forget_vectors(self, ids: Sequence[str]) -> None:
         for table, _, _ in self._spaces():
             sql = f"DELETE FROM {table} WHERE rowid = (SELECT rowid FROM entries WHERE id = ?)"
-            self._db.executemany(sql, ((id_,) for id_ in ids))
+            self._db.many(sql, ((id_,) for id_ in ids))
 
     def _pull_spaces(self, there: Connection, changed: Sequence[str]) -> None:
         """Copy the vectors of the entries that changed, and all of the spaces that are new."""
@@ -318,7 +318,7 @@ class PostgresVault(HnswSearch):
 
     def _push_entries(self, there: Connection, ids: Iterable[str], revision: int) -> None:
         there.execute(ENTRIES_IN)
-        rows = self._db.execute(f"{select()} JOIN json_each(?) j ON j.value = e.id", (json.dumps(sorted(ids)),))
+        rows = self._db.each(f"{select()} JOIN json_each(?) j ON j.value = e.id", (json.dumps(sorted(ids)),))
         with there.cursor().copy("COPY pg_temp.steelyard_entries FROM STDIN (FORMAT binary)") as copy:
             for row in rows:
                 copy.write_row([sent(value) if isinstance(value, str) else value for value in row])
