@@ -181,9 +181,11 @@ class Readable(Protocol):
 
     def without_vectors(self, spaces: Sequence[Space]) -> list[str]:
         """The tiers that hold vectors in none of these spaces, by name; none of a store that has no tiers."""
+        return []
 
     def approximate(self, spaces: Sequence[Space]) -> str:
         """How `nearest` searches these spaces where it may miss some of the nearest; empty where it cannot."""
+        return ""
 
     def nearest(
         self,

@@ -199,7 +199,7 @@ def test_sqlite_vec_is_asked_for_more_only_while_the_last_are_alike(tmp_path, fi
         vault.put_vectors(SPACE, names, near)
         vault._matrix = lambda *_: None
         counts = []
-        vault._db.exec_trace = lambda _, sql, values: "MATCH" in sql and counts.append(values[1]) or True
+        vault._db.exec_trace = lambda _, sql, values: ("MATCH" in sql and counts.append(values[1])) or True
         found = vault.nearest(SPACE, np.array([1, 0], np.float32), EVERYTHING, 3, True)
         assert [one.id for one in found] == names[:3]
         assert counts == asked

@@ -7,6 +7,7 @@ changes no byte of the file.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import threading
@@ -36,7 +37,6 @@ from steelyard.stores.sqlite.guard import (
     connect_memory,
     explained,
     fold_log,
-    memory_address,
 )
 from steelyard.stores.sqlite.schema import (
     APPLICATION_ID,
@@ -51,11 +51,7 @@ from steelyard.stores.sqlite.schema import (
 
 SCOPES = 64
 """How many scopes are kept in memory; queries with a clock have one each."""
-
-
-def table_of(space: int) -> str:
-    """The name of the table of a vector space, made of an integer and of nothing else."""
-    return f"vec_{space:d}"
+_numbers = itertools.count(1)
 
 
 class VaultFile:
@@ -69,7 +65,8 @@ class VaultFile:
     def __init__(self, path: str | Path, *, create: bool = False) -> None:
         self.path = self._file = str(path)
         """What names the vault, and what is opened: of a store that is copied into a file, two."""
-        self._memory = memory_address() if self.path == MEMORY else ""
+        # A place in the memory of this process, which every connection to it shares while one is open.
+        self._memory = f"file:/steelyard-{next(_numbers)}?vfs=memdb" if self.path == MEMORY else ""
         self._told = create or bool(self._memory)
         """Whether it was opened to be written: only then may a search make what it lacks."""
         self._thread = threading.local()
@@ -106,8 +103,7 @@ class VaultFile:
         with self._opening:
             if self._closed:
                 raise closed(self.path)
-            db = connect_memory(self._memory) if self._memory else connect(self._file, create)
-            self._thread.db = db
+            self._thread.db = db = connect_memory(self._memory) if self._memory else connect(self._file, create)
             self._connections.add(db)
             return db
 
@@ -144,7 +140,7 @@ class VaultFile:
             raise VaultError(f"{self.path} is an SQLite file of another program; name a vault or a new file")
         if version < 0:
             raise damaged(self.path, f"its schema version is {version}")
-        if version > VERSION or (tables and version < VERSION):
+        if version != VERSION and (tables or version > VERSION):
             other, remedy = ("a newer", "upgrade Steelyard, or ") if version > VERSION else ("an older", "")
             raise VaultError(
                 f"{self.path} was written by {other} Steelyard (schema {version}, this one knows {VERSION}); "
@@ -243,7 +239,7 @@ class VaultFile:
 
     def _spaces(self) -> list[tuple[str, Space, int]]:
         rows = self._db.run("SELECT space, model, layer, recipe, dim FROM spaces ORDER BY space")
-        return [(table_of(number), Space(model, layer, recipe), dim) for number, model, layer, recipe, dim in rows]
+        return [(f"vec_{number:d}", Space(*names), dim) for number, *names, dim in rows]
 
     def _sound(self, table: str, dim: int) -> str:
         """The table of a vector space, looked at before it is used for the first time."""
@@ -257,15 +253,15 @@ class VaultFile:
     def revision(self) -> int:
         """See Store.revision; of one state it is read once."""
         known: int | None = getattr(self._thread, "revision", None)
-        if known is not None:
-            return known
-        rows = self._db.run("SELECT value FROM meta WHERE key = 'revision'")
-        read = rows[0][0] if rows else None
-        if not (isinstance(read, str) and re.fullmatch(r"[0-9]{1,18}", read)):
-            raise damaged(self.path, f"its revision is {read!r}")
-        if getattr(self._thread, "steady", False):
-            self._thread.revision = int(read)
-        return int(read)
+        if known is None:
+            rows = self._db.run("SELECT value FROM meta WHERE key = 'revision'")
+            read = rows[0][0] if rows else None
+            if not (isinstance(read, str) and re.fullmatch(r"[0-9]{1,18}", read)):
+                raise damaged(self.path, f"its revision is {read!r}")
+            known = int(read)
+            if getattr(self._thread, "steady", False):
+                self._thread.revision = known
+        return known
 
     def _revise(self) -> None:
         self._thread.revision = None

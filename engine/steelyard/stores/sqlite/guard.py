@@ -8,7 +8,6 @@ its file has bytes for is broken off.
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import shlex
@@ -233,16 +232,9 @@ LARGEST_MEMORY = 2**31 - 2**16
 LARGEST_MAP = 2**40
 """Bytes of a file that are mapped at most."""
 
-_numbers = itertools.count(1)
-
-
-def memory_address() -> str:
-    """A new place in the memory of this process, which every connection to it shares while one is open."""
-    return f"file:/steelyard-{next(_numbers)}?vfs=memdb"
-
 
 def connect_memory(address: str) -> GuardedConnection:
-    """Open such a place."""
+    """Open a place in the memory of this process."""
     db = _connection(MEMORY, address, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI)
     most = c_int64(LARGEST_MEMORY)  # its own limit is 1 GiB
     db.file_control("main", apsw.SQLITE_FCNTL_SIZE_LIMIT, addressof(most))

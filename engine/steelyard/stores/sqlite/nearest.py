@@ -20,7 +20,7 @@ from steelyard.base.extensions import extension
 from steelyard.base.machine import budget, precision
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, Space
-from steelyard.stores.sqlite.file import VaultFile, table_of
+from steelyard.stores.sqlite.file import VaultFile
 from steelyard.stores.sqlite.guard import LARGEST_MAP, REAL, TEXT, Value
 from steelyard.stores.sqlite.matrix import Matrix, VectorSegment
 from steelyard.stores.sqlite.schema import damaged, space_statement, where
@@ -92,7 +92,7 @@ class NearestSearch(VaultFile):
         self._db.run(sql, (space.model, space.layer, space.recipe, dim))
         number = self._db.last_insert_rowid()
         self._db.run(space_statement(number, dim))
-        return table_of(number)
+        return f"vec_{number:d}"
 
     def _check_dim(self, space: Space, stored: int, given: int) -> None:
         if stored != given:
@@ -105,12 +105,6 @@ class NearestSearch(VaultFile):
 
     def spaces(self) -> list[tuple[Space, int]]:
         return [(space, dim) for _, space, dim in self._spaces()]
-
-    def without_vectors(self, spaces: Sequence[Space]) -> list[str]:
-        return []
-
-    def approximate(self, spaces: Sequence[Space]) -> str:
-        return ""
 
     def missing(self, space: Space) -> list[str]:
         table, _ = self._table(space)
