@@ -95,7 +95,7 @@ class Sources:
                 "fuse them where the lists come from"
             )
         self.store, self.config, self.reading, self.proceed = store, config, system.reading, proceed
-        self._searching = system.searching
+        self.name, self._searching = config.name, system.searching
         given = [] if embedder is None else list(embedder) if isinstance(embedder, Sequence) else [embedder]
         unique = {space_of(each, "text", ""): each for each in reversed(given)}  # of each model and fit the first
         self.embedders = list(unique.values())[::-1]
@@ -143,10 +143,15 @@ class Sources:
                     ends = [self.ends(sorted(lists.keys() & read_ends), query)]
                     get, homes = self.store.get if facts else None, self.homes(lists)
                     table = join([query], [query.asked_at or 0.0], [lists], scorers, get, homes, ends)
-                    wanted = self._wanted(table, config, strategy, missing, possible)
-                    if not wanted:
+                    names = {name for name, queries in strategy.needs(table, possible).items() if queries.any()}
+                    names |= config.needs - missing
+                    for name in names & DEPENDENT & config.retrievers.keys():
+                        starts = (self._stands_in(other, other not in missing) for other in config.before(name))
+                        names |= possible.intersection(starts)
+                    if not (wanted := names - table.columns.keys()):
                         return table, strategy, missing, lost
-                    for name in wanted:
+                    # A retriever stands behind those that it starts from.
+                    for name in sorted(wanted, key=lambda name: (name in DEPENDENT, name)):
                         if name in SCORER_KINDS:
                             scorers[name] = self.scorer(name)
                             continue
@@ -167,21 +172,6 @@ class Sources:
         instead = {lost: other for lost, other in self._searching.instead.items() if lost in missing}
         config = config.with_substitutes(instead) if instead else config
         return config.without(missing) if missing else config.effective
-
-    def _wanted(
-        self,
-        table: SignalTable,
-        config: SearchConfig,
-        strategy: Expr,
-        missing: frozenset[str],
-        possible: Collection[str],
-    ) -> list[str]:
-        """What has to be fetched next; a retriever stands behind those that it starts from."""
-        names = {name for name, queries in strategy.needs(table, possible).items() if queries.any()}
-        names |= config.needs - missing
-        for name in names & DEPENDENT & config.retrievers.keys():
-            names |= {self._stands_in(other, other not in missing) for other in config.before(name)} & {*possible}
-        return sorted(names - table.columns.keys(), key=lambda name: (name in DEPENDENT, name))
 
     # Columns
 
@@ -212,7 +202,7 @@ class Sources:
             else:
                 find = partial(retriever.retrieve, scoped, depth)
                 found = kept.first(self._key(name, scoped), depth, find)
-            return same_copies(found, lists)
+            return same_copies(found, lists) if lists else found
         except EmbedderError:
             raise
         except SteelyardError as error:
@@ -287,8 +277,7 @@ class Sources:
 
     def counted(self, query: Query) -> Filters:
         """Return the scope of the entries whose words TF-IDF counts for a query."""
-        valid = self._valid(query) if self.reading.valid_words else EVERYTHING
-        return self._limited(self.reading.corpus) & valid
+        return self._limited(self.reading.corpus) & self._valid(query, self.reading.valid_words)
 
     def _scoped(self, name: str, query: Query) -> Query:
         """The query in the scope that a retriever searches."""
@@ -301,27 +290,26 @@ class Sources:
         return query if inside == query.filters else replace(query, filters=inside)
 
     def _asked(self, query: Query) -> Filters:
-        return query.filters & (self._valid(query) if self.reading.valid_only else EVERYTHING)
+        return query.filters & self._valid(query, self.reading.valid_only)
+
+    def _valid(self, query: Query, only: bool) -> Filters:
+        return valid_at(query.asked_at or 0.0) if only and self._limited(UNLIMITED) else EVERYTHING
 
     def _limited(self, scope: Filters) -> Filters:
         """The scope, or `EVERYTHING` where it excludes nothing, because filtering takes time."""
         return EVERYTHING if not scope or self._known(("covers", scope)) else scope
 
-    def _valid(self, query: Query) -> Filters:
-        return EVERYTHING if self._known(("covers", UNLIMITED)) else valid_at(query.asked_at or 0.0)
-
     # Models and their vectors; `steelyard.retrievers.kinds.Parts` is what retrievers and scorers are built from
-
-    @property
-    def name(self) -> str:
-        """The system and profile as ``system:profile``."""
-        return self.config.name
 
     def usable(self) -> list[Embedder]:
         """Return the embedders whose vectors the store has, and whose model the configuration does not exclude."""
-        models, held = self.config.models, {space for space, _ in self._known(("spaces",))}
+        models, held = self.config.models, self.spaces()
         able = [embedder for embedder in self.embedders if not models - {embedder.model}]
         return [one for one in able if any(self._space(one, layer) in held for layer in ("text", *LAYER_RECIPES))]
+
+    def spaces(self) -> set[Space]:
+        """The spaces of vectors that the store has."""
+        return {space for space, _ in self._known(("spaces",))}
 
     def keywords_only(self) -> list[str]:
         """Return the tiers that are searched by keywords alone, having no vectors of a usable model."""
@@ -340,7 +328,8 @@ class Sources:
         configs = self.config.retrievers
         kinds = [RETRIEVER_KINDS[name] for name in names if name in configs and configs[name].similarity == COSINE]
         layers = [kind.layer for kind in kinds if kind.compares and self.embedders]
-        return self.store.approximate([space for layer in layers for space, _ in self.vectors(layer)])
+        spaces = [space for layer in layers for space, _ in self.vectors(layer)]
+        return self.store.approximate(spaces) if spaces else ""
 
     def stored(self, ids: Sequence[str]) -> Vectors:
         """The stored vectors of entries, float32[len(ids), dim], zeros where there is none.
@@ -365,8 +354,7 @@ class Sources:
     def layer(self, embedder: Embedder, layer: str) -> Space:
         """The space of a layer, or that of the text when the store lacks l2."""
         wanted = self._space(embedder, layer)
-        held = layer != "l2" or any(wanted == space for space, _ in self.store.spaces())
-        return wanted if held else self._space(embedder, "text")
+        return wanted if layer != "l2" or wanted in self.spaces() else self._space(embedder, "text")
 
     def _space(self, embedder: Embedder, layer: str) -> Space:
         return space_of(embedder, layer, self.reading.recipe)

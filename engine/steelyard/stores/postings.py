@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,29 +66,29 @@ class Analysis:
         return f"{self.name} {sha256(repr(self.read(sample)).encode()).hexdigest()[:16]}"
 
 
-class Segment(Protocol):
+class Segment:
     """Some texts that were counted."""
 
-    @property
-    def made(self) -> dict[Any, Any]:
-        """What users of the words compute from all of them, kept as long as they are."""
-
-    @property
-    def lengths(self) -> Indices:
-        """int64[texts]: how many words each has."""
+    lengths: Indices
+    """int64[texts]: how many words each has."""
+    made: dict[Any, Any]
+    """What users of the words compute from all of them, kept as long as they are."""
 
     def posting(self, word: str) -> Posting:
         """Where a word occurs."""
+        raise NotImplementedError
 
     def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
         """int64[words]: how many of the texts each occurs in; of those inside, bool[texts], where some are not."""
+        return sums([self.posting(word).at for word in words], inside)
 
     def beginning(self, prefix: str) -> list[Posting]:
         """Where words that begin so occur, once each; one posting may be of several, one word after another."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
-class Postings:
+class Postings(Segment):
     """A segment in memory: the postings of word number w are `begins[w]` to `begins[w + 1]`."""
 
     lengths: Indices
@@ -199,8 +199,7 @@ class Counted:
             inside = None if self.inside is None else self.inside[first:end]
             counts += segment.frequencies(words, None if inside is None or inside.all() else inside)
             first = end
-        totals: list[int] = counts.tolist()
-        return totals
+        return [*map(int, counts)]
 
     def posting(self, word: str) -> Posting:
         """Where a word occurs in the texts in scope."""
@@ -210,10 +209,8 @@ class Counted:
             if len(part.at):
                 parts.append(part._replace(at=part.at + first) if first else part)
             first += len(segment.lengths)
-        if len(parts) < 2:  # nothing is copied
-            whole = parts[0] if parts else NOTHING
-        else:
-            whole = Posting(*map(np.concatenate, zip(*parts, strict=True)))
+        # one part alone is not copied
+        whole = Posting(*map(np.concatenate, zip(*parts, strict=True))) if len(parts) > 1 else [*parts, NOTHING][0]
         return whole if self.inside is None else whole.of(self.inside[whole.at])
 
     def best(self, scores: Floats, numbers: Indices, depth: int | None) -> list[tuple[str, float]]:

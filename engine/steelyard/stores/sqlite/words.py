@@ -173,14 +173,14 @@ class WordTables(VaultFile):
 
     def _store(self, analysis: Analysis, number: int) -> None:
         """Count all entries; the index gets a new number, so that nobody reads half of an old one."""
-        rowids: list[int] = []
+        rowids, blocks = list[int](), list[Postings]()
 
         def texts() -> Iterator[Read]:
             for rowid, read in self._texts(analysis):
                 rowids.append(rowid)
                 yield read
 
-        rest, blocks = texts(), list[Postings]()
+        rest = texts()
         while not blocks or len(blocks[-1].lengths):
             blocks.append(Postings.of(islice(rest, BLOCK)))
         counted = Counted(blocks, None, lambda _: [], lambda _: np.zeros(0, dtype=bool))
@@ -198,7 +198,7 @@ class WordTables(VaultFile):
 
 
 @dataclass(frozen=True, eq=False)
-class _Stored:
+class _Stored(Segment):
     """A segment in the file; what was asked for is kept."""
 
     vault: WordTables
@@ -226,11 +226,6 @@ class _Stored:
             if len(entries[-1]) and entries[-1].view(np.uint32).max() >= len(self.lengths):
                 raise damaged(self.vault.path, ODD)
         return sums(entries, inside)
-
-    def beginning(self, prefix: str) -> list[Posting]:
-        sql = "SELECT word FROM postings WHERE number = ? AND word >= ? AND substr(word, 1, ?) = ?"
-        rows = self.vault._db.run(sql, (self.number, prefix, len(prefix), prefix), (TEXT,))
-        return [self.posting(word) for (word,) in rows]
 
     def there(self) -> bool:
         """Whether it is still what the vault holds."""
@@ -282,7 +277,7 @@ def _bytes(numbers: Indices, size: int) -> bytes:
 
 
 @dataclass(frozen=True, eq=False)
-class TermSegment:
+class TermSegment(Segment):
     """A segment: the rows of a keyword index at a revision, and how many tokens each has.
 
     A word is read from the index as it is when it is first searched for, which takes about as long as one search
@@ -310,9 +305,6 @@ class TermSegment:
     def posting(self, word: str) -> Posting:
         """See Segment.posting; positions hold the number of the field, too."""
         return self._read(self._instances("term = ?", word))
-
-    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
-        return sums([self.posting(word).at for word in words], inside)
 
     def beginning(self, prefix: str) -> list[Posting]:
         return [self._read(takewhile(lambda row: row[0].startswith(prefix), self._instances("term >= ?", prefix)))]
