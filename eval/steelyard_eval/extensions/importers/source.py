@@ -179,10 +179,9 @@ def read_front_matter(text: str) -> tuple[str, str, dict[str, object], dict[str,
         front, odd = read_yaml(header, "", numbers), {}
     except DataError as error:
         front, odd = _by_key(header, numbers), {"yaml": str(error).removeprefix(" ")}
-    if not isinstance(front, dict) or any(len(str(key).split()) > WORDS_OF_A_KEY for key in front):
+    if not isinstance(front, dict) or any(len(key.split()) > WORDS_OF_A_KEY for key in front):
         return "", text.strip(), {}, {}
-    values = {str(key): value for key, value in front.items()}
-    return header, body, values, odd | ({"numbers": ", ".join(numbers)} if numbers else {})
+    return header, body, front, odd | ({"numbers": ", ".join(numbers)} if numbers else {})
 
 
 def _parted(text: str) -> tuple[str, str]:
@@ -248,7 +247,8 @@ def read_yaml(text: str, place: str, odd: list[str] | None = None) -> Any:  # no
                     raise DataError(f"{place} has more than {DEEPEST} levels of YAML")
             elif isinstance(event, yaml.CollectionEndEvent):
                 items, pairs = stack.pop(), isinstance(event, yaml.MappingEndEvent)
-                stack[-1].append(dict(zip(items[::2], items[1::2], strict=True)) if pairs else items)
+                values = dict(zip(items[::2], items[1::2], strict=True)) if pairs else {}  # no lists as keys
+                stack[-1].append({str(key): value for key, value in values.items()} if pairs else items)
             elif isinstance(event, yaml.ScalarEvent):
                 stack[-1].append(_plain(event.value, odd) if event.implicit[0] or tag in _VALUES else event.value)
         value, *more = stack[0] or [None]

@@ -1,10 +1,13 @@
 """What people write into notes: front matter that is none, dates and links of all forms, other encodings."""
 
+import json
 import unicodedata
 
 import pytest
 
 from steelyard_eval.extensions.importers import Options, import_store, load_store
+from steelyard_eval.extensions.importers.base import Imported
+from steelyard_eval.extensions.importers.held import checked
 
 BODY = "The kiln is fired on Monday."
 
@@ -111,6 +114,16 @@ def test_a_number_that_none_computes_with_costs_its_value_at_most(vault, value, 
     assert entries["a"].extra["front_matter"]["runs"] == kept
     assert entries["b"].title == str(kept)
     assert len(told(notices, "2 notes have")) == counted
+
+
+def test_keys_inside_front_matter_are_texts_as_json_has_them(vault):
+    entries, _ = vault({"note.md": f"---\nm:\n  1: a\n  '1': b\n  2.5: {{3: c}}\n---\n{BODY}"})
+    assert entries["note"].extra["front_matter"] == {"m": {"1": "b", "2.5": {"3": "c"}}}
+
+
+def test_a_value_that_strict_json_cannot_hold_costs_itself():
+    [(entry, line)] = checked(Imported([{"id": "a", "text": BODY, "m": {1: "a", "1": "b"}}]))
+    assert (entry.text, "m" in json.loads(line)) == (BODY, False)
 
 
 # By hand: date -u -d 2026-03-01 +%s is 1772323200.
