@@ -178,7 +178,7 @@ def _united(*parts: tuple[str, ...]) -> tuple[Any, ...]:
     """
     first = max(parts, key=len, default=())
     alike = len(parts) > 1 and all(part == first for part in parts)
-    ids = first if alike else tuple(sorted(set().union(*parts)))
+    ids = tuple(sorted(first if alike else set().union(*parts)))
     code = {id_: place for place, id_ in enumerate(ids)}
     return ids, *(np.array([code[id_] for id_ in part], dtype=np.int32) for part in parts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -46,9 +47,12 @@ class Restriction:
     def __post_init__(self) -> None:
         if self.target and self.target not in TARGETS:
             raise ConfigError(f"unknown target {shown(self.target)}{nearest(self.target, TARGETS)}")
-        for name, value in (("latency", self.latency), ("embedding_calls", self.embedding_calls)):
-            if value is not None and not value >= 0:
-                raise ConfigError(f"{name} {shown(value)} is below 0; give milliseconds, or calls of 100")
+        bounds = ("latency", self.latency, math.inf), ("embedding_calls", self.embedding_calls, 100)
+        for name, value, most in bounds:
+            if value is not None and not 0 <= value <= most:
+                raise ConfigError(
+                    f"{name} {shown(value)} is outside 0..{most:g}; give milliseconds, or calls of 100"
+                )
 
     def __bool__(self) -> bool:
         return bool(self.target) or self.latency is not None or self.embedding_calls is not None

@@ -8,7 +8,7 @@ often that finds them: docs/tuning.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -101,46 +101,36 @@ def find_blocker(
     `finders`: contenders whose lists may have been all that was judged; `doubt`: the probability that differences
     between the two sides, float64[Q], are no gain.
     """
-    return next(_blockers(dataset, metric, current, chosen, finders, doubt), None)
-
-
-def _blockers(
-    dataset: Dataset,
-    metric: Measure,
-    current: ContenderScores,
-    chosen: ContenderScores,
-    finders: Iterable[ContenderScores],
-    doubt: Callable[[Floats], float],
-) -> Iterator[Blocker]:
     cutoff = metric.cutoff or CUTOFF
     both: dict[str, Fact] = {"cutoff": cutoff, "current": current.label, "other": chosen.label}
     if how := some_chosen(dataset):
-        yield how
+        return how
     if not dataset.sampled:
         if len(current.found) and not current.found.any():  # it may not be able to read these texts
             facts: dict[str, Fact] = {"current": current.label, "cutoff": cutoff, "queries": len(current.found)}
-            yield Blocker("nothing_found", facts, "check_language")
+            return Blocker("nothing_found", facts, "check_language")
         # Scores that hardly spread are those of queries that were chosen for being low.
         std, other = float(current.values.std()), float(chosen.values.std())
         if std < MIN_SD_RATIO * other:
-            yield Blocker("flat", {"current": current.label, "spread": std, "wider": other}, "say_how_drawn")
+            return Blocker("flat", {"current": current.label, "spread": std, "wider": other}, "say_how_drawn")
     for pool in dataset.pools:
         if pool is not None and not pool.complete:
             covered = current.label in pool.contenders or _finds(current.label, current.config) <= _pooled(pool)
             if not covered or pool.depth < cutoff:
-                yield Blocker("pool_misses", {"pool": str(pool), **both}, "judge_both")
+                return Blocker("pool_misses", {"pool": str(pool), **both}, "judge_both")
     most = MAX_P_NO_GAIN_KNOWN_POOL if dataset.pool else MAX_P_NO_GAIN_UNKNOWN_POOL
     # Whether the gain is gone where entries that were not judged are taken out.
     enough = max(current.negatives, chosen.negatives) >= MIN_NEGATIVES
     if enough and not dataset.complete and doubt(chosen.bare - current.bare) > most:
         shares = {"judged": float(current.judged.mean()), "others": float(chosen.judged.mean())}
-        yield Blocker("unjudged_gain", {**both, **shares}, "judge_both")
+        return Blocker("unjudged_gain", {**both, **shares}, "judge_both")
     some, count = current.relevant > 0, int(current.relevant.sum())
     if not dataset.pool and count >= MIN_RELEVANT_ENTRIES and (current.found[some] < 1).any():
         for finder in (chosen, *finders):
             if (finder.found[some] == 1).all():
                 facts = {"count": count, "finder": finder.label, **both, "other": finder.label}
-                yield Blocker("one_list", facts, "say_the_pool")
+                return Blocker("one_list", facts, "say_the_pool")
+    return None
 
 
 def misleads(blocker: Blocker | None) -> bool:

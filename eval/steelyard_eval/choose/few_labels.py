@@ -158,6 +158,8 @@ def decide_with_public_prior(
     if top is None:
         return keep_decision(scored), public
     attempt = decision if top == decision.candidate else try_decision(expect, gates, top)
+    if attempt.verdict == "try" and attempt.more is not None:  # with fewer nothing ships, whatever is expected
+        attempt = replace(attempt, more=max(attempt.more, FEWEST - labelled))
     return attempt, public and attempt.verdict == "try"
 
 

@@ -24,7 +24,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Linear, parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.settings import config_key
-from steelyard_eval.choose.scored import PRIOR_QUERIES, PriorGains
+from steelyard_eval.choose.scored import PriorGains, table_weight
 from steelyard_eval.result.structs import Fact
 
 FILE = "public.json"
@@ -217,10 +217,10 @@ class PriorTable:
 
     def priors(self, keys: Sequence[str], current: str) -> tuple[PriorGains, PriorGains]:
         """What is known of configurations by name, of the metric and the composite, against a current one."""
-        k, count = self.currents[current], len(self.about["collections"])
+        k = self.currents[current]
         row = np.array([self.at.get(key, -1) for key in keys], dtype=np.int64)
         known = row >= 0
-        worth = np.where(known, PRIOR_QUERIES * count / (count + 1), 0.0)
+        worth = table_weight(known * len(self.about["collections"]))
 
         def of(means: Floats, variances: Floats, base: float) -> PriorGains:
             return PriorGains(np.where(known, means[row] - base, 0.0), np.where(known, variances[row], 0.0), worth)

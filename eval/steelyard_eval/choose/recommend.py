@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -46,8 +45,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_LAYERS = logging.getLogger("steelyard.retrievers.vector")
-"""Says which layers have no vectors while they are searched; here a notice does."""
 METRICS = ("R@10", "RR@10", "Judged@10")  # shown beside the metric that is decided on
 
 
@@ -113,16 +110,12 @@ def recommend(
         raise ConfigError(f"{dataset.called}: tuning needs two judged queries at least; add some")
     if len(queries) < 2:
         return _unlabelled(source, size, used.label, config, now, restriction)
-    _LAYERS.disabled = True
-    try:
-        if one is None:
-            tried = starts(source, queries, size, used.label, config)
-        else:
-            tried = (StartingPoint.alone(one.row, source, len(queries), weights_only),)
-        recorded = record_all(source, queries, tried, beside=[config] if one and config else [])
-        found = build_candidates(recorded, tried, LabelScorer(measures[0]))
-    finally:
-        _LAYERS.disabled = False
+    if one is None:
+        tried = starts(source, queries, size, used.label, config)
+    else:
+        tried = (StartingPoint.alone(one.row, source, len(queries), weights_only),)
+    recorded = record_all(source, queries, tried, beside=[config] if one and config else [])
+    found = build_candidates(recorded, tried, LabelScorer(measures[0]))
     second = model_labels.measured(source, queries, found, config, measures[0]) if model_labels else None
     gates = ALL_FAMILIES if one is None else ONE_STRATEGY
     if isinstance(used, Contender):

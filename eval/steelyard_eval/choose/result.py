@@ -189,9 +189,7 @@ def _notices(choice: Choice, values: Values, tests: Mapping[str, Paired]) -> Ite
     )  # fmt: skip
     yield from choice.candidates.skipped
     space, about = choice.source.space, [config for config in (choice.picked, choice.current.config) if config]
-    for layer in space.stood_in if space else ():  # the text stands in for a layer without vectors
-        if any(layer in config.strategy.signals() for config in about):
-            yield Said("layer_stands_in", {"layer": layer})
+    yield from (Said("layer_stands_in", {"layer": layer}) for layer in (space.stood_in(about) if space else ()))
     yield from choice.only.notices if choice.only else ()
 
 

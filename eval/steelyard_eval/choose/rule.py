@@ -154,9 +154,7 @@ class Ruling:
 
     verdict: Literal["ship", "try", "keep"]
     candidate: int | None  # the row that is shipped, or worth trying; None under keep
-    # The expected gain on unseen queries, its 95% interval and the odds that it is a loss (`expected_gain`), from
-    # the gain of the whole procedure out of fold; 0 under keep
-    gain: Gain
+    gain: Gain  # what is expected of it on unseen queries (`Expectation`); 0 under keep
     bound: float  # no candidate beats the current configuration by more, with 95% confidence
     # labelled queries that would be needed beyond these: under try to prove the candidate if its gain is what it
     # seems, under keep to halve the bound. None under ship
@@ -230,10 +228,10 @@ def queries_to_prove(expect: Expectation, gates: Gates, candidate: int) -> int |
     return int(max(1, math.ceil(max(gate, sure) - known) - n))
 
 
-def best(of: Posterior, always: bool = False) -> int | None:
-    """The candidate of largest posterior mean, unproven; None when none lies above 0, unless `always`."""
+def best(of: Posterior) -> int | None:
+    """The candidate of largest posterior mean, unproven; None when none lies above 0."""
     top = int(np.argmax(of.mean))
-    return top if always or of.mean[top] > 0 else None
+    return top if of.mean[top] > 0 else None
 
 
 def passes_gates(scored: Scored, gates: Gates) -> Bools:
@@ -283,7 +281,7 @@ def folds(units: Indices, seed: int) -> Iterator[Bools]:
 def gains_out_of_fold(scored: Scored, seed: int, always: bool = False) -> Floats:
     """float64[n]: the gain on every query of the candidate that is best without its fold, mean over the deals.
 
-    0 in a deal where none is; `always` is as for `best`.
+    0 in a deal where none gains, unless `always`.
     """
     gains = np.zeros(scored.metric.shape[1])
     for part in folds(scored.units, seed):

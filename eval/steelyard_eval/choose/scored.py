@@ -127,8 +127,12 @@ class PriorGains:
         share = 1.0 / np.maximum(count, 1)
         mean = np.where(seen, means, 0.0).sum(axis=0) * share
         variance = np.where(seen, variances, 0.0).sum(axis=0) * share
-        # The table itself is only a mean of so many collections.
-        return cls(mean, variance, PRIOR_QUERIES * count / (count + 1))
+        return cls(mean, variance, table_weight(count))
+
+
+def table_weight(collections: Indices) -> Floats:
+    """float64[C]: the queries that means over so many collections, int64[C], count as; they are few themselves."""
+    return np.asarray(PRIOR_QUERIES * collections / (collections + 1), dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,8 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
         yield f"written: {', '.join(map(str, done.written))}"
     file, own = labels_file(session.pool.dataset.path), session.counted()[1]
     dataset = load(session.pool.dataset.path).embedded_by(session.pool.dataset.embedder or "auto")
+    if not any(path.name == MANIFEST for path in done.copies):
+        stated = {}  # nothing of it was written
     if "provenance" in stated and session.random:
         others = len(session.labels) - len(dataset.drawn)
         yield wrapped(

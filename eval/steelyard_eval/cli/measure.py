@@ -7,7 +7,18 @@ from pathlib import Path
 
 import click
 
-from steelyard_eval.cli.options import Handed, bench_of, command, note, put, put_answer, separated, standing
+from steelyard_eval.cli.options import (
+    Handed,
+    bench_of,
+    command,
+    note,
+    put,
+    put_answer,
+    separated,
+    show,
+    standing,
+    wants_json,
+)
 from steelyard_eval.workbench.workbench import Workbench, load
 
 
@@ -78,9 +89,11 @@ def compare(dataset: str, contender: tuple[str, ...] = (), *, out: str | None = 
     if searched and len(named) == 1 and not options["current"]:
         options["current"] = bench.dataset.system or None
     answered = bench.compare(named or None, **options)
+    put_answer(answered)  # first: a file that cannot be written costs no answer
     if out:
         answered.save(out)
-    put_answer(answered, *([f"written: {out}"] if out else []))
+        if not wants_json():
+            show(f"\nwritten: {out}")
     if options["verify"]:
         from steelyard_eval.compare.verification import refuse_differences
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard.base.errors import ConfigError
 from steelyard.base.extensions import require
 from steelyard.base.files import canonical, write_text
 
@@ -30,8 +31,10 @@ class Tabular(ABC):
     def save(self, path: str | Path) -> None:
         """Write the result to this file: `to_frame` as .parquet, else the JSON document.
 
-        Raises MachineError for a Parquet file without the extra `parquet`.
+        Raises MachineError for a Parquet file without the extra `parquet`, ConfigError for a .tex.
         """
+        if Path(path).suffix == ".tex":
+            raise ConfigError("only comparisons and decisions have a LaTeX table; name a .json or .parquet file")
         tabled = Path(path).suffix == ".parquet"
         write_text(path, parquet(self.to_frame()) if tabled else canonical(self.to_json()))
 

@@ -227,5 +227,7 @@ def with_baseline(
     try:
         added = read(given, lists=lists)
     except ConfigError as error:
-        raise ConfigError(f"baseline: {error}{nearest(str(given), labels)}") from None
+        if isinstance(given, str) and "=" not in given and "(" not in given:
+            raise ConfigError(f"baseline {shown(given)} is not compared{nearest(given, labels)}") from None
+        raise ConfigError(f"baseline: {error}") from None
     return added.label, named if added.label in labels else [added, *named]

@@ -222,6 +222,8 @@ class Arena:
         embedder = self.space.embedder if self.space else None
         if self.setting.lists is not None:
             yield Said("recorded_lists")
+        for layer in self.space.stood_in(row.config for row in configs) if self.space else ():
+            yield Said("layer_stands_in", {"layer": layer})
         recipe = embedder.recipe if embedder else None
         reading = [row for row in configs if recipe is not None and "vector" in row.config.retrievers]
         if others := [row.label for row in reading if find_system(row.config.name).reading.recipe != recipe]:

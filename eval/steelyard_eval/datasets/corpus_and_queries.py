@@ -74,12 +74,11 @@ def _read_table(
         reader.fault(file, 0, "", "", "has no lines", "Add one JSON object per line")
     names = {key for _, raw in records for key in raw or ()}
     absent, foreign = {"id", "text"} - names - {*renamed.values()}, names - known - renamed.keys()
-    misnamed = {own: shown(other, 40) for own in sorted(absent) if (other := meant(own, foreign))}
-    for own, other in misnamed.items():
-        rule = f"is in no line, and {other} is"
-        reader.fault(file, 0, own, "", rule, f"Rename {other} to {own!r} in all lines")
-    if misnamed:
-        return None
+    for own in sorted(absent):
+        if other := meant(own, foreign):
+            rule = f"is in no line, and {shown(other, 40)} is"
+            reader.fault(file, 0, own, "", rule, f"Rename {shown(other, 40)} to {own!r} in all lines")
+            renamed = {**renamed, other: own}  # so that its lines have no further fault
     items: list[Item] = []
     lines: dict[str, int] = {}
     odd: list[frozenset[str]] = []

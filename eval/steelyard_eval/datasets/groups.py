@@ -223,5 +223,5 @@ def asked_again_in_words(queries: Iterable[Query]) -> str:
 
 
 def _first(groups: Sequence[Sequence[str]]) -> str:
-    more = ["..."] if len(groups) > SHOWN else []
-    return "; ".join([*(", ".join(shown(id_, 60) for id_ in ids[:SHOWN]) for ids in groups[:SHOWN]), *more])
+    named = [[*(shown(id_, 60) for id_ in ids[:SHOWN]), *(["..."] * (len(ids) > SHOWN))] for ids in groups[:SHOWN]]
+    return "; ".join([*map(", ".join, named), *(["..."] * (len(groups) > SHOWN))])

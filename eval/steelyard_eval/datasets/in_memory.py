@@ -146,7 +146,7 @@ def _rows(qrels: Judged) -> Iterable[Sequence[object]]:
             )
         ]
     rows = [list(_listed("qrels", row)) for row in _listed("qrels", qrels)]
-    if odd := next((row for row in rows if len(row) != len(COLUMNS)), None):
+    if (odd := next((row for row in rows if len(row) != len(COLUMNS)), None)) is not None:
         raise ConfigError(f"qrels: {shown(odd)} is not a judgment; give query, entry and grade")
     return rows
 

@@ -125,11 +125,13 @@ def read_labels(reader: FolderReader, file: str, record: Mapping[str, object]) -
 
 
 def _spelled(value: Any) -> Any:  # noqa: ANN401 -- JSON of any form
-    """The same with every pool as an object; that of no contender stands for "complete"."""
-    if value in (COMPLETE, {}):
-        return {"contenders": [], "depth": 0 if value else 1}
+    """The same with every pool as an object: "complete" is one of nobody; any other has to name somebody."""
+    if value == COMPLETE:
+        return {"contenders": [], "depth": 0}
     if isinstance(value, list):
         return [_spelled(one) for one in value]
+    if isinstance(value, dict) and "sampled" not in value and not value.get("contenders"):
+        return {"contenders": [], "depth": 1}
     return value | {"pool": _spelled(value["pool"])} if isinstance(value, dict) and "pool" in value else value
 
 

@@ -141,12 +141,11 @@ def broken_vectors(dataset: Dataset) -> list[dict[str, object]]:
     for model in sorted(model for model, layer in dataset.vectors if layer == "text"):
         vectors = dataset.vectors[model, "text"]
         first: dict[bytes, str] = {}
-        empty = same = 0
-        for entry, row in zip(dataset.entries, vectors, strict=True):
+        blank, same = ~np.any(vectors, axis=1), 0
+        for entry, row, nothing in zip(dataset.entries, vectors, blank.tolist(), strict=True):
             told = f"{entry.title}\n{entry.text}"
-            empty += not np.any(row)
-            same += bool(np.any(row)) and first.setdefault(np.asarray(row).tobytes(), told) != told
-        rows.append({"model": model, "entries": len(vectors), "empty": empty, "same": same})
+            same += not nothing and first.setdefault(np.asarray(row).tobytes(), told) != told
+        rows.append({"model": model, "entries": len(vectors), "empty": int(blank.sum()), "same": same})
     return rows
 
 

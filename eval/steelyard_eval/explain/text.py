@@ -113,6 +113,8 @@ def _listed(about: ExplainedView, query: Mapping[str, Any]) -> TextBlock:
         "grade": [_whole(entry["grade"]) for entry in entries],
         "score": [f"{entry['score']:.{decimals}f}" for entry in entries],
     }
+    if any("finished" in entry for entry in entries):
+        columns["fused"] = [f"{entry.get('fused') or entry['score']:.6f}" for entry in entries]
     silent = _silent(entries)
     columns |= _signals(entries, silent, decimals)
     if any(entry["factor"] for entry in entries):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class ListView:
     scores: Mapping[str, float]
     ranked: Mapping[str, int]
 
-    @property
+    @cached_property
     def listed(self) -> dict[str, int]:
         """The ranks in the list by id."""
         return {id_: rank for rank, id_ in enumerate(self.scores, 1)}

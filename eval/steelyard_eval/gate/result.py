@@ -134,13 +134,13 @@ def _means(values: Values) -> dict[str, Estimate]:
 
 
 def _notices(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Said]:
+    if gate.elsewhere:
+        yield Said("gate_platform", {"here": platform_name(), "there": gate.needed().platform})
     yield from (Said("told", {"text": text}) for text in gate.dataset.notices)
     for one in compared:
         yield from one.now.notices
         if config := one.now.config:
             yield from tuned_here(one.now.label, config, gate.dataset, gate.queries)
-    if gate.elsewhere:
-        yield Said("gate_platform", {"here": platform_name(), "there": gate.needed().platform})
 
 
 def _tables(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Table]:

@@ -176,7 +176,7 @@ def _current(
 ) -> tuple[str, SearchConfig]:
     """What is used today: what was given, else the policy that searched most, else the data set's system."""
     often = max(configurations, key=lambda name: log.searches.get(name, 0), default="")
-    if given is None and log.searches.get(often):
+    if given is None and often in configurations and log.searches.get(often):  # a log may name no policy
         given = configurations[often]
     used = configured(space.dataset.today if given is None else given, PLACES, Source.live(space))
     label = str(used.config.effective) if isinstance(given, SearchConfig) else used.label

@@ -38,6 +38,7 @@ from steelyard_eval.learn.searches import (
     SeenFilter,
     Waiting,
     client_of,
+    of_day,
     token,
     weights,
 )
@@ -209,7 +210,7 @@ class _Reading:
             _ = line.filters
         except ConfigError as error:
             return f"has a filter that is none ({error})"
-        day = token(line.client_id, int(time // DAY))
+        day = of_day(line.client_id, int(time // DAY))
         if len(self.per_client) >= MOST_CLIENTS:
             self.per_client.clear()
         self.per_client[day] += 1

@@ -52,10 +52,15 @@ def weights(counts: Indices) -> Floats:
 
 def client_of(line: LogLine) -> int:
     """A number for who searched; for the day where nobody is named."""
-    return token(line.client_id, 0 if line.client_id else int((line.seconds or 0.0) // DAY))
+    return of_day(line.client_id, 0 if line.client_id else int((line.seconds or 0.0) // DAY))
 
 
 @lru_cache(maxsize=10_000)
+def of_day(client: str, day: int) -> int:
+    """A number for a client on a day; most of them search again."""
+    return token(client, day)
+
+
 def token(*parts: object) -> int:
     """64 bits that stand for a client, a query, a day: texts of others are not kept."""
     text = "\0".join(map(str, parts)).encode(errors="surrogatepass")

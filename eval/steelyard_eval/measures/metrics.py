@@ -173,8 +173,6 @@ _FAMILIES = {
 }
 """Every family by its name. To add one, write its formula above and its declaration here."""
 _ALIASES = {family.alias: name for name, family in _FAMILIES.items() if family.alias}
-COMMON = tuple(name + "@10" * (family.needs_cutoff or name == "nDCG") for name, family in _FAMILIES.items())
-"""One spelling of every measure that `parse_measures` accepts."""
 _FOLDED = {name.casefold(): _ALIASES.get(name, name) for name in (*_FAMILIES, *_ALIASES)}
 _NAME = re.compile(r"(?P<family>\w+)(?P<params>\(.*\))?(?:@(?P<cutoff>.*))?", re.ASCII)
 

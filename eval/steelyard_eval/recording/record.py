@@ -12,12 +12,14 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 
 from steelyard import __version__
+from steelyard.base.errors import together
 from steelyard.base.files import canonical
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders import resumable
@@ -129,7 +131,7 @@ def record_systems(
     """Record each system to OUT/<system>.<profile>; return the number of rows by folder."""
     workspace = Workspace.open(dataset, embedder, jobs=jobs)
     queries = dataset.split(split)
-    named = [find_system(name) for name in systems]
+    named = together(*(partial(find_system, name) for name in systems))
     chosen = [system for i, system in enumerate(named) if system not in named[:i]]
     configs = [system.config(limit, workspace.model, os.environ) for system in chosen]
     written = {}

@@ -258,7 +258,7 @@ def rows_by_query(
 
 
 def facts_of(dataset: Dataset, queries: int, judged: int) -> DataFacts:
-    """The same, and how many queries there are and are judged."""
+    """What documents say of a data set (`described`), and how many queries there are and are judged."""
     return DataFacts(**described(dataset), queries=queries, judged=judged)
 
 

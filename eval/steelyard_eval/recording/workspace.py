@@ -195,11 +195,11 @@ class Workspace:
         """Keep the signals that this data set can supply: vectors need an embedder, layers their texts."""
         return [name for name in names if all(map(self._has_layer, map(self._layer, layers_read({name}))))]
 
-    @property
-    def stood_in(self) -> list[str]:
-        """The layers in whose place the text is searched although others have vectors."""
+    def stood_in(self, configs: Iterable[SearchConfig]) -> list[str]:
+        """The layers that one of these reads and that the text stands in for, although others have vectors."""
         layered = self._has_layer("l0") or self._has_layer("l1")
-        return [layer for layer in ("l2",) if layered and not self._has_layer(layer)]
+        lacking = layered and not self._has_layer("l2")
+        return ["l2"] if lacking and any("l2" in config.effective.signals() for config in configs) else []
 
     def _layer(self, layer: str) -> str:
         """The layer whose vectors exist; the text is used when the data set lacks l2."""

@@ -98,12 +98,14 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
     with open_vault(path) as vault:
         kinds = [embedder] if embedder else _own_kinds(vault)
         outside, ids = _opened(kinds), [entry.id for entry in vault.entries()]
-        batches = [ids[i : i + BATCH] for i in range(0, len(ids), BATCH)]
-        for opened in outside.values():  # ahead, so that no transaction waits for an answer
+        for opened in outside.values():  # so that no transaction waits for an answer
             with resumable(opened):
                 for space in _spaces(vault, opened):
-                    for batch in bar(f"embedding {space.layer}")(batches):
-                        opened.embed(list(texts_of(vault, space, batch).values()))
+                    for at in bar(f"embedding {space.layer}")(range(0, len(ids), BATCH)):
+                        try:
+                            opened.embed(list(texts_of(vault, space, ids[at : at + BATCH]).values()))
+                        except EmbedderError as error:
+                            raise EmbedderError(f"{error}; {at} of {len(ids)} entries were done") from None
         with vault.transaction():
             vault.rebuild_indexes(keyword_indexes(SYSTEMS.values()))
             vault.drop_words()

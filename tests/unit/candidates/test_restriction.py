@@ -126,6 +126,7 @@ def test_slow_searches_are_no_candidates(case, space, monkeypatch):
         ({"target": "elastic"}, "unknown target 'elastic'; did you mean 'elasticsearch'"),
         ({"latency": -1}, "latency -1 is"),
         ({"embedding_calls": -5}, "embedding_calls -5 is"),
+        ({"embedding_calls": 101}, "embedding_calls 101 is"),
         ({"latency": float("nan")}, "latency nan is"),
     ],
 )

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import steelyard_eval as sy
+from steelyard.base.errors import ConfigError
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 
@@ -346,6 +347,17 @@ def test_init_leaves_weights_of_another_data_set_alone(tiny):
     assert f"gated with {file.name}" in named.stdout
     replace(find_system("fts").config(10), provenance={"dataset": MANIFEST["name"]}).save(file)
     assert f"gated with {file.name}" in run("init", tiny, "--workflow", "c.yml", "--baseline", "c.json").stdout
+
+
+def test_a_table_that_cannot_be_written_costs_no_answer(tiny):
+    (tiny / "qrels.txt").write_text("")
+    done = run("compare", tiny, "bm25", "fts", "--out", "table.tex")
+    assert (done.exit_code, Path("table.tex").exists()) == (2, False)
+    assert "bm25" in done.stdout
+    assert "name a .json" in done.stderr
+    checked = sy.load(tiny).check()
+    with pytest.raises(ConfigError, match=r"name a \.json"):
+        checked.save("check.tex")
 
 
 @pytest.mark.parametrize("name", ["table.tex", "results.json"])

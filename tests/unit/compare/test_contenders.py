@@ -435,3 +435,14 @@ def test_a_weights_file_of_any_name_has_its_own_label(before, label, tmp_path):
     (tmp_path / "w.txt").write_text("{}")
     found = read(f"{before}{tmp_path / 'w.txt'}")
     assert (found.label, found.kind) == (label, "weights")
+
+
+@pytest.mark.parametrize(
+    ("given", "hints"), [("bm52", ["did you mean 'bm25'?"]), ("rrf(fts,", []), ("mien", ["did you mean 'mine'?"])]
+)
+def test_a_baseline_that_is_not_compared_has_one_hint(dataset, given, hints):
+    own = {"mine": lambda query: []}
+    with pytest.raises(ConfigError) as failed:
+        compare(dataset, {"bm25": "bm25", **own}, baseline=given, timed=False)
+    assert str(failed.value).count("did you mean") == len(hints)
+    assert all(hint in str(failed.value) for hint in hints)

@@ -243,7 +243,15 @@ def test_a_comparison_is_one_table_at_100_columns_and_every_further_one_says_wha
     shown = str(compare(dataset, "bm25, echovault, rrf(bm25, vector)", baseline="echovault"))
     [head] = [line for line in shown.splitlines() if "Judged@10" in line]
     assert "nDCG@10 [95%]" in head
-    assert max(map(len, shown.splitlines())) <= 100
+    folder = str(starter())  # a command with it stands whole on a line, however long it is
+    assert max(len(line) for line in shown.splitlines() if folder not in line) <= 100
     assert "Outdated:" in shown
     bare = str(compare(dataclasses.replace(dataset, qrels={}), "bm25, fts", embedder="none"))
     assert "RBO:" in bare
+
+
+@pytest.mark.parametrize(("contender", "told"), [("bm25", 0), ("cortex_mem", 1)])
+def test_a_layer_that_the_text_stands_in_for_is_told_where_it_is_read(dataset, contender, told):
+    """The starter has vectors of l0 and l1, and none of l2."""
+    notices = compare(dataset, (contender, "fts"), timed=False).result.notices
+    assert [said.facts["layer"] for said in notices if said.key == "layer_stands_in"] == ["l2"] * told

@@ -582,6 +582,12 @@ class TestNames:
         assert [(f.file, f.line, f.field) for f in found] == [("corpus.jsonl", 0, own) for own in names]
         assert all(repr(names[f.field]) in f.rule and repr(names[f.field]) in f.remedy for f in found)
 
+    def test_other_faults_of_such_a_file_are_named_with_it(self, tiny):
+        renamed = [{"body" if key == "text" else key: value for key, value in e.items()} for e in ENTRIES]
+        renamed[1]["created_at"] = "some day"
+        found = faults_after(tiny, corpus=jsonl(renamed))
+        assert [(f.line, f.field) for f in found] == [(0, "text"), (2, "created_at")]
+
     def test_a_query_under_another_name_is_named(self, tiny):
         found = faults_after(tiny, queries=jsonl([{"id": "q1", "query": "x"}, QUERIES[1]]))
         assert "you mean `text`" in found[0].remedy

@@ -4,7 +4,7 @@
 import pytest
 
 from steelyard.memory.query import Query
-from steelyard_eval.datasets.groups import unit_numbers, wording
+from steelyard_eval.datasets.groups import duplicates_in_words, unit_numbers, wording
 
 
 def test_a_group_called_like_a_query_or_a_text_is_neither():
@@ -83,3 +83,10 @@ def test_the_same_question_in_another_dress(one, other):
 )
 def test_different_questions(one, other):
     assert wording(one) != wording(other)
+
+
+@pytest.mark.parametrize(("ids", "more"), [("abc", False), ("abcd", True)])
+def test_entries_that_are_not_named_are_told_to_be_there(ids, more):
+    told = duplicates_in_words([list(ids)])
+    assert ("..." in told) == more
+    assert f"{len(ids) - 1} entries repeat" in told

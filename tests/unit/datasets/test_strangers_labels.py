@@ -107,6 +107,7 @@ def test_labels_in_memory_are_read(qrels, right):
         {"x": {"a": Fraction(1, 2)}},
         {"x": {"a": None}},
         {"#q": ["a"]},
+        [[]],
         pd.DataFrame({"query": ["x"], "entry": ["a"], "grade": [float("nan")]}),
     ],
     ids=str,

@@ -110,3 +110,26 @@ def test_an_interval_wider_than_a_metric_is_not_printed_as_knowledge():
 def test_the_odds_of_the_issue():
     # +0.0051 [-0.0282, 0.0384] was printed with "1 in 12"; its error is .0333 / 1.96 = .017, and Phi(-.3) = .38
     assert "; 2 in 5 that" in told("gate_baseline", Gain.of(0.0051, 0.017))
+
+
+def test_a_recommendation_prints_the_range_that_was_computed_and_none_that_tells_nothing():
+    rng = np.random.default_rng(33)
+    spans = 0
+    for _ in range(RESULTS):
+        before, error = float(rng.uniform(0.05, 0.95)), 10 ** rng.uniform(-3, 1)
+        gain = Gain.of(float(rng.normal(0, 0.1)), error)
+        said = say(said_of(Ruling("ship", 0, gain, 0.1, None), "bm25", "nDCG@10", "soleri", before))
+        low, high = (min(max(end, -before), 1 - before) for end in (gain.low, gain.high))
+        shown = re.search(r"\(([+-]?[\d.]+) to ([+-]?[\d.]+), 95% sure\)", said)
+        assert (shown is None) == (high - low > 1 - 1e-12), said
+        if shown:
+            spans += 1
+            assert [*map(float, shown.groups())] == pytest.approx([low, high], abs=0.005001)
+            assert "-0.00 " not in said
+            assert "-0.000 " not in said
+    assert 0 < spans < RESULTS
+
+
+def test_an_estimate_without_any_spread_known_has_no_range():
+    said = say(said_of(Ruling("try", 0, Gain.of(0.05, np.inf), 0.1, None), "bm25", "nDCG@10", "soleri", 0.5))
+    assert "sure" not in said

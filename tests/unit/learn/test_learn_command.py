@@ -142,6 +142,14 @@ def test_lists_of_another_engine_are_learned_from(tmp_path, data, learned):
     assert facts(found, "learn_worth")["share"] > 0
 
 
+def test_a_log_may_name_no_policy(tmp_path, data):
+    """Then what is used today is what the data set names."""
+    bare = changed(tmp_path, lambda record: {name: value for name, value in record.items() if name != "policy"})
+    lines = [line for line in bare.read_text().splitlines() if '"hits"' in line]
+    bare.write_text("\n".join(lines) + "\n")
+    assert data.learn(bare).result.provenance.baseline == "echovault"
+
+
 def test_over_a_fusion_it_takes_sixty_labels(tmp_path, data):
     """The starter has 59, and its log is of a fusion."""
     found = data.learn()

@@ -621,6 +621,13 @@ class TestCommand:
             "pool": {"contenders": ["fts", "bm25"], "depth": 10},
         }
 
+    def test_where_nothing_was_written_nothing_is_said_to_be(self, unstated):
+        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
+        CliRunner().invoke(main, words, input="xq")  # an answer that is no label
+        done = CliRunner().invoke(main, [*words, "--apply"])
+        assert "dataset.json now says" not in done.stdout
+        assert json.loads((unstated / "dataset.json").read_text()) == {"name": "x"}
+
     def test_a_set_with_labels_is_not_touched_before_the_command_that_is_named(self, unstated, monkeypatch):
         monkeypatch.setenv("COLUMNS", "400")
         with (unstated / "queries.jsonl").open("a") as queries:

@@ -5,10 +5,12 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
+from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.recording.disk import _check_codes, save
@@ -142,3 +144,19 @@ def test_the_first_code_beyond_a_list_is_refused():
     for codes in ([0, 3], [-1, 2], [0]):
         with pytest.raises(ValueError, match="kind must"):
             _check_codes({"kind": np.array(codes)}, "kind", 2, 3)
+
+
+def test_all_unknown_systems_are_named_at_once(tmp_path):
+    words = [
+        "record",
+        str(starter()),
+        str(tmp_path / "r"),
+        "--systems",
+        "nowhere,bm25,nothing",
+        "--embedder",
+        "none",
+    ]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert "'nowhere'" in done.stderr
+    assert "'nothing'" in done.stderr

@@ -164,6 +164,15 @@ class TestJoin:
         table = listed(fts="a", vector="")
         assert np.isnan(table.columns["vector"]).all()
 
+    @pytest.mark.parametrize("names", [("fts",), ("fts", "vector"), ("fts", "vector", "graph")])
+    def test_rows_stand_in_the_order_of_ids_however_lists_rank_them(self, names):
+        """Lists that agree are those for which the order of ids could be forgotten; ties are by id."""
+        lists = {name: [Found("b", 2.0, 1), Found("c", 1.0, 2), Found("a", 0.5, 3)] for name in names}
+        table = join([Query("t", id="q")], [0.0], [lists], {}, lambda ids, _: [Entry(i) for i in ids])
+        assert table.entries == ("a", "b", "c")
+        assert [table.entries[entry] for entry in table.entry] == ["a", "b", "c"]
+        assert all(table.positions[name].tolist() == [3, 1, 2] for name in names)
+
     def test_nothing_at_all_is_an_empty_table(self):
         table = join([], [], [], {}, lambda ids, _: [])
         assert (len(table), table.offsets.tolist(), table.exists.tolist()) == (0, [0], [])

@@ -104,15 +104,15 @@ def ends(of: Estimate) -> str:
 
 
 def span(of: Estimate) -> str:
-    """The two ends of an interval, in as many digits as tell them apart.
+    """The two ends of an interval, in as many digits as tell them apart; empty where it tells nothing.
 
     >>> span(Estimate(0.12, 0.077, 0.164)), span(Estimate(0.01, 0.004, 0.016))
     ('+0.08 to +0.16', '+0.004 to +0.016')
     """
-    if of.low is None or of.high is None:
+    if of.low is None or of.high is None or not tells(of.low, of.high):
         return ""
     digits = 2 if of.high - of.low >= NARROW else 3
-    return f"{of.low:+.{digits}f} to {of.high:+.{digits}f}"
+    return " to ".join(number(end, digits, signed=True) for end in (of.low, of.high))
 
 
 FORMS: Mapping[str, Callable[[Any], str]] = {

@@ -135,8 +135,8 @@ ABOUT = {
     "ties_runs": "ties of runs and tables by entry id, descending",
     "about": "{data} ({split}): {queries:queries}, limit {limit}<<, intents {intents}>>, vectors {model}",
     "note": "note: {text}",
-    "more_notes": "{count} more with -v, and in the report",
-    "more_rows": "{count} more tie or lose: -v prints them.",
+    "more_notes": "{count} more with -v",
+    "more_rows": "{count} more tie or lose; -v shows them.",
 }
 
 LATEX = {

@@ -5,7 +5,7 @@ costs, and what was not tried.
 from __future__ import annotations
 
 _NAME = "{current:yours}"
-_SIZE = "{metric} {before:number} -> about {after:hundredths} ({gain:span}, 95% sure)"
+_SIZE = "{metric} {before:number} -> about {after:hundredths}<< ({gain:span}, 95% sure)>>"
 _TRY = f"Try {{choice}} instead of {_NAME}: {_SIZE}."
 _DRAWN = "that are drawn at random or from a log"
 _JUDGE = "judge the first {cutoff} of your {current} and of {other}"
@@ -110,10 +110,8 @@ NOTICES = {
     "<<your {queries} labelled queries are worth about {worth:whole} with them>>"
     "<<?unrelated:they are unrelated to your labels of these queries, and were not used>>.",
     "not_tuned": "{label} was not tuned: {why}",
-    "layer_stands_in": "there are no vectors of the layer {layer} (l0: abstracts, l1: overviews, l2: whole entries), so "
-    "those of the text stand in; this concerns layered search (cortex_mem) alone",
     "drawn_decide": "{drawn} queries that were drawn at random decide; {left:undrawn} no part in it",
-    "tuned_rows": "Rows tuned here were chosen on these very queries, so they flatter<<: expect {expected:signed}>>.",
+    "tuned_rows": "Rows tuned here were chosen on these queries, so their values are too high<<; expect {expected:signed}>>.",
     "place_try": "What was chosen is row {row} here: where labels are few, what public collections showed decides with "
     "them (docs/start.md).",
     "place_ship": "What was chosen is row {row} here: rows are in the order of these queries, and it is the likeliest "
@@ -128,8 +126,8 @@ FILES = {
     "file_attempt": "{file}: what to try",
     "file_allowed": "{file}: the best that may be chosen<< for {target}>>",
     "file_kept": "{file}: {done}<<, it was of the data set {data}>>; to undo: {undo:command}",
-    "file_exports": "{file}: <<export writes it for {takes:and}>><<?any:no other system takes this search as it is>>; "
-    "--for finds the best that a system can take",
+    "file_exports": "{file}: <<can be exported to {takes:and}>><<?any:no other system can run this search>>; --for SYSTEM "
+    "finds the best that a system can run",
     "file_unchanged": "{file}: unchanged, from before this run",
 }
 

@@ -49,6 +49,8 @@ SENTENCES: dict[str, str] = {
     "they embedded is fixed in the lists and unknown here, so no latency and no embedded queries are shown",
     "shared_recipe": "all share the recorded vectors of {recipe}, also systems with another recipe: "
     "{labels:semicolons}",
+    "layer_stands_in": "no entry has vectors of the layer {layer} (l0: abstracts, l1: overviews, l2: whole entries), so "
+    "layered search (cortex_mem) takes those of the text instead",
     "unclassified": "{labels:semicolons}: nothing classifies queries there, so all take the default; see "
     "--intents given",
     "cached": "latencies leave out the embedding of queries by {model}: their vectors come from the cache",
@@ -87,7 +89,7 @@ SENTENCES: dict[str, str] = {
     f"{_GROUP}",
     "nearly": "{count:asks} nearly what another one asks ({pairs:semicolons}<<?more:; ...>>): the {queries} are "
     f"{_GROUP}",
-    "unjudged": "of the first ten of {baseline:yours} {share:percent} are judged<<, fewer of {fewer:some}>>"
+    "unjudged": "{share:percent} of the first ten results of {baseline:yours} have labels<<, fewer of {fewer:some}>>"
     "<<, more of {more:some}>>; a list with fewer may be better than it looks<<; judge what differs: {command:command}>>",
     "lsa": "the vectors are LSA, fitted on these texts; a neural model may rank the strategies in another order"
     "<<, and may find more; --embedder {kind} is installed here>>",

@@ -68,11 +68,11 @@ class Section:
     folded: bool = False
 
 
-OPEN = frozenset({"contenders", "agreement", "findings", "gated", "lost", "turns", "gains", "acts"})
+OPEN = frozenset({"contenders", "agreement", "findings", "gated", "lost"})
 """Tables that are not folded."""
 FIRST = frozenset({"findings", "gated", "lost"})
 """Sections that come before every other: what was found, and what was decided."""
-OF_DECISION = frozenset({"leaderboard", "queries", "notices"})
+OF_DECISION = frozenset({"leaderboard", "queries", "notices", "gains", "acts"})
 """Sections of a decision that are not folded."""
 TERMS = frozenset({"gate_file"})
 """Tables of one row whose cells are hashes and paths: as terms they need no width."""
