@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import pickle
 import shutil
 import sqlite3
 
@@ -481,6 +482,26 @@ def test_the_folder_of_mem0_s_qdrant_alone_is_read(store_root):
     whole, alone = load_store(store_root / "mem0"), load_store(store_root / "mem0" / "qdrant")
 
     assert [entry.id for entry in alone.entries] == [entry.id for entry in whole.entries]
+
+
+@pytest.mark.parametrize("kept", ["memories", "history"])
+def test_a_point_of_mem0_s_telemetry_is_no_memory(store_copy, kept):
+    """It lies in a collection of its own, which a program has whose memories are elsewhere, too."""
+    place = store_copy("mem0")
+    whole, [memories] = load_store(place), place.rglob("storage.sqlite")
+    telemetry = place / "migrations_qdrant" / "collection" / "mem0migrations" / memories.name
+    telemetry.parent.mkdir(parents=True)
+    shutil.copy(memories, telemetry)
+    change(telemetry, "DELETE FROM points WHERE rowid > 1")
+    point = {"id": "7", "vector": [0.1], "payload": {"user_id": "ann", "type": "user_identity"}}
+    with sqlite3.connect(telemetry) as db:
+        db.execute("UPDATE points SET point = ?", [pickle.dumps(point, 4)])
+    db.close()
+    if kept == "history":
+        memories.unlink()
+    found = load_store(place)
+    assert {entry.id for entry in found.entries} == {entry.id for entry in whole.entries}
+    assert sum("1 point" in note for note in found.notices) == 1
 
 
 def test_vectors_that_came_later_are_written(store_root, tmp_path):
