@@ -26,6 +26,7 @@ from mcp.server.stdio import stdio_server
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
 from mcp_types import Tool as Listed
 from pydantic_core import from_json
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from steelyard import __version__
 from steelyard.base.errors import ConfigError, MachineError, SteelyardError, shown
@@ -155,6 +156,7 @@ TOKEN = "STEELYARD_SERVE_TOKEN"  # noqa: S105 -- the name of a variable
 SHORTEST = 16  # Characters of a token that is given
 LARGEST = 2**20  # Bytes of a request
 MOST_AT_ONCE = 128  # Connections; of more each gets a status
+PATIENCE = 10.0  # Seconds in which a connection has to ask something
 IDLE, MOST_SESSIONS = 900.0, 1000
 """Seconds after which a session that asks nothing ends, and sessions at once; a client then begins a new one."""
 FAREWELL = 5  # Seconds in which what is being answered may end, when the server is stopped
@@ -255,6 +257,22 @@ class TokenGate:
         return 0 if len(keys) == 1 and hmac.compare_digest(keys[0], self._token) else 401
 
 
+class PatientProtocol(H11Protocol):
+    """A connection that is closed when it asks nothing for long: silent ones would keep all others out."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Begin to look."""
+        super().connection_made(transport)
+        self._look(self)
+
+    def _look(self, asked: object) -> None:
+        """Close it where no request came since the last look, and none is still to be answered."""
+        if self.cycle is asked and (self.cycle is None or self.cycle.response_complete):
+            self.transport.abort()
+        elif not self.transport.is_closing():
+            self.loop.call_later(PATIENCE, self._look, self.cycle)
+
+
 async def _over_http(server: MemoryServer, port: int, token: str) -> None:
     """Serve clients on a port of this machine until interrupted; MachineError where the port is taken."""
     for name in ("mcp", "uvicorn"):
@@ -276,7 +294,7 @@ async def _over_http(server: MemoryServer, port: int, token: str) -> None:
         access_log=False,
         server_header=False,
         limit_concurrency=MOST_AT_ONCE,
-        http="h11",
+        http=PatientProtocol,
         ws="none",
     )
     try:
