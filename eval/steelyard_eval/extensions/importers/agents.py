@@ -202,7 +202,9 @@ def _records(source: ForeignStore, broken: set[int]) -> Iterator[tuple[int, dict
         if isinstance(value, dict) and isinstance(value.get("entities"), list):
             plural = {"entity": value["entities"], "relation": value.get("relations") or []}
             value = [
-                {"type": kind, **one} for kind, many in plural.items() for one in many if isinstance(one, dict)
+                {"type": kind, **one} if isinstance(one, dict) else one
+                for kind, many in plural.items()
+                for one in many
             ]
         for record in value if isinstance(value, list) else [value]:
             if isinstance(record, dict):

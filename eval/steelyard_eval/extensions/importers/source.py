@@ -77,7 +77,7 @@ class ForeignStore:
         """A file as text, line ends as line feeds, and the encoding where that is a guess.
 
         DataError when it cannot be read, has more than `most` bytes, or is neither UTF-8, nor UTF-16 with its
-        mark, nor by a guess windows-1252.
+        mark, nor by a guess windows-1252; text has no NUL, which UTF-16 without its mark would have.
         """
         path, place = self._place(name), f"{self}: {shown(name)}"
         try:
@@ -90,11 +90,13 @@ class ForeignStore:
             raise DataError(f"{place} cannot be read ({error.strerror}); make it readable") from None
         except UnpackError as error:
             raise DataError(f"{place} is no sound gzip file ({error}); copy it again") from None
-        guesses = ("windows-1252", "latin-1") if guessed and 0 not in content else ()
+        guesses = ("windows-1252", "latin-1") if guessed else ()
         for encoding in ("utf-16",) if content.startswith(UTF_16) else ("utf-8-sig", *guesses):
             with suppress(UnicodeDecodeError):
-                return content.decode(encoding).replace("\r\n", "\n"), encoding if encoding in guesses else ""
-        raise DataError(f"{place} is not UTF-8; save it as UTF-8, or remove it")
+                text = content.decode(encoding)
+                if "\0" not in text:
+                    return text.replace("\r\n", "\n"), encoding if encoding in guesses else ""
+        raise DataError(f"{place} is no text in UTF-8; save it as UTF-8, or remove it")
 
     def text(self, name: str, most: int | None = LARGEST_NOTE) -> str:
         """A file as text, as `prose` has it without guesses."""
@@ -157,7 +159,10 @@ WORDS_OF_A_KEY = 3  # A line with more words before its colon is a sentence
 _KEY = re.compile(r"^(?![ \t#\-\[\]{},])([^:\n]+):(?=[ \t]|$)")
 """A key that begins a line."""
 DEEPEST = 64  # Levels of a YAML document, as of JSON: libyaml's loader calls itself for each
-_ODD = re.compile(r"[-+]?(?:\.\w+|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}(?:\.\d*)?|[\d.]+[eE][-+]?\d{3,})")
+_ODD = re.compile(
+    r"[-+]?(?:\.(?:inf|nan|\d\w*)|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}(?:\.\d*)?|[\d.]+e[-+]?\d{3,})",
+    re.IGNORECASE,
+)
 """Infinities, and what is larger than any number that is kept exactly."""
 _TEXTS, _VALUES = ("", "!", "str", "seq", "map"), ("int", "float", "bool", "null")
 """Tags that a document may write out."""

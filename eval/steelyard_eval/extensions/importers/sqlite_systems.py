@@ -78,11 +78,16 @@ def _golden(imported: Imported, document: object, ids: Mapping[str, str], place:
         isinstance(q, dict) and isinstance(q.get("query"), str) for q in queries
     ):
         raise DataError(f"{place} has no list of golden queries; restore it or move it away")
-    missing, negative = 0, 0
+    missing, negative, again = 0, 0, 0
+    known = {query["id"] for query in imported.queries}
     for golden in queries:
         text, project, expected = golden["query"], golden.get("project"), golden.get("expected") or []
         # By what it asks: its place changes when another is added before it.
         id_ = "golden-" + sha256(canonical([text, project]).encode()).hexdigest()[:12]
+        if id_ in known:
+            again += 1
+            continue
+        known.add(id_)
         filters = {"project": project} if project else None
         query = {"id": id_, "text": text, "filter": filters, "answerable": None if expected else False}
         imported.queries.append(filled(query))
@@ -90,7 +95,10 @@ def _golden(imported: Imported, document: object, ids: Mapping[str, str], place:
         missing, negative = missing + entries.count(None), negative + (not expected)
         if labels := {entry: GRADE for entry in entries if entry}:
             imported.qrels[id_] = labels
-    imported.note(len(queries), "golden query", f"read, {negative} of them without an answer", "golden queries")
+    imported.note(again, "golden query is", "left out, because it is there before", "golden queries are")
+    imported.note(
+        len(queries) - again, "golden query", f"read, {negative} of them without an answer", "golden queries"
+    )
     imported.note(missing, "expected entry is", "not in the store", "expected entries are")
 
 

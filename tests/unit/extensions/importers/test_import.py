@@ -425,15 +425,18 @@ def test_columns_that_an_older_schema_lacks_are_not_given(vault):
     assert {(entry.why, entry.impact, entry.source, entry.category) for entry in entries} == {("", "", "", "")}
 
 
-def test_a_golden_query_keeps_its_id_and_labels_when_another_comes_before_it(vault, tmp_path):
+def test_a_golden_query_keeps_its_id_and_labels_whatever_else_comes(vault, tmp_path):
     import_store(vault, tmp_path / "mine")
     before = load(tmp_path / "mine")
     golden = (vault / "golden.yaml").read_text()
     (vault / "golden.yaml").write_text(
         golden.replace("queries:\n", "queries:\n- query: a new one\n  expected: []\n", 1)
     )
-    import_store(vault, tmp_path / "mine")
+    again = {"query": before.queries[0].text, "expected": "Retry storms need jitter"}
+    (vault / "golden.yml").write_text(json.dumps({"queries": [again]}))
+    done = import_store(vault, tmp_path / "mine")
     after = load(tmp_path / "mine")
+    assert sum(note.startswith("1 golden query is ") for note in done.notes) == 1
 
     assert {query.id: query.text for query in before.queries}.items() < {
         q.id: q.text for q in after.queries

@@ -100,6 +100,7 @@ def test_prose_between_two_rules_is_prose(vault, prose):
         ("12:30", "12:30", 0),
         ("1.10", "1.10", 0),
         ("0x1F", "0x1F", 0),
+        (".env", ".env", 0),
         ("no", "no", 0),
         ("7", 7, 0),
         ("2.5", 2.5, 0),
@@ -240,10 +241,16 @@ def test_other_encodings_are_read_and_counted(vault, content, text, counted):
 
 def test_what_is_no_note_is_named(vault):
     entries, notices = vault(
-        {"a.md": "a", "b.md": b"\0\x01\x02\xff\xfe\xfd\xfc\xfb\xfa", "plan.canvas": "{}", ".x/c.md": ""}
+        {
+            "a.md": "a",
+            "b.md": b"\0\x01\x02\xff\xfe\xfd\xfc\xfb\xfa",
+            "c.md": "no mark".encode("utf-16-le"),
+            "plan.canvas": "{}",
+            ".x/c.md": "",
+        }
     )
     assert list(entries) == ["a"]
-    assert [note.split()[:2] for note in notices if "left out" in note] == [["1", "note"], ["1", "file"]]
+    assert [note.split()[:2] for note in notices if "left out" in note] == [["2", "notes"], ["1", "file"]]
 
 
 NOTE = """---
