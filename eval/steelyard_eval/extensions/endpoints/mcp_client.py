@@ -27,7 +27,7 @@ from steelyard_eval.extensions.endpoints.answer_form import json_of
 PROTOCOL = "2025-06-18"  # The version that we speak; servers answer with the one that they do
 PAGES = 50  # Pages of the list of tools that are read
 GRACE = 1.0  # Seconds in which the server may end by itself, once its input is closed
-PAUSE = 0.01  # Seconds between looks at a server that does not read, or does not end
+PAUSE = 0.01  # Seconds between looks at a server that does not read
 SAID = 2000  # Bytes of its standard error that are kept
 WAITING = 4  # Lines that are read ahead of the one that is waited for
 REFUSED = {"code": -32601, "message": "this client answers nothing but ping"}
@@ -150,12 +150,12 @@ class McpClient:
 
     def close(self) -> None:
         """End the server and all of its group."""
-        until = time.monotonic() + GRACE
         try:
             self._ended.set()
             self._in.close()
-            while self._is_running() and time.monotonic() < until:
-                time.sleep(PAUSE)
+            self._threads[1].join(
+                GRACE
+            )  # it ends with the server, which stays unreaped, so that no other has its number
         finally:  # also where somebody presses Ctrl-C once more
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -164,13 +164,6 @@ class McpClient:
             self._lines.get_nowait()  # room for the last line that is read, without which its thread would wait
         for thread in self._threads:  # what was cut loose from the group may hold them open
             thread.join(GRACE)
-
-    def _is_running(self) -> bool:
-        """Whether the server runs; where it ended, nobody else gets its number before its group is killed."""
-        try:
-            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
-        except (AttributeError, ChildProcessError):  # macOS before Python 3.13; a host that ignores its children
-            return self._process.poll() is None
 
 
 @contextmanager

@@ -200,12 +200,7 @@ def _records(source: ForeignStore, broken: set[int]) -> Iterator[tuple[int, dict
         ]
     for number, value in values:
         if isinstance(value, dict) and isinstance(value.get("entities"), list):
-            plural = {"entity": value["entities"], "relation": value.get("relations") or []}
-            value = [
-                {"type": kind, **one} if isinstance(one, dict) else one
-                for kind, many in plural.items()
-                for one in many
-            ]
+            value = [*value["entities"], *(value.get("relations") or [])]
         for record in value if isinstance(value, list) else [value]:
             if isinstance(record, dict):
                 yield number, record

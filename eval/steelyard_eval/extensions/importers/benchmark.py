@@ -25,6 +25,7 @@ SPLITS = ("test", "dev", "validation", "train")
 """A query that several files judge belongs to the first of these, so that test queries are never tuned on."""
 IR_DATASETS = "irds:"
 """How a source begins that is the id of a data set of ir_datasets."""
+TREC = ("topics", "qrels", "doc")  # How names of files begin of which each is needed
 TABLES = (".jsonl", ".jsonl.gz")
 RECIPE = "{title} {text}"
 _TOP = re.compile(r"<top>([^<]*+(?:<(?!/?top>)[^<]*+)*+)</top>", re.IGNORECASE)
@@ -79,13 +80,7 @@ def _grade(written: str, place: str) -> int:
     return max(0, number)
 
 
-def matches_trec(source: ForeignStore) -> bool:
-    """A folder with topics, judgments and documents, named so."""
-    stems = _stems(source)
-    return all(any(stem.startswith(begin) for stem in stems) for begin in ("topics", "qrels", "doc"))
-
-
-@importer(matches_trec)
+@importer(lambda source: all(re.search(rf"^{begin}", "\n".join(_stems(source)), re.M) for begin in TREC))
 def trec(source: ForeignStore) -> Imported:
     """TREC: doc*, topics*, qrels*, *.run in one folder. Documents, topics, judgments, and every run."""
     imported = Imported(recipe=RECIPE)

@@ -155,6 +155,7 @@ def decoded(text: str, place: str) -> Any:  # noqa: ANN401 -- any JSON value
 
 
 LARGEST_HEADER = 65_536  # Characters of front matter
+_HEADER = re.compile(r"---[^\S\n]*\n(.*?)^(?:---|\.\.\.)[^\S\n]*$", re.DOTALL | re.MULTILINE)
 WORDS_OF_A_KEY = 3  # A line with more words before its colon is a sentence
 _KEY = re.compile(r"^(?![ \t#\-\[\]{},])([^:\n]+):(?=[ \t]|$)")
 """A key that begins a line."""
@@ -190,14 +191,8 @@ def read_front_matter(text: str) -> tuple[str, str, dict[str, object], dict[str,
 
 
 def _parted(text: str) -> tuple[str, str]:
-    first, _, rest = text.partition("\n")
-    if first.rstrip() == "---":
-        at = 0
-        for line in rest[:LARGEST_HEADER].split("\n"):
-            if line.rstrip() in ("---", "..."):
-                return rest[:at], rest[at + len(line) :].strip()
-            at += len(line) + 1
-    return "", text.strip()
+    match = _HEADER.match(text, 0, LARGEST_HEADER)
+    return (match[1], text[match.end() :].strip()) if match else ("", text.strip())
 
 
 def _by_key(header: str, numbers: list[str]) -> dict[str, object] | None:

@@ -78,27 +78,19 @@ def _golden(imported: Imported, document: object, ids: Mapping[str, str], place:
         isinstance(q, dict) and isinstance(q.get("query"), str) for q in queries
     ):
         raise DataError(f"{place} has no list of golden queries; restore it or move it away")
-    missing, negative, again = 0, 0, 0
-    known = {query["id"] for query in imported.queries}
+    missing, negative = 0, 0
     for golden in queries:
         text, project, expected = golden["query"], golden.get("project"), golden.get("expected") or []
         # By what it asks: its place changes when another is added before it.
         id_ = "golden-" + sha256(canonical([text, project]).encode()).hexdigest()[:12]
-        if id_ in known:
-            again += 1
-            continue
-        known.add(id_)
         filters = {"project": project} if project else None
         query = {"id": id_, "text": text, "filter": filters, "answerable": None if expected else False}
         imported.queries.append(filled(query))
         entries = [ids.get(str(name)) for name in ([expected] if isinstance(expected, str) else expected)]
         missing, negative = missing + entries.count(None), negative + (not expected)
-        if labels := {entry: GRADE for entry in entries if entry}:
-            imported.qrels[id_] = labels
-    imported.note(again, "golden query is", "left out, because it is there before", "golden queries are")
-    imported.note(
-        len(queries) - again, "golden query", f"read, {negative} of them without an answer", "golden queries"
-    )
+        # As of the queries themselves, of which another with this id is left out: the first counts.
+        imported.qrels.setdefault(id_, {entry: GRADE for entry in entries if entry})
+    imported.note(len(queries), "golden query", f"read, {negative} of them without an answer", "golden queries")
     imported.note(missing, "expected entry is", "not in the store", "expected entries are")
 
 

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import anyio
 import uvicorn
@@ -26,16 +26,13 @@ from mcp.server.stdio import stdio_server
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
 from mcp_types import Tool as Listed
 from pydantic_core import from_json
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from steelyard import __version__
 from steelyard.base.errors import ConfigError, MachineError, SteelyardError, shown
 from steelyard_eval.extensions.serve.caller import MOST, Caller, Face, ServerLog, ShownList, Tool
 from steelyard_eval.vaults.read import OpenVault, RankedBy
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
 
 MOST_CLIENTS = 256  # Clients whose lists are remembered; the one that was silent longest is forgotten first
 LONGEST_NAME = 200

@@ -436,7 +436,7 @@ def test_a_golden_query_keeps_its_id_and_labels_whatever_else_comes(vault, tmp_p
     (vault / "golden.yml").write_text(json.dumps({"queries": [again]}))
     done = import_store(vault, tmp_path / "mine")
     after = load(tmp_path / "mine")
-    assert sum(note.startswith("1 golden query is ") for note in done.notes) == 1
+    assert sum(note.startswith("1 query without ") for note in done.notes) == 1
 
     assert {query.id: query.text for query in before.queries}.items() < {
         q.id: q.text for q in after.queries
