@@ -216,36 +216,21 @@ def requested(number, method="POST", path="/mcp", body=b"{}", **headers):
         connection.close()
 
 
-def is_open(connection, more):
-    """Whether the other side has not closed it; sends more to it then."""
-    try:
-        if not connection.recv(65536):
-            return False
-    except BlockingIOError:
-        with suppress(BlockingIOError):
-            connection.sendall(more)
-    except ConnectionError:
-        return False
-    return True
-
-
 GET = b"GET /mcp HTTP/1.1\r\nHost: a\r\n"
 
 
-@pytest.mark.parametrize("begun", [b"", GET, GET + b"\r\n" + GET])
+@pytest.mark.parametrize("begun", [b"", GET, GET + b"\r\n"])
 def test_who_asks_nothing_is_not_waited_for(hasty, begun):
-    """Nor who asks a byte at a time, or goes on so after an answer; then there is room for others again."""
-    until = time.monotonic() + 30
+    """Nor who begins to ask, also after an answer; then there is room for others again."""
     with ExitStack() as stack:
-        connect = partial(socket.create_connection, ("127.0.0.1", hasty), timeout=60)
+        connect = partial(socket.create_connection, ("127.0.0.1", hasty), timeout=20)
         connections = [stack.enter_context(connect()) for _ in range(8)]
         for one in connections:
             one.sendall(begun)
-            one.setblocking(False)
-        while connections and time.monotonic() < until:
-            connections = [one for one in connections if is_open(one, b"x" if begun else b"")]
-            time.sleep(0.02)
-        assert not connections
+        for one in connections:
+            with suppress(ConnectionError):
+                while one.recv(65536):
+                    one.sendall(b"x")
     assert requested(hasty)[0] == 401
 
 

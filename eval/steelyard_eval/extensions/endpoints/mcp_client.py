@@ -153,9 +153,7 @@ class McpClient:
         try:
             self._ended.set()
             self._in.close()
-            self._threads[1].join(
-                GRACE
-            )  # it ends with the server, which stays unreaped, so that no other has its number
+            self._threads[1].join(GRACE)  # it ends with the server, which is not reaped: no other has its number
         finally:  # also where somebody presses Ctrl-C once more
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)

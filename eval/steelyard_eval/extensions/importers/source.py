@@ -18,6 +18,21 @@ from steelyard_eval.extensions.importers.database import MAGIC, Database, snapsh
 MOST_FILES = 200_000  # FolderFiles that a folder may hold below it
 LARGEST_NOTE = 16 * 2**20  # Bytes of a file that becomes one entry
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # The byte order marks of UTF-16
+LARGEST_HEADER = 65_536  # Characters of front matter
+_HEADER = re.compile(r"---[^\S\n]*\n(.*?)^(?:---|\.\.\.)[^\S\n]*$", re.DOTALL | re.MULTILINE)
+WORDS_OF_A_KEY = 3  # A line with more words before its colon is a sentence
+_KEY = re.compile(r"^(?![ \t#\-\[\]{},])([^:\n]+):(?=[ \t]|$)")
+"""A key that begins a line."""
+DEEPEST = 64  # Levels of a YAML document, as of JSON: libyaml's loader calls itself for each
+_ODD = re.compile(
+    r"[-+]?(?:\.(?:inf|nan|\d\w*)|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}(?:\.\d*)?|[\d.]+e[-+]?\d{3,})",
+    re.IGNORECASE,
+)
+"""Infinities, and what is larger than any number that is kept exactly."""
+_TEXTS, _VALUES = ("", "!", "str", "seq", "map"), ("int", "float", "bool", "null")
+"""Tags that a document may write out."""
+_NAMED = dict.fromkeys(("", "~", "null", "Null", "NULL")) | dict.fromkeys(("true", "True", "TRUE"), True)
+_NAMED |= dict.fromkeys(("false", "False", "FALSE"), False)
 
 
 @dataclass(frozen=True)
@@ -152,23 +167,6 @@ def decoded(text: str, place: str) -> Any:  # noqa: ANN401 -- any JSON value
         return STRICT_JSON.decode(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{place} is not JSON that can be read ({error}); restore it") from None
-
-
-LARGEST_HEADER = 65_536  # Characters of front matter
-_HEADER = re.compile(r"---[^\S\n]*\n(.*?)^(?:---|\.\.\.)[^\S\n]*$", re.DOTALL | re.MULTILINE)
-WORDS_OF_A_KEY = 3  # A line with more words before its colon is a sentence
-_KEY = re.compile(r"^(?![ \t#\-\[\]{},])([^:\n]+):(?=[ \t]|$)")
-"""A key that begins a line."""
-DEEPEST = 64  # Levels of a YAML document, as of JSON: libyaml's loader calls itself for each
-_ODD = re.compile(
-    r"[-+]?(?:\.(?:inf|nan|\d\w*)|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}(?:\.\d*)?|[\d.]+e[-+]?\d{3,})",
-    re.IGNORECASE,
-)
-"""Infinities, and what is larger than any number that is kept exactly."""
-_TEXTS, _VALUES = ("", "!", "str", "seq", "map"), ("int", "float", "bool", "null")
-"""Tags that a document may write out."""
-_NAMED = dict.fromkeys(("", "~", "null", "Null", "NULL")) | dict.fromkeys(("true", "True", "TRUE"), True)
-_NAMED |= dict.fromkeys(("false", "False", "FALSE"), False)
 
 
 def read_front_matter(text: str) -> tuple[str, str, dict[str, object], dict[str, str]]:

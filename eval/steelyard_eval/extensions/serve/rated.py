@@ -36,6 +36,8 @@ SOLERI_ENTRY += "validFrom=valid_from- validUntil=valid_until- tags"
 SCANNED, WHOLE = 10, 20  # Results where no number is asked for: of `search` and of a scan, and of whole entries
 DEFAULTS = {"source": "search", "confidence": 0.6, "duration": None, "context": "{}", "reason": None}
 """What the program answers of feedback that nothing is learned from."""
+CONSTITUTIONAL = "constitutional"
+TOKEN = 4  # Characters that its envelope counts as one
 
 
 def soleri_search(caller: Caller, given: Arguments) -> Json:
@@ -132,10 +134,6 @@ def soleri(agent: str) -> Face:
         fault=lambda message, tool: {"success": False, "error": message, "facade": tool},
         tools=[replace(tool, name=f"{agent}_{tool.name}") for tool in tools],
     )
-
-
-CONSTITUTIONAL = "constitutional"
-TOKEN = 4  # Characters that its envelope counts as one
 
 
 def memory_search(caller: Caller, given: Arguments) -> Json:

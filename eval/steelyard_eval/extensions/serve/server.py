@@ -38,6 +38,18 @@ MOST_CLIENTS = 256  # Clients whose lists are remembered; the one that was silen
 LONGEST_NAME = 200
 _log = logging.getLogger(__name__)
 Context = ServerRequestContext[object, object]
+LONGEST = 2**22  # Bytes of a message over pipes; a longer line is answered as one that cannot be read
+_ID = re.compile(r'"id"\s*:\s*("[^"\\]{1,200}"|-?[0-9]{1,15}(?![0-9.eE]))')
+HEAD = 2**12  # Characters of a message in which its id is looked for
+HOST, PATH = "127.0.0.1", "/mcp"
+TOKEN = "STEELYARD_SERVE_TOKEN"  # noqa: S105 -- the name of a variable
+SHORTEST = 16  # Characters of a token that is given
+LARGEST = 2**20  # Bytes of a request
+MOST_AT_ONCE = 128  # Connections; of more each gets a status
+PATIENCE = 10.0  # Seconds in which a connection has to ask something
+IDLE, MOST_SESSIONS = 900.0, 1000
+"""Seconds after which a session that asks nothing ends, and sessions at once; a client then begins a new one."""
+FAREWELL = 5  # Seconds in which what is being answered may end, when the server is stopped
 
 
 @dataclass(frozen=True)
@@ -95,9 +107,8 @@ class MemoryServer:
 
     async def _list(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         tools = self._tools.values()
-        return ListToolsResult(
-            tools=[Listed(name=one.name, description=one.about, input_schema=dict(one.schema)) for one in tools]
-        )
+        listed = [Listed(name=one.name, description=one.about, input_schema=dict(one.schema)) for one in tools]
+        return ListToolsResult(tools=listed)
 
     async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         tool = self._tools.get(params.name)
@@ -143,20 +154,6 @@ class MemoryServer:
             except SteelyardError as error:
                 _log.warning("what was served before stays: %s", error)
         return self._vault
-
-
-LONGEST = 2**22  # Bytes of a message over pipes; a longer line is answered as one that cannot be read
-_ID = re.compile(r'"id"\s*:\s*("[^"\\]{1,200}"|-?[0-9]{1,15}(?![0-9.eE]))')
-HEAD = 2**12  # Characters of a message in which its id is looked for
-HOST, PATH = "127.0.0.1", "/mcp"
-TOKEN = "STEELYARD_SERVE_TOKEN"  # noqa: S105 -- the name of a variable
-SHORTEST = 16  # Characters of a token that is given
-LARGEST = 2**20  # Bytes of a request
-MOST_AT_ONCE = 128  # Connections; of more each gets a status
-PATIENCE = 10.0  # Seconds in which a connection has to ask something
-IDLE, MOST_SESSIONS = 900.0, 1000
-"""Seconds after which a session that asks nothing ends, and sessions at once; a client then begins a new one."""
-FAREWELL = 5  # Seconds in which what is being answered may end, when the server is stopped
 
 
 def run(
