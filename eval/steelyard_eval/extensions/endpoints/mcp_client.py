@@ -151,10 +151,10 @@ class McpClient:
     def close(self) -> None:
         """End the server and all of its group."""
         try:
-            self._ended.set()
             self._in.close()
-            self._threads[1].join(GRACE)  # it ends with the server, which is not reaped: no other has its number
+            self._threads[0].join(GRACE)  # its output ends with it; no other has its number before it is reaped
         finally:  # also where somebody presses Ctrl-C once more
+            self._ended.set()
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
