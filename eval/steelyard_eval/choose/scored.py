@@ -225,7 +225,7 @@ class ModelLabels:
         self,
         source: Source,
         labelled: Sequence[Query],
-        laid: CandidateSet,
+        candidates: CandidateSet,
         used: SearchConfig | None,
         metric: Measure,
     ) -> SecondMeasurement | None:
@@ -247,8 +247,8 @@ class ModelLabels:
         ]
         if len({query.id for query in labelled} & {query.id for query in asked}) < FEWEST:
             return None
-        recordings = record_all(source, asked, laid.starts, self.qrels)
-        layout = replace(laid, recordings=recordings)
-        values = layout.again(metric)
-        base = layout.values(used, [metric])[metric].astype(np.float32)
+        recordings = record_all(source, asked, candidates.starts, self.qrels)
+        on_judged = replace(candidates, recordings=recordings)
+        values = on_judged.again(metric)
+        base = on_judged.values(used, [metric])[metric].astype(np.float32)
         return SecondMeasurement.among(values - base, asked, labelled)
