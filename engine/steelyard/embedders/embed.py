@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,10 @@ from steelyard.base.arrays import Vectors as Vectors
 from steelyard.base.errors import EmbedderError, shown
 from steelyard.memory.filters import Filters, Rule
 from steelyard.memory.template import render
-from steelyard.stores.base import Readable, Space, Store
+from steelyard.stores.base import Readable, Space
+
+if TYPE_CHECKING:
+    from steelyard.stores.sqlite import Vault
 
 Kind = Literal["entry", "query"]
 """The role of a text: some models embed queries and entries differently."""
@@ -107,7 +110,7 @@ def layers_of(store: Readable) -> tuple[str, ...]:
 
 
 def embed_missing(
-    store: Store,
+    store: Vault,
     embedder: Embedder,
     space: Space,
     progress: Callable[[Sequence[Sequence[str]]], Iterable[Sequence[str]]] = iter,
@@ -131,7 +134,7 @@ def embed_missing(
     return embedded
 
 
-def _embed_batch(store: Store, embedder: Embedder, space: Space, batch: Sequence[str]) -> int:
+def _embed_batch(store: Vault, embedder: Embedder, space: Space, batch: Sequence[str]) -> int:
     texts = texts_of(store, space, batch)
     if not texts:
         return 0
@@ -146,7 +149,7 @@ def _embed_batch(store: Store, embedder: Embedder, space: Space, batch: Sequence
     return len(keep)
 
 
-def texts_of(store: Store, space: Space, ids: Sequence[str]) -> dict[str, str]:
+def texts_of(store: Vault, space: Space, ids: Sequence[str]) -> dict[str, str]:
     """Return the texts to embed, for the entries that have one."""
     rendered = {entry.id: render(space.recipe, entry) for entry in store.get(ids)}
     return {id_: text for id_, text in rendered.items() if text.strip()}

@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.forgetting import DAY, fsrs
-from steelyard.stores.base import Store
+from steelyard.stores.sqlite import Vault
 
 GRADES = {"again": 1, "hard": 2, "good": 3, "easy": 4}
 """How well a memory was known when it was used."""
@@ -24,7 +24,7 @@ FIELDS = ("stability", "difficulty", "last_review", "review_count")
 """What a review changes."""
 
 
-def review(store: Store, entry_id: str, grade: str, now: float) -> Entry:
+def review(store: Vault, entry_id: str, grade: str, now: float) -> Entry:
     """Write a review at a time (seconds UTC) to an entry of a store, and return the entry.
 
     Raises ConfigError for an unknown grade, DataError for an entry that is not there.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, overload
 
@@ -215,39 +214,3 @@ class Readable(Protocol):
 
     def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The vectors of these entries; entries without one are left out."""
-
-
-class Store(Readable, Protocol):
-    """What can also be written."""
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """All that is written inside is kept or none of it, and nobody else writes meanwhile.
-
-        One inside another is part of the outer one.
-        """
-
-    def upsert(self, entries: Iterable[Entry], *, keep_vectors: bool = False) -> int:
-        """Insert or replace entries by id in one transaction; returns how many changed.
-
-        A changed entry loses its vectors, because they stood for its old text; with `keep_vectors` it is
-        found by them still.
-        """
-
-    def delete(self, ids: Iterable[str]) -> int:
-        """Remove entries with their keywords and vectors in one transaction; returns how many there were."""
-
-    def ensure_index(self, index: KeywordIndex) -> None:
-        """Create the index if it is absent; VaultError when it stands there with other settings."""
-
-    def missing(self, space: Space) -> list[str]:
-        """Ids of entries without a vector in this space, ascending."""
-
-    def put_vectors(self, space: Space, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
-        """Store float32[len(ids), dim] in one transaction; the first vectors fix the dimension.
-
-        Raises DimensionMismatchError when the space holds another dimension, VaultError for a vector
-        that is all zeros or not finite.
-        """
-
-    def drop_space(self, space: Space) -> None:
-        """Forget all vectors of a space, and its dimension."""

@@ -70,7 +70,7 @@ class PostgresVault(HnswSearch):
         held.callback(self._server.close)
         self.restricted = self._server.restricted
         self._turn = threading.RLock()
-        self._at, self._models_at, self._look_at = NOTHING, NOTHING, 0.0
+        self._at, self.models_revision, self._look_at = NOTHING, NOTHING, 0.0
         self._space_numbers: dict[Space, int] = {}
         folder = held.enter_context(draft(cache_folder(os.environ) / "postgres", folder=True))
         super().__init__(folder / "copy.db", create=True)
@@ -84,11 +84,6 @@ class PostgresVault(HnswSearch):
         except BaseException:
             self.close()
             raise
-
-    @property
-    def models_revision(self) -> int:
-        """The revision at which models changed last: embedders that were made of them before are outdated."""
-        return self._models_at
 
     def close(self) -> None:
         """See Vault.close."""
@@ -129,13 +124,13 @@ class PostgresVault(HnswSearch):
     @contextmanager
     def _copying(self) -> Iterator[None]:
         """What is written inside is what the database holds; it is forgotten when that fails."""
-        revision, models, numbers = self._at, self._models_at, dict(self._space_numbers)
+        revision, models, numbers = self._at, self.models_revision, dict(self._space_numbers)
         self._thread.copying = True
         try:
             with super().transaction():
                 yield
         except BaseException:
-            self._at, self._models_at, self._space_numbers = revision, models, numbers
+            self._at, self.models_revision, self._space_numbers = revision, models, numbers
             raise
         finally:
             self._thread.copying = False
@@ -155,9 +150,9 @@ class PostgresVault(HnswSearch):
             new = seen - held  # also what this role did not see before
         changed = self._pull_entries(there, new)
         self._pull_spaces(there, changed)
-        if models != self._models_at:
+        if models != self.models_revision:
             self._pull_models(there)
-        self._at, self._models_at = revision, models
+        self._at, self.models_revision = revision, models
 
     def _ids(self) -> set[str]:
         return {id_ for (id_,) in self._db.run("SELECT id FROM entries", (), (TEXT,))}
@@ -223,7 +218,7 @@ class PostgresVault(HnswSearch):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """See Store.transaction: the copy's and the database's, committed together or not at all."""
+        """See Vault.transaction: the copy's and the database's, committed together or not at all."""
         if not self._ready or getattr(self._thread, "copying", False):
             with super().transaction():
                 yield
@@ -259,14 +254,14 @@ class PostgresVault(HnswSearch):
                     put.pop(id_, None)
 
     def put_vectors(self, space: Space, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
-        """See Store.put_vectors."""
+        """See Vault.put_vectors."""
         with self.transaction():
             super().put_vectors(space, ids, vectors)
             put = self._thread.changes.vectors.setdefault(space, {})
             put.update(zip(ids, map(to_binary, vectors), strict=True))
 
     def drop_space(self, space: Space) -> None:
-        """See Store.drop_space."""
+        """See Vault.drop_space."""
         with self.transaction():
             super().drop_space(space)
             self._thread.changes.dropped.append(space)
@@ -290,7 +285,7 @@ class PostgresVault(HnswSearch):
         """Nothing: the words of a copy are counted in memory."""
 
     def ensure_index(self, index: KeywordIndex) -> None:
-        """See Store.ensure_index: of the copy alone."""
+        """See Vault.ensure_index: of the copy alone."""
         if not self._has(index):
             with self._turn, self._copying():
                 if not self._has(index):
@@ -361,4 +356,4 @@ class PostgresVault(HnswSearch):
                     "INSERT INTO steelyard.model_arrays VALUES (%s, %s, %s)", (sent(name), sent(key), data)
                 )
         there.execute("UPDATE steelyard.meta SET models = %s", (revision,))
-        self._models_at = revision
+        self.models_revision = revision

@@ -21,7 +21,7 @@ from steelyard.base.extensions import extension
 from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import EVERY_FIELD, Entry, named, naming
 from steelyard.memory.filters import EVERYTHING, SUPERSEDED, Filters
-from steelyard.stores.base import Edge, Readable, Store, is_address
+from steelyard.stores.base import Edge, Readable, is_address
 from steelyard.stores.sqlite.guard import MEMORY, NULL, REAL, ROWS, TEXT
 from steelyard.stores.sqlite.keywords import KeywordTables
 from steelyard.stores.sqlite.nearest import NearestSearch
@@ -46,7 +46,7 @@ def open_vault(name: str | Path, *, create: bool = False, hnsw: int | None = Non
     return Vault(name, create=create)
 
 
-class Vault(KeywordTables, NearestSearch, Store):
+class Vault(KeywordTables, NearestSearch, Readable):
     """A store in one SQLite file, or in memory with the path ``:memory:``. Threads may share it.
 
     Every thread has a connection of its own, so readers do not wait for each other, nor for a writer of a
@@ -60,10 +60,8 @@ class Vault(KeywordTables, NearestSearch, Store):
     restricted = False
     """Whether who opened it sees a part of it alone, by rules that it does not decide."""
 
-    @property
-    def models_revision(self) -> int | None:
-        """The revision at which models changed last, where others may change them; None of a file."""
-        return None
+    models_revision: int | None = None
+    """The revision at which models changed last, where others may change them; None of a file."""
 
     def seen_by(self, visible: Filters) -> Readable:
         """See Readable.seen_by; kept for the next one who asks."""
@@ -90,10 +88,15 @@ class Vault(KeywordTables, NearestSearch, Store):
     # Writing
 
     def upsert(self, entries: Iterable[Entry], *, keep_vectors: bool = False) -> int:
+        """Insert or replace entries by id in one transaction; returns how many changed.
+
+        A changed entry loses its vectors, because they stood for its old text; with `keep_vectors` it is found by
+        them still.
+        """
         return self._change(UPSERT, map(to_row, entries), keep_vectors)
 
     def delete(self, ids: Iterable[str]) -> int:
-        """See Store.delete; the triggers of the keyword indexes forget the entries."""
+        """Remove entries with their keywords, which triggers forget, and vectors; returns how many there were."""
         return self._change("DELETE FROM entries WHERE id = ? RETURNING rowid", ((id_,) for id_ in ids))
 
     def _change(

@@ -183,10 +183,11 @@ class VaultFile:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """See Store.transaction; MachineError when the file cannot be written.
+        """All that is written inside is kept or none of it; MachineError when the file cannot be written.
 
-        It belongs to the thread that began it. Another thread reads what was committed before, and waits up
-        to 30 seconds for its turn to write; with a vault in memory it waits to read, too.
+        One inside another is part of the outer one. It belongs to the thread that began it. Another thread reads
+        what was committed before, and waits up to 30 seconds for its turn to write; with a vault in memory it
+        waits to read, too.
         """
         if self._db.in_transaction:
             yield
@@ -251,7 +252,7 @@ class VaultFile:
     # What changed, and what is kept until something changes
 
     def revision(self) -> int:
-        """See Store.revision; of one state it is read once."""
+        """See Readable.revision; of one state it is read once."""
         known: int | None = getattr(self._thread, "revision", None)
         if known is None:
             rows = self._db.run("SELECT value FROM meta WHERE key = 'revision'")

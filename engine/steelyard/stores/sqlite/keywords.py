@@ -53,9 +53,10 @@ _KEYWORDS = frozenset(("AND", "OR", "NOT", "NEAR"))
 
 
 class KeywordTables(WordTables):
-    """See `steelyard.stores.base.Store`."""
+    """See `steelyard.stores.base.Readable`."""
 
     def ensure_index(self, index: KeywordIndex) -> None:
+        """Create the index if it is absent; VaultError when it stands there with other settings."""
         if not self._has(index):
             with self.transaction():
                 if not self._has(index):  # another process may have made it meanwhile
@@ -102,7 +103,7 @@ class KeywordTables(WordTables):
     def keyword(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
     ) -> list[Found]:
-        """See Store.keyword. SQLite's bm25 is negative with the best lowest; the score is its negation."""
+        """See Readable.keyword. SQLite's bm25 is negative with the best lowest; the score is its negation."""
         if not match:
             return []
         if self._told:
@@ -156,29 +157,25 @@ class KeywordTables(WordTables):
 
 def readable(expression: str, fields: Sequence[str]) -> bool:
     """Whether FTS5 can read the expression as a search of a table with these fields."""
-    try:
-        _empty(tuple(fields)).execute("SELECT 1 FROM t WHERE t MATCH ?", (expression,)).fetchall()
-    except apsw.SQLError:
-        return False
-    return True
+    return _accepted(fields, "SELECT 1 FROM t WHERE t MATCH ?", expression)
 
 
 @lru_cache
 def ranks_by_bm25(fields: tuple[str, ...]) -> bool:
     """Whether this build of FTS5 can weigh these fields."""
-    try:
-        _empty(fields).execute(f"SELECT {RANKING}(t) FROM t WHERE t MATCH 'a'").fetchall()
-    except apsw.SQLError:
-        return False
-    return True
+    return _accepted(fields, f"SELECT {RANKING}(t) FROM t WHERE t MATCH 'a'")
 
 
-def _empty(fields: tuple[str, ...]) -> apsw.Connection:
-    """A table without rows: what FTS5 can do does not depend on the vault at hand."""
+def _accepted(fields: Sequence[str], sql: str, *values: str) -> bool:
+    """Whether FTS5 takes a statement on a table without rows: that does not depend on the vault at hand."""
     db = apsw.Connection(":memory:")
     names = ", ".join(f'"{name}"' for name in fields)
     db.execute(f"CREATE VIRTUAL TABLE t USING fts5({names})")
-    return db
+    try:
+        db.execute(sql, values).fetchall()
+    except apsw.SQLError:
+        return False
+    return True
 
 
 class TokenError(ValueError):

@@ -157,10 +157,6 @@ class Matrix:
         """Of both, also those that are not alive, int64[n]."""
         return np.concatenate([self.base.rowids, self.tail.rowids])
 
-    def sound(self) -> bool:
-        """See VectorSegment.sound."""
-        return self.base.sound and self.tail.sound
-
     def expect(self, vectors: Sequence[Vectors]) -> None:
         """These are asked for next, in this order: their products are computed many at a time."""
         self._expected.clear()
@@ -173,14 +169,13 @@ class Matrix:
         """
         if not SHORTEST < length_of(vector) < LONGEST:
             return None
-        parts = zip(self._parts, self._products(vector), strict=True)
+        parts = zip((self.base, self.tail), self._products(vector), strict=True)
         bounds = [part.bounds(products, vector, metric) for part, products in parts]
         counts = self.alive if mask is None else self.alive & mask
         size = int(counts.sum())
         if not size:
             return np.zeros(0, dtype=np.int64)
-        # one part alone is not copied
-        low, high = bounds[0] if len(bounds) == 1 else map(np.concatenate, zip(*bounds, strict=True))
+        low, high = map(np.concatenate, zip(*bounds, strict=True))
         if size < len(self):
             low[~counts], high[~counts] = -np.inf, -np.inf
         last = min(depth, size)
@@ -194,14 +189,6 @@ class Matrix:
         rowids = np.concatenate([part.rowids[local] for part, local in parts])
         return rowids, np.concatenate(known) if known else None
 
-    def of_entries(self, rowids: Indices) -> tuple[Indices, Vectors | None]:
-        """As `chosen`, of those of these entries that have vectors."""
-        return self.chosen(np.flatnonzero(np.isin(self.rowids, rowids) & self.alive))
-
-    @property
-    def _parts(self) -> list[VectorSegment]:
-        return [part for part in (self.base, self.tail) if len(part)]
-
     def _products(self, vector: Vectors) -> list[NDArray[Any]]:
         """Products of each part with a vector, computed together with those of the vectors expected next."""
         key = vector.tobytes()
@@ -210,7 +197,7 @@ class Matrix:
             later = dropwhile(lambda expected: expected != key, list(self._expected))
             keys = list(islice(later, max(1, AHEAD // max(1, len(self))))) or [key]
             asked = [self._expected.get(near, vector) for near in keys]
-            by_part = [part.products(asked) for part in self._parts]
+            by_part = [part.products(asked) for part in (self.base, self.tail)]
             fresh = {near: [products[row] for products in by_part] for row, near in enumerate(keys)}
             known = fresh[key]
             if len(keys) > 1:

@@ -49,11 +49,16 @@ class VectorSearch(NamedTuple):
 
 
 class NearestSearch(VaultFile):
-    """See `steelyard.stores.base.Store`."""
+    """See `steelyard.stores.base.Readable`."""
 
     # Writing
 
     def put_vectors(self, space: Space, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        """Store float32[len(ids), dim] in one transaction; the first vectors fix the dimension.
+
+        Raises DimensionMismatchError when the space holds another dimension, VaultError for a vector
+        that is all zeros or not finite.
+        """
         for id_, vector in zip(ids, vectors, strict=True):
             if not np.isfinite(vector).all() or not vector.any():
                 raise VaultError(
@@ -71,6 +76,7 @@ class NearestSearch(VaultFile):
             self._revise()
 
     def drop_space(self, space: Space) -> None:
+        """Forget all vectors of a space, and its dimension."""
         with self.transaction():
             table, _ = self._table(space)
             if table is not None:
@@ -107,6 +113,7 @@ class NearestSearch(VaultFile):
         return [(space, dim) for _, space, dim in self._spaces()]
 
     def missing(self, space: Space) -> list[str]:
+        """Ids of entries without a vector in this space, ascending."""
         table, _ = self._table(space)
         lacking = "" if table is None else f"WHERE rowid NOT IN (SELECT rowid FROM {table})"
         return [id_ for (id_,) in self._db.run(f"SELECT id FROM entries {lacking} ORDER BY id", (), (TEXT,))]
@@ -144,7 +151,8 @@ class NearestSearch(VaultFile):
             if (matrix := self._matrix(table, dim, 0)) is not None:
                 sql = "SELECT e.id, e.rowid FROM json_each(?) j JOIN entries e ON e.id = j.value"
                 names: dict[int, str] = {rowid: id_ for id_, rowid in self._db.run(sql, listed, (TEXT,))}
-                rowids, vectors = matrix.of_entries(np.array(list(names), dtype=np.int64))
+                held = np.isin(matrix.rowids, list(names)) & matrix.alive
+                rowids, vectors = matrix.chosen(np.flatnonzero(held))
                 if vectors is not None:
                     return {names[rowid]: vector for rowid, vector in zip(rowids.tolist(), vectors, strict=True)}
         sql = (
@@ -169,7 +177,7 @@ class NearestSearch(VaultFile):
         if held and held[0] < self.revision():
             matrix = self._updated(table, matrix, held[0])
         self._hold(key, matrix)
-        return matrix if matrix.sound() else None
+        return matrix if matrix.base.sound and matrix.tail.sound else None
 
     def vector_bytes(self) -> dict[Space, int]:
         """How much memory the vectors of each space take, as they are kept."""
