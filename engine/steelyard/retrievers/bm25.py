@@ -19,8 +19,7 @@ from steelyard.node import Option
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind, ScorerKind
 from steelyard.retrievers.reading import Words
-from steelyard.stores.base import Found, Readable
-from steelyard.stores.postings import Counted
+from steelyard.stores.base import Counted, Found, Readable
 
 K1 = Option("k1", 1.2, 0, 1000, "How much further occurrences of a term add; at 0 only the first one counts")
 B = Option("b", 0.75, 0, 1, "How much long entries are penalised: from 0, not at all, to 1, in full")

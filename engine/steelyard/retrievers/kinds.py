@@ -18,8 +18,7 @@ from steelyard.memory.filters import Filters
 from steelyard.memory.query import Query
 from steelyard.node import Option
 from steelyard.retrievers.reading import Reading
-from steelyard.stores.base import COSINE, Found, Readable, Space
-from steelyard.stores.postings import Analysis
+from steelyard.stores.base import COSINE, Analysis, Found, Readable, Space
 
 QueryVector = Callable[[str], Vectors]
 """From text to float32[dim]; all zeros when the model knows no word of the text."""

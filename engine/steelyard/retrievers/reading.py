@@ -10,8 +10,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import EVERY_FIELD, Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.text import CONTENT, content, quote, terms, unique_words
-from steelyard.stores.base import KeywordIndex, TextSearch
-from steelyard.stores.postings import Analysis
+from steelyard.stores.base import Analysis, KeywordIndex, TextSearch
 
 MatchBuilder = Callable[[str], str]
 """From the text of a query to an FTS5 expression; empty when there is nothing to search for."""

@@ -15,8 +15,7 @@ from steelyard.memory.query import Query
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import ScorerKind
 from steelyard.retrievers.reading import Words
-from steelyard.stores.base import Readable
-from steelyard.stores.postings import Counted
+from steelyard.stores.base import Counted, Readable
 
 Sparse = tuple[dict[str, float], float]
 """Weights by word, and their Euclidean length."""

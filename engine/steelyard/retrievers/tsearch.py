@@ -34,8 +34,7 @@ from steelyard.memory.query import Query
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.english import LETTER, MAX_POSITIONS, TsVector, lexemes, shape_of, tsvector
 from steelyard.retrievers.kinds import Parts, ScorerKind
-from steelyard.stores.base import Found, Readable, TextSearch
-from steelyard.stores.postings import Analysis, Counted, Read
+from steelyard.stores.base import Analysis, Counted, Found, Read, Readable, TextSearch
 
 # Queries, which print as PostgreSQL prints a tsquery: 'cach' & !( 'npm' <-> 'audit' )
 

@@ -16,8 +16,7 @@ from steelyard.grammar import number_text
 from steelyard.memory.template import template_fields
 from steelyard.registry import Registry
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS
-from steelyard.stores.base import KeywordIndex
-from steelyard.stores.postings import Analysis
+from steelyard.stores.base import Analysis, KeywordIndex
 from steelyard.systems import baselines, cortex_mem, echovault, mem0, moltnet, soleri, spec_kit
 from steelyard.systems.base import System
 

@@ -18,7 +18,7 @@ import pytest
 
 from steelyard.retrievers.english import STOP_WORDS, chunks, stem, tokens_of, tsvector
 from steelyard.retrievers.tsearch import Joined, Not, Phrase, best, flat, has_negation, matches, ranker, websearch
-from steelyard.stores.postings import Counted
+from steelyard.stores.base import Counted
 
 
 def words(text):

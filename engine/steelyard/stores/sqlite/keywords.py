@@ -25,8 +25,7 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import VaultError, visible
 from steelyard.base.machine import budget
 from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.stores.base import Found, KeywordIndex
-from steelyard.stores.postings import Analysis, Counted, Read, Segment
+from steelyard.stores.base import Analysis, Counted, Found, KeywordIndex, Read, Segment
 from steelyard.stores.sqlite.guard import TEXT
 from steelyard.stores.sqlite.schema import index_statements, where
 from steelyard.stores.sqlite.words import FIELD, WordTables
