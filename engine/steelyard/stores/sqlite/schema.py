@@ -132,17 +132,12 @@ def select(names: Sequence[str] = COLUMNS) -> str:
 def to_row(entry: Entry) -> tuple[str | float | None, ...]:
     """The bound values of an entry, in the order of `COLUMNS`; DataError for odd ones. Lists become JSON text."""
     check_entry(entry)
-    return tuple(_to_sql(name, getattr(entry, name)) for name in COLUMNS)
-
-
-def _to_sql(name: str, value: Any) -> str | float | None:  # noqa: ANN401 -- a field of any type
-    if name == "relations":
-        value = [[r.type, r.target, r.strength, r.status] for r in value]
-    if name == "extra":
-        return json.dumps(dict(value), sort_keys=True)  # ASCII: unknown fields may hold lone surrogates
-    if isinstance(value, list | tuple):
-        return json.dumps(value, ensure_ascii=False)
-    return value  # type: ignore[no-any-return]  # the remaining fields are texts, numbers or absent
+    row = {name: getattr(entry, name) for name in COLUMNS}
+    row |= {name: json.dumps(row[name], ensure_ascii=False) for name in LIST_FIELDS}
+    related = [[r.type, r.target, r.strength, r.status] for r in entry.relations]
+    row["relations"] = json.dumps(related, ensure_ascii=False)
+    row["extra"] = json.dumps(dict(entry.extra), sort_keys=True)  # ASCII: unknown fields may hold lone surrogates
+    return tuple(row.values())
 
 
 def from_rows(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Entry]:
@@ -297,18 +292,12 @@ class _Thing(NamedTuple):
     table: str
     sql: str | None
 
-    def numbered(self, number: int) -> _Thing:
-        """Return the same thing as vector space `number` has it; the statements at hand are those of space 1."""
-        renamed = partial(_SPACE.sub, f"vec_{number:d}")
-        return _Thing(self.type, renamed(self.name), renamed(self.table), self.sql and renamed(self.sql))
-
 
 _SPACE = re.compile(r"vec_1(?![0-9])")
 
 
 def check_schema(run: Run, path: str) -> None:
     """VaultError, with the remedy, unless the file holds what a vault holds and no more."""
-    place = shown(path, PATH_WIDTH)
     try:
         foreign = _foreign(run)
     # RecursionError: JSON nested without end. SQLError: a tokenizer that does not exist.
@@ -316,8 +305,8 @@ def check_schema(run: Run, path: str) -> None:
         foreign = shown(str(error), 200)
     if foreign:
         raise VaultError(
-            f"{place} is not a vault as Steelyard writes it ({foreign}); restore a copy of it, or index the data "
-            "set into a new vault"
+            f"{shown(path, PATH_WIDTH)} is not a vault as Steelyard writes it ({foreign}); restore a copy of it, "
+            "or index the data set into a new vault"
         )
 
 
@@ -358,8 +347,7 @@ def _foreign(run: Run) -> str:
     shared = "SELECT 1 FROM sqlite_schema WHERE rootpage IS NOT 0 GROUP BY rootpage HAVING count(*) > 1"
     first = "SELECT id, title FROM entries LIMIT 1"
     odd = f"SELECT 1 FROM ({first}) WHERE typeof(id) <> 'text' OR typeof(title) <> 'text'"
-    swapped = run(shared) or run(odd)
-    return "the pages of one table are those of another" if swapped else ""
+    return "the pages of one table are those of another" if run(shared) or run(odd) else ""
 
 
 def _thing(type_: object, name: object, table: object, sql: object) -> _Thing:
@@ -399,4 +387,6 @@ def _spaces(run: Run) -> Iterator[_Thing]:
             raise ValueError(f"vector space {shown(number)} cannot exist")
         if number < 1 or not 1 <= dim <= LARGEST_DIMENSION:
             raise ValueError(f"vector space {shown(number)} of dimension {shown(dim)} cannot exist")
-        yield from (thing.numbered(number) for thing in _made(space_statement(1, dim)))
+        own = partial(_SPACE.sub, f"vec_{number:d}")  # the statements at hand are those of space 1
+        for thing in _made(space_statement(1, dim)):
+            yield _Thing(thing.type, own(thing.name), own(thing.table), thing.sql and own(thing.sql))
