@@ -206,7 +206,7 @@ class Sources:
             return []
         try:
             scoped = self._scoped(name, query)
-            find = partial(self._find, name, scoped, depth, lists)
+            find = partial(self._find, name, scoped, depth, lists, kept)
             if kept is None or kind.after or depth is None:
                 return same_copies(find(), lists)
             return same_copies(kept.first(self._key(name, scoped), depth, find), lists)
@@ -218,14 +218,20 @@ class Sources:
             raise LostError(name, error) from None
 
     def _find(
-        self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]
+        self,
+        name: str,
+        query: Query,
+        depth: int | None,
+        lists: Mapping[str, Sequence[Found]],
+        kept: KeptLists | None,
     ) -> list[Found]:
         retriever, instead = self._retriever(name), self._searching.instead
         if not RETRIEVER_KINDS[name].after:
             return list(retriever.retrieve(query, depth))
         starts = [other if other in lists else instead.get(other, "") for other in self.config.before(name)]
         before = {other: lists[other] for other in starts if other in lists}
-        return list(retriever.follow(query, depth, before))
+        known: dict[str, Any] | None = None if kept is None else kept.get(("edges", query.filters), dict)
+        return list(retriever.follow(query, depth, before, known))
 
     def ends(self, names: Iterable[str], query: Query, kept: KeptLists | None = None) -> Ends:
         """Between which ends the scores of these retrievers can lie for a query, where their formulas say."""

@@ -50,10 +50,19 @@ class GraphRetriever:
     fan: int
     again: int = 1
 
-    def follow(self, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]) -> list[Found]:
-        """As `Retriever.retrieve`; `lists` are those that it starts from."""
+    def follow(
+        self,
+        query: Query,
+        depth: int | None,
+        lists: Mapping[str, Sequence[Found]],
+        known: dict[str, list[tuple[float, str]]] | None = None,
+    ) -> list[Found]:
+        """As `Retriever.retrieve`; `lists` are those that it starts from.
+
+        `known` has (strength, target) of entries whose edges were read before in this scope, and takes others'.
+        """
         start = sorted({hit.id for hits in lists.values() for hit in hits if hit.position <= self.seeds})
-        edges = self._edges(query, start)
+        edges = self._edges(query, start, {} if known is None else known)
         best: dict[str, float] = {}
         for seed in start:
             for id_, activation in self._spread(seed, edges).items():
@@ -76,13 +85,15 @@ class GraphRetriever:
             reached |= active
         return reached
 
-    def _edges(self, query: Query, start: Sequence[str]) -> dict[str, list[tuple[float, str]]]:
+    def _edges(
+        self, query: Query, start: Sequence[str], known: dict[str, list[tuple[float, str]]]
+    ) -> dict[str, list[tuple[float, str]]]:
         """(strength, target) of the strongest edges of all entries within reach, best first."""
-        known: dict[str, list[tuple[float, str]]] = {}
+        edges: dict[str, list[tuple[float, str]]] = {}
         front = set(start)
         for _ in range(self.hops):
-            near: dict[str, dict[str, float]] = {id_: {} for id_ in sorted(front)}
-            for edge in self.store.edges(list(near)):
+            near: dict[str, dict[str, float]] = {id_: {} for id_ in sorted(front - known.keys())}
+            for edge in self.store.edges(list(near)) if near else ():
                 for here, there in ((edge.source, edge.target), (edge.target, edge.source)):
                     if here in near and here != there:
                         near[here][there] = max(strength(edge), near[here].get(there, 0.0))
@@ -90,9 +101,10 @@ class GraphRetriever:
             inside = self.store.within(sorted(ends), query.filters)
             for here, parts in near.items():
                 best = sorted((-part, there) for there, part in parts.items() if there in inside)
-                known[here] = [(-part, there) for part, there in best[: self.fan]]
-            front = {there for here in near for _, there in known[here]} - known.keys()
-        return known
+                known[here] = [(-part, there) for part, there in best]
+            edges |= {here: known[here][: self.fan] for here in front}
+            front = {there for here in front for _, there in edges[here]} - edges.keys()
+        return edges
 
 
 def strength(edge: Edge) -> float:
