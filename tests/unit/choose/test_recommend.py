@@ -208,7 +208,9 @@ def test_names_do_not_depend_on_the_scale_of_weights():
     assert config_key(find_system("bm25").config(10)) == config_key(config_of("bm25"))
 
 
-@pytest.mark.parametrize("name", [*SYSTEMS, "rrf(bm25, vector)", "weighted_sum(bm25, fts)", "borda(bm25, vector)"])
+@pytest.mark.parametrize(
+    "name", [*SYSTEMS, "rrf(bm25, vector)", "weighted_sum(bm25, fts, normalize=max)", "borda(bm25, vector)"]
+)
 def test_many_weights_are_named_as_each_is_alone(name):
     """Weights of 1, which some families do not write, of 0, and of no sum."""
     strategy = find_system(name).config(10).effective if name in SYSTEMS else parse_strategy(name)
