@@ -8,10 +8,9 @@ import pytest
 from steelyard.live.sources import Sources
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.retrievers.bm25 import Bm25Retriever
-from steelyard.retrievers.fts import FtsRetriever
-from steelyard.retrievers.reading import words_or
-from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever, cosine
+from steelyard.retrievers.bm25 import Bm25Retriever, FtsRetriever
+from steelyard.retrievers.kinds import words_or
+from steelyard.retrievers.vector import LayerRetriever, VectorRetriever, cosine, cosines
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
@@ -225,12 +224,12 @@ class TestLayerOfAFederation(RetrieverContract):
 
 class TestCosineScorer:
     def test_a_value_does_not_depend_on_the_other_entries(self, store):
-        scorer = CosineScorer(store, [(SPACE, embed)])
+        scorer = cosines(store, [(SPACE, embed)])
         ids = [e.id for e in sample_entries()]
-        together = scorer.score(Query("graph index"), ids)
+        together = scorer(Query("graph index"), ids)
 
-        assert same_bits(together, np.concatenate([scorer.score(Query("graph index"), [id_]) for id_ in ids]))
-        assert same_bits(scorer.score(Query("graph index"), ids[::-1]), together[::-1])
+        assert same_bits(together, np.concatenate([scorer(Query("graph index"), [id_]) for id_ in ids]))
+        assert same_bits(scorer(Query("graph index"), ids[::-1]), together[::-1])
 
     def test_rows_are_summed_one_by_one(self):
         """A matrix product would give other last bits for one row than for many."""
@@ -245,10 +244,8 @@ class TestCosineScorer:
         found = {f.id: f.score for f in LayerRetriever(store, SPACE, embed).retrieve(Query("auth"), None)}
         ids = sorted(found)
 
-        assert same_bits(
-            CosineScorer(store, [(SPACE, embed)]).score(Query("auth"), ids), [found[id_] for id_ in ids]
-        )
+        assert same_bits(cosines(store, [(SPACE, embed)])(Query("auth"), ids), [found[id_] for id_ in ids])
 
     def test_an_entry_without_a_vector_scores_0(self, store):
-        assert CosineScorer(store, [(SPACE, embed)]).score(Query("auth"), ["none"]).tolist() == [0.0]
-        assert CosineScorer(store, [(SPACE, embed)]).score(Query("auth"), []).tolist() == []
+        assert cosines(store, [(SPACE, embed)])(Query("auth"), ["none"]).tolist() == [0.0]
+        assert cosines(store, [(SPACE, embed)])(Query("auth"), []).tolist() == []

@@ -28,7 +28,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.filters import valid_at
 from steelyard.memory.query import Query
 from steelyard.memory.template import render
-from steelyard.retrievers.tfidf import Vocabulary
+from steelyard.retrievers.bm25 import Vocabulary
 from steelyard.signals.facts import tags
 from steelyard.stores.base import Found
 from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED, content_hash, utf16_length

@@ -1,12 +1,21 @@
-"""The fields of entries with the types of their values, and the functions that read them from JSON."""
+"""The fields of entries, how their values are read from JSON, and what breaks a JSON Schema."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from functools import reduce
+from operator import getitem
+from typing import TYPE_CHECKING, Any, cast
+
+from steelyard.base.errors import nearest, shown
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
+
 
 TIME_FIELDS = frozenset(
     {"created_at", "updated_at", "last_accessed_at", "last_review", "valid_from", "valid_until"}
@@ -118,3 +127,67 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys(TIME_FIELDS, parse_time),
 }
 """The reader of every field except relations."""
+
+
+MOST = 40
+"""Violations that are told; a hostile file has as many as it likes."""
+
+
+class Schema:
+    """A JSON Schema of draft 2020-12, whose references are to its own ``$defs``, and what breaks it, in words.
+
+    jsonschema-rs checks, imported when a file is checked: the package jsonschema builds grammars for a second and
+    a half when it is imported beside Jupyter.
+    """
+
+    def __init__(self, document: Mapping[str, object]) -> None:
+        from jsonschema_rs import Draft202012Validator
+
+        self._document = dict(document)
+        self._validator = Draft202012Validator(self._document)
+
+    def violations(self, value: object) -> list[str]:
+        """The first violations, each once, by place: keys and indexes with dots between, the value, the rule.
+
+        ValueError for what is not JSON, for text that is not Unicode, and for nesting beyond some 250 levels. NaN
+        counts as null.
+        """
+        told: dict[str, None] = {}
+        for fault in sorted(self._validator.iter_errors(value), key=_order):
+            place = shown(".".join(map(str, fault.instance_path))) if fault.instance_path else ""
+            held = "" if isinstance(fault.instance, Mapping) else shown(fault.instance)  # the rule names its keys
+            named = " = ".join(filter(None, (place, held)))
+            told |= dict.fromkeys(f"{named}: {rule}" if named else rule for rule in self._rules(fault))
+            if len(told) >= MOST:
+                break
+        return list(told)[:MOST]
+
+    def _rules(self, fault: ValidationError) -> Iterator[str]:
+        from jsonschema_rs import ValidationErrorKind
+
+        match fault.kind:
+            case ValidationErrorKind.Type(types=types):
+                yield f"must be of type {' or '.join(types)}"
+            case ValidationErrorKind.Required():
+                held = cast(Mapping[str, object], fault.instance)
+                missing = (name for name in self._at(fault.schema_path) if name not in held)
+                yield f"must have {', '.join(missing)}"
+            case ValidationErrorKind.AdditionalProperties(unexpected=names):
+                valid = self._at(fault.schema_path[:-1]).get("properties", {})
+                yield from (f"unknown key {shown(name)}{nearest(name, valid)}" for name in sorted(names)[:MOST])
+            case ValidationErrorKind.PropertyNames(error=inner):
+                yield from (f"key {shown(inner.instance)} {rule}" for rule in self._rules(inner))
+            case ValidationErrorKind.Enum(options=options):
+                yield f"must be {' or '.join(map(json.dumps, options))}"
+            case ValidationErrorKind.Constant(expected_value=wanted):
+                yield f"must be {json.dumps(wanted)}"
+            case kind:
+                yield f"must satisfy {kind.name} {shown(kind.value)}"
+
+    def _at(self, path: Iterable[str | int]) -> Any:  # noqa: ANN401 -- any part of a schema
+        return reduce(getitem, path, self._document)  # type: ignore[arg-type]  # a path has keys for objects and indexes for lists
+
+
+def _order(fault: ValidationError) -> list[tuple[bool, str]]:
+    """Where a fault is, indexes before keys and in the order of numbers."""
+    return [(isinstance(part, str), str(part).rjust(9)) for part in fault.instance_path]

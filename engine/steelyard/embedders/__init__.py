@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from steelyard.embedders.cache import CachedEmbedder, resumable
-from steelyard.embedders.kinds import KINDS, installed, open_embedder
+from steelyard.embedders.kinds import KINDS, CachedEmbedder, installed, open_embedder, resumable
 
 __all__ = ["KINDS", "CachedEmbedder", "installed", "open_embedder", "resumable"]

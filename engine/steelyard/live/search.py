@@ -180,8 +180,7 @@ class Searcher:
             text = clean_query(other)
         intent, sure = query.intent, query.confidence
         if not intent:
-            intent = reading.classify(query.text)
-            sure = reading.confidence(query.text) if reading.confidence else None
+            intent, sure, _ = reading.classify(query.text)
         embedded = query.rewritten
         if embedded is None and self._rewriter is not None:
             embedded = self._rewriter(query.text)

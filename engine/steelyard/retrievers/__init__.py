@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from steelyard.registry import Registry
-from steelyard.retrievers import bm25, fts, graph, tfidf, tsearch, vector
+from steelyard.retrievers import bm25, graph, tsearch, vector
 from steelyard.retrievers.kinds import (
     Kind,
     Retriever,
@@ -22,12 +22,12 @@ RETRIEVER_KINDS: Registry[RetrieverKind] = Registry(
     "retriever",
     "name",
     (
-        *(fts.FTS, bm25.BM25, vector.VECTOR, vector.L0, vector.L1, vector.L2, vector.UNINDEXED),
-        *(fts.MEMORY, vector.CONSTITUTIONAL, graph.GRAPH),
+        *(bm25.FTS, bm25.BM25, vector.VECTOR, vector.L0, vector.L1, vector.L2, vector.UNINDEXED),
+        *(bm25.MEMORY, vector.CONSTITUTIONAL, graph.GRAPH),
     ),
 )
 SCORER_KINDS: Registry[ScorerKind] = Registry(
-    "scorer", "name", (tfidf.TFIDF, vector.COSINE_SCORE, tsearch.LEXICAL, bm25.TERMS, vector.INSIDE)
+    "scorer", "name", (bm25.TFIDF, vector.COSINE_SCORE, tsearch.LEXICAL, bm25.TERMS, vector.INSIDE)
 )
 
 

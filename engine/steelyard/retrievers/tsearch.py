@@ -21,7 +21,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import compress, product
 
 import numpy as np
@@ -31,42 +31,28 @@ from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
-from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.english import LETTER, MAX_POSITIONS, TsVector, lexemes, shape_of, tsvector
-from steelyard.retrievers.kinds import Parts, ScorerKind
+from steelyard.retrievers.kinds import Parts, ScopeCache, Scorer, ScorerKind
 from steelyard.stores.base import Found, Readable, TextSearch
 from steelyard.stores.postings import Analysis, Counted, Read
 
-# Queries, which print as PostgreSQL prints a tsquery: 'cach' & !( 'npm' <-> 'audit' )
+# Queries
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Lexemes at fixed distances; `offsets` are counted from the first one, so they ascend from 0.
-
-    >>> print(Phrase(("state", "art"), (0, 3)), "|", Phrase(("cach",)))
-    'state' <3> 'art' | 'cach'
-    """
+    """Lexemes at fixed distances; `offsets` are counted from the first one, so they ascend from 0."""
 
     lexemes: tuple[str, ...]
     offsets: tuple[int, ...] = (0,)
 
-    def __str__(self) -> str:
-        quoted = ["'{}'".format(lexeme.replace("\\", "\\\\").replace("'", "''")) for lexeme in self.lexemes]
-        steps = [later - offset for offset, later in zip(self.offsets, self.offsets[1:], strict=False)]
-        more = zip(steps, quoted[1:], strict=True)
-        return quoted[0] + "".join(f" <{step if step > 1 else '-'}> {lexeme}" for step, lexeme in more)
-
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """A negation, written `times` times: ``--word`` requires the word again, and prints both signs."""
+    """A negation, written `times` times: ``--word`` requires the word again."""
 
     part: Node
     times: int = 1
-
-    def __str__(self) -> str:
-        return "!" * self.times + _inside(self.part, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +62,8 @@ class Joined:
     sign: str
     parts: tuple[Node, ...]
 
-    def __str__(self) -> str:
-        return f" {self.sign} ".join(_inside(part, self) for part in self.parts)
-
 
 Node = Phrase | Not | Joined
-
-
-def _inside(part: Node, whole: Node) -> str:
-    """Print a part of a node, in brackets where it binds less tightly."""
-    return f"( {part} )" if _binding(part) < _binding(whole) else str(part)
-
-
-def _binding(node: Node) -> int:
-    if isinstance(node, Joined):
-        return "|&".index(node.sign)
-    return 3 if isinstance(node, Not) else 2 if len(node.lexemes) > 1 else 4
-
 
 _BLANKS = r" \t\n\r\f\v"
 _SEPARATORS = rf"{_BLANKS}!&|()<"
@@ -114,8 +85,8 @@ def websearch(text: str) -> Node | None:
     negates it, also with blanks between. ``! & | ( ) <`` only separate words; other signs are left to the lexer.
     Stop words are removed, and so is what they leave empty: a negation, a side of an ``or``, or the whole query.
 
-    >>> print(websearch('"security vulnerability" +audit -npm'))
-    'secur' <-> 'vulner' & 'audit' & !'npm'
+    >>> websearch('-"security vulnerability"')
+    Not(part=Phrase(lexemes=('secur', 'vulner'), offsets=(0, 1)), times=1)
     """
     shape, place, signs, after_operand = shape_of(text), 0, 0, False
     sides: list[list[Node]] = [[]]
@@ -216,11 +187,10 @@ def ranker(node: Node) -> Callable[[TsVector], float]:
     0.0607927106320858
     """
     items = sorted(set(lexemes_of(node)))
-    joined = isinstance(node, Phrase) or (isinstance(node, Joined) and node.sign == "&")
+    by_pairs = len(items) > 1 and (isinstance(node, Phrase) or (isinstance(node, Joined) and node.sign == "&"))
 
     def score(vector: TsVector) -> float:
         present = [vector[item] for item in items if item in vector]
-        by_pairs = joined and len(items) > 1
         return _of_pairs(present) if by_pairs else _of_counts(tuple(map(len, present)), len(items))
 
     return score
@@ -250,6 +220,13 @@ def _of_pairs(present: list[tuple[int, ...]]) -> float:
 # All texts of a scope
 
 
+def analysis(search: TextSearch) -> Analysis:
+    """How a store counts the lexemes of its entries: each as often as it has positions, and those."""
+    text = search.text
+    name = f"tsearch {text.__module__}.{text.__qualname__}"
+    return Analysis(name, lambda entry: flat(tsvector(text(entry))), search.fields)
+
+
 def flat(vector: TsVector) -> Read:
     """The lexemes of a text, each as often as it has positions, and those."""
     pairs = [(lexeme, place) for lexeme, places in vector.items() for place in places]
@@ -273,7 +250,9 @@ def _matching(counted: Counted, node: Node, numbers: Indices) -> Indices:
     """Those of some texts, ascending, that match."""
     match node:
         case Phrase(words):
-            found: Indices = reduce(_both, (counted.posting(word).at for word in words), numbers)
+            found: Indices = reduce(
+                partial(np.intersect1d, assume_unique=True), (counted.posting(word).at for word in words), numbers
+            )
             if len(words) == 1:
                 return found
             held = [matches(node, vector) for vector in _vectors(counted, set(words), found)]
@@ -287,10 +266,6 @@ def _matching(counted: Counted, node: Node, numbers: Indices) -> Indices:
             return reduce(lambda left, part: _matching(counted, part, left), parts, numbers)
 
 
-def _both(first: Indices, second: Indices) -> Indices:
-    return np.intersect1d(first, second, assume_unique=True)
-
-
 def _vectors(counted: Counted, words: set[str], numbers: Indices) -> list[TsVector]:
     """What the texts hold of these lexemes."""
     vectors: list[TsVector] = [{} for _ in numbers]
@@ -300,13 +275,6 @@ def _vectors(counted: Counted, words: set[str], numbers: Indices) -> list[TsVect
         for row, end, count in zip(held, np.cumsum(posting.counts)[places], posting.counts[places], strict=True):
             vectors[row][word] = tuple(posting.positions[end - count : end].tolist())
     return vectors
-
-
-def analysis(search: TextSearch) -> Analysis:
-    """How a store counts the lexemes of its entries: with their positions."""
-    text = search.text
-    name = f"tsearch {text.__module__}.{text.__qualname__}"
-    return Analysis(name, lambda entry: flat(tsvector(text(entry))), search.fields)
 
 
 class TsRetriever:
@@ -326,36 +294,39 @@ class TsRetriever:
         return [Found(id_, score, place) for place, (id_, score) in enumerate(found, 1)]
 
 
-@dataclass(frozen=True)
-class LexicalScorer:
-    """Scores 1 for a candidate that matches the whole query, or when the query excludes nothing; else 0.
+def has_negation(node: Node) -> bool:
+    """Whether MoltNet treats the query as negated: as PostgreSQL prints it there is a "!", be it a file path's."""
+    match node:
+        case Phrase(words):
+            return any("!" in word for word in words)
+        case Joined(_, parts):
+            return any(map(has_negation, parts))
+        case Not():
+            return True
+
+
+def lexical(store: Readable, text: Callable[[Entry], str]) -> Scorer:
+    """1 for a candidate that matches the whole query, or when the query excludes nothing; else 0.
 
     A negation is a lexical constraint: it also drops what only the vectors found, unless the positive
     part matches too. Source: MoltNet's document, negation tradeoff.
     """
 
-    store: Readable
-    text: Callable[[Entry], str]
-
-    def score(self, query: Query, ids: Sequence[str]) -> Floats:
-        """See Scorer.score."""
+    def score(query: Query, ids: Sequence[str]) -> Floats:
         asked = websearch(query.keywords)
         if asked is None or not has_negation(asked):
             return np.ones(len(ids))
-        held = {e.id for e in self.store.get(ids) if matches(asked, tsvector(self.text(e)))}
+        held = {e.id for e in store.get(ids) if matches(asked, tsvector(text(e)))}
         return np.array([float(id_ in held) for id_ in ids], dtype=np.float64)
 
-
-def has_negation(node: Node) -> bool:
-    """Whether MoltNet treats the query as negated: its printed form has a "!", be it that of a file path."""
-    return "!" in str(node)
+    return score
 
 
-def _lexical(parts: Parts) -> LexicalScorer:
+def _lexical(parts: Parts) -> Scorer:
     index = parts.reading.index
     if not isinstance(index, TextSearch):
         raise ConfigError(f"{parts.name} has no exclusions, so it has no signal lexical; drop the stage")
-    return LexicalScorer(parts.store, index.text)
+    return lexical(parts.store, index.text)
 
 
 LEXICAL = ScorerKind(name="lexical", build=_lexical)

@@ -16,7 +16,6 @@ from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.forgetting import DAY, fsrs
 from steelyard.memory.query import Query
 from steelyard.node import Option
-from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import (
     UNKNOWN,
     Parts,
@@ -24,6 +23,8 @@ from steelyard.retrievers.kinds import (
     Retriever,
     RetrieverConfig,
     RetrieverKind,
+    ScopeCache,
+    Scorer,
     ScorerKind,
 )
 from steelyard.stores.base import COSINE, Found, Readable, ScoredIds, Space
@@ -61,11 +62,11 @@ class VectorRetriever:
         return self.store.nearest(self.space, vector, query.filters, count, self.filter_first, self.metric)
 
     def expect(self, queries: Sequence[Query]) -> None:
-        """See Foreseeing.expect."""
+        """See Retriever."""
         self.store.expect(self.space, [self.embed(query.embedded) for query in queries])
 
     def ends(self, query: Query) -> tuple[float, float]:
-        """See Bounded.ends; what a distance leaves of 1 has no lower end."""
+        """See Retriever; what a distance leaves of 1 has no lower end."""
         return COSINES if self.metric == COSINE else (math.nan, 1.0)
 
 
@@ -98,7 +99,7 @@ class LayerRetriever:
         return listed if depth is None else listed[:depth]
 
     def ends(self, query: Query) -> tuple[float, float]:
-        """See Bounded.ends; importance lifts a cosine beyond them."""
+        """See Retriever; importance lifts a cosine beyond them."""
         return UNKNOWN if self._lift else COSINES
 
 
@@ -159,49 +160,42 @@ class EverySpace:
         return [hit for hit in listed if hit.id in inside]
 
     def expect(self, queries: Sequence[Query]) -> None:
-        """See Foreseeing.expect."""
+        """See Retriever."""
         for part in self.parts:
             if isinstance(part, VectorRetriever):
                 part.expect(queries)
 
     def ends(self, query: Query) -> tuple[float, float]:
-        """See Bounded.ends; all parts measure alike."""
+        """See Retriever; all parts measure alike."""
         return self.parts[0].ends(query)
 
 
-@dataclass(frozen=True)
-class CosineScorer:
-    """Scores the cosine of the query and each candidate, in -1..1; 0 for an entry without a vector.
+def cosines(store: Readable, spaces: Sequence[tuple[Space, QueryVector]]) -> Scorer:
+    """The cosine of the query and each candidate, in -1..1; 0 for an entry without a vector.
 
     An entry has vectors of only one of the models.
     """
 
-    store: Readable
-    spaces: Sequence[tuple[Space, QueryVector]]
-
-    def score(self, query: Query, ids: Sequence[str]) -> Floats:
-        """See Scorer.score."""
+    def score(query: Query, ids: Sequence[str]) -> Floats:
         scores = np.zeros(len(ids))
-        for space, embed in self.spaces:
-            vector, stored = embed(query.embedded), self.store.vectors_of(space, ids)
+        for space, embed in spaces:
+            vector, stored = embed(query.embedded), store.vectors_of(space, ids)
             known = [row for row, id_ in enumerate(ids) if id_ in stored and scores[row] == 0]
             if known:
                 scores[known] = cosine(np.array([stored[ids[row]] for row in known]), vector)
         return scores
 
+    return score
 
-@dataclass(frozen=True)
-class InsideScorer:
+
+def _inside(parts: Parts) -> Scorer:
     """1 for a candidate that the query's own filters admit, else 0."""
 
-    store: Readable
-
-    def score(self, query: Query, ids: Sequence[str]) -> Floats:
-        """See Scorer.score."""
-        if not query.filters:
-            return np.ones(len(ids))
-        inside = self.store.within(ids, query.filters)
+    def score(query: Query, ids: Sequence[str]) -> Floats:
+        inside = parts.store.within(ids, query.filters) if query.filters else set(ids)
         return np.array([float(id_ in inside) for id_ in ids], dtype=np.float64)
+
+    return score
 
 
 # Numbers
@@ -262,21 +256,23 @@ def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:
     first, lift = settings.filters != "after_cut", VECTOR.values(settings)["lift"]
     if lift and settings.similarity != COSINE:
         raise ConfigError(f"lift is {lift:g} and similarity {settings.similarity}; importance lifts cosines alone")
-    made: list[VectorRetriever | LayerRetriever] = [
-        LayerRetriever(parts.store, space, embed, lift)
-        if lift
-        else VectorRetriever(parts.store, space, embed, first, settings.similarity)
-        for space, embed in parts.vectors("text")
-    ]
-    return made[0] if len(made) == 1 else EverySpace(parts.store, made, first)
+    spaces = parts.vectors("text")
+    if lift:
+        return _every(parts.store, first, [LayerRetriever(parts.store, *each, lift) for each in spaces])
+    similarity = settings.similarity
+    return _every(parts.store, first, [VectorRetriever(parts.store, *each, first, similarity) for each in spaces])
+
+
+def _every(store: Readable, filter_first: bool, made: Sequence[VectorRetriever | LayerRetriever]) -> Retriever:
+    return made[0] if len(made) == 1 else EverySpace(store, made, filter_first)
 
 
 def _layer(name: str) -> RetrieverKind:
     """Declare a signal that compares the query with one layer of every entry."""
 
     def build(parts: Parts, settings: RetrieverConfig) -> Retriever:
-        made = [LayerRetriever(parts.store, space, embed) for space, embed in parts.vectors(name)]
-        return made[0] if len(made) == 1 else EverySpace(parts.store, made, settings.filters != "after_cut")
+        made = [LayerRetriever(parts.store, *each) for each in parts.vectors(name)]
+        return _every(parts.store, settings.filters != "after_cut", made)
 
     return RetrieverKind(name=name, build=build, layer=name, whole=True, bounded=True)
 
@@ -301,8 +297,8 @@ UNINDEXED = RetrieverKind(
 )
 COSINE_SCORE = ScorerKind(
     name="cosine",
-    build=lambda parts: CosineScorer(parts.store, parts.vectors("text")),
+    build=lambda parts: cosines(parts.store, parts.vectors("text")),
     layer="text",
     ends=COSINES,
 )
-INSIDE = ScorerKind(name="inside", build=lambda parts: InsideScorer(parts.store))
+INSIDE = ScorerKind(name="inside", build=_inside)

@@ -15,7 +15,7 @@ from steelyard.fusion import Expr
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import is_blank
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
-from steelyard.retrievers.reading import Reading
+from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import COSINE
 from steelyard.stores.federation import FederationRule
 

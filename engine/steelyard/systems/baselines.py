@@ -8,7 +8,7 @@ from steelyard.config import search_config as config
 from steelyard.fusion import parse_strategy
 from steelyard.memory.text import CONTENT
 from steelyard.retrievers import RETRIEVER_KINDS
-from steelyard.retrievers.reading import Reading
+from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import ResultForms, SearchSettings, System, plain_result
 from steelyard.systems.cortex_mem import directory_of

@@ -13,7 +13,7 @@ from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.text import CONTENT
-from steelyard.retrievers.reading import Reading
+from steelyard.retrievers.kinds import Intent, Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import ResultForms, SearchSettings, System
 
@@ -82,14 +82,14 @@ _QUESTION_WORDS = frozenset("what when where who why how is are do does".split()
 _CJK = re.compile(r"[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff]{2,4}")
 
 
-def intent_of(text: str) -> str:
+def intent_of(text: str) -> Intent:
     """The intent that the document's table gives a query; the first row that fits.
 
-    >>> [intent_of(q) for q in ("When did we deploy?", "Look for tokens", "last week's notes", "user's password")]
+    >>> [intent_of(q).name for q in ("When did we deploy?", "Look for tokens", "last week's notes", "user's key")]
     ['factual', 'search', 'temporal', 'general']
     """
     lowered = text.lower().strip()
-    return next((intent for intent, rule in _RULES if rule.search(lowered)), GENERAL)
+    return Intent(next((intent for intent, rule in _RULES if rule.search(lowered)), GENERAL))
 
 
 def intent_shipped(text: str) -> str:
@@ -111,9 +111,9 @@ def is_entity(text: str) -> bool:
     return short and text[0].isupper() and not _QUESTION_WORDS & {word.lower() for word in words}
 
 
-def classify_shipped(text: str) -> str:
+def classify_shipped(text: str) -> Intent:
     """What decides the threshold of the real program: entity, or else the intent."""
-    return ENTITY if is_entity(text) else intent_shipped(text)
+    return Intent(ENTITY if is_entity(text) else intent_shipped(text))
 
 
 # Strategies and stages

@@ -12,7 +12,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Hit
 from steelyard.memory.filters import Filters
 from steelyard.memory.text import quote
-from steelyard.retrievers.reading import Reading
+from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import SEMANTIC, Contexts, ResultForms, SearchSettings, System, shown_fields
 

@@ -9,7 +9,7 @@ from steelyard.finish import Cut, Drop, Stage
 from steelyard.fusion import parse_strategy
 from steelyard.grammar import number_text
 from steelyard.memory.entry import Entry, Hit
-from steelyard.retrievers.reading import Reading
+from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import TextSearch
 from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
 

@@ -13,7 +13,7 @@ from steelyard.finish import Cut, Merge, Stage
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.filters import Filters
-from steelyard.retrievers.reading import Reading, Words
+from steelyard.retrievers.kinds import Reading, Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.federation import FederationRule
 from steelyard.systems.base import SNIPPET, AdaptiveRule, ResultForms, SearchSettings, System, scan_result

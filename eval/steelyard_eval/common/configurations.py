@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.base.inputs import open_unpacked
+from steelyard.base.files import open_unpacked
 from steelyard.config.search_config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers import FETCHED, RetrieverConfig

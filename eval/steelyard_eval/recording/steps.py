@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from steelyard.base.errors import ConfigError
-from steelyard.base.escape import visible
+from steelyard.base.errors import ConfigError, visible
 from steelyard.base.extensions import installing, missing_modules
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.kinds import KINDS, LIGHT, indexing_kind, kind_of

@@ -7,7 +7,7 @@ import pytest
 from steelyard.base.errors import ConfigError
 from steelyard.live.identity import agree, identity, share
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
-from steelyard.retrievers.reading import Reading
+from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import SYSTEMS, find_system
 

@@ -20,30 +20,11 @@ from steelyard.fusion import RECIPROCAL, Linear, parse_strategy
 from steelyard.memory.entry import Hit
 from steelyard.memory.filters import Filters
 from steelyard.rerank import RerankConfig
-from steelyard.retrievers.reading import Reading, Words, as_asked
+from steelyard.retrievers.kinds import Reading, Words, as_asked
 from steelyard.signals import PRIORS
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
-from steelyard.systems.spec_kit.intents import (
-    INTENTS,
-    INTENTS_JS,
-    classify,
-    classify_js,
-    classify_shipped,
-    intent,
-    intent_js,
-    intent_shipped,
-)
-from steelyard.systems.spec_kit.words import (
-    INDEXED,
-    any_word,
-    enhanced,
-    every_word_js,
-    indexed_text,
-    tokens_documented,
-    tokens_js,
-    tokens_shipped,
-)
+from steelyard.systems.spec_kit import words
 from steelyard.table.facts import NO_FACTS
 from steelyard.table.signal_table import RERANK
 
@@ -212,12 +193,11 @@ DOCUMENTED = System(
     reading=Reading(
         index=KeywordIndex("spec_kit", FIELDS, "unicode61"),
         recipe="{title}\n{text}",
-        match=any_word,
-        bm25_words=Words(indexed_text, tokens_documented, INDEXED, whole=True),
-        classify=intent,
-        confidence=lambda text: classify(text).confidence,
-        intents=INTENTS,
-        rewrite=enhanced,
+        match=words.any_word,
+        bm25_words=Words(words.indexed_text, words.tokens_documented, words.INDEXED, whole=True),
+        classify=words.intent,
+        intents=words.INTENTS,
+        rewrite=words.enhanced,
     ),
     searching=SearchSettings(
         strategy=parse_strategy(f"boost({_FUSED}, {FACTORS})"),
@@ -237,9 +217,8 @@ SHIPPED = replace(
     profile="shipped",
     reading=replace(
         DOCUMENTED.reading,
-        bm25_words=Words(indexed_text, tokens_shipped, INDEXED, whole=True),
-        classify=intent_shipped,
-        confidence=lambda text: classify_shipped(text).confidence,
+        bm25_words=Words(words.indexed_text, words.tokens_shipped, words.INDEXED, whole=True),
+        classify=words.intent_shipped,
         rewrite=as_asked,
         hidden={"vector": Filters.of({"importance_tier": {"none": ["constitutional", "deprecated"]}})},
     ),
@@ -259,11 +238,10 @@ JS = replace(
     profile="js",
     reading=replace(
         DOCUMENTED.reading,
-        match=every_word_js,
-        bm25_words=Words(indexed_text, tokens_js, INDEXED, least=10, whole=True),
-        classify=intent_js,
-        confidence=lambda text: classify_js(text).confidence,
-        intents=INTENTS_JS,
+        match=words.every_word_js,
+        bm25_words=Words(words.indexed_text, words.tokens_js, words.INDEXED, least=10, whole=True),
+        classify=words.intent_js,
+        intents=words.INTENTS_JS,
         rewrite=as_asked,
     ),
     searching=replace(
