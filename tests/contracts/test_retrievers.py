@@ -91,13 +91,13 @@ class TestBm25(RetrieverContract):
 class TestVectorFilteredFirst(RetrieverContract):
     @pytest.fixture
     def retriever(self, store):
-        return VectorRetriever(store, SPACE, embed, filter_first=True)
+        return VectorRetriever(store, [(SPACE, embed)], filter_first=True)
 
 
 class TestVectorByDistance(RetrieverContract):
     @pytest.fixture
     def retriever(self, store):
-        return VectorRetriever(store, SPACE, embed, metric="l2")
+        return VectorRetriever(store, [(SPACE, embed)], metric="l2")
 
 
 class TestVectorFilteredAfterTheCut(RetrieverContract):
@@ -105,19 +105,19 @@ class TestVectorFilteredAfterTheCut(RetrieverContract):
 
     @pytest.fixture
     def retriever(self, store):
-        return VectorRetriever(store, SPACE, embed, filter_first=False)
+        return VectorRetriever(store, [(SPACE, embed)], filter_first=False)
 
 
 class TestLayer(RetrieverContract):
     @pytest.fixture
     def retriever(self, store):
-        return LayerRetriever(store, SPACE, embed)
+        return LayerRetriever(store, [(SPACE, embed)])
 
     def test_vectors_that_arrive_later_are_found(self):
         with Vault(":memory:") as vault:
             vault.upsert([Entry("a"), Entry("b")])
             vault.put_vectors(SPACE, ["a"], embed("node")[None])
-            retriever = LayerRetriever(vault, SPACE, embed)
+            retriever = LayerRetriever(vault, [(SPACE, embed)])
             assert [f.id for f in retriever.retrieve(Query("node"), None)] == ["a"]
 
             vault.put_vectors(SPACE, ["b"], embed("node")[None])
@@ -129,7 +129,7 @@ class TestLayer(RetrieverContract):
             ids = [f"e{at:04}" for at in range(2000)]
             vault.upsert([Entry(id_) for id_ in ids])
             vault.put_vectors(SPACE, ids, np.array([embed("node" if at % 3 else "note") for at in range(2000)]))
-            found = [f.id for f in LayerRetriever(vault, SPACE, embed).retrieve(Query("node"), None)]
+            found = [f.id for f in LayerRetriever(vault, [(SPACE, embed)]).retrieve(Query("node"), None)]
 
         near, far = ([id_ for at, id_ in enumerate(ids) if bool(at % 3) == same] for same in (True, False))
         assert found == near + far
@@ -199,7 +199,7 @@ class TestFtsOfAFederation(RetrieverContract):
 class TestVectorOfAFederation(RetrieverContract):
     @pytest.fixture
     def retriever(self, tiers):
-        return Plain(VectorRetriever(tiers, SPACE, embed, filter_first=True))
+        return Plain(VectorRetriever(tiers, [(SPACE, embed)], filter_first=True))
 
 
 class TestVectorOfAFederationFilteredAfterTheCut(RetrieverContract):
@@ -207,7 +207,7 @@ class TestVectorOfAFederationFilteredAfterTheCut(RetrieverContract):
 
     @pytest.fixture
     def retriever(self, tiers):
-        return Plain(VectorRetriever(tiers, SPACE, embed, filter_first=False))
+        return Plain(VectorRetriever(tiers, [(SPACE, embed)], filter_first=False))
 
 
 class TestBm25OfAFederation(RetrieverContract):
@@ -219,7 +219,7 @@ class TestBm25OfAFederation(RetrieverContract):
 class TestLayerOfAFederation(RetrieverContract):
     @pytest.fixture
     def retriever(self, tiers):
-        return Plain(LayerRetriever(tiers, SPACE, embed))
+        return Plain(LayerRetriever(tiers, [(SPACE, embed)]))
 
 
 class TestCosineScorer:
@@ -241,7 +241,7 @@ class TestCosineScorer:
         assert same_bits(together[:7], cosine(matrix[:7], vector))
 
     def test_it_is_what_the_layer_retriever_finds(self, store):
-        found = {f.id: f.score for f in LayerRetriever(store, SPACE, embed).retrieve(Query("auth"), None)}
+        found = {f.id: f.score for f in LayerRetriever(store, [(SPACE, embed)]).retrieve(Query("auth"), None)}
         ids = sorted(found)
 
         assert same_bits(cosines(store, [(SPACE, embed)])(Query("auth"), ids), [found[id_] for id_ in ids])

@@ -21,7 +21,7 @@ from steelyard.embedders.kinds import UnavailableEmbedder, restore
 from steelyard.extensions.cortex_client.uris import vault_of
 from steelyard.extensions.network.endpoint import Secret
 from steelyard.memory.query import Query
-from steelyard.retrievers import RetrieverConfig
+from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check, open_dataset

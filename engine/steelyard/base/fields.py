@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import reduce
 from operator import getitem
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import nearest, shown
+from steelyard.base.errors import nearest, shown, visible
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
@@ -131,6 +130,8 @@ READERS: dict[str, Reader] = {
 
 MOST = 40
 """Violations that are told; a hostile file has as many as it likes."""
+LONGEST = 300
+"""Characters of a rule, which may name a key of the file."""
 
 
 class Schema:
@@ -143,8 +144,8 @@ class Schema:
     def __init__(self, document: Mapping[str, object]) -> None:
         from jsonschema_rs import Draft202012Validator
 
-        self._document = dict(document)
-        self._validator = Draft202012Validator(self._document)
+        self._document: Any = dict(document)
+        self._validator = Draft202012Validator(self._document, mask="it")
 
     def violations(self, value: object) -> list[str]:
         """The first violations, each once, by place: keys and indexes with dots between, the value, the rule.
@@ -156,36 +157,15 @@ class Schema:
         for fault in sorted(self._validator.iter_errors(value), key=_order):
             place = shown(".".join(map(str, fault.instance_path))) if fault.instance_path else ""
             held = "" if isinstance(fault.instance, Mapping) else shown(fault.instance)  # the rule names its keys
+            rules = [visible(fault.message[:LONGEST])]
+            if unexpected := getattr(fault.kind, "unexpected", ()):
+                valid = reduce(getitem, fault.schema_path[:-1], self._document).get("properties", {})
+                rules = [f"unknown key {shown(name)}{nearest(name, valid)}" for name in sorted(unexpected)[:MOST]]
             named = " = ".join(filter(None, (place, held)))
-            told |= dict.fromkeys(f"{named}: {rule}" if named else rule for rule in self._rules(fault))
+            told |= dict.fromkeys(f"{named}: {rule}" if named else rule for rule in rules)
             if len(told) >= MOST:
                 break
         return list(told)[:MOST]
-
-    def _rules(self, fault: ValidationError) -> Iterator[str]:
-        from jsonschema_rs import ValidationErrorKind
-
-        match fault.kind:
-            case ValidationErrorKind.Type(types=types):
-                yield f"must be of type {' or '.join(types)}"
-            case ValidationErrorKind.Required():
-                held = cast(Mapping[str, object], fault.instance)
-                missing = (name for name in self._at(fault.schema_path) if name not in held)
-                yield f"must have {', '.join(missing)}"
-            case ValidationErrorKind.AdditionalProperties(unexpected=names):
-                valid = self._at(fault.schema_path[:-1]).get("properties", {})
-                yield from (f"unknown key {shown(name)}{nearest(name, valid)}" for name in sorted(names)[:MOST])
-            case ValidationErrorKind.PropertyNames(error=inner):
-                yield from (f"key {shown(inner.instance)} {rule}" for rule in self._rules(inner))
-            case ValidationErrorKind.Enum(options=options):
-                yield f"must be {' or '.join(map(json.dumps, options))}"
-            case ValidationErrorKind.Constant(expected_value=wanted):
-                yield f"must be {json.dumps(wanted)}"
-            case kind:
-                yield f"must satisfy {kind.name} {shown(kind.value)}"
-
-    def _at(self, path: Iterable[str | int]) -> Any:  # noqa: ANN401 -- any part of a schema
-        return reduce(getitem, path, self._document)  # type: ignore[arg-type]  # a path has keys for objects and indexes for lists
 
 
 def _order(fault: ValidationError) -> list[tuple[bool, str]]:

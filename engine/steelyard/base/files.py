@@ -133,8 +133,15 @@ def write_texts(texts: Mapping[Path, str | bytes], *, private: bool = False) -> 
             if private:
                 part.chmod(0o600)
             write_bytes(part, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
-            if not private:
-                _keep_mode(part, path)
+            with suppress(
+                FileNotFoundError
+            ):  # a file that is replaced keeps who may read it, and if we may, whose it is
+                status, ours = path.stat(), part.stat()
+                if not private:
+                    part.chmod(stat.S_IMODE(status.st_mode))
+                    if (status.st_uid, status.st_gid) != (ours.st_uid, ours.st_gid):
+                        with suppress(PermissionError):
+                            os.chown(part, status.st_uid, status.st_gid)
         for part, path, _ in drafts:
             part.replace(path)
 
@@ -156,16 +163,6 @@ def regular_target(path: Path) -> Path:
             f"{shown(str(path), PATH_WIDTH)} is not a regular file, and only files are written; name another"
         )
     return target
-
-
-def _keep_mode(part: Path, target: Path) -> None:
-    """A file that is replaced keeps who may read it, and whose it is where we may say so."""
-    with suppress(FileNotFoundError):
-        status = target.stat()
-        part.chmod(stat.S_IMODE(status.st_mode))
-        if (status.st_uid, status.st_gid) != (part.stat().st_uid, part.stat().st_gid):
-            with suppress(PermissionError):
-                os.chown(part, status.st_uid, status.st_gid)
 
 
 def write_bytes(path: Path, *chunks: bytes | memoryview) -> None:
@@ -209,20 +206,16 @@ def move_folder(source: Path, target: Path) -> None:
     """
     if not target.exists():
         source.rename(target)
-    elif not _swap(source, target):
-        aside = source / "replaced"
-        target.rename(aside)
+        return
+    try:
+        names = (_HERE, os.fsencode(source), _HERE, os.fsencode(target))
+        swapped = ctypes.CDLL(None).renameat2(*names, _SWAP) == 0
+    except (AttributeError, OSError, TypeError):
+        swapped = False
+    if not swapped:
+        target.rename(source / "replaced")
         source.rename(target)
         (target / "replaced").rename(source)
-
-
-def _swap(first: Path, second: Path) -> bool:
-    """Exchange two paths atomically; whether the system did."""
-    try:
-        rename = ctypes.CDLL(None).renameat2
-    except (AttributeError, OSError, TypeError):
-        return False
-    return bool(rename(_HERE, os.fsencode(first), _HERE, os.fsencode(second), _SWAP) == 0)
 
 
 def _new(target: Path, folder: bool) -> tuple[Path, int | None]:
@@ -285,8 +278,7 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
 
 
 LIMIT = "STEELYARD_LARGEST_FILE_MB"
-"""The variable that sets another size."""
-LARGEST_MB = 4096
+"""Names the megabytes that a file may have; 4096 without it."""
 LEAST_UNPACKED, MOST_UNPACKED = 64 * 2**20, 200
 """A compressed file may unpack to this many bytes, or to this many times its size."""
 BLOCK = 2**20
@@ -306,7 +298,7 @@ def largest() -> int:
     asked = os.environ.get(LIMIT, "").strip()
     if asked and not (asked.isascii() and asked.isdigit() and len(asked) < 10):
         raise OSError(errno.EINVAL, f"{LIMIT} is not a whole number of megabytes")
-    return int(asked or LARGEST_MB) * 2**20
+    return int(asked or 4096) * 2**20
 
 
 def open_regular(path: str | Path) -> io.BufferedReader:

@@ -17,7 +17,8 @@ from steelyard.base.files import STRICT_JSON, canonical, read_text, write_text
 from steelyard.finish import Cut, Rescore, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, intents_of, parse_strategy, replaced, reweighted, term_names
 from steelyard.rerank import RerankConfig
-from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
+from steelyard.retrievers import RETRIEVER_KINDS
+from steelyard.retrievers.kinds import RetrieverConfig
 
 LISTS = "lists"
 """The name of the system for strategies over recorded lists of other engines, which may have any name."""

@@ -120,30 +120,23 @@ def embed_missing(
     embedder fails, with the number of entries that were done.
     """
     ids = store.missing(space)
-    done = store.count() - len(ids)
-    embedded = 0
+    done, embedded = store.count() - len(ids), 0
     for batch in progress([ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]):
-        try:
-            embedded += _embed_batch(store, embedder, space, batch)
-        except EmbedderError as error:
-            raise EmbedderError(f"{error}; {done} of {store.count()} entries were done") from None
+        if texts := texts_of(store, space, batch):
+            try:
+                vectors = embed_checked(embedder, list(texts.values()))
+            except EmbedderError as error:
+                raise EmbedderError(f"{error}; {done} of {store.count()} entries were done") from None
+            rows = dict(zip(texts, vectors, strict=True))
+            with store.transaction():
+                # An entry that was changed meanwhile is skipped, because this vector belongs to its old text.
+                now = texts_of(store, space, batch)
+                keep = [id_ for id_, text in texts.items() if rows[id_].any() and now.get(id_) == text]
+                if keep:
+                    store.put_vectors(space, keep, np.array([rows[id_] for id_ in keep]))
+            embedded += len(keep)
         done += len(batch)
     return embedded
-
-
-def _embed_batch(store: Store, embedder: Embedder, space: Space, batch: Sequence[str]) -> int:
-    texts = texts_of(store, space, batch)
-    if not texts:
-        return 0
-    vectors = embed_checked(embedder, list(texts.values()))
-    meaningful = np.any(vectors != 0, axis=1)
-    with store.transaction():
-        # An entry that was changed meanwhile is skipped, because this vector belongs to its old text.
-        now = texts_of(store, space, batch)
-        keep = [i for i, (id_, text) in enumerate(texts.items()) if meaningful[i] and now.get(id_) == text]
-        if keep:
-            store.put_vectors(space, [list(texts)[i] for i in keep], vectors[keep])
-    return len(keep)
 
 
 def texts_of(store: Store, space: Space, ids: Sequence[str]) -> dict[str, str]:

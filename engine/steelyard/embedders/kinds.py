@@ -36,15 +36,10 @@ def installed() -> list[str]:
     return [kind for kind, extra in KINDS.items() if kind != "api" and not missing_modules(extra)]
 
 
-def kind_of(model: str) -> str:
-    """The kind of embedder that a model is of; empty for one that none names."""
-    kind = "api" if model.partition("/")[0] in PROVIDERS else model
-    return kind if kind in KINDS else ""
-
-
 def indexing_kind(model: str) -> str:
-    """What `index --embedder` names for the vectors of a model: lsa, too; empty for a model that none names."""
-    return LSA if model.partition(":")[0] == LSA else kind_of(model)
+    """The kind of embedder that a model is of, as `index --embedder` names it; empty for one that none names."""
+    kind = "api" if model.partition("/")[0] in PROVIDERS else model.partition(":")[0]
+    return kind if kind in (*KINDS, LSA) else ""
 
 
 def adding(model: str, vault: str = "", models: Iterable[str] = ()) -> str:
@@ -149,21 +144,29 @@ class CachedEmbedder:
         if not texts:
             return self.inner.embed(texts, kind)
         key = {text: sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts}
-        vectors = self._load(kind, list(key.values()))
-        missing = [text for text, digest in key.items() if digest not in vectors]
+        sql = "SELECT vector FROM vectors WHERE model = ? AND kind = ? AND text = ?"
+        vectors: dict[str, NDArray[np.float32]] = {}
+        with self._used() as db:
+            for text, digest in key.items():
+                row = db.execute(sql, (self._identity, kind, digest)).fetchone()
+                vector = np.frombuffer(row[0] if row and len(row[0]) % 4 == 0 else b"", dtype=np.float32)
+                if len(vector) and np.isfinite(vector).all():  # damaged ones count as absent
+                    vectors[text] = vector
+        missing = [text for text in key if text not in vectors]
         for start in range(0, len(missing), BATCH):
             batch = missing[start : start + BATCH]
-            new = {key[t]: row for t, row in zip(batch, embed_checked(self.inner, batch, kind), strict=True)}
-            self._save(kind, new)
+            new = dict(zip(batch, embed_checked(self.inner, batch, kind).astype(np.float32), strict=True))
+            rows = [(self._identity, kind, key[text], row.tobytes()) for text, row in new.items()]
+            with self._used() as db, db:
+                db.executemany("INSERT OR REPLACE INTO vectors VALUES(?, ?, ?, ?)", rows)
             vectors |= new
-        rows = [vectors[key[text]] for text in texts]
-        sizes = sorted({len(row) for row in rows})
+        sizes = sorted({len(row) for row in vectors.values()})
         if len(sizes) > 1:
             raise EmbedderError(
                 f"{self.path} holds vectors of {self.model} with dimensions {sizes}: the model behind this name "
                 "changed; delete the file, and index the vaults made with it with --rebuild"
             )
-        return np.array(rows, dtype=np.float32)
+        return np.array([vectors[text] for text in texts], dtype=np.float32)
 
     def warm(self) -> bool:
         """See Embedder.warm."""
@@ -178,26 +181,6 @@ class CachedEmbedder:
         db.execute("PRAGMA journal_mode = wal; PRAGMA synchronous = normal")
         db.execute(TABLE)
         return db
-
-    def _load(self, kind: Kind, digests: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        """The stored vectors of these texts; damaged ones count as absent."""
-        sql = "SELECT vector FROM vectors WHERE model = ? AND kind = ? AND text = ?"
-        vectors = {}
-        with self._used() as db:
-            for digest in digests:
-                row = db.execute(sql, (self._identity, kind, digest)).fetchone()
-                vector = np.frombuffer(row[0] if row and len(row[0]) % 4 == 0 else b"", dtype=np.float32)
-                if len(vector) and np.isfinite(vector).all():
-                    vectors[digest] = vector
-        return vectors
-
-    def _save(self, kind: Kind, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
-        rows = [
-            (self._identity, kind, digest, np.ascontiguousarray(vector, np.float32).tobytes())
-            for digest, vector in vectors.items()
-        ]
-        with self._used() as db, db:
-            db.executemany("INSERT OR REPLACE INTO vectors VALUES(?, ?, ?, ?)", rows)
 
     @contextmanager
     def _used(self) -> Iterator[apsw.Connection]:

@@ -19,17 +19,9 @@ from steelyard.embedders.embed import LAYER_RECIPES, Embedder, Vectors, embed_ch
 from steelyard.fusion import Expr
 from steelyard.memory.filters import EVERYTHING, Filters, Rule, valid_at
 from steelyard.memory.query import Query
-from steelyard.retrievers import (
-    DEPENDENT,
-    EMBEDDING,
-    LAYERS,
-    RETRIEVER_KINDS,
-    SCORER_KINDS,
-    RetrieverConfig,
-    Scorer,
-)
+from steelyard.retrievers import DEPENDENT, EMBEDDING, LAYERS, RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.retrievers.graph import Directories
-from steelyard.retrievers.kinds import QueryVector, ScopeCache
+from steelyard.retrievers.kinds import QueryVector, RetrieverConfig, ScopeCache, Scorer
 from steelyard.signals import PRIORS
 from steelyard.stores.base import COSINE, Found, Readable, Space
 from steelyard.stores.federation import same_copies

@@ -9,14 +9,7 @@ from collections.abc import Collection
 
 from steelyard.registry import Registry
 from steelyard.retrievers import bm25, graph, tsearch, vector
-from steelyard.retrievers.kinds import (
-    Kind,
-    Retriever,
-    RetrieverConfig,
-    RetrieverKind,
-    Scorer,
-    ScorerKind,
-)
+from steelyard.retrievers.kinds import Kind, RetrieverKind, ScorerKind
 
 RETRIEVER_KINDS: Registry[RetrieverKind] = Registry(
     "retriever",
@@ -53,5 +46,3 @@ FINDERS = RETRIEVERS - ASIDE - DEPENDENT - frozenset(LAYERS)
 """Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
 EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
 """Signals that need the query's embedding."""
-
-__all__ = ["Retriever", "RetrieverConfig", "RetrieverKind", "Scorer", "ScorerKind"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.base.arrays import Ints
-from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
 from steelyard.node import Option
 from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind, ScopeCache
@@ -128,7 +128,8 @@ class Directories:
     """
 
     def __init__(self, store: Readable, directory: Callable[[str], str]) -> None:
-        self._homes = ScopeCache(store, lambda _: _mapped(store, directory))
+        self._store, self._directory = store, directory
+        self._homes = ScopeCache(store, self._mapped)
         self._kept: tuple[Mapping[str, str], tuple[str, ...], Ints | None] | None = None
 
     def places(self, ids: tuple[str, ...]) -> Ints | None:
@@ -143,16 +144,10 @@ class Directories:
             self._kept = kept = (homes, ids, np.array(placed, dtype=np.int32) if placed else None)
         return kept[2]
 
-
-def _mapped(store: Readable, directory: Callable[[str], str]) -> dict[str, str]:
-    """The entries that lie in another one, tier by tier, with that one's id."""
-    layered: dict[tuple[str, str], str] = {}
-    others: list[tuple[str, str, str]] = []
-    for id_, uri, has_layers in store.places():
-        tier = id_.partition(MARK)[2]
-        if has_layers:
-            layered.setdefault((uri, tier), id_)
-        else:
-            others.append((id_, uri, tier))
-    homes = ((id_, directory(uri), tier) for id_, uri, tier in others) if layered else ()
-    return {id_: layered[home, tier] for id_, home, tier in homes if home and (home, tier) in layered}
+    def _mapped(self, everything: Filters) -> dict[str, str]:
+        """The entries that lie in another one, tier by tier, with that one's id."""
+        places = [(id_, uri, id_.partition(MARK)[2], layered) for id_, uri, layered in self._store.places()]
+        named = {(uri, tier): id_ for id_, uri, tier, layered in reversed(places) if layered}
+        files = [(id_, uri, tier) for id_, uri, tier, layered in places if named and not layered]
+        homes = ((id_, (self._directory(uri), tier)) for id_, uri, tier in files)
+        return {id_: named[home] for id_, home in homes if home[0] and home in named}

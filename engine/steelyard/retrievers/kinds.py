@@ -94,14 +94,8 @@ class RetrieverConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings of a weights file; those at their defaults are left out."""
-        named = {
-            "filters": self.filters,
-            "depth": self.depth,
-            "field_weights": dict(self.field_weights),
-            "model": self.model,
-            "similarity": self.similarity,
-            "after": list(self.after),
-        }
+        lists = {"field_weights": dict(self.field_weights), "after": list(self.after)}
+        named = {name: value for name, value in (vars(self) | lists).items() if name != "parameters"}
         record = {name: value for name, value in named.items() if value not in (None, {}, "", COSINE, [])}
         whole = {name: int(value) for name, value in self.parameters.items() if value == int(value)}
         return record | dict(self.parameters) | whole  # 1 and 1.0 are one configuration, under one hash
@@ -165,15 +159,6 @@ class RetrieverKind(Kind):
     seeks: Callable[[Reading, str], str | None] = lambda reading, text: None
     """What it looks for in entries, of the text of a query, for messages; None where it cannot tell."""
 
-    def depth(self, limit: int, pool: int) -> int | None:
-        """Return its depth in a search for `limit` results by a system that retrieves `pool` candidates.
-
-        A list that is merged at the end is no longer than the result.
-        """
-        if self.whole:
-            return None
-        return pool if self.aside is None else limit
-
     def values(self, settings: RetrieverConfig) -> dict[str, float]:
         """Return every parameter by name, as set or by default.
 
@@ -204,6 +189,11 @@ def itself(uri: str) -> str:
     return uri
 
 
+def as_asked(text: str) -> str:
+    """The text as it is."""
+    return text
+
+
 class Intent(NamedTuple):
     """What a query is for; empty where that does not matter."""
 
@@ -217,11 +207,6 @@ class Intent(NamedTuple):
 def no_intent(text: str) -> Intent:
     """No intent, whatever the text asks."""
     return Intent()
-
-
-def as_asked(text: str) -> str:
-    """The text as it is."""
-    return text
 
 
 @dataclass(frozen=True)

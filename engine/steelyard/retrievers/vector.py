@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from steelyard.base.arrays import Floats, Indices
+from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, DimensionMismatchError
 from steelyard.embedders.embed import Vectors
 from steelyard.memory.entry import Entry
@@ -43,33 +45,63 @@ IMPORTANCE = (
 """The facts of an entry from which its importance follows."""
 
 
+def _every_space(
+    store: Readable,
+    spaces: Sequence[tuple[Space, QueryVector]],
+    query: Query,
+    depth: int | None,
+    filter_first: bool,
+    find: Callable[[Space, QueryVector, Query, int | None], Sequence[Found]],
+) -> Sequence[Found]:
+    """What is found in the vectors of each model; an entry is listed once, at its best score.
+
+    Similarities are compared as they are, whatever the model.
+    """
+    if len(spaces) == 1:
+        return find(*spaces[0], query, depth)
+    asked = query if filter_first else replace(query, filters=EVERYTHING)
+    hits = [hit for space, embed in spaces for hit in find(space, embed, asked, depth)]
+    best: dict[str, Found] = {}
+    for hit in sorted(hits, key=lambda hit: (-hit.score, hit.id)):
+        best.setdefault(plain_id(hit.id), hit)
+    listed = [replace(hit, position=place) for place, hit in enumerate(list(best.values())[:depth], 1)]
+    inside = {hit.id for hit in listed}
+    if not filter_first:
+        inside = store.within([hit.id for hit in listed], query.filters)
+    return [hit for hit in listed if hit.id in inside]
+
+
 @dataclass(frozen=True)
 class VectorRetriever:
     """Finds nearest neighbours by a metric (see Readable.nearest); the scope acts before or after the cut."""
 
     store: Readable
-    space: Space
-    embed: QueryVector
+    spaces: Sequence[tuple[Space, QueryVector]]
     filter_first: bool = True
     metric: str = COSINE
 
-    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+    def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
         """See Retriever.retrieve; entries without a vector are not returned."""
-        vector = self.embed(query.embedded)
+        return _every_space(self.store, self.spaces, query, depth, self.filter_first, self._nearest)
+
+    def _nearest(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> list[Found]:
+        vector = embed(query.embedded)
         if not vector.any():
             return []
         count = self.store.count() if depth is None else depth
-        return self.store.nearest(self.space, vector, query.filters, count, self.filter_first, self.metric)
+        return self.store.nearest(space, vector, query.filters, count, self.filter_first, self.metric)
 
     def expect(self, queries: Sequence[Query]) -> None:
         """See Retriever."""
-        self.store.expect(self.space, [self.embed(query.embedded) for query in queries])
+        for space, embed in self.spaces:
+            self.store.expect(space, [embed(query.embedded) for query in queries])
 
     def ends(self, query: Query) -> tuple[float, float]:
         """See Retriever; what a distance leaves of 1 has no lower end."""
         return COSINES if self.metric == COSINE else (math.nan, 1.0)
 
 
+@dataclass(frozen=True)
 class LayerRetriever:
     """Scores one layer of every entry in scope that has it, by cosine; vectors are kept in memory.
 
@@ -77,30 +109,41 @@ class LayerRetriever:
     store is read once a scope, not once a directory, and not again until it changes.
     """
 
-    def __init__(self, store: Readable, space: Space, embed: QueryVector, lift: float = 0.0) -> None:
-        self._store, self._space, self._embed, self._lift = store, space, embed, lift
-        self._rows = ScopeCache(store, self._read)
+    store: Readable
+    spaces: Sequence[tuple[Space, QueryVector]]
+    filter_first: bool = True
+    lift: float = 0.0
 
-    def _read(self, filters: Filters) -> tuple[tuple[str, ...], Vectors, Floats, Callable[[float | None], Floats]]:
-        ids, matrix = self._store.vectors(self._space, filters)
-        facts = self._store.get(ids, IMPORTANCE) if self._lift else ()
-        return tuple(ids), matrix, np.sqrt(dots(matrix)), fading(facts)
+    @cached_property
+    def _rows(self) -> ScopeCache[tuple[tuple[str, ...], Vectors, Floats, Callable[[float | None], Floats]]]:
+        def read(scope: tuple[Space, Filters]) -> tuple[Any, ...]:
+            ids, matrix = self.store.vectors(*scope)
+            facts = self.store.get(ids, IMPORTANCE) if self.lift else ()
+            return tuple(ids), matrix, np.sqrt(dots(matrix)), fading(facts)
+
+        return ScopeCache(self.store, read)
 
     def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
         """See Retriever.retrieve; without a depth, as layered strategies ask, it is the whole scope."""
-        ids, matrix, lengths, importance = self._rows(query.filters)
-        vector = self._embed(query.embedded)
+        return _every_space(self.store, self.spaces, query, depth, self.filter_first, self._scored)
+
+    def _scored(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> Sequence[Found]:
+        ids, matrix, lengths, importance = self._rows((space, query.filters))
+        vector = embed(query.embedded)
         if not ids or not vector.any():
             return []
         scores = cosine(matrix, vector, lengths)
-        if self._lift:
-            scores = scores + self._lift * importance(query.asked_at)
-        listed = ScoredIds(ids, scores, _best_first(scores))
+        if self.lift:
+            scores = scores + self.lift * importance(query.asked_at)
+        order = np.argsort(-scores)
+        if not np.diff(scores[order]).all():  # a sort that keeps the order of ties takes twice as long
+            order = np.argsort(-scores, kind="stable")
+        listed = ScoredIds(ids, scores, order)
         return listed if depth is None else listed[:depth]
 
     def ends(self, query: Query) -> tuple[float, float]:
         """See Retriever; importance lifts a cosine beyond them."""
-        return UNKNOWN if self._lift else COSINES
+        return UNKNOWN if self.lift else COSINES
 
 
 def fading(entries: Sequence[Entry]) -> Callable[[float | None], Floats]:
@@ -136,38 +179,6 @@ class Unindexed:
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; by ascending id."""
         return [Found(id_, 0.0, place) for place, id_ in enumerate(self._scope(query.filters)[:depth], 1)]
-
-
-@dataclass(frozen=True)
-class EverySpace:
-    """Merges retrievers that each search the vectors of one model; an entry is listed once, at its best score."""
-
-    store: Readable
-    parts: Sequence[VectorRetriever | LayerRetriever]
-    filter_first: bool = True
-
-    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
-        """See Retriever.retrieve; similarities are compared as they are, whatever the model."""
-        asked = query if self.filter_first else replace(query, filters=EVERYTHING)
-        hits = [hit for part in self.parts for hit in part.retrieve(asked, depth)]
-        best: dict[str, Found] = {}
-        for hit in sorted(hits, key=lambda hit: (-hit.score, hit.id)):
-            best.setdefault(plain_id(hit.id), hit)
-        listed = [replace(hit, position=place) for place, hit in enumerate(list(best.values())[:depth], 1)]
-        if self.filter_first:
-            return listed
-        inside = self.store.within([hit.id for hit in listed], query.filters)
-        return [hit for hit in listed if hit.id in inside]
-
-    def expect(self, queries: Sequence[Query]) -> None:
-        """See Retriever."""
-        for part in self.parts:
-            if isinstance(part, VectorRetriever):
-                part.expect(queries)
-
-    def ends(self, query: Query) -> tuple[float, float]:
-        """See Retriever; all parts measure alike."""
-        return self.parts[0].ends(query)
 
 
 def cosines(store: Readable, spaces: Sequence[tuple[Space, QueryVector]]) -> Scorer:
@@ -242,13 +253,6 @@ def dots(matrix: Vectors, vector: Floats | None = None) -> Floats:
     return products
 
 
-def _best_first(scores: Floats) -> Indices:
-    """The rows by falling score, ties in order; a sort that keeps their order takes twice as long."""
-    order = np.argsort(-scores)
-    ranked = scores[order]
-    return order if (ranked[1:] != ranked[:-1]).all() else np.argsort(-scores, kind="stable")
-
-
 # Declarations
 
 
@@ -256,23 +260,16 @@ def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:
     first, lift = settings.filters != "after_cut", VECTOR.values(settings)["lift"]
     if lift and settings.similarity != COSINE:
         raise ConfigError(f"lift is {lift:g} and similarity {settings.similarity}; importance lifts cosines alone")
-    spaces = parts.vectors("text")
     if lift:
-        return _every(parts.store, first, [LayerRetriever(parts.store, *each, lift) for each in spaces])
-    similarity = settings.similarity
-    return _every(parts.store, first, [VectorRetriever(parts.store, *each, first, similarity) for each in spaces])
-
-
-def _every(store: Readable, filter_first: bool, made: Sequence[VectorRetriever | LayerRetriever]) -> Retriever:
-    return made[0] if len(made) == 1 else EverySpace(store, made, filter_first)
+        return LayerRetriever(parts.store, parts.vectors("text"), first, lift)
+    return VectorRetriever(parts.store, parts.vectors("text"), first, settings.similarity)
 
 
 def _layer(name: str) -> RetrieverKind:
     """Declare a signal that compares the query with one layer of every entry."""
 
     def build(parts: Parts, settings: RetrieverConfig) -> Retriever:
-        made = [LayerRetriever(parts.store, *each) for each in parts.vectors(name)]
-        return _every(parts.store, settings.filters != "after_cut", made)
+        return LayerRetriever(parts.store, parts.vectors(name), settings.filters != "after_cut")
 
     return RetrieverKind(name=name, build=build, layer=name, whole=True, bounded=True)
 

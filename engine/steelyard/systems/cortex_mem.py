@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -51,35 +51,41 @@ def timeline_of(uri: str) -> str:
 
 # What kind of question a query is, and how similar an abstract must be before its directory is opened
 
-GENERAL, FACTUAL, SEARCH, RELATIONAL, TEMPORAL = "general", "factual", "search", "relational", "temporal"
-ENTITY = "entity"
-"""The shipped program tests for the name of a thing beside the intent; it wins over the intent."""
-THRESHOLDS = {FACTUAL: 0.4, SEARCH: 0.5, RELATIONAL: 0.5, TEMPORAL: 0.5, GENERAL: 0.5}
+GENERAL, ENTITY = "general", "entity"
+"""What no rule fits; and the name of a thing, for which the shipped program tests first."""
+THRESHOLDS = {"factual": 0.4, "search": 0.5, "relational": 0.5, "temporal": 0.5, GENERAL: 0.5}
 """The document's table."""
-SHIPPED_THRESHOLDS = {ENTITY: 0.4, FACTUAL: 0.4, SEARCH: 0.4, RELATIONAL: 0.4, TEMPORAL: 0.45, GENERAL: 0.5}
+SHIPPED_THRESHOLDS = {
+    ENTITY: 0.4,
+    "factual": 0.4,
+    "search": 0.4,
+    "relational": 0.4,
+    "temporal": 0.45,
+    GENERAL: 0.5,
+}
 """The real program's."""
-_RULES = (
-    (FACTUAL, re.compile(r"^(what is|what's|when did|who is|how to|define)\b")),
-    (SEARCH, re.compile(r"^(find|look for|search|show me|list)\b")),
-    (
-        RELATIONAL,
-        re.compile(
-            r"\bhow (is|are) .+ (related|connected) (to|with)\b"
-            r"|\b(vs|versus|compared to|difference between|related to|connected with)\b"
-        ),
-    ),
-    (TEMPORAL, re.compile(r"\b(when|recent|latest|yesterday|last|ago)\b")),
-)
+_RULES = {
+    "factual": r"^(what is|what's|when did|who is|how to|define)\b",
+    "search": r"^(find|look for|search|show me|list)\b",
+    "relational": r"\bhow (is|are) .+ (related|connected) (to|with)\b"
+    r"|\b(vs|versus|compared to|difference between|related to|connected with)\b",
+    "temporal": r"\b(when|recent|latest|yesterday|last|ago)\b",
+}
 """The examples of the table, in its order; the words of the real program fill it up, as whole words."""
-_RULES_SHIPPED = (
-    (TEMPORAL, re.compile("when|recent|latest|yesterday|last|ago")),
-    (FACTUAL, re.compile("^(what is|who is|how to|define)")),
-    (RELATIONAL, re.compile(" vs | versus |compared to|difference between|related to|connected with")),
-    (SEARCH, re.compile("^(find|search|show me|list)")),
-)
+_RULES_SHIPPED = {
+    "temporal": "when|recent|latest|yesterday|last|ago",
+    "factual": "^(what is|who is|how to|define)",
+    "relational": " vs | versus |compared to|difference between|related to|connected with",
+    "search": "^(find|search|show me|list)",
+}
 """The real program looks for temporal words first, and also inside other words."""
 _QUESTION_WORDS = frozenset("what when where who why how is are do does".split())  # noqa: SIM905 -- reads better
 _CJK = re.compile(r"[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff]{2,4}")
+
+
+def _first(rules: Mapping[str, str], text: str) -> str:
+    """The first intent whose rule fits."""
+    return next((intent for intent, rule in rules.items() if re.search(rule, text)), GENERAL)
 
 
 def intent_of(text: str) -> Intent:
@@ -88,14 +94,12 @@ def intent_of(text: str) -> Intent:
     >>> [intent_of(q).name for q in ("When did we deploy?", "Look for tokens", "last week's notes", "user's key")]
     ['factual', 'search', 'temporal', 'general']
     """
-    lowered = text.lower().strip()
-    return Intent(next((intent for intent, rule in _RULES if rule.search(lowered)), GENERAL))
+    return Intent(_first(_RULES, text.lower().strip()))
 
 
 def intent_shipped(text: str) -> str:
     """The intent of the real program."""
-    lowered = text.lower()
-    return next((intent for intent, rule in _RULES_SHIPPED if rule.search(lowered)), GENERAL)
+    return _first(_RULES_SHIPPED, text.lower())
 
 
 def is_entity(text: str) -> bool:
@@ -120,12 +124,6 @@ def classify_shipped(text: str) -> Intent:
 
 RETRIEVERS = ("l0", "l1", "l2", "unindexed")
 LAYERS = "0.2*l0, 0.3*l1, 0.5*l2"
-STEPS = (0.5, 0.4, 0.3)
-"""The document's ladder."""
-RELAXED = 0.3
-"""How far below the start the real program's one retry looks; at 0.4 or less it looks at 0.3."""
-FIRST, RETRY = 3, 5
-"""Abstracts that the real program looks at, times the limit: at first, and in its retry."""
 FULL = parse_strategy("comb_max(l0, l1, l2, normalize=none)")
 """Everything by its best layer: a direct search."""
 LEAST = 0.5
@@ -133,51 +131,52 @@ LEAST = 0.5
 
 
 def layered(threshold: float) -> str:
-    """The document's search from a threshold on: the steps of the ladder below it, then all details, uncut."""
-    steps = ", ".join(number_text(step) for step in STEPS if step < threshold)
+    """The document's search from a threshold on: the steps of its ladder below that, then all details, uncut."""
+    steps = ", ".join(number_text(step) for step in (0.5, 0.4, 0.3) if step < threshold)
     return f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{steps}], cut=step, lacking=file)"
 
 
-def layered_shipped(threshold: float, limit: int, cut: float = 0.5) -> str:
-    """The real program's: one retry, a fixed cut, then the best layer of everything, whatever the scope."""
-    relaxed = 0.3 if threshold <= 0.4 else round(threshold - RELAXED, 10)
+def layered_shipped(threshold: float, limit: int, cut: float) -> str:
+    """The real program's: a fixed cut, and one retry before the best layer of everything, whatever the scope.
+
+    The retry looks 0.3 below the start, or at 0.3. It looks at five times the limit of abstracts, and the first
+    search at three times.
+    """
+    relaxed = number_text(0.3 if threshold <= 0.4 else round(threshold - 0.3, 10))
     return (
-        f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{number_text(relaxed)}], "
-        f"cut={number_text(cut)}, depths=[{FIRST * limit}, {RETRY * limit}], lacking=estimate, then=best, "
-        "scope=gate)"
+        f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{relaxed}], cut={number_text(cut)}, "
+        f"depths=[{3 * limit}, {5 * limit}], lacking=estimate, then=best, scope=gate)"
     )
 
 
-def strategy(threshold: float | None, limit: int) -> Expr:
-    """What the document says: thresholds by intent, or the one that is asked for.
+def asked(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
+    """What the document says: thresholds by intent, or the one that is asked for, or a direct search.
 
-    An explicit threshold gates abstracts and cuts what they find; the ladder goes on below it.
+    An explicit threshold gates abstracts and cuts what they find; the ladder goes on below it. Results are files:
+    a directory that only its own layers found is left out.
     """
-    if threshold is not None:
-        return parse_strategy(layered(threshold))
-    return _by_intent({intent: layered(value) for intent, value in THRESHOLDS.items()})
+    if direct:
+        return FULL, (AtLeast(LEAST if threshold is None else threshold), Cut(limit))
+    made = {GENERAL: threshold} if threshold is not None else THRESHOLDS
+    return _by_intent({intent: layered(value) for intent, value in made.items()}), (Files("none"), Cut(limit))
 
 
-def strategy_shipped(threshold: float | None, limit: int) -> Expr:
-    """What the program does: intents decide which abstracts are opened, the threshold cuts results alone."""
-    cut = 0.5 if threshold is None else threshold
-    return _by_intent({intent: layered_shipped(value, limit, cut) for intent, value in SHIPPED_THRESHOLDS.items()})
+def asked_shipped(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
+    """What the program does: intents decide which abstracts are opened, the threshold cuts results alone.
+
+    It also returns directories, which its callers can open.
+    """
+    if direct:
+        return asked(threshold, limit, direct)
+    cut = LEAST if threshold is None else threshold
+    made = {intent: layered_shipped(value, limit, cut) for intent, value in SHIPPED_THRESHOLDS.items()}
+    return _by_intent(made), default_finish(limit)
 
 
 def _by_intent(made: dict[str, str]) -> Expr:
     """The general strategy, and those of intents that differ from it."""
     others = [f", {intent}={text}" for intent, text in made.items() if text != made[GENERAL]]
-    return parse_strategy(f"by_intent(default={made[GENERAL]}{''.join(others)})")
-
-
-def direct(threshold: float | None, limit: int) -> tuple[Expr, tuple[Stage, ...]]:
-    """The strategy and the stages of a direct search."""
-    return FULL, (AtLeast(LEAST if threshold is None else threshold), Cut(limit))
-
-
-def finish(limit: int) -> tuple[Stage, ...]:
-    """Results are files: a directory that only its own layers found is left out."""
-    return (Files("none"), Cut(limit))
+    return parse_strategy(f"by_intent(default={made[GENERAL]}{''.join(others)})" if others else made[GENERAL])
 
 
 # How results are shown
@@ -291,19 +290,18 @@ class LayerRow:
 
 
 def rows(found: SearchResult) -> list[LayerRow]:
-    """The results of a direct search, best first, as many as its limit."""
+    """The results of a direct search, best first, as many as its limit; a hit is there once for each layer."""
     least = max(stage.score for stage in found.finish if isinstance(stage, AtLeast))
     limit = min(stage.limit for stage in found.finish if isinstance(stage, Cut))
-    every = [row for hit in found.hits for row in _layers(hit, found) if row.score >= least]
-    return sorted(every, key=lambda row: (-row.score, uri_or_id(row.entry).encode(), row.layer))[:limit]
-
-
-def _layers(hit: Hit, found: SearchResult) -> Iterator[LayerRow]:
-    """A hit once for each of its layers; the cosine of one that it lacks is NaN, which reaches nothing."""
-    entry, columns = hit.entry, found.table.columns
-    for layer, text in (("l0", entry.l0), ("l1", entry.l1), ("l2", entry.text)):
-        if layer in columns:
-            yield LayerRow(entry, layer, float(columns[layer][found.row(hit)]), text)
+    columns = found.table.columns
+    every = [
+        LayerRow(hit.entry, layer, float(columns[layer][found.row(hit)]), getattr(hit.entry, field))
+        for hit in found.hits
+        for layer, field in (("l0", "l0"), ("l1", "l1"), ("l2", "text"))
+        if layer in columns
+    ]
+    near = (row for row in every if row.score >= least)  # the cosine of a layer that it lacks is NaN
+    return sorted(near, key=lambda row: (-row.score, uri_or_id(row.entry).encode(), row.layer))[:limit]
 
 
 def rows_shown(found: SearchResult, content: bool) -> list[dict[str, object]]:
@@ -330,14 +328,12 @@ DOCUMENTED = System(
         intents=tuple(THRESHOLDS),
     ),
     searching=SearchSettings(
-        strategy=strategy(None, 10),
+        strategy=asked(None, 10, False)[0],
         retrievers=RETRIEVERS,
         depth=lambda limit: limit,
-        finish=finish,
-        ask=strategy,
-        direct=direct,
+        ask=asked,
     ),
-    showing=ResultForms(scan, scan, quoted, quoted, rows_shown, content),
+    showing=ResultForms(scan, None, quoted, rows_shown, content),
 )
 
 SHIPPED = replace(
@@ -351,10 +347,9 @@ SHIPPED = replace(
     ),
     searching=replace(
         DOCUMENTED.searching,
-        strategy=strategy_shipped(None, 10),
-        finish=default_finish,  # the real program also returns directories, which its callers can open
+        strategy=asked_shipped(None, 10, False)[0],
         filters=dict.fromkeys(RETRIEVERS, "none"),
-        ask=strategy_shipped,
+        ask=asked_shipped,
     ),
-    showing=ResultForms(whole, whole, quoted_shipped, quoted_shipped, rows_shown_shipped),
+    showing=ResultForms(whole, None, quoted_shipped, rows_shown_shipped),
 )

@@ -17,7 +17,8 @@ from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.files import open_unpacked
 from steelyard.config.search_config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
-from steelyard.retrievers import FETCHED, RetrieverConfig
+from steelyard.retrievers import FETCHED
+from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system, plain_name
 

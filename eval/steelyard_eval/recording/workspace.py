@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, EmbedderError, RerankError, SteelyardError, shown
 from steelyard.config.search_config import SearchConfig
-from steelyard.embedders import KINDS, open_embedder
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, RecordedEmbedder, embed_missing, layers_of, space_of
-from steelyard.embedders.kinds import installed
+from steelyard.embedders.kinds import KINDS, installed, open_embedder
 from steelyard.embedders.lsa import MODEL as LSA
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.finish import reranked

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
 from steelyard.base.extensions import extension
 from steelyard.base.files import cache_folder
-from steelyard.embedders import KINDS, CachedEmbedder, open_embedder, resumable
 from steelyard.embedders.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
-from steelyard.embedders.kinds import remembered, restore
+from steelyard.embedders.kinds import KINDS, CachedEmbedder, open_embedder, remembered, restore, resumable
 from steelyard.embedders.lsa import MODEL, LsaEmbedder
 from steelyard.feedback.reviews import FIELDS as REVIEWED
 from steelyard.memory.entry import Entry

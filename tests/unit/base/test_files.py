@@ -54,7 +54,7 @@ def test_no_file_is_replaced_before_all_are_written(tmp_path):
 @pytest.mark.parametrize("swaps", [True, False])
 def test_a_folder_takes_the_place_of_another(tmp_path, monkeypatch, swaps):
     if not swaps:
-        monkeypatch.setattr("steelyard.base.files._swap", lambda *_: False)
+        monkeypatch.setattr("steelyard.base.files._SWAP", -1)
     target = tmp_path / "folder"
     for text in ("first", "second"):
         with draft(target, folder=True) as part:
