@@ -17,7 +17,7 @@ import steelyard.feedback.log as feedback
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.base.files import STRICT_JSON, lines
 from steelyard.config.search_config import SearchConfig
-from steelyard.embedders.kinds import UnavailableEmbedder, restore
+from steelyard.embedders.embed import UnavailableEmbedder, restore
 from steelyard.extensions.cortex_client.uris import vault_of
 from steelyard.extensions.network.endpoint import Secret
 from steelyard.memory.query import Query

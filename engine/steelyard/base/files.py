@@ -8,7 +8,6 @@ followed to what they point at. Text is UTF-8, with or without a byte order mark
 from __future__ import annotations
 
 import codecs
-import ctypes
 import errno
 import glob
 import gzip
@@ -38,9 +37,6 @@ MAX_NESTING = 64
 """Levels of lists and objects that a JSON file may have."""
 LONGEST_INTEGER = 300
 """Digits; more are beyond the range of floats."""
-
-_SWAP = 2  # RENAME_EXCHANGE in linux/fs.h
-_HERE = -100  # AT_FDCWD in fcntl.h: paths are relative to the working directory
 
 
 def _constant(name: str) -> float:
@@ -197,25 +193,6 @@ def draft(target: Path, *, folder: bool = False) -> Iterator[Path]:
         raise MachineError(
             f"cannot write {shown(str(target), PATH_WIDTH)}: {reason}; free space or check permissions"
         ) from None
-
-
-def move_folder(source: Path, target: Path) -> None:
-    """Put a folder in the place of another in one step; what stood there is then at `source`.
-
-    Where the system cannot swap (Linux can), `target` is away between two renames.
-    """
-    if not target.exists():
-        source.rename(target)
-        return
-    try:
-        names = (_HERE, os.fsencode(source), _HERE, os.fsencode(target))
-        swapped = ctypes.CDLL(None).renameat2(*names, _SWAP) == 0
-    except (AttributeError, OSError, TypeError):
-        swapped = False
-    if not swapped:
-        target.rename(source / "replaced")
-        source.rename(target)
-        (target / "replaced").rename(source)
 
 
 def _new(target: Path, folder: bool) -> tuple[Path, int | None]:

@@ -1,7 +1,7 @@
 """Full-text search by PostgreSQL's rules for English, without PostgreSQL, and its match as a scorer (MoltNet).
 
-`websearch` reads typed text as a query, `matches` and `ranker` apply a query to one text, `best` to all texts of a
-scope. All were compared with PostgreSQL 15.
+`websearch` reads typed text as a query, `best` applies one to the texts of a scope, `ranker` ranks a single text.
+All were compared with PostgreSQL 15.
 
 Ranks are those of ``ts_rank`` with its default weights and normalisation 0, in single precision as PostgreSQL
 computes it. Every lexeme of a text has the weight w = 0.1. A query of one lexeme, or one that is an *or* or a
@@ -22,7 +22,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
-from itertools import compress, product
+from itertools import product
 
 import numpy as np
 
@@ -110,28 +110,6 @@ def websearch(text: str) -> Node | None:
 def _joined(sign: str, parts: Sequence[Node]) -> Node | None:
     """Join the parts to one node; a single part is returned unchanged."""
     return Joined(sign, tuple(parts)) if len(parts) > 1 else next(iter(parts), None)
-
-
-def matches(node: Node, vector: TsVector) -> bool:
-    """Whether the text of the vector matches the query.
-
-    >>> matches(websearch("deploy -staging"), {"deploy": (1,)})
-    True
-    """
-    match node:
-        case Phrase((word,)):
-            return word in vector
-        case Phrase(words, offsets):
-            if any(word not in vector for word in words):
-                return False
-            starts = set(vector[words[0]])
-            for word, offset in zip(words, offsets, strict=True):
-                starts.intersection_update([position - offset for position in vector[word]])
-            return bool(starts)
-        case Not(part, times):
-            return matches(part, vector) != bool(times % 2)
-        case Joined(sign, parts):
-            return (any if sign == "|" else all)(matches(part, vector) for part in parts)
 
 
 def lexemes_of(node: Node) -> Iterator[str]:
@@ -238,32 +216,31 @@ def best(
 ) -> list[tuple[str, float]]:
     """Return (id, ts_rank) of the best matching texts that pass the filters, ties by ascending id."""
     numbers = counted.numbers
-    if filters:
-        numbers = numbers[counted.within(filters)[numbers]]
-    matching, scores = _matching(counted, node, numbers), np.zeros(len(counted.lengths))
-    vectors = _vectors(counted, set(lexemes_of(node)), matching)
-    scores[matching] = list(map(ranker(node), vectors))
-    return counted.best(scores, matching, depth)
+    found = matching(counted, node, numbers[counted.within(filters)[numbers]] if filters else numbers)
+    scores = np.zeros(len(counted.lengths))
+    scores[found] = list(map(ranker(node), _vectors(counted, set(lexemes_of(node)), found)))
+    return counted.best(scores, found, depth)
 
 
-def _matching(counted: Counted, node: Node, numbers: Indices) -> Indices:
-    """Those of some texts, ascending, that match."""
+def matching(counted: Counted, node: Node, numbers: Indices) -> Indices:
+    """Those of some texts, ascending, that match the query."""
     match node:
-        case Phrase(words):
+        case Phrase(words, offsets):
             found: Indices = reduce(
                 partial(np.intersect1d, assume_unique=True), (counted.posting(word).at for word in words), numbers
             )
             if len(words) == 1:
                 return found
-            held = [matches(node, vector) for vector in _vectors(counted, set(words), found)]
-            return np.array(list(compress(found, held)), dtype=np.int64)
+            vectors, pairs = _vectors(counted, set(words), found), list(zip(words, offsets, strict=True))
+            starts = (({at - offset for at in vector[word]} for word, offset in pairs) for vector in vectors)
+            return found.compress([bool(set.intersection(*each)) for each in starts])
         case Not(part, times):
-            found = _matching(counted, part, numbers)
+            found = matching(counted, part, numbers)
             return np.setdiff1d(numbers, found, assume_unique=True) if times % 2 else found
         case Joined("|", parts):
-            return np.unique(np.concatenate([_matching(counted, part, numbers) for part in parts]))
+            return np.unique(np.concatenate([matching(counted, part, numbers) for part in parts]))
         case Joined(_, parts):
-            return reduce(lambda left, part: _matching(counted, part, left), parts, numbers)
+            return reduce(lambda left, part: matching(counted, part, left), parts, numbers)
 
 
 def _vectors(counted: Counted, words: set[str], numbers: Indices) -> list[TsVector]:
@@ -316,7 +293,8 @@ def lexical(store: Readable, text: Callable[[Entry], str]) -> Scorer:
         asked = websearch(query.keywords)
         if asked is None or not has_negation(asked):
             return np.ones(len(ids))
-        held = {e.id for e in store.get(ids) if matches(asked, tsvector(text(e)))}
+        counted = Counted.of((entry.id, flat(tsvector(text(entry)))) for entry in store.get(ids))
+        held = set(counted.ids(matching(counted, asked, counted.numbers)))
         return np.array([float(id_ in held) for id_ in ids], dtype=np.float64)
 
     return score

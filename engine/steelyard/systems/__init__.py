@@ -11,10 +11,9 @@ from dataclasses import replace
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.fields import parse_number
-from steelyard.config.search_config import LISTS, SearchConfig
+from steelyard.config.search_config import LISTS
 from steelyard.embedders.embed import LAYER_RECIPES
 from steelyard.fusion import parse_strategy
-from steelyard.grammar import number_text
 from steelyard.memory.template import template_fields
 from steelyard.memory.text import CONTENT
 from steelyard.registry import Registry
@@ -138,15 +137,3 @@ def plain_name(text: str) -> tuple[str, str]:
     """
     match = _WITH_PARAMETERS.fullmatch(text.strip())
     return (match[1].rstrip(), match[2]) if match else (text, "")
-
-
-def written_name(config: SearchConfig) -> str:
-    """How a command names the system of a configuration, with the parameters that are not the system's own."""
-    usual = find_system(config.name).config().retrievers
-    changed = [
-        f"{name}.{parameter}={number_text(value)}"
-        for name, retriever in config.retrievers.items()
-        for parameter, value in retriever.parameters.items()
-        if name not in usual or value != usual[name].parameters.get(parameter)
-    ]
-    return config.name.removesuffix(":documented") + (f"[{', '.join(changed)}]" if changed else "")

@@ -147,22 +147,6 @@ class Contexts:
 
 
 @dataclass(frozen=True)
-class AdaptiveRule:
-    """Which weight of a sum follows feedback, and how far (`steelyard.extensions.adaptive`)."""
-
-    signal: str = "tfidf"
-    """The signal whose weight moves."""
-    span: float = 0.15
-    """The largest change in either direction."""
-    at_least: int = 30
-    """With fewer entries of feedback, nothing changes."""
-    least: float = 0.0
-    """The lower bound of the weight."""
-    held: tuple[str, ...] = ()
-    """Signals whose weights do not change."""
-
-
-@dataclass(frozen=True)
 class System:
     """One system under one profile."""
 
@@ -180,8 +164,8 @@ class System:
     """How it assembles a context."""
     federation: FederationRule = field(default_factory=FederationRule)
     """How it searches several vaults as one."""
-    adaptive: AdaptiveRule | None = None
-    """The rule by which its weights adapt to feedback; None when it documents none."""
+    adaptive: Mapping[str, Any] | None = None
+    """The options of the rule by which its weights follow feedback; None when it documents none."""
     environment: Callable[[SearchConfig, Mapping[str, str]], SearchConfig] | None = None
     """How environment variables change its configuration, where its document names some."""
 

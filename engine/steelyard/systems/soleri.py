@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import re
 from dataclasses import replace
@@ -16,7 +14,7 @@ from steelyard.memory.filters import Filters
 from steelyard.retrievers.kinds import Reading, Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.federation import FederationRule
-from steelyard.systems.base import SNIPPET, AdaptiveRule, ResultForms, SearchSettings, System, scan_result
+from steelyard.systems.base import SNIPPET, ResultForms, SearchSettings, System, scan_result
 
 FIELD_WEIGHTS = {"id": 5.0, "title": 10.0, "text": 3.0, "context": 1.0, "tags": 2.0}
 SMALL = 50
@@ -108,25 +106,6 @@ def examples(entry: Entry) -> tuple[str, str]:
     return str(entry.extra.get("example") or ""), str(entry.extra.get("counter_example") or "")
 
 
-def content_hash(entry: Entry) -> str:
-    """Hash the content of an entry to 40 hexadecimal digits of SHA-256, whatever its id.
-
-    This is the duplicate check of Soleri's code: compact JSON of the trimmed content, with sorted tags.
-    """
-    example, counter_example = examples(entry)
-    content = {
-        "counterExample": counter_example.strip(),
-        "description": entry.text.strip(),
-        "domain": entry.domain.strip().lower(),
-        "example": example.strip(),
-        "tags": sorted(entry.tags),
-        "title": entry.title.strip(),
-        "type": entry.type.strip(),
-    }
-    written = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(written.encode()).hexdigest()[:40]
-
-
 def scan_shipped(hit: Hit) -> dict[str, object]:
     """Summarise a result like the real program: with severity, an ellipsis, and lengths as in JavaScript."""
     entry = hit.entry
@@ -161,7 +140,7 @@ DOCUMENTED = System(
         field_weights=FIELD_WEIGHTS,
     ),
     showing=ResultForms(result),
-    adaptive=AdaptiveRule(),
+    adaptive={},
 )
 
 SHIPPED = replace(
@@ -179,5 +158,5 @@ SHIPPED = replace(
     federation=FederationRule(
         best_copy=True, per_tier=10, first_vectors=True, after_merge=("domain", "type", "severity")
     ),
-    adaptive=AdaptiveRule(least=0.25, held=("cosine",)),
+    adaptive={"least": 0.25, "held": ("cosine",)},
 )

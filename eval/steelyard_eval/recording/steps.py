@@ -13,8 +13,9 @@ from pathlib import Path
 from steelyard.base.errors import ConfigError, visible
 from steelyard.base.extensions import installing, missing_modules
 from steelyard.config.search_config import SearchConfig
-from steelyard.embedders.kinds import KINDS, LIGHT, indexing_kind
-from steelyard.systems import find_system, written_name
+from steelyard.embedders.embed import KINDS, LIGHT, indexing_kind
+from steelyard.systems import find_system
+from steelyard_eval.common.configurations import written_name
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.corpus_and_queries import QUERIES
 from steelyard_eval.datasets.manifest import holds_hash

@@ -153,6 +153,13 @@ MIN_TERM = 3
 """Characters of the shortest word that is looked up; two-letter acronyms are never expanded, as in the code."""
 LONG_TERM = 4
 """Characters from which a word is compared with the words an acronym stands for."""
+_SPELLED = tuple(
+    (word, name)
+    for name, texts in ACRONYMS.items()
+    for word in " ".join(texts).lower().split()
+    if len(word) >= LONG_TERM
+)
+"""Every longer word that an acronym stands for, and the acronym, in the order of the table."""
 
 
 @lru_cache(1024)
@@ -173,18 +180,17 @@ def expand(query: str) -> str:
     >>> expand("tf-idf weights")
     'tf-idf weights Term Frequency Inverse Document Frequency tfidf'
     """
-    return " ".join((query, *dict.fromkeys(text for term in _BLANKS.split(query) for text in _expansions(term))))
+    found: dict[str, None] = {}
+    for term in _BLANKS.split(query):
+        if len(term) >= MIN_TERM:
+            texts = ACRONYMS.get(term.upper()) or (*acronyms_like(term), *_pointed_to(term.lower()))
+            found |= dict.fromkeys(texts)
+    return " ".join((query, *found))
 
 
 def correct(query: str) -> str:
     """The query with every known typo mended, and one blank wherever there is white space."""
     return " ".join(TYPOS.get(word.lower(), word) for word in _BLANKS.split(query))
-
-
-def _expansions(term: str) -> tuple[str, ...]:
-    if len(term) < MIN_TERM:
-        return ()
-    return ACRONYMS.get(term.upper()) or (*acronyms_like(term), *_pointed_to(term.lower()))
 
 
 def acronyms_like(term: str) -> list[str]:
@@ -195,16 +201,15 @@ def acronyms_like(term: str) -> list[str]:
     >>> acronyms_like("BM26")
     ['Best Matching 25', 'Okapi BM25', 'keyword search']
     """
-    if term.lower() in _NO_ACRONYMS:
-        return []
-    return [text for name, texts in ACRONYMS.items() if _is_near(term.upper(), name) for text in texts]
-
-
-def _is_near(term: str, acronym: str) -> bool:
     from rapidfuzz.distance import Levenshtein  # here and below: every command would wait for it
 
-    room = 0 if len(acronym) <= 4 else 1
-    return abs(len(term) - len(acronym)) <= room and Levenshtein.distance(term, acronym, score_cutoff=1) <= 1
+    found: list[str] = []
+    upper = term.upper()
+    for name, texts in ACRONYMS.items() if term.lower() not in _NO_ACRONYMS else ():
+        near = abs(len(upper) - len(name)) <= (len(name) > 4)
+        if near and Levenshtein.distance(upper, name, score_cutoff=1) <= 1:
+            found += texts
+    return found
 
 
 def _pointed_to(term: str) -> list[str]:
@@ -214,17 +219,9 @@ def _pointed_to(term: str) -> list[str]:
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cdist
 
-    words, names = _spelled()
-    edits = cdist([term], words, scorer=Levenshtein.distance, score_cutoff=MAX_EDITS)[0]
-    return list(dict.fromkeys(names[i] for i in (edits <= MAX_EDITS).nonzero()[0]))
-
-
-@cache
-def _spelled() -> tuple[list[str], list[str]]:
-    """Every longer word that an acronym stands for, and the acronym of each."""
-    pairs = [(word, name) for name, texts in ACRONYMS.items() for word in " ".join(texts).lower().split()]
-    long = [(word, name) for word, name in pairs if len(word) >= LONG_TERM]
-    return [word for word, _ in long], [name for _, name in long]
+    spelled = [word for word, _ in _SPELLED]
+    edits = cdist([term], spelled, scorer=Levenshtein.distance, score_cutoff=MAX_EDITS)[0]
+    return list(dict.fromkeys(_SPELLED[i][1] for i in (edits <= MAX_EDITS).nonzero()[0]))
 
 
 # Intents: what a query is for, by keywords and patterns
