@@ -41,8 +41,6 @@ def parse_time(value: object) -> float:
 
     >>> parse_time("1970-01-02")
     86400.0
-    >>> parse_time("1970-01-01T01:00:00+01:00")
-    0.0
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError("not a time")
@@ -64,11 +62,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]++(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def parse_number(text: str) -> float:
-    """A number as it is written in ASCII; ValueError for one in other digits, with underscores, or infinite.
-
-    >>> parse_number("1.5e3")
-    1500.0
-    """
+    """A number as it is written in ASCII; ValueError for one in other digits, with underscores, or infinite."""
     if not _NUMBER.fullmatch(text) or not math.isfinite(value := float(text)):
         raise ValueError("not a finite number")
     return value

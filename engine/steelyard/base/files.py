@@ -150,14 +150,9 @@ def spare(file: Path) -> Path:
 def regular_target(path: Path) -> Path:
     """Where a file is written: what a link points at. MachineError when that is something else, or nothing."""
     target = Path(os.path.realpath(path))
-    if path.is_symlink() and not target.exists():
-        raise MachineError(
-            f"{shown(str(path), PATH_WIDTH)} is a link to what is not there; remove the link, or make the file"
-        )
-    if target.exists() and not target.is_file():
-        raise MachineError(
-            f"{shown(str(path), PATH_WIDTH)} is not a regular file, and only files are written; name another"
-        )
+    if (target.exists() and not target.is_file()) or (path.is_symlink() and not target.exists()):
+        what = "is not a regular file" if target.exists() else "is a link to what is not there"
+        raise MachineError(f"{shown(str(path), PATH_WIDTH)} {what}, and only files are written; name another")
     return target
 
 

@@ -65,14 +65,13 @@ class RecordedEmbedder:
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed; EmbedderError names the first text that was not recorded."""
-        rows = [self._vectors.get(text) for text in texts]
-        for text, row in zip(texts, rows, strict=True):
-            if row is None:
+        for text in texts:
+            if text not in self._vectors:
                 raise EmbedderError(
                     f"no recorded {self.model} vector for the text {shown(text)}; "
                     "use an embedder that can embed new text, such as lsa"
                 )
-        return unit(np.array(rows, dtype=np.float32))
+        return unit(np.array([self._vectors[text] for text in texts], dtype=np.float32))
 
     def warm(self) -> bool:
         """Return True: there is nothing to load."""
@@ -248,14 +247,6 @@ def restore(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str]) 
         return UnavailableEmbedder(named, str(error))
 
 
-TABLE = """
-CREATE TABLE IF NOT EXISTS vectors(
-  model TEXT NOT NULL, kind TEXT NOT NULL, text BLOB NOT NULL, vector BLOB NOT NULL,
-  PRIMARY KEY(model, kind, text)
-) WITHOUT ROWID, STRICT
-"""
-
-
 class CachedEmbedder:
     """An embedder that asks another one only for texts it has no vector of.
 
@@ -314,7 +305,10 @@ class CachedEmbedder:
         db = apsw.Connection(str(self.path))
         db.set_busy_timeout(30_000)
         db.execute("PRAGMA journal_mode = wal; PRAGMA synchronous = normal")
-        db.execute(TABLE)
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS vectors(model TEXT NOT NULL, kind TEXT NOT NULL, text BLOB NOT NULL, "
+            "vector BLOB NOT NULL, PRIMARY KEY(model, kind, text)) WITHOUT ROWID, STRICT"
+        )
         return db
 
     @contextmanager

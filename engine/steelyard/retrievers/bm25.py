@@ -54,25 +54,20 @@ class Bm25Index:
     def scores(self, words: Iterable[str]) -> Floats:
         """Score every entry, float64[entries]; 0 where no term occurs, and a repeated term counts again."""
         total = np.zeros(len(self.counted.lengths))
+        mean = max(self.mean_length or self.counted.mean_length, 1e-9)
         for word in words:
             texts, counts, _ = self.counted.posting(word)
-            tf = counts.astype(np.float64)
-            total[texts] += self.idf(len(texts)) * tf * (self.k1 + 1) / (tf + self._norm[texts])
+            tf, length = counts.astype(np.float64), self.counted.lengths[texts].astype(np.float64)
+            norm = self.k1 * (1 - self.b + self.b * length / mean)  # how much more often it has to occur there
+            total[texts] += self.idf(len(texts)) * tf * (self.k1 + 1) / (tf + norm)
         return total
 
     def idf(self, holding: int) -> float:
         """The weight of a term that so many entries hold."""
         return float(np.log(1 + (len(self.counted.numbers) - holding + 0.5) / (holding + 0.5)))
 
-    @cached_property
-    def _norm(self) -> Floats:
-        """float64[entries]: how much more often a term has to occur in a longer entry."""
-        lengths = self.counted.lengths.astype(np.float64)
-        mean = max(self.mean_length or self.counted.mean_length, 1e-9)
-        norm: Floats = self.k1 * (1 - self.b + self.b * lengths / mean)
-        return norm
 
-
+@dataclass(frozen=True)
 class Bm25Retriever:
     """BM25 over the words of an entry, with the statistics of each scope.
 
@@ -80,45 +75,45 @@ class Bm25Retriever:
     found, before the cut.
     """
 
-    def __init__(
-        self,
-        store: Readable,
-        k1: float = K1.default,
-        b: float = B.default,
-        words: Words | None = None,
-        corpus: Callable[[Query], Filters] = lambda query: EVERYTHING,
-        mean_length: float = LENGTH.default,
-    ) -> None:
-        K1.checked(k1)
-        B.checked(b)
-        LENGTH.checked(mean_length)
-        self._corpus, self._words = corpus, words or Words()
-        analysis, least, self._most = self._words.analysis, self._words.least, k1 + 1
+    store: Readable
+    k1: float = K1.default
+    b: float = B.default
+    words: Words = field(default_factory=Words)
+    corpus: Callable[[Query], Filters] = lambda query: EVERYTHING
+    mean_length: float = LENGTH.default
 
+    def __post_init__(self) -> None:
+        for option, value in ((K1, self.k1), (B, self.b), (LENGTH, self.mean_length)):
+            option.checked(value)
+
+    @cached_property
+    def _index(self) -> ScopeCache[Bm25Index]:
         def index(filters: Filters) -> Bm25Index:
-            counted = store.counted(analysis, filters)
-            return Bm25Index(counted.only(counted.lengths >= least) if least else counted, k1, b, mean_length)
+            counted, least = self.store.counted(self.words.analysis, filters), self.words.least
+            kept = counted.only(counted.lengths >= least) if least else counted
+            return Bm25Index(kept, self.k1, self.b, self.mean_length)
 
-        self._index = ScopeCache(store, index)
+        return ScopeCache(self.store, index)
+
+    def _asked(self, query: Query) -> tuple[Bm25Index, list[str]]:
+        """The index that a query is searched in, and its terms."""
+        scope = self.corpus(query) if self.words.whole else query.filters
+        return self._index(scope), self.words.split(query.keywords)
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; entries without any term of the query are not returned."""
-        index = self._index_of(query)
-        scores = index.scores(self._words.split(query.keywords))
+        index, terms = self._asked(query)
+        scores = index.scores(terms)
         matching = scores > 0
-        if self._words.whole and query.filters:
+        if self.words.whole and query.filters:
             matching &= index.counted.within(query.filters)
         best = index.counted.best(scores, np.flatnonzero(matching), depth)
         return [Found(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
 
     def ends(self, query: Query) -> tuple[float, float]:
         """See Retriever: from 0 to the sum of ``idf * (k1 + 1)``, terms that no entry has included."""
-        index = self._index_of(query)
-        terms = self._words.split(query.keywords)
-        return 0.0, float(sum(index.idf(len(index.counted.posting(term).at)) for term in terms)) * self._most
-
-    def _index_of(self, query: Query) -> Bm25Index:
-        return self._index(self._corpus(query) if self._words.whole else query.filters)
+        index, terms = self._asked(query)
+        return 0.0, float(sum(index.idf(len(index.counted.posting(term).at)) for term in terms)) * (self.k1 + 1)
 
 
 def _bm25(parts: Parts, settings: RetrieverConfig) -> Bm25Retriever:

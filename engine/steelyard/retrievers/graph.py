@@ -12,7 +12,7 @@ from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
 from steelyard.node import Option
 from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind, ScopeCache
-from steelyard.stores.base import Edge, Found, Readable
+from steelyard.stores.base import Found, Readable
 from steelyard.stores.federation import MARK
 
 STRENGTHS = {
@@ -24,8 +24,8 @@ STRENGTHS = {
     "supports": 0.5,
     "related": 1.0,
 }
-"""What an edge of each type passes on; `related` is co-activation, whose own strength says how similar two are.
-Source: the weights of the code of system-spec-kit."""
+"""What an edge of each type passes on, times its own strength, 0..1 (1 where none is given); `related` is
+co-activation, whose own strength says how similar two are. Source: the weights of the code of system-spec-kit."""
 OTHER = 0.5
 """What an edge of any other type passes on."""
 STARTS = "How many of the first places of each list before it the search starts from"
@@ -88,9 +88,11 @@ class GraphRetriever:
         for _ in range(self.hops):
             near: dict[str, dict[str, float]] = {id_: {} for id_ in sorted(front)}
             for edge in self.store.edges(list(near)):
+                stated = 1.0 if edge.strength is None else min(max(edge.strength, 0.0), 1.0)
+                part = STRENGTHS.get(edge.type, OTHER) * stated
                 for here, there in ((edge.source, edge.target), (edge.target, edge.source)):
                     if here in near and here != there:
-                        near[here][there] = max(strength(edge), near[here].get(there, 0.0))
+                        near[here][there] = max(part, near[here].get(there, 0.0))
             ends = {there for parts in near.values() for there in parts}
             inside = self.store.within(sorted(ends), query.filters)
             for here, parts in near.items():
@@ -98,12 +100,6 @@ class GraphRetriever:
                 known[here] = [(-part, there) for part, there in best[: self.fan]]
             front = {there for here in near for _, there in known[here]} - known.keys()
         return known
-
-
-def strength(edge: Edge) -> float:
-    """What an edge passes on, 0..1: the weight of its type times its own strength, 1 where none is given."""
-    stated = 1.0 if edge.strength is None else min(max(edge.strength, 0.0), 1.0)
-    return STRENGTHS.get(edge.type, OTHER) * stated
 
 
 def _graph(parts: Parts, settings: RetrieverConfig) -> GraphRetriever:

@@ -80,7 +80,6 @@ class RetrieverConfig:
     depth: int | None = None
     """How many candidates it returns at most; None for all in scope."""
     field_weights: Mapping[str, float] = field(default_factory=dict)
-    """FTS5's bm25 weights by field."""
     model: str = ""
     """The model of the vectors; empty for the model of the embedder."""
     filters: str = "before_cut"
@@ -126,7 +125,6 @@ class ScorerKind(Kind):
     """The declaration of a scorer, which computes a number for every candidate, whichever retriever found it."""
 
     build: Callable[[Parts], Scorer]
-    """Makes one for a system over a store."""
     ends: tuple[float, float] | None = None
     """The least and the most that its formula can give; None where it gives no such ends."""
 
@@ -136,9 +134,8 @@ class RetrieverKind(Kind):
     """The declaration of a retriever, which finds candidates and scores only those."""
 
     build: Callable[[Parts, RetrieverConfig], Any]
-    """Makes a `Retriever` for a system over a store; ConfigError where the configuration does not fit the system.
-    Where `after` names others, it has ``follow(query, depth, lists)`` instead, whose `lists` are those of these.
-    """
+    """Makes a `Retriever`; ConfigError where the configuration does not fit the system. Where `after` names
+    others, it has ``follow(query, depth, lists)`` instead, whose `lists` are those of these."""
     weighs_fields: bool = False
     """Whether it searches the system's full-text index, with a weight for each field."""
     compares: bool = False
@@ -146,8 +143,7 @@ class RetrieverKind(Kind):
     bounded: bool = False
     """Whether its retrievers have `ends`, both known for their usual settings."""
     whole: bool = False
-    """Whether it returns every entry in scope, so that no depth cuts its list, and being returned does not
-    make an entry a candidate."""
+    """Whether it returns all in scope: no depth cuts its list, and to be returned makes no entry a candidate."""
     aside: Filters | None = None
     """The entries that it searches separately from the system's corpus, merged into the ranking at the end."""
     after: tuple[str, ...] = ()
@@ -155,7 +151,6 @@ class RetrieverKind(Kind):
     starts: str = ""
     """The parameter that says how many places of each of their lists it reads."""
     parameters: tuple[Option, ...] = ()
-    """The numbers that configure it."""
     seeks: Callable[[Reading, str], str | None] = lambda reading, text: None
     """What it looks for in entries, of the text of a query, for messages; None where it cannot tell."""
 
@@ -165,7 +160,7 @@ class RetrieverKind(Kind):
         Raises ConfigError for a parameter that it does not declare, or a value outside the legal range.
         """
         known, given = {parameter.name: parameter for parameter in self.parameters}, settings.parameters
-        if unknown := sorted(set(given) - set(known)):
+        if unknown := sorted(given.keys() - known):
             remedy = nearest(unknown[0], known) if known else "; it has none"
             raise ConfigError(f"unknown parameter {shown(unknown[0])} of {self.name}{remedy}")
         return {name: parameter.checked(given.get(name, parameter.default)) for name, parameter in known.items()}
@@ -211,12 +206,10 @@ def no_intent(text: str) -> Intent:
 
 @dataclass(frozen=True)
 class Words:
-    """How entries and queries are split into words, for signals that count words."""
+    """How the text of an entry, and a query, are split into words, for signals that count words."""
 
     text: Callable[[Entry], str] = content
-    """Returns the text of an entry that is counted."""
     split: Callable[[str], list[str]] = terms
-    """Splits a text into words."""
     fields: tuple[str, ...] = EVERY_FIELD
     """The fields of an entry that `text` reads, so that others need not be."""
     least: int = 0

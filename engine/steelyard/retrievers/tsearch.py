@@ -22,7 +22,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
-from itertools import product
+from itertools import accumulate, product
 
 import numpy as np
 
@@ -112,16 +112,16 @@ def _joined(sign: str, parts: Sequence[Node]) -> Node | None:
     return Joined(sign, tuple(parts)) if len(parts) > 1 else next(iter(parts), None)
 
 
-def lexemes_of(node: Node) -> Iterator[str]:
-    """Iterate over the lexemes of the query in the order written, including negated ones."""
+def phrases(node: Node, negated: bool = False) -> Iterator[tuple[Phrase, bool]]:
+    """The phrases of a query in the order written, each with whether it stands below a negation."""
     match node:
-        case Phrase(words):
-            yield from words
+        case Phrase():
+            yield node, negated
         case Not(part):
-            yield from lexemes_of(part)
+            yield from phrases(part, negated=True)
         case Joined(_, parts):
             for part in parts:
-                yield from lexemes_of(part)
+                yield from phrases(part, negated)
 
 
 # Ranks
@@ -138,24 +138,13 @@ def single(value: float) -> float:
     return array("f", [value])[0]
 
 
-def _count_table() -> list[float]:
-    """The contribution of a lexeme that is present n times, for n from 0."""
-    table, total = [0.0], 0.0
-    for n in range(1, MAX_POSITIONS + 1):
-        total = single(total + single(_WEIGHT / (n * n)))
-        table.append(single(single(_WEIGHT + total) - _WEIGHT) / 1.64493406685)
-    return table
-
-
-def _pair_table() -> list[float]:
-    """The contribution of a pair at distance d, for d from 0 to _FAR + 1; the last applies to all beyond."""
-    near = [single(1 / (1.005 + 0.05 * math.exp(d / 1.5 - 2))) for d in range(_FAR + 1)]
-    weights = single(_WEIGHT * _WEIGHT)
-    return [single(math.sqrt(single(weights * g))) for g in (*near, single(1e-30))]
-
-
 _WEIGHT = single(0.1)
-_BY_COUNT, _BY_DISTANCE = _count_table(), _pair_table()
+_SUMS = accumulate((single(_WEIGHT / (n * n)) for n in range(1, MAX_POSITIONS + 1)), lambda a, b: single(a + b))
+_BY_COUNT = [0.0, *(single(single(_WEIGHT + total) - _WEIGHT) / 1.64493406685 for total in _SUMS)]
+"""The contribution of a lexeme that is present n times, for n from 0."""
+_NEAR = (single(1 / (1.005 + 0.05 * math.exp(d / 1.5 - 2))) for d in range(_FAR + 1))
+_BY_DISTANCE = [single(math.sqrt(single(single(_WEIGHT * _WEIGHT) * g))) for g in (*_NEAR, single(1e-30))]
+"""The contribution of a pair at distance d, for d from 0 to _FAR + 1; the last applies to all beyond."""
 
 
 def ranker(node: Node) -> Callable[[TsVector], float]:
@@ -164,7 +153,7 @@ def ranker(node: Node) -> Callable[[TsVector], float]:
     >>> ranker(websearch("cache"))({"cach": (3,)})
     0.0607927106320858
     """
-    items = sorted(set(lexemes_of(node)))
+    items = sorted({lexeme for phrase, _ in phrases(node) for lexeme in phrase.lexemes})
     by_pairs = len(items) > 1 and (isinstance(node, Phrase) or (isinstance(node, Joined) and node.sign == "&"))
 
     def score(vector: TsVector) -> float:
@@ -218,7 +207,12 @@ def best(
     numbers = counted.numbers
     found = matching(counted, node, numbers[counted.within(filters)[numbers]] if filters else numbers)
     scores = np.zeros(len(counted.lengths))
-    scores[found] = list(map(ranker(node), _vectors(counted, set(lexemes_of(node)), found)))
+    scores[found] = list(
+        map(
+            ranker(node),
+            _vectors(counted, {word for phrase, _ in phrases(node) for word in phrase.lexemes}, found),
+        )
+    )
     return counted.best(scores, found, depth)
 
 
@@ -273,13 +267,7 @@ class TsRetriever:
 
 def has_negation(node: Node) -> bool:
     """Whether MoltNet treats the query as negated: as PostgreSQL prints it there is a "!", be it a file path's."""
-    match node:
-        case Phrase(words):
-            return any("!" in word for word in words)
-        case Joined(_, parts):
-            return any(map(has_negation, parts))
-        case Not():
-            return True
+    return any(negated or any("!" in word for word in phrase.lexemes) for phrase, negated in phrases(node))
 
 
 def lexical(store: Readable, text: Callable[[Entry], str]) -> Scorer:

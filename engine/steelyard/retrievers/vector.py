@@ -32,10 +32,11 @@ from steelyard.retrievers.kinds import (
 from steelyard.stores.base import COSINE, Found, Readable, ScoredIds, Space
 from steelyard.stores.federation import plain_id
 
+Fading = Callable[[float | None], Floats]
 COSINES = (-1.0, 1.0)
 """The ends of a cosine."""
-BLOCK = 1024
-"""Rows that are widened to float64 at a time, in a buffer that stays in the processor's cache."""
+BLOCK = 256
+"""Rows that are widened to float64 at a time, so that they stay in the processor's cache."""
 HALF_LIFE = 90.0
 """Days after which the importance of an entry that states no half-life is halved."""
 IMPORTANCE = (
@@ -45,46 +46,43 @@ IMPORTANCE = (
 """The facts of an entry from which its importance follows."""
 
 
-def _every_space(
-    store: Readable,
-    spaces: Sequence[tuple[Space, QueryVector]],
-    query: Query,
-    depth: int | None,
-    filter_first: bool,
-    find: Callable[[Space, QueryVector, Query, int | None], Sequence[Found]],
-) -> Sequence[Found]:
-    """What is found in the vectors of each model; an entry is listed once, at its best score.
+@dataclass(frozen=True)
+class _EverySpace:
+    """Merges what is found in the vectors of each model; an entry is listed once, at its best score.
 
     Similarities are compared as they are, whatever the model.
     """
-    if len(spaces) == 1:
-        return find(*spaces[0], query, depth)
-    asked = query if filter_first else replace(query, filters=EVERYTHING)
-    hits = [hit for space, embed in spaces for hit in find(space, embed, asked, depth)]
-    best: dict[str, Found] = {}
-    for hit in sorted(hits, key=lambda hit: (-hit.score, hit.id)):
-        best.setdefault(plain_id(hit.id), hit)
-    listed = [replace(hit, position=place) for place, hit in enumerate(list(best.values())[:depth], 1)]
-    inside = {hit.id for hit in listed}
-    if not filter_first:
-        inside = store.within([hit.id for hit in listed], query.filters)
-    return [hit for hit in listed if hit.id in inside]
-
-
-@dataclass(frozen=True)
-class VectorRetriever:
-    """Finds nearest neighbours by a metric (see Readable.nearest); the scope acts before or after the cut."""
 
     store: Readable
     spaces: Sequence[tuple[Space, QueryVector]]
     filter_first: bool = True
-    metric: str = COSINE
 
     def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
         """See Retriever.retrieve; entries without a vector are not returned."""
-        return _every_space(self.store, self.spaces, query, depth, self.filter_first, self._nearest)
+        if len(self.spaces) == 1:
+            return self._found(*self.spaces[0], query, depth)
+        asked = query if self.filter_first else replace(query, filters=EVERYTHING)
+        hits = [hit for space, embed in self.spaces for hit in self._found(space, embed, asked, depth)]
+        best: dict[str, Found] = {}
+        for hit in sorted(hits, key=lambda hit: (-hit.score, hit.id)):
+            best.setdefault(plain_id(hit.id), hit)
+        listed = [replace(hit, position=place) for place, hit in enumerate(list(best.values())[:depth], 1)]
+        if self.filter_first:
+            return listed
+        inside = self.store.within([hit.id for hit in listed], query.filters)
+        return [hit for hit in listed if hit.id in inside]
 
-    def _nearest(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> list[Found]:
+    def _found(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> Sequence[Found]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class VectorRetriever(_EverySpace):
+    """Finds nearest neighbours by a metric (see Readable.nearest); the scope acts before or after the cut."""
+
+    metric: str = COSINE
+
+    def _found(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> list[Found]:
         vector = embed(query.embedded)
         if not vector.any():
             return []
@@ -102,32 +100,26 @@ class VectorRetriever:
 
 
 @dataclass(frozen=True)
-class LayerRetriever:
+class LayerRetriever(_EverySpace):
     """Scores one layer of every entry in scope that has it, by cosine; vectors are kept in memory.
 
     With a `lift` it adds that many times how important an entry still is (spec-kit's code), see `fading`. The
-    store is read once a scope, not once a directory, and not again until it changes.
+    store is read once a scope, not once a directory, and not again until it changes. Without a depth, as layered
+    strategies ask, the list is the whole scope.
     """
 
-    store: Readable
-    spaces: Sequence[tuple[Space, QueryVector]]
-    filter_first: bool = True
     lift: float = 0.0
 
     @cached_property
-    def _rows(self) -> ScopeCache[tuple[tuple[str, ...], Vectors, Floats, Callable[[float | None], Floats]]]:
-        def read(scope: tuple[Space, Filters]) -> tuple[Any, ...]:
+    def _rows(self) -> ScopeCache[Any]:
+        def read(scope: tuple[Space, Filters]) -> tuple[tuple[str, ...], Vectors, Floats, Fading]:
             ids, matrix = self.store.vectors(*scope)
             facts = self.store.get(ids, IMPORTANCE) if self.lift else ()
             return tuple(ids), matrix, np.sqrt(dots(matrix)), fading(facts)
 
         return ScopeCache(self.store, read)
 
-    def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
-        """See Retriever.retrieve; without a depth, as layered strategies ask, it is the whole scope."""
-        return _every_space(self.store, self.spaces, query, depth, self.filter_first, self._scored)
-
-    def _scored(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> Sequence[Found]:
+    def _found(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> Sequence[Found]:
         ids, matrix, lengths, importance = self._rows((space, query.filters))
         vector = embed(query.embedded)
         if not ids or not vector.any():
@@ -146,7 +138,7 @@ class LayerRetriever:
         return UNKNOWN if self.lift else COSINES
 
 
-def fading(entries: Sequence[Entry]) -> Callable[[float | None], Floats]:
+def fading(entries: Sequence[Entry]) -> Fading:
     """What is left of each entry's importance at a clock (seconds UTC; None: nothing has faded), float64[n].
 
     It is ``importance / 10``, 0.5 where none is given, and fades by FSRS since the last review where there were
@@ -213,21 +205,11 @@ def _inside(parts: Parts) -> Scorer:
 
 
 def cosine(matrix: Vectors, vector: Vectors, lengths: Floats | None = None) -> Floats:
-    """Compute the cosine of every row and a vector, float64[rows]; 0 where either is all zeros.
+    """The cosine of every row of float32[rows, dim] and float32[dim], float64[rows]; 0 where either is all zeros.
 
     Each row is summed separately, so its value does not depend on the number of rows; the last bits of a
-    matrix product depend on its shape.
-
-    Parameters
-    ----------
-    matrix : float32[rows, dim]
-    vector : float32[dim]
-    lengths : float64[rows], those of the rows, where they are known.
-
-    Raises
-    ------
-    DimensionMismatchError
-        When the rows and the vector differ in length.
+    matrix product depend on its shape. `lengths` are those of the rows, float64[rows], where they are known.
+    Raises DimensionMismatchError when the rows and the vector differ in length.
     """
     if len(matrix) and matrix.shape[1] != len(vector):
         raise DimensionMismatchError(
@@ -243,13 +225,10 @@ def cosine(matrix: Vectors, vector: Vectors, lengths: Floats | None = None) -> F
 def dots(matrix: Vectors, vector: Floats | None = None) -> Floats:
     """float64[rows]: each row times the vector, or times itself, in double precision; blocks change no bit."""
     products = np.empty(len(matrix))
-    buffer = np.empty((min(BLOCK, len(matrix)), matrix.shape[1] if matrix.ndim == 2 else 0))
     for begin in range(0, len(matrix), BLOCK):
-        part = matrix[begin : begin + BLOCK]
-        rows = buffer[: len(part)]
-        np.copyto(rows, part)
-        np.multiply(rows, rows if vector is None else vector, out=rows)
-        np.sum(rows, axis=1, out=products[begin : begin + BLOCK])
+        rows = matrix[begin : begin + BLOCK].astype(np.float64)
+        rows *= rows if vector is None else vector
+        rows.sum(axis=1, out=products[begin : begin + BLOCK])
     return products
 
 

@@ -130,10 +130,6 @@ def find_system(name: str) -> System:
 
 
 def plain_name(text: str) -> tuple[str, str]:
-    """The name of a system, and the parameters in the brackets behind it; empty without any.
-
-    >>> plain_name("spec_kit:js[graph.hops=1]")
-    ('spec_kit:js', 'graph.hops=1')
-    """
+    """The name of a system, and the parameters in the brackets behind it; empty without any."""
     match = _WITH_PARAMETERS.fullmatch(text.strip())
     return (match[1].rstrip(), match[2]) if match else (text, "")

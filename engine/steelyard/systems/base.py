@@ -68,13 +68,10 @@ class SearchSettings:
     """How a system retrieves, fuses and finishes."""
 
     strategy: Expr
-    """The fusion of its signals."""
     retrievers: tuple[str, ...]
-    """The retrievers that it has."""
     depth: Callable[[int], int]
     """From the limit to the number of candidates that a retriever returns."""
     limit: int = 10
-    """The number of results by default."""
     ask: Callable[[float | None, int, bool], tuple[Expr, tuple[Stage, ...]]] | None = None
     """From a threshold of similarity (None: the system's own), a limit, and whether to bypass the usual search, to
     the strategy and the stages, in a system that takes such."""
@@ -83,7 +80,6 @@ class SearchSettings:
     keywords_only: Expr | None = None
     """The strategy when there are no vectors; None for what is left of `strategy`."""
     field_weights: Mapping[str, float] = field(default_factory=dict)
-    """FTS5's bm25 weights by field."""
     filters: Mapping[str, str] = field(default_factory=dict)
     """Where the query's scope acts, by retriever; before_cut for those not named."""
     parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -100,16 +96,13 @@ class SearchSettings:
     """Reads a caller's semantic mode to one of `SEMANTIC`."""
 
 
-Present = Callable[[Hit], dict[str, object]]
-
-
 @dataclass(frozen=True)
 class ResultForms:
     """The forms in which a system returns a hit, as JSON values."""
 
-    present: Present
+    present: Callable[[Hit], dict[str, object]]
     """The whole result."""
-    scan: Present | None = scan_result
+    scan: Callable[[Hit], dict[str, object]] | None = scan_result
     """The summary for a first look, before whole entries are read by id; None: the whole result."""
     within: Callable[[Hit, SearchResult], dict[str, object]] | None = None
     """The whole result where it shows more than one hit has: ranks, sources, the query."""
@@ -155,15 +148,10 @@ class System:
     profile: str
     """``documented``, or ``shipped`` for what the system's code does where it differs from its document."""
     reading: Reading
-    """What it indexes and embeds, and how it turns queries into expressions."""
     searching: SearchSettings
-    """How it retrieves, fuses and finishes."""
     showing: ResultForms
-    """How it shows results."""
     contexts: Contexts = field(default_factory=Contexts)
-    """How it assembles a context."""
     federation: FederationRule = field(default_factory=FederationRule)
-    """How it searches several vaults as one."""
     adaptive: Mapping[str, Any] | None = None
     """The options of the rule by which its weights follow feedback; None when it documents none."""
     environment: Callable[[SearchConfig, Mapping[str, str]], SearchConfig] | None = None

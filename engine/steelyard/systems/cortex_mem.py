@@ -206,9 +206,6 @@ def snippet(text: str, query: str) -> Snippet:
     The match is the query as a whole, else the first of its words, whatever their case. 100 characters
     stand before and after it, fewer where the whole would be longer than 200. A text without a match is
     shown from its beginning. (Document, section 6.1.)
-
-    >>> snippet("We rotate keys every week.", "keys").highlights
-    ((10, 14),)
     """
     whole = query.strip()
     match = re.search(re.escape(whole), text, re.IGNORECASE) if 0 < len(whole) <= LONGEST else None
@@ -265,14 +262,11 @@ def quoted(hit: Hit, found: SearchResult) -> dict[str, object]:
     return scan(hit) | snippet(content(hit.entry), found.query.text).to_json()
 
 
-def whole(hit: Hit) -> dict[str, object]:
-    """The result of the real program, which always has its content."""
-    return scan(hit) | {"content": content(hit.entry)}
-
-
-def quoted_shipped(hit: Hit, found: SearchResult) -> dict[str, object]:
-    """The same with its snippet, which highlights nothing."""
-    return whole(hit) | {"snippet": snippet_shipped(content(hit.entry), found.query.text)}
+def whole(hit: Hit, found: SearchResult | None = None) -> dict[str, object]:
+    """The result of the real program: with its content, and in answers a snippet that highlights nothing."""
+    text = content(hit.entry)
+    quoted = {"snippet": snippet_shipped(text, found.query.text)} if found is not None else {}
+    return scan(hit) | {"content": text} | quoted
 
 
 @dataclass(frozen=True)
@@ -306,10 +300,9 @@ def rows(found: SearchResult) -> list[LayerRow]:
 
 def rows_shown(found: SearchResult, content: bool) -> list[dict[str, object]]:
     """The rows with their snippets, and with their texts where these are asked for."""
-    return [
-        row.to_json() | snippet(row.text, found.query.text).to_json() | ({"content": row.text} if content else {})
-        for row in rows(found)
-    ]
+    asked = found.query.text
+    shown = [row.to_json() | snippet(row.text, asked).to_json() | {"content": row.text} for row in rows(found)]
+    return shown if content else [{name: row[name] for name in row if name != "content"} for row in shown]
 
 
 def rows_shown_shipped(found: SearchResult, content: bool) -> list[dict[str, object]]:
@@ -351,5 +344,5 @@ SHIPPED = replace(
         filters=dict.fromkeys(RETRIEVERS, "none"),
         ask=asked_shipped,
     ),
-    showing=ResultForms(whole, None, quoted_shipped, rows_shown_shipped),
+    showing=ResultForms(whole, None, whole, rows_shown_shipped),
 )

@@ -77,11 +77,7 @@ def tokens_documented(text: str) -> list[str]:
 
 
 def tokens_shipped(text: str) -> list[str]:
-    """The TypeScript terms: hyphens and underscores stay inside words, accented letters split them.
-
-    >>> tokens_shipped("the user_authentication_flow of a café")
-    ['user_authentication_flow', 'caf']
-    """
+    """The TypeScript terms: hyphens and underscores stay inside words, accented letters split them."""
     words = _NOT_SHIPPED.sub(" ", text.lower()).split()
     return [stem_shipped(word) for word in words if len(word) >= 2 and word not in STOP_WORDS_SHIPPED]
 
@@ -121,11 +117,7 @@ def words_of(text: str) -> list[str]:
 
 
 def any_word(text: str) -> str:
-    """Any piece of the query, joined by OR; empty when nothing is left.
-
-    >>> any_word("auth: (token*)")
-    '"auth" OR "token"'
-    """
+    """Any piece of the query, joined by OR; empty when nothing is left."""
     return " OR ".join(words_of(text))
 
 
@@ -167,9 +159,6 @@ def enhanced(query: str) -> str:
     """The query with its typos mended and its acronyms spelled out: what the document matches keywords by.
 
     Recordings ask for the same queries again, so the last ones are kept.
-
-    >>> enhanced("tf-idf serach").split()[:2]
-    ['tf-idf', 'search']
     """
     return expand(correct(query))
 
@@ -311,9 +300,6 @@ def intent_shipped(query: str) -> Intent:
     """The TypeScript classifier: 0.6 of the share of keywords and 0.4 of the share of patterns found.
 
     One pattern that speaks against understanding leaves 0.3 of its score.
-
-    >>> intent_shipped("add user registration feature").confidence
-    0.18
     """
     text, scores = query.lower().strip(), dict.fromkeys(FLAT, 0.0)
     if not text:
