@@ -28,7 +28,6 @@ EXTENSIONS: Table = {
     "rerank": ("steelyard.extensions.rerank", "a re-ranker"),
     "secrets": ("steelyard.extensions.secrets", "keeping what queries say"),
 }
-GROUP = "steelyard.extensions"
 
 
 def extension(name: str, table: Table = EXTENSIONS) -> Any:  # noqa: ANN401 -- a module, known by its functions alone
@@ -43,7 +42,7 @@ def extension(name: str, table: Table = EXTENSIONS) -> Any:  # noqa: ANN401 -- a
             raise
     from importlib.metadata import entry_points  # it loads the package email
 
-    for point in entry_points(group=GROUP, name=name):
+    for point in entry_points(group="steelyard.extensions", name=name):
         return point.load()
     raise MachineError(
         f"{what} needs the extension {lacking}, which is not installed here; install all of Steelyard again"

@@ -116,15 +116,11 @@ class Bm25Retriever:
         return 0.0, float(sum(index.idf(len(index.counted.posting(term).at)) for term in terms)) * (self.k1 + 1)
 
 
-def _bm25(parts: Parts, settings: RetrieverConfig) -> Bm25Retriever:
-    return Bm25Retriever(
-        parts.store, words=parts.reading.bm25_words, corpus=parts.counted, **BM25.values(settings)
-    )
-
-
-BM25 = RetrieverKind(
+BM25: RetrieverKind = RetrieverKind(
     name="bm25",
-    build=_bm25,
+    build=lambda parts, settings: Bm25Retriever(
+        parts.store, words=parts.reading.bm25_words, corpus=parts.counted, **BM25.values(settings)
+    ),
     bounded=True,
     parameters=(K1, B, LENGTH),
     counts=lambda reading: reading.bm25_words.analysis,

@@ -11,7 +11,7 @@ from steelyard.base.arrays import Ints
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
 from steelyard.node import Option
-from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind, ScopeCache
+from steelyard.retrievers.kinds import RetrieverKind, ScopeCache
 from steelyard.stores.base import Found, Readable
 from steelyard.stores.federation import MARK
 
@@ -48,12 +48,12 @@ class GraphRetriever:
     """
 
     store: Readable
-    seeds: int
-    hops: int
+    seeds: float
+    hops: float
     decay: float
     least: float
-    fan: int
-    again: int = 1
+    fan: float
+    again: float = 1
 
     def follow(self, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]) -> list[Found]:
         """As `Retriever.retrieve`; `lists` are those that it starts from."""
@@ -70,7 +70,7 @@ class GraphRetriever:
     def _spread(self, seed: str, edges: Mapping[str, Sequence[tuple[float, str]]]) -> dict[str, float]:
         """The activation of every entry that relations lead to from one seed."""
         active, reached = {seed: 1.0}, {seed: 1.0}
-        for _ in range(self.hops):
+        for _ in range(int(self.hops)):
             further: dict[str, float] = {}
             for here, activation in active.items():
                 for part, there in edges.get(here, ()):
@@ -85,7 +85,7 @@ class GraphRetriever:
         """(strength, target) of the strongest edges of all entries within reach, best first."""
         known: dict[str, list[tuple[float, str]]] = {}
         front = set(start)
-        for _ in range(self.hops):
+        for _ in range(int(self.hops)):
             near: dict[str, dict[str, float]] = {id_: {} for id_ in sorted(front)}
             for edge in self.store.edges(list(near)):
                 stated = 1.0 if edge.strength is None else min(max(edge.strength, 0.0), 1.0)
@@ -97,20 +97,14 @@ class GraphRetriever:
             inside = self.store.within(sorted(ends), query.filters)
             for here, parts in near.items():
                 best = sorted((-part, there) for there, part in parts.items() if there in inside)
-                known[here] = [(-part, there) for part, there in best[: self.fan]]
+                known[here] = [(-part, there) for part, there in best[: int(self.fan)]]
             front = {there for here in near for _, there in known[here]} - known.keys()
         return known
 
 
-def _graph(parts: Parts, settings: RetrieverConfig) -> GraphRetriever:
-    values = GRAPH.values(settings)
-    whole = {name: int(value) for name, value in values.items() if name not in ("decay", "least")}
-    return GraphRetriever(parts.store, **whole, decay=values["decay"], least=values["least"])
-
-
-GRAPH = RetrieverKind(
+GRAPH: RetrieverKind = RetrieverKind(
     name="graph",
-    build=_graph,
+    build=lambda parts, settings: GraphRetriever(parts.store, **GRAPH.values(settings)),
     after=("vector", "bm25", "fts"),
     starts="seeds",
     parameters=(SEEDS, HOPS, DECAY, LEAST, FAN, AGAIN),

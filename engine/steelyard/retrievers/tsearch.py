@@ -21,7 +21,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial, reduce
+from functools import lru_cache, reduce
 from itertools import accumulate, product
 
 import numpy as np
@@ -207,12 +207,7 @@ def best(
     numbers = counted.numbers
     found = matching(counted, node, numbers[counted.within(filters)[numbers]] if filters else numbers)
     scores = np.zeros(len(counted.lengths))
-    scores[found] = list(
-        map(
-            ranker(node),
-            _vectors(counted, {word for phrase, _ in phrases(node) for word in phrase.lexemes}, found),
-        )
-    )
+    scores[found] = list(map(ranker(node), _vectors(counted, node, found)))
     return counted.best(scores, found, depth)
 
 
@@ -220,12 +215,12 @@ def matching(counted: Counted, node: Node, numbers: Indices) -> Indices:
     """Those of some texts, ascending, that match the query."""
     match node:
         case Phrase(words, offsets):
-            found: Indices = reduce(
-                partial(np.intersect1d, assume_unique=True), (counted.posting(word).at for word in words), numbers
-            )
+            found = numbers
+            for word in words:
+                found = np.intersect1d(found, counted.posting(word).at, assume_unique=True)
             if len(words) == 1:
                 return found
-            vectors, pairs = _vectors(counted, set(words), found), list(zip(words, offsets, strict=True))
+            vectors, pairs = _vectors(counted, node, found), list(zip(words, offsets, strict=True))
             starts = (({at - offset for at in vector[word]} for word, offset in pairs) for vector in vectors)
             return found.compress([bool(set.intersection(*each)) for each in starts])
         case Not(part, times):
@@ -237,10 +232,10 @@ def matching(counted: Counted, node: Node, numbers: Indices) -> Indices:
             return reduce(lambda left, part: matching(counted, part, left), parts, numbers)
 
 
-def _vectors(counted: Counted, words: set[str], numbers: Indices) -> list[TsVector]:
-    """What the texts hold of these lexemes."""
+def _vectors(counted: Counted, node: Node, numbers: Indices) -> list[TsVector]:
+    """What the texts hold of the lexemes of a query."""
     vectors: list[TsVector] = [{} for _ in numbers]
-    for word in words:
+    for word in {word for phrase, _ in phrases(node) for word in phrase.lexemes}:
         posting = counted.posting(word)
         held, places = np.flatnonzero(np.isin(numbers, posting.at)), np.flatnonzero(np.isin(posting.at, numbers))
         for row, end, count in zip(held, np.cumsum(posting.counts)[places], posting.counts[places], strict=True):

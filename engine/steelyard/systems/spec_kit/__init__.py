@@ -1,8 +1,7 @@
-"""system-spec-kit: vector, keywords and relations fused by reciprocal rank; intents, factors and re-ranking on
-top.
+"""system-spec-kit: three sources fused by reciprocal rank; intents, factors and re-ranking on top.
 
-`words` and `intents` read queries; this module shows results, resolves its environment variables, and puts its
-three profiles together.
+`words` reads queries; this module shows results, resolves its environment variables, and puts its three profiles
+together.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ FACTORS = (
     "0*decay, 0*retrievability, 0*popularity, 0*corrections"
 )
 """The first two act; the others are there to be switched on, and to be tuned."""
-_FUSED = "rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1))"
+
 
 INTENT_WEIGHTS = {
     "add_feature": (0.3, 0.4, 0.3),
@@ -184,7 +183,7 @@ DOCUMENTED = System(
         rewrite=words.enhanced,
     ),
     searching=SearchSettings(
-        strategy=parse_strategy(f"boost({_FUSED}, {FACTORS})"),
+        strategy=parse_strategy(f"boost(rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1)), {FACTORS})"),
         retrievers=("vector", "bm25", "fts", "graph"),
         depth=lambda limit: max(limit, 20),
         limit=20,
