@@ -20,7 +20,6 @@ Ints = NDArray[np.int32]
 Indices = NDArray[np.int64]
 """Offsets, rows and counts."""
 
-
 MEMORY = "STEELYARD_MEMORY"
 """Names the MiB that the vectors of one space, or the postings of one keyword index, may take; 0 leaves all
 searches to SQLite. Without it a quarter of the machine's memory."""

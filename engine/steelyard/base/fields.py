@@ -15,7 +15,6 @@ from steelyard.base.errors import nearest, shown, visible
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
-
 TIME_FIELDS = frozenset(
     {"created_at", "updated_at", "last_accessed_at", "last_review", "valid_from", "valid_until"}
 )
@@ -120,7 +119,6 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys(TIME_FIELDS, parse_time),
 }
 """The reader of every field except relations."""
-
 
 MOST = 40
 """Violations that are told; a hostile file has as many as it likes."""

@@ -90,7 +90,6 @@ STRICT_JSON = _StrictDecoder(
 """Reads JSON as its standard says: no NaN, no Infinity, no number that overflows, no key twice in one object, and
 nothing nested deeper than `MAX_NESTING` (ValueError)."""
 
-
 _CONTROLS = re.compile("[\x7f-\x9f]")
 """Control characters that json does not escape; a terminal that shows the file would obey them."""
 

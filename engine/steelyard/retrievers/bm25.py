@@ -21,7 +21,6 @@ from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import Query
 from steelyard.node import Option
 from steelyard.retrievers.kinds import (
-    MatchBuilder,
     Parts,
     Retriever,
     RetrieverConfig,
@@ -136,7 +135,6 @@ def _terms(parts: Parts) -> Scorer:
 
 TERMS = ScorerKind(name="terms", build=_terms)
 
-
 # TF-IDF
 
 Sparse = tuple[dict[str, float], float]
@@ -207,7 +205,7 @@ class FtsRetriever:
 
     store: Readable
     index: KeywordIndex
-    match: MatchBuilder
+    match: Callable[[str], str]
     weights: Sequence[float]
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
@@ -220,7 +218,7 @@ class FtsRetriever:
         return 0.0, math.nan
 
 
-def _keywords(parts: Parts, settings: RetrieverConfig, match: MatchBuilder) -> Retriever:
+def _keywords(parts: Parts, settings: RetrieverConfig, match: Callable[[str], str]) -> Retriever:
     index = parts.reading.index
     fields = () if isinstance(index, TextSearch) else index.fields
     if unknown := [name for name in settings.field_weights if name not in fields]:

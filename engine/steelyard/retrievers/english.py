@@ -52,7 +52,6 @@ _DIGITS = frozenset("0123456789")
 _LETTER_BY_LETTER = str.maketrans({"\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}": "i", "\u03a3": "\u03c3"})
 """Letters that str.lower would turn into two, or lower differently at the end of a word (Greek sigma)."""
 
-
 LETTER, MARK, OTHER = "é", "\u0301", "¤"
 """One stand-in for each class of characters beyond ASCII, so that patterns need no tables of Unicode."""
 

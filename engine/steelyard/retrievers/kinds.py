@@ -166,8 +166,6 @@ class RetrieverKind(Kind):
         return {name: parameter.checked(given.get(name, parameter.default)) for name, parameter in known.items()}
 
 
-MatchBuilder = Callable[[str], str]
-"""From the text of a query to an FTS5 expression; empty when there is nothing to search for."""
 
 
 def words_or(text: str) -> str:
@@ -240,9 +238,9 @@ class Reading:
     """The full-text index: FTS5 over fields of the vault, or PostgreSQL's rules in memory."""
     recipe: str
     """The template of the embedded text, such as ``{title} {text}``."""
-    match: MatchBuilder = words_or
-    """Turns a query into an FTS5 expression."""
-    match_memory: MatchBuilder = words_or
+    match: Callable[[str], str] = words_or
+    """Turns a query into an FTS5 expression; empty when there is nothing to search for."""
+    match_memory: Callable[[str], str] = words_or
     """The same for entries of kind memory, which are searched separately."""
     words: Words = field(default_factory=Words)
     """The words that TF-IDF counts."""

@@ -22,7 +22,6 @@ from steelyard.stores.federation import FederationRule
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
 
-
 SNIPPET = 120
 """How many characters of a text a scan shows."""
 SEMANTIC = ("always", "auto", "never")

@@ -30,14 +30,12 @@ from steelyard.table.signal_table import RERANK
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
 
-
 FIELDS = ("title", "tags", "uri", "text")
 FACTORS = (
     "promised, document_type, 0*spec_level, 0*importance_tier, "
     "0*decay, 0*retrievability, 0*popularity, 0*corrections"
 )
 """The first two act; the others are there to be switched on, and to be tuned."""
-
 
 INTENT_WEIGHTS = {
     "add_feature": (0.3, 0.4, 0.3),
@@ -49,7 +47,6 @@ INTENT_WEIGHTS = {
     "find_decision": (0.1, 0.5, 0.4),
 }
 """Recency, importance and similarity of the code's seven intents."""
-
 
 # (1 + cosine) / 2 of what vectors found; a hundredth of the keyword score of what only keywords found. A sum ranks
 # what the retrievers in it found, whatever their weights.
