@@ -62,7 +62,7 @@ READERS = {
     "steelyard_eval/extensions/importers/markdown.py": "test_the_folders_of_a_program",
     "steelyard_eval/extensions/importers/text_systems.py": "test_a_store[what a message has beside it]",
     "steelyard_eval/extensions/importers/database.py": "test_a_store[rows of a database]",
-    "steelyard_eval/extensions/importers/agents.py": "test_a_store[entities]",
+    "steelyard_eval/extensions/importers/mem0_langgraph.py": "test_a_store[entities]",
     "steelyard_eval/extensions/importers/source.py": "test_a_store[a list of objects]",
     "steelyard_eval/extensions/importers/table.py": "test_a_store[rows of a table]",
     "steelyard_eval/measures/runs.py": "test_a_run[ties]",
