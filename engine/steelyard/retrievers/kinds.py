@@ -166,8 +166,6 @@ class RetrieverKind(Kind):
         return {name: parameter.checked(given.get(name, parameter.default)) for name, parameter in known.items()}
 
 
-
-
 def words_or(text: str) -> str:
     """Join the words of a query by OR, without stop words unless the query has no other words.
 
