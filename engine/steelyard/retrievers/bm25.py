@@ -53,17 +53,21 @@ class Bm25Index:
     def scores(self, words: Iterable[str]) -> Floats:
         """Score every entry, float64[entries]; 0 where no term occurs, and a repeated term counts again."""
         total = np.zeros(len(self.counted.lengths))
-        mean = max(self.mean_length or self.counted.mean_length, 1e-9)
         for word in words:
             texts, counts, _ = self.counted.posting(word)
-            tf, length = counts.astype(np.float64), self.counted.lengths[texts].astype(np.float64)
-            norm = self.k1 * (1 - self.b + self.b * length / mean)  # how much more often it has to occur there
-            total[texts] += self.idf(len(texts)) * tf * (self.k1 + 1) / (tf + norm)
+            tf = counts.astype(np.float64)
+            total[texts] += self.idf(len(texts)) * tf * (self.k1 + 1) / (tf + self._norm[texts])
         return total
 
     def idf(self, holding: int) -> float:
         """The weight of a term that so many entries hold."""
         return float(np.log(1 + (len(self.counted.numbers) - holding + 0.5) / (holding + 0.5)))
+
+    @cached_property
+    def _norm(self) -> Floats:
+        """float64[entries]: how much more often a term has to occur in a longer entry."""
+        mean = max(self.mean_length or self.counted.mean_length, 1e-9)
+        return self.k1 * (1 - self.b + self.b * self.counted.lengths.astype(np.float64) / mean)
 
 
 @dataclass(frozen=True)

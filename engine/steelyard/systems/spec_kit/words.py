@@ -288,9 +288,9 @@ def intent(query: str) -> Intent:
     5.0
     """
     text, scores = query.lower(), {}
-    for name, (primary, secondary, patterns) in _documented().items():
-        asked = _matching(patterns, text) > 0
-        scores[name] = 2.0 * _matching(primary, text) + max(_matching(secondary, text), asked)
+    for name, groups in _documented().items():
+        primary, secondary, asked = (sum(p.search(text) is not None for p in patterns) for patterns in groups)
+        scores[name] = 2.0 * primary + max(secondary, asked > 0)
     name = _best(scores, 3.0)
     return Intent(name, scores[name] / (scores[name] + 1.0), scores)
 
@@ -327,7 +327,7 @@ def intent_js(query: str) -> Intent:
     return Intent(_best(scores, 0.25), max(scores.values()), scores)
 
 
-def _matching(patterns: Iterable[str | re.Pattern[str]], text: str) -> int:
+def _matching(patterns: Iterable[str], text: str) -> int:
     return sum(re.search(pattern, text) is not None for pattern in patterns)
 
 
