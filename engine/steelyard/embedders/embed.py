@@ -29,6 +29,16 @@ BATCH = 100
 """The number of entries embedded and stored together (Soleri's document)."""
 LAYER_RECIPES = {"l0": "{l0}", "l1": "{l1}", "l2": "{text}\n{details}"}
 """The template of each layer's embedded text: abstract, overview, and the full text."""
+LSA = "lsa"
+"""The model that is fitted on the vault itself."""
+KINDS = {"minilm-int8": "onnx", "minilm": "minilm", "wordllama": "wordllama", "api": "api"}
+"""Kind -> the extra it needs."""
+LIGHT = {"minilm": "minilm-int8"}
+"""A kind that brings PyTorch -> the same model without it."""
+DIMENSIONS = {"minilm-int8": 384, "minilm": 384, "wordllama": 256}
+"""How long the vectors of a model of this machine are."""
+PROVIDERS = ("voyage", "openai", "cohere", "local")
+"""What the name of a model of the kind api begins with, before a slash."""
 
 
 class Embedder(Protocol):
@@ -151,18 +161,6 @@ def texts_of(store: Store, space: Space, ids: Sequence[str]) -> dict[str, str]:
     """Return the texts to embed, for the entries that have one."""
     rendered = {entry.id: render(space.recipe, entry) for entry in store.get(ids)}
     return {id_: text for id_, text in rendered.items() if text.strip()}
-
-
-LSA = "lsa"
-"""The model that is fitted on the vault itself."""
-KINDS = {"minilm-int8": "onnx", "minilm": "minilm", "wordllama": "wordllama", "api": "api"}
-"""Kind -> the extra it needs."""
-LIGHT = {"minilm": "minilm-int8"}
-"""A kind that brings PyTorch -> the same model without it."""
-DIMENSIONS = {"minilm-int8": 384, "minilm": 384, "wordllama": 256}
-"""How long the vectors of a model of this machine are."""
-PROVIDERS = ("voyage", "openai", "cohere", "local")
-"""What the name of a model of the kind api begins with, before a slash."""
 
 
 def installed() -> list[str]:
