@@ -359,7 +359,7 @@ def test_a_baseline_is_read_by_query_and_not_by_line(folder):
 
 def test_intents_are_bounded(tmp_path):
     record = find_system("fts").config().to_json() | {"by_intent": {f"i{at}": "fts" for at in range(1001)}}
-    with pytest.raises(ConfigError, match="maxProperties"):
+    with pytest.raises(ConfigError, match="more than 1000 properties"):
         SearchConfig.from_json(record)
 
 
