@@ -19,17 +19,9 @@ from steelyard.embedders.embed import LAYER_RECIPES, Embedder, Vectors, embed_ch
 from steelyard.fusion import Expr
 from steelyard.memory.filters import EVERYTHING, Filters, Rule, valid_at
 from steelyard.memory.query import Query
-from steelyard.retrievers import (
-    DEPENDENT,
-    EMBEDDING,
-    LAYERS,
-    RETRIEVER_KINDS,
-    SCORER_KINDS,
-    RetrieverConfig,
-    Scorer,
-)
-from steelyard.retrievers.cache import Directories, ScopeCache
-from steelyard.retrievers.kinds import Bounded, Foreseeing, QueryVector
+from steelyard.retrievers import DEPENDENT, EMBEDDING, LAYERS, RETRIEVER_KINDS, SCORER_KINDS
+from steelyard.retrievers.graph import Directories
+from steelyard.retrievers.kinds import QueryVector, RetrieverConfig, ScopeCache, Scorer
 from steelyard.signals import PRIORS
 from steelyard.stores.base import COSINE, Found, Readable, Space
 from steelyard.stores.federation import same_copies
@@ -238,7 +230,7 @@ class Sources:
         ends: dict[str, tuple[float, float]] = {}
         for name in names:
             retriever = self._retriever(name)
-            if isinstance(retriever, Bounded) and RETRIEVER_KINDS[name].aside is None:
+            if hasattr(retriever, "ends") and RETRIEVER_KINDS[name].aside is None:
                 scoped = self._scoped(name, query)
                 find = partial(retriever.ends, scoped)
                 ends[name] = find() if kept is None else kept.get(self._key(name, "ends", scoped), find)
@@ -248,7 +240,7 @@ class Sources:
         """Compute the scores of one scorer for the candidates of a query; float64[len(ids)]."""
         if name not in self._scorers:
             self._scorers[name] = SCORER_KINDS[name].build(self)
-        return self._scorers[name].score(query, ids)
+        return self._scorers[name](query, ids)
 
     def homes(self, names: Iterable[str]) -> Callable[[tuple[str, ...]], Ints | None] | None:
         """What gives the place of each entry's directory, where layers are among these signals."""
@@ -262,7 +254,7 @@ class Sources:
             self._thread.vectors = {(id(embedder), text): row for embedder, (text, row) in pairs}
         for name in names:
             retriever = self._retriever(name)
-            if isinstance(retriever, Foreseeing):
+            if hasattr(retriever, "expect"):
                 retriever.expect(queries)
 
     def _key(self, *what: Hashable) -> Hashable:

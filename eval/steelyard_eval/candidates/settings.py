@@ -26,8 +26,8 @@ from steelyard.fusion.node import Linear
 from steelyard.grammar import number_text
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.signals import PRIORS
-from steelyard.systems import written_name
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.common.configurations import written_name
 
 MOST = 500
 DEPTHS = (1.0, 0.5, 2.0)  # times the depth of every retriever; never less than the limit
