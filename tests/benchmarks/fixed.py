@@ -31,11 +31,13 @@ class Replayed:
             calls.append((call, asked))
             return call(*asked)
 
-        built = [*self._sources._retrievers.values(), *self._sources._scorers.values()]
-        ways = [(one, way) for one in built for way in ("retrieve", "follow", "score") if hasattr(one, way)]
+        built, scorers = self._sources._retrievers.values(), dict(self._sources._scorers)
+        ways = [(one, way) for one in built for way in ("retrieve", "follow") if hasattr(one, way)]
         for one, way in ways:
             object.__setattr__(one, way, partial(noting, getattr(one, way)))
+        self._sources._scorers.update((name, partial(noting, score)) for name, score in scorers.items())
         search(text)
+        self._sources._scorers.update(scorers)
         for one, way in ways:
             object.__delattr__(one, way)
 

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import SteelyardError
-from steelyard.base.files import STRICT_JSON
-from steelyard.base.inputs import unpacked
+from steelyard.base.files import STRICT_JSON, unpacked
 from steelyard.config.search_config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.extensions.network.endpoint import Response
@@ -47,8 +46,7 @@ ways = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(ways)
 SIZE = 400
 READERS = {
-    "steelyard/base/files.py": "test_strict_json[lists]",
-    "steelyard/base/inputs.py": "test_a_gzip_file[members]",
+    "steelyard/base/files.py": "test_a_gzip_file[members]",
     "steelyard/config/search_config.py": "test_weights[keys]",
     "steelyard/embedders/lsa.py": "test_a_model",
     "steelyard/feedback/log.py": "test_an_act_looks_for_its_impression_in_linear_time",

@@ -25,8 +25,7 @@ from typing import Any, Literal, get_args
 from steelyard.base.errors import PATH_WIDTH, ConfigError, MachineError, nearest, shown
 from steelyard.base.extensions import extension
 from steelyard.base.fields import format_time
-from steelyard.base.files import regular_target
-from steelyard.base.inputs import BLOCK, open_regular
+from steelyard.base.files import BLOCK, open_regular, regular_target
 from steelyard.config.search_config import SearchConfig, policy_of, ranking_of
 from steelyard.results import SearchResult
 

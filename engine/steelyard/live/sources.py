@@ -19,18 +19,9 @@ from steelyard.embedders.embed import LAYER_RECIPES, Embedder, Vectors, embed_ch
 from steelyard.fusion import Expr
 from steelyard.memory.filters import EVERYTHING, Filters, Rule, valid_at
 from steelyard.memory.query import Query
-from steelyard.retrievers import (
-    DEPENDENT,
-    EMBEDDING,
-    LAYERS,
-    RETRIEVER_KINDS,
-    SCORER_KINDS,
-    RetrieverConfig,
-    Scorer,
-)
-from steelyard.retrievers.cache import Directories, ScopeCache
-from steelyard.retrievers.kinds import Bounded, Foreseeing, QueryVector
-from steelyard.retrievers.reading import as_asked
+from steelyard.retrievers import DEPENDENT, EMBEDDING, LAYERS, RETRIEVER_KINDS, SCORER_KINDS
+from steelyard.retrievers.graph import Directories
+from steelyard.retrievers.kinds import QueryVector, RetrieverConfig, ScopeCache, Scorer, as_asked
 from steelyard.signals import PRIORS
 from steelyard.stores.base import COSINE, Found, Readable, Space
 from steelyard.stores.federation import same_copies
@@ -196,7 +187,8 @@ class Sources:
             if kind.after:
                 starts = (self._stands_in(other, other in lists) for other in self.config.before(name))
                 before = {other: lists[other] for other in starts if other in lists}
-                found: Sequence[Found] = retriever.follow(scoped, depth, before)
+                known: dict[str, Any] | None = None if kept is None else kept.get(("edges", scoped.filters), dict)
+                found: Sequence[Found] = retriever.follow(scoped, depth, before, known)
             elif kept is None or depth is None:
                 found = retriever.retrieve(scoped, depth)
             else:
@@ -219,7 +211,7 @@ class Sources:
         ends: dict[str, tuple[float, float]] = {}
         for name in names:
             retriever = self._retriever(name)
-            if isinstance(retriever, Bounded) and RETRIEVER_KINDS[name].aside is None:
+            if hasattr(retriever, "ends") and RETRIEVER_KINDS[name].aside is None:
                 scoped = self._scoped(name, query)
                 find = partial(retriever.ends, scoped)
                 ends[name] = find() if kept is None else kept.get(self._key(name, "ends", scoped), find)
@@ -229,7 +221,7 @@ class Sources:
         """What scores the candidates of a query, float64[len(ids)]."""
         if name not in self._scorers:
             self._scorers[name] = SCORER_KINDS[name].build(self)
-        return self._scorers[name].score
+        return self._scorers[name]
 
     def homes(self, names: Iterable[str]) -> Callable[[tuple[str, ...]], Ints | None] | None:
         """What gives the place of each entry's directory, where layers are among these signals."""
@@ -243,7 +235,7 @@ class Sources:
             self._thread.vectors = {(id(embedder), text): row for embedder, (text, row) in pairs}
         for name in names:
             retriever = self._retriever(name)
-            if isinstance(retriever, Foreseeing):
+            if hasattr(retriever, "expect"):
                 retriever.expect(queries)
 
     def _key(self, *what: Hashable) -> Hashable:

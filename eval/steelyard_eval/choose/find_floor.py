@@ -25,7 +25,8 @@ from steelyard.finish import Floor, without_floors
 from steelyard.finish.rescored import FUSED
 from steelyard.grammar import number_text
 from steelyard.memory.query import Query
-from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
+from steelyard.retrievers import RETRIEVER_KINDS
+from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.choose.answer import ChosenAnswer
 from steelyard_eval.common.configurations import Setting

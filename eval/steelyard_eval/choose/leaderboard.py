@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.config.search_config import SearchConfig
 from steelyard.retrievers import EMBEDDING
-from steelyard.retrievers.reading import Words
+from steelyard.retrievers.kinds import Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
 from steelyard_eval.candidates.restriction import TIMED

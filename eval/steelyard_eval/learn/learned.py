@@ -105,4 +105,5 @@ def _ruled(case: LogCase) -> tuple[SearchConfig, dict[str, float]]:
     counts = dict(zip(KINDS, np.rint(case.hits.acts.sum(axis=0)).astype(int).tolist(), strict=True))
     ruled = extension("adaptive")
     feedback = ruled.Feedback(*(counts.get(name, 0) for name in ("accepted", "dismissed", "modified", "failed")))
-    return ruled.adapt(case.config, feedback, rule), {**vars(feedback), "rate": feedback.rate}
+    adapted = ruled.adapt(case.config, feedback, ruled.AdaptiveRule(**rule))
+    return adapted, {**vars(feedback), "rate": feedback.rate}

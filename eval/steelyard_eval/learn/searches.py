@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.base.escape import visible
+from steelyard.base.errors import visible
 from steelyard_eval.datasets.logs import LogLine
 
 DAY = 86_400.0

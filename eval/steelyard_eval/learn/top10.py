@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.base.arrays import Floats, Indices, Ints
-from steelyard.base.compiled import compiled
+from steelyard.base.arrays import Floats, Indices, Ints, compiled
 from steelyard.base.errors import ConfigError
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from steelyard.base.errors import DataError, nearest, shown, visible
-from steelyard.base.inputs import read_bytes
+from steelyard.base.files import read_bytes
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import VERSION, Result, Said
 

@@ -13,10 +13,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
 from steelyard.base.extensions import extension
 from steelyard.base.files import cache_folder
-from steelyard.embedders import KINDS, CachedEmbedder, open_embedder, resumable
-from steelyard.embedders.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
-from steelyard.embedders.kinds import remembered, restore
-from steelyard.embedders.lsa import MODEL, LsaEmbedder
+from steelyard.embedders.embed import (
+    BATCH,
+    KINDS,
+    LSA,
+    CachedEmbedder,
+    Embedder,
+    embed_missing,
+    layers_of,
+    open_embedder,
+    remembered,
+    restore,
+    resumable,
+    space_of,
+    texts_of,
+)
+from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.feedback.reviews import FIELDS as REVIEWED
 from steelyard.memory.entry import Entry
 from steelyard.memory.filters import Filters
@@ -41,7 +53,7 @@ def index_dataset(
 ) -> dict[str, Any]:
     """Index a data set into a vault file, made if it does not exist; unchanged entries are not written again.
 
-    `embedder` is lsa, none or one of `steelyard.embedders.KINDS`, added to the vault's models, which every run
+    `embedder` is lsa, none or one of `embed.KINDS`, added to the vault's models, which every run
     keeps up to date; by default the vault's own models, and lsa for a new vault. With `prune` entries that are not
     in the data set are removed. `layers` see `layered_entries`; what a language model wrote is kept in the cache.
     With `hnsw` the HNSW indexes of a database are made, and measured. A run after an interruption gives the same
@@ -132,7 +144,7 @@ def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
         stored = vault.load_model(name)
         if stored is not None:
             kind, settings, arrays = stored
-            return LsaEmbedder.from_arrays(arrays) if kind == MODEL else restore(kind, settings, os.environ)
+            return LsaEmbedder.from_arrays(arrays) if kind == LSA else restore(kind, settings, os.environ)
     return None
 
 
@@ -152,9 +164,9 @@ def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
     models = {name: stored for name in vault.models() if (stored := vault.load_model(name)) is not None}
     with vault.copied(visible)[1] as copy:
         for name, (kind, settings, arrays) in models.items():
-            if kind != MODEL:
+            if kind != LSA:
                 copy.save_model(name, kind, settings, arrays)
-        if MODEL in models or any(space.model.partition(":")[0] == MODEL for space, _ in vault.spaces()):
+        if LSA in models or any(space.model.partition(":")[0] == LSA for space, _ in vault.spaces()):
             with suppress(EmbedderError):  # too little is visible to fit it: keywords answer alone
                 _renew(copy, None)
         yield copy
@@ -163,7 +175,7 @@ def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
 def _own_kinds(vault: Vault) -> list[str]:
     """The kinds of embedder the vault was indexed with, the first one first; lsa when there is none."""
     stored = (vault.load_model(name) for name in vault.models())
-    return list(dict.fromkeys(model[0] for model in stored if model is not None)) or [MODEL]
+    return list(dict.fromkeys(model[0] for model in stored if model is not None)) or [LSA]
 
 
 def _open_all(
@@ -192,7 +204,7 @@ def _opened(kinds: Iterable[str]) -> dict[str, CachedEmbedder]:
 
 def _unopened(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedEmbedder]) -> list[str]:
     """The vault's models that this run cannot embed with."""
-    usable = {opened.model for opened in outside.values()} | {MODEL}
+    usable = {opened.model for opened in outside.values()} | {LSA}
     return [name for name in vault.models() if kinds and name not in usable]
 
 
@@ -238,7 +250,7 @@ def _embed_all(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedE
     """Make the missing vectors of every kind; return how many were made."""
     embedded = 0
     for kind in kinds:
-        if kind == MODEL:
+        if kind == LSA:
             embedded += _renew(vault, _stored(vault))
         elif kind in outside:
             vault.save_model(outside[kind].model, *remembered(outside[kind]), {})
@@ -255,7 +267,7 @@ class _Fit(NamedTuple):
 
 
 def _stored(vault: Vault) -> _Fit | None:
-    stored = vault.load_model(MODEL)
+    stored = vault.load_model(LSA)
     return _Fit(LsaEmbedder.from_arrays(stored[2]), stored[1].get("texts", "")) if stored else None
 
 
@@ -273,11 +285,11 @@ def _renew(vault: Vault, known: _Fit | None) -> int:
         embedded += _embed(vault, fit.model)
         mine = _spaces(vault, fit.model)
         for space, _ in vault.spaces():
-            if space.model.partition(":")[0] == MODEL and space not in mine:
+            if space.model.partition(":")[0] == LSA and space not in mine:
                 vault.drop_space(space)
         if known is None or known.texts != fit.texts:
             settings, arrays = fit.model.to_arrays()
-            vault.save_model(MODEL, "lsa", {**settings, "texts": fit.texts}, arrays)
+            vault.save_model(LSA, "lsa", {**settings, "texts": fit.texts}, arrays)
     return embedded
 
 

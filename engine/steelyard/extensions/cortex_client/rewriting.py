@@ -11,7 +11,7 @@ from steelyard.extensions.network.chat import Chat
 from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.memory.query import is_blank
-from steelyard.retrievers.cache import ScopeCache
+from steelyard.retrievers.kinds import ScopeCache
 from steelyard.stores.base import Readable
 
 LONGEST = 3

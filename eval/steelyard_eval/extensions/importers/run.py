@@ -16,7 +16,7 @@ from typing import Any
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineError, beside, nearest, shown
 from steelyard.base.files import STRICT_JSON, canonical, write_text
-from steelyard.embedders.lsa import MODEL
+from steelyard.embedders.embed import LSA
 from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.base import is_address
 from steelyard.stores.sqlite import open_vault
@@ -61,7 +61,7 @@ def steelyard(place: ForeignStore) -> Imported:
     with open_vault(place.address) as vault, vault.snapshot():
         records = (entry.to_json() for entry in vault.entries())
         imported = Imported(entries=[{**record.pop("extra", {}), **record} for record in records], recipe="")
-        kept = [s for s, _ in vault.spaces() if s.layer == "text" and s.model.partition(":")[0] != MODEL]
+        kept = [s for s, _ in vault.spaces() if s.layer == "text" and s.model.partition(":")[0] != LSA]
         for space in kept[:1]:
             imported.recipe = space.recipe
             imported.vectors[space.model] = dict(zip(*vault.vectors(space, EVERYTHING), strict=True))

@@ -15,11 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
-from steelyard.base.escape import visible
+from steelyard.base.errors import PATH_WIDTH, ConfigError, shown, visible
 from steelyard.base.extensions import extension
-from steelyard.base.files import canonical, spare, write_text, write_texts
-from steelyard.base.inputs import read_bytes, read_text
+from steelyard.base.files import canonical, read_bytes, read_text, spare, write_text, write_texts
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.memory.text import terms

@@ -12,8 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
-from steelyard.base.files import STRICT_JSON
-from steelyard.base.inputs import read_text
+from steelyard.base.files import STRICT_JSON, read_text
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.folder import FOLDER

@@ -15,8 +15,7 @@ import numpy as np
 from steelyard.base.arrays import Indices
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.base.fields import format_time
-from steelyard.base.files import STRICT_JSON, write_texts
-from steelyard.base.inputs import read_text
+from steelyard.base.files import STRICT_JSON, read_text, write_texts
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.choose.scored import FEWEST
