@@ -82,7 +82,6 @@ class World:
         self.top, self.worth, share = found["top"], found["worth"], found["share"]
         self.current = {name: int(np.abs(share - one).argmin()) for name, one in SHARES.items()}
         self.current["rrf"] = int(found["rrf"])
-        self.current["ends"] = int(share.argmax()), int(share.argmin())
         self.age, self.looks = np.random.default_rng(0).random((2, len(entries)))
 
     def seen(self, query, now, robot):
@@ -221,95 +220,6 @@ def row(name, folder, policy, reader, sessions, seed):
     return found
 
 
-def until(name, folder, policy, reader, sessions, seed):
-    """How many queries of the log, drawn one by one, and pairs are judged until something ships, by pool.
-
-    Empty where labels of all logged queries gain .05 or less.
-    """
-    own = world(name, folder)
-    rng = np.random.default_rng([seed, sessions, *map(ord, f"{name}{policy}{reader}")])
-    order = rng.permutation(len(own.pairs.queries))
-    inside, outside = np.split(order, [len(order) // 2])
-    cells, _, _ = log_of(own, policy, reader, sessions, inside, rng, (0.8, 1.3)[seed % 2])
-    now, queries = own.current[policy], cells.queries
-    gain = (own.metric - own.metric[now])[:, outside].mean(axis=1)
-    if gain[own.metric[:, queries].mean(axis=1).argmax()] <= GAINS or not cells.positive.any():
-        return {}
-    clicks = FeedbackGains.of(own.pairs, cells).values(own.top[:, queries])
-    clicks = clicks - clicks[now]
-    drawn = np.random.default_rng(seed).permutation(len(queries))
-    shown = {"three": [*own.current["ends"], now], "two": [now, int(clicks.mean(axis=1).argmax())]}
-    found = {}
-    for title, (pooled, places) in POOLS.items():
-        pool = own.top[shown[pooled]][:, queries[drawn], :places]
-        labelled = pooled_metric(own, queries[drawn], pool)
-        labelled = labelled - labelled[now]
-        found[title] = {"queries": None, "pairs": None, "gain": 0.0}
-        for n in range(15, min(MOST_JUDGED, int(0.8 * len(queries))) + 1, 5):
-            at = drawn[:n]
-            second = SecondMeasurement.of(clicks, np.arange(n), at, own.pairs.unit[queries])
-            own_labels, known = labelled[:, :n], prior(name, folder, policy)
-            evidence = Scored.of(own_labels, own_labels, known, own.pairs.unit[queries[at]], second)
-            decision = apply_rule(Expectation(evidence, OVER_FUSION), FROM_A_LOG)
-            if decision.verdict == "ship":
-                pairs = sum(len(np.unique(one[one >= 0])) for one in np.moveaxis(pool[:, :n], 1, 0))
-                found[title] = {"queries": n, "pairs": pairs, "gain": float(gain[decision.candidate])}
-                break
-    return {"reader": reader, "pools": found}
-
-
-def pooled_metric(own, queries, pool):
-    """float[G, n]: nDCG@10 of every candidate on queries, judged on the pool, rows int[P, n, places], alone."""
-    judged = np.zeros(own.pairs.rows + 1, dtype=bool)
-    judged[pool[pool >= 0]] = True
-    worth = np.where(judged, own.worth, 0.0)
-    discount = 1 / np.log2(np.arange(PLACES) + 2)
-    ideal = [-np.sort(-worth[slice(*own.pairs.offsets[one : one + 2])])[:PLACES] for one in queries.tolist()]
-    best = np.array([float(row @ discount[: len(row)]) for row in ideal])
-    return worth[own.top[:, queries]] @ discount / np.where(best > 0, best, 1.0)
-
-
-POOLS = {
-    "ten places of three": ("three", 10),
-    "five places of three": ("three", 5),
-    "ten places of two": ("two", 10),
-    "five places of two": ("two", 5),
-}
-"""Three: bm25, vector and what is in use. Two: what is in use and the favourite of the acts."""
-GAINS = 0.05
-MOST_JUDGED = 150
-HOUR = 200
-"""Pairs that a person judges in an hour."""
-
-
-def judging(rows):
-    """Queries and pairs until a verdict, by pool; logs without one count as endless."""
-    yield "judged until something ships, where the gain exceeds .05: median and 90th percentile"
-    yield f"{'':34} {'logs':>5} {'ships':>6} {'queries':>14} {'pairs':>14} {'an hour':>8} {'harm':>5} {'gain':>7}"
-    for pool in POOLS:
-        for name, readers in {"honest": HONEST, "followers": FOLLOWERS}.items():
-            own = [row["pools"][pool] for row in rows if row["reader"] in readers]
-            if own:
-                yield judged_line(f"{pool}, {name}", own)
-    whole = next(iter(POOLS))
-    yield from ("", f"{whole}, by reader, slowest first")
-    parts = {name: [row["pools"][whole] for row in rows if row["reader"] == name] for name in READERS}
-    slow = sorted((name for name, own in parts.items() if own), key=lambda name: -_ends(parts[name], "queries")[0])
-    yield from (judged_line(name, parts[name]) for name in slow)
-
-
-def _ends(own, key):
-    return [np.quantile([row[key] or np.inf for row in own], q, method="higher") for q in (0.5, 0.9)]
-
-
-def judged_line(head, own):
-    """One row of the table on judging."""
-    told = [" ".join(f"{end:6.0f}" for end in _ends(own, key)) for key in ("queries", "pairs")]
-    ships, hour = (np.mean([(row["pairs"] or np.inf) <= most for row in own]) for most in (1e9, HOUR))
-    harm, gain = sum(row["gain"] < -HARM for row in own), np.mean([row["gain"] for row in own])
-    return f"{head:34} {len(own):5} {ships:6.0%} {told[0]:>14} {told[1]:>14} {hour:8.0%} {harm:5} {gain:+7.3f}"
-
-
 GATED = {"recommend": ALL_FAMILIES, "strategy": ONE_STRATEGY, "log": FROM_A_LOG}
 """Gates that are compared; the last is what `learn` uses."""
 MOST_HARM = 0.03
@@ -409,17 +319,14 @@ def main():
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
-    parser.add_argument("--part", choices=("logs", "judging"), default="logs")
     asked = parser.parse_args()
     folder = Folder(asked.folder, asked.minutes)
-    make, head = (row, "") if asked.part == "logs" else (until, "pools.")
     rows = []
     for own in shuffled(asked.sets, asked.seeds):
-        name = f"{head}{'.'.join(map(str, own))}"
-        found = folder.row(name, lambda own=own: make(own[0], asked.folder, *own[1:]))
+        found = folder.row(".".join(map(str, own)), lambda own=own: row(own[0], asked.folder, *own[1:]))
         if found:
             rows.append(found)
-    print("\n".join((tables if asked.part == "logs" else judging)(rows)))
+    print("\n".join(tables(rows)))
     print(f"{len(rows)} rows", file=sys.stderr)
 
 

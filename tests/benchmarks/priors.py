@@ -48,7 +48,7 @@ def candidates(collection):
     found = {}
     for part in [collection.tuned(case) for case in CASES] + [collection.families()]:
         own = [row for row, label in enumerate(part.labels) if label in (*CASES, *SINGLE)]
-        for row in np.flatnonzero(np.isin(part.start_index, own)):
+        for row in np.flatnonzero(np.isin(part.owner, own)):
             found.setdefault(part.keys[row], (part.metric[row], part.composite[row]))
     return found
 

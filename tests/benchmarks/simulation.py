@@ -144,7 +144,6 @@ def _impressions(
             for hit in hits
             if (kind := _kind(act, sessions, i, hit["position"] - 1, rng))
         ]
-        acts += [{"action_name": "none_useful"}] if sessions.none[i] else []
         yield line(
             {
                 "schema_version": SCHEMA_VERSION,

@@ -1,19 +1,23 @@
 """Feedback with known truth: lists shown for labelled queries, acted upon by a click model. Deterministic by seed.
 
 Nothing simulated is evidence about people. It shows what a learner can recover when its assumptions hold, and when
-they are broken in known ways.
+they are broken in known ways. The models:
+
+pbm      Position-based: examined with probability 1 / place, acted upon by grade (Richardson et al., WWW 2007).
+wild     Every entry draws by looks of its own, is trusted at the top, and all is read until satisfied.
+attract  The first signal draws acts to irrelevant entries, by 0.3 of its value.
+tags     Acts on entries by the signal named `tags` alone: a user who prefers tag matches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from clicks import MODELS, SAYS_NONE, Shown, looks, nothing_of_use
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
-from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest
 from steelyard.config.search_config import SearchConfig
 from steelyard.feedback.team_draft import draft_teams
 from steelyard.fusion import leaves
@@ -30,6 +34,58 @@ SHARE = 0.1
 
 COLUMNS = 600
 """Weights that are laid out where more than two move."""
+
+POSITIONS = np.arange(1, PLACES + 1)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Lists that were shown, all float64[S, PLACES].
+
+    `worth` is the grade over the highest one, `signal` what attracts, `looks` a number in 0..1 of entry and query.
+    """
+
+    worth: Floats
+    signal: Floats
+    looks: Floats
+
+    def chance(self, rng: np.random.Generator, probability: Floats) -> Bools:
+        """True with a probability."""
+        return np.asarray(rng.random(self.worth.shape) < probability, dtype=np.bool_)
+
+
+def pbm(shown: Shown, rng: np.random.Generator) -> Bools:
+    return shown.chance(rng, (0.05 + 0.85 * shown.worth) / POSITIONS)
+
+
+def attract(shown: Shown, rng: np.random.Generator) -> Bools:
+    drawn = 0.3 * shown.signal * (1 - shown.worth)
+    return shown.chance(rng, (0.85 * shown.worth + drawn) / POSITIONS)
+
+
+def tags(shown: Shown, rng: np.random.Generator) -> Bools:
+    return shown.chance(rng, (0.02 + 0.85 * shown.signal) / POSITIONS)
+
+
+def wild(shown: Shown, rng: np.random.Generator) -> Bools:
+    """Relevant entries draw by their looks; of the others a tenth look good."""
+    other = (shown.looks * 7919) % 1
+    plain = np.where(other < 0.1, 0.15 + 0.5 * shown.looks, 0.06 * shown.looks)
+    appeal = np.where(shown.worth > 0, 0.25 + 0.65 * shown.looks, plain)
+    would = shown.chance(rng, appeal + 0.25 / POSITIONS * (1 - appeal))
+    going_on = shown.chance(rng, np.where(would, 0.35, 0.85))
+    first = np.ones((len(going_on), 1), dtype=bool)
+    return would & np.concatenate([first, np.cumprod(going_on, axis=1).astype(bool)[:, :-1]], axis=1)
+
+
+MODELS: dict[str, Callable[[Shown, np.random.Generator], Bools]] = {
+    model.__name__: model for model in (pbm, wild, attract, tags)
+}
+
+
+def looks(query: Indices, place: Indices) -> Floats:
+    """A number in 0..1 that is the same whenever the entry is shown for the query."""
+    return np.asarray(np.mod(np.sin(query[:, None] * 12.9898 + place * 78.233) * 43758.5453, 1.0))
 
 
 @dataclass(frozen=True)
@@ -67,8 +123,6 @@ class Sessions:
     row : int64[S, PLACES]
         Rows of the pairs; -1 where nothing stands.
     acted : bool[S, PLACES]
-    none : bool[S]
-        Whether the reader said that nothing was of use.
     explored : int64[S]
         The candidate whose list was mixed in; -1 in a session that shows the policy's own list.
     team : int64[S, PLACES]
@@ -80,7 +134,6 @@ class Sessions:
     query: Indices
     row: Indices
     acted: Bools
-    none: Bools
     explored: Indices
     team: Indices
     worth: Floats
@@ -108,12 +161,12 @@ def simulate(
     ----------
     grades : float64[N]
         The grade of every row.
-    policy : the candidate that ranks; model : one of `clicks.MODELS`; signal : the feature that attracts.
+    policy : the candidate that ranks; model : one of `MODELS`; signal : the feature that attracts.
     explore : one of `EXPLORATIONS`, in a share of the sessions.
     """
     for name, valid in ((model, MODELS), (explore, EXPLORATIONS)):
         if name not in valid:
-            raise ConfigError(f"there is no model or exploration {shown(name)}{nearest(name, valid)}")
+            raise ConfigError(f"there is no model or exploration {name!r}{nearest(name, valid)}")
     asked = rng.permutation(np.arange(len(lists.pairs.queries)))
     weight = 1.0 / np.arange(1, len(asked) + 1) ** zipf
     query = asked[rng.choice(len(asked), sessions, p=weight / weight.sum())].astype(np.int64)
@@ -121,8 +174,7 @@ def simulate(
     view = _view(lists, grades, query, row, signal)
     real = row >= 0
     acted = MODELS[model](view, rng) & real
-    none = nothing_of_use(view, acted, rng) if model in SAYS_NONE else np.zeros(sessions, dtype=bool)
-    return Sessions(query, row, acted, none, explored, team, view.worth)
+    return Sessions(query, row, acted, explored, team, view.worth)
 
 
 def _view(lists: CandidateLists, grades: Floats, query: Indices, row: Indices, signal: int) -> Shown:
