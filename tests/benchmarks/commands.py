@@ -86,7 +86,6 @@ def seconds(words: tuple[str, ...], folder: Path) -> float:
 
 
 def main() -> None:
-    """Print a row for each command."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "mine").mkdir()

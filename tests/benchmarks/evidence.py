@@ -9,8 +9,8 @@ what there is.
 
 import os
 
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ[variable] = "1"
+for library in ("OPENBLAS", "OMP", "MKL", "NUMBA"):
+    os.environ[f"{library}_NUM_THREADS"] = "1"
 
 import argparse
 import json
@@ -85,7 +85,6 @@ def best_presets(folder, groups):
 
 
 def made(folder, asked, part):
-    """(name, rows, text) of the tables of a part."""
     only = asked.only.split(",") if asked.only else sum(GROUPS.values(), ())
     groups = {group: tuple(name for name in names if name in only) for group, names in GROUPS.items()}
     if part == "recommend":

@@ -52,7 +52,6 @@ def _always(label):
 
 
 def current_table(every):
-    """The default against what may be in use."""
     lines = ["the default against what may be in use (better on, mean, worst)"]
     for at, label in enumerate(POOL):
         cells = []
@@ -86,8 +85,7 @@ def few_rows(folder, every, draws):
     """collection, n -> a row."""
     made = {
         (name, n): folder.row(
-            f"few.{name}.{n}.{draws}",
-            lambda name=name, n=n: few_row(every[name], _others(name, every), n, draws),
+            f"few.{name}.{n}.{draws}", lambda name=name, n=n: few_row(every[name], _others(name, every), n, draws)
         )
         for names in SETS.values()
         for name in names
@@ -113,7 +111,6 @@ def few_table(rows):
 
 
 def default_of(differences):
-    """The name of the default among candidates."""
     return next(key for key in differences.keys if key.endswith(" " + DEFAULT))
 
 

@@ -79,7 +79,6 @@ class Differences:
         )
 
     def evidence(self, labelled, priors=None, groups=None):
-        """What the labelled queries show."""
         return Scored.of(self.metric.on(labelled), self.composite.on(labelled), priors, groups)
 
     @property

@@ -8,8 +8,8 @@ on from there and prints what there is.
 
 import os
 
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
+for library in ("OPENBLAS", "OMP", "MKL", "NUMBA"):
+    os.environ[f"{library}_NUM_THREADS"] = "1"
 
 import argparse
 import itertools
@@ -24,7 +24,7 @@ from feedback_readers import CHOOSE, FOLLOWERS, HONEST, READERS, ROBOT, Seen
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer
-from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, OVER_FUSION, Expectation, apply_rule
+from steelyard_eval.choose.rule import FROM_A_LOG, OVER_FUSION, Expectation, apply_rule
 from steelyard_eval.choose.scored import PriorGains, Scored, SecondMeasurement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
@@ -85,7 +85,6 @@ class World:
         self.age, self.looks = np.random.default_rng(0).random((2, len(entries)))
 
     def seen(self, query, now, robot):
-        """What a ranking shows for queries."""
         row = self.top[now, query].astype(np.int64)
         entry = np.append(self.pairs.entry, 0)[row]
         words, like = (np.append(column, 0.0)[row] for column in self.pairs.features.T)
@@ -202,28 +201,12 @@ def row(name, folder, policy, reader, sessions, seed):
         for kind, one in (("alone", None), ("both", second)):
             groups = own.pairs.unit[queries[at]]
             labelled = metric[:, queries[at]], composite[:, queries[at]]
-            for gates, known in GATED.items():
-                evidence = Scored.of(*labelled, prior(name, folder, policy), groups, one)
-                decision = apply_rule(Expectation(evidence, OVER_FUSION), known)
-                candidate = now if decision.candidate is None else decision.candidate
-                found["drawn"].append(
-                    {
-                        "labels": n,
-                        "kind": kind,
-                        "gates": gates,
-                        "verdict": decision.verdict,
-                        "gain": gain(candidate),
-                        "promise": round(decision.gain.mean, 5),
-                        "share": round(evidence.share, 3),
-                    }
-                )
+            evidence = Scored.of(*labelled, prior(name, folder, policy), groups, one)
+            decision = apply_rule(Expectation(evidence, OVER_FUSION), FROM_A_LOG)
+            candidate = now if decision.candidate is None else decision.candidate
+            told = {"verdict": decision.verdict, "gain": gain(candidate), "promise": round(decision.gain.mean, 5)}
+            found["drawn"].append({"labels": n, "kind": kind, "share": round(evidence.share, 3), **told})
     return found
-
-
-GATED = {"recommend": ALL_FAMILIES, "strategy": ONE_STRATEGY, "log": FROM_A_LOG}
-"""Gates that are compared; the last is what `learn` uses."""
-MOST_HARM = 0.03
-"""Of what ships at 30 labels, by readers and collections to choose on."""
 
 
 def shuffled(sets, seeds):
@@ -234,13 +217,13 @@ def shuffled(sets, seeds):
             yield *every[at], seed
 
 
-def tally(rows, labels, kind, gates):
+def tally(rows, labels, kind):
     """(decisions, shipped, recovered, harm, worst, obtained / promised) over logs."""
     worth = possible = harmed = shipped = count = 0
     obtained = promised = worst = 0.0
     for row in rows:
         for one in row["drawn"]:
-            if (one["labels"], one["kind"], one["gates"]) != (labels, kind, gates):
+            if (one["labels"], one["kind"]) != (labels, kind):
                 continue
             gain = one["gain"] if one["verdict"] == "ship" else 0.0
             count += 1
@@ -255,9 +238,8 @@ def tally(rows, labels, kind, gates):
     return count, shipped, share, harmed / max(count, 1), worst, obtained / promised if promised else float("nan")
 
 
-def line(head, rows, labels, kind, gates="log"):
-    """One row of a table."""
-    count, shipped, share, harm, worst, kept = tally(rows, labels, kind, gates)
+def line(head, rows, labels, kind):
+    count, shipped, share, harm, worst, kept = tally(rows, labels, kind)
     ship = shipped / max(count, 1)
     return f"{head:34} {count:5} {ship:5.0%} {share:9.0%} {harm:6.1%} {worst:+8.3f} {kept:6.2f}"
 
@@ -266,22 +248,13 @@ HEAD = f"{'':34} {'n':>5} {'ship':>5} {'recovered':>9} {'harm':>6} {'worst':>8} 
 
 
 def kinds(rows):
-    """The logs of honest readers and of followers."""
     for name, readers in (("honest", HONEST), ("followers", FOLLOWERS)):
         yield name, [row for row in rows if row["reader"] in readers]
 
 
-def chosen_gates(rows):
-    """The gates that recover most at 30 labels, by readers and collections to choose on, at little harm."""
-    own = [row for row in rows if row["reader"] in CHOOSE and row["set"] in CHOSEN_ON]
-    found = {gates: tally(own, 30, "both", gates) for gates in GATED}
-    allowed = {gates: one[2] for gates, one in found.items() if one[3] <= MOST_HARM}
-    return max(allowed, key=allowed.get, default="recommend")
-
-
 def tables(rows):
     """The tables of docs/feedback.md, as text, the worst cells first."""
-    yield f"{len(rows)} logs; gates by rule: {chosen_gates(rows)}"
+    yield f"{len(rows)} logs"
     groups = {
         "to choose on": lambda row: row["reader"] in CHOOSE and row["set"] in CHOSEN_ON,
         "other readers": lambda row: row["reader"] not in CHOOSE and row["set"] in CHOSEN_ON,
@@ -300,11 +273,8 @@ def tables(rows):
     for key, title in (("reader", "by reader"), ("policy", "by what is in use"), ("set", "by collection")):
         yield from ("", f"30 labels and acts, {title}, least recovered first", HEAD)
         parts = {name: [row for row in rows if row[key] == name] for name in sorted({row[key] for row in rows})}
-        for name in sorted(parts, key=lambda name: np.nan_to_num(tally(parts[name], 30, "both", "log")[2], nan=9)):
+        for name in sorted(parts, key=lambda name: np.nan_to_num(tally(parts[name], 30, "both")[2], nan=9)):
             yield line(name, parts[name], 30, "both")
-    yield from ("", "gates, 30 labels and acts", HEAD)
-    for gates, (name, own) in itertools.product(GATED, kinds(rows)):
-        yield line(f"{gates}, {name}", own, 30, "both", gates)
     yield from ("", "no labels: what acts alone suggest as a try; nothing ships")
     for sessions, (name, own) in itertools.product(SESSIONS, kinds(rows)):
         logs = [row for row in own if row["sessions"] == sessions]

@@ -1,6 +1,5 @@
 """What a live search costs beside its retrievers and scorers, system by system, on the data set of the demo."""
 
-import time
 from pathlib import Path
 
 from timing import Race, race
@@ -40,7 +39,6 @@ class Replayed:
         del self._sources._find, self._sources.score
 
     def again(self, text: str) -> None:
-        """The calls of a search, by themselves."""
         self._sources._thread.__dict__.pop("vectors", None)  # so that the text is embedded again, as a search does
         for call, asked in self.calls[text]:
             call(*asked)
@@ -67,11 +65,3 @@ def races(quick: bool, rounds: int) -> list[Race]:
         taken = race({WHOLE: searcher.search, PARTS: replayed.again}, texts, 1 if quick else rounds)
         done.append(Race("fixed", f"{name} on {len(dataset.entries)} entries", taken, True))
     return done
-
-
-if __name__ == "__main__":
-    begin = time.perf_counter()
-    for race_ in races(False, 5):
-        whole, parts = (row["cpu_ms"] for row in race_.rows())
-        print(f"{race_.case:45} {whole:6.2f} ms, {parts:6.2f} retrieving, {whole - parts:6.2f} beside it")
-    print(f"{time.perf_counter() - begin:.0f} s")

@@ -67,7 +67,6 @@ class Lists:
             return cls(name, **texts, **{key: z[key] for key in ("lists", "gains", "ideal")}, **about)
 
     def only(self, labels):
-        """The same of some contenders, in that order."""
         at = [self.labels.index(label) for label in labels]
         keys = tuple(self.keys[i] for i in at)
         made = {"labels": tuple(labels), "keys": keys, "lists": self.lists[:, at], "gains": self.gains[:, at]}
@@ -100,7 +99,6 @@ def drawn(dataset):
 
 
 def contenders():
-    """All that is run."""
     return distinct(read_all([*POOL, *PRESETS]))
 
 

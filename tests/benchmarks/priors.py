@@ -30,7 +30,6 @@ SINGLE = ("bm25", "vector", "fts", "tiered")
 
 
 def to_bytes(table):
-    """A table of priors as a file."""
     texts = {"about": json.dumps(dict(table.about), sort_keys=True), "keys": "\n".join(table.at)}
     texts["currents"] = "\n".join(table.currents)
     numbers = ("metric", "composite", "variances_metric", "variances_composite", "current_metric")
@@ -54,7 +53,6 @@ def candidates(collection):
 
 
 def table(folder):
-    """The table over all collections."""
     collections = [Collection(name, folder) for names in GROUPS.values() for name in names if name not in LEFT_OUT]
     means, variances, bases = [], [], []
     keys = None

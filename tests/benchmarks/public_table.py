@@ -47,11 +47,7 @@ def document(table, names, folder, day):
     for every in found.values():
         for one in every.values():
             rows |= dict(zip(one.keys, one.labels, strict=True))
-    about = {
-        "collections": [abouts[name] for name in NAMES],
-        "made by": "make priors",
-        "metric": public.METRIC,
-    }
+    about = {"collections": [abouts[name] for name in NAMES], "made by": "make priors", "metric": public.METRIC}
     return {"schema_version": 2, "about": about, "rows": dict(sorted(rows.items())), **made}
 
 

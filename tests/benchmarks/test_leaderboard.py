@@ -28,7 +28,6 @@ def tiny(tmp_path):
 
 
 def given(folder, lines, **changed):
-    """A contributed folder with this run."""
     folder.mkdir()
     text = "".join(f"{line} tag\n" for line in lines)
     (folder / "own.run").write_text(text)
@@ -132,7 +131,7 @@ def test_a_second_run_of_a_name_does_not_replace_the_first(tiny, tmp_path, monke
         given(tmp_path / name, ["q Q0 a 1 2.0", "s Q0 b 1 2.0"])
     monkeypatch.setattr(leaderboard, "GIVEN", tmp_path)
     with pytest.raises(DataError, match=r"already; take"):
-        leaderboard.sections({"starter": tiny}, ("recorded",), False, True)
+        leaderboard.sections({"starter": tiny}, ("recorded",), False)
 
 
 def test_a_name_cannot_bring_markup_into_the_page():

@@ -97,7 +97,6 @@ def overlap(dataset):
 
 
 def kappa(pairs):
-    """Cohen's kappa of two lists of grades."""
     first, second = zip(*pairs, strict=True)
     agreed = sum(a == b for a, b in pairs) / len(pairs)
     chance = sum(first.count(grade) * second.count(grade) for grade in set(first)) / len(pairs) ** 2
@@ -111,7 +110,6 @@ def second_pass():
 
 
 def statistics():
-    """Everything that needs no search."""
     entries, queries, twice = rows("corpus.jsonl"), rows("queries.jsonl"), second_pass()
     memories = [entry for entry in entries if entry.get("text")]
     lengths = np.array([sum(len(entry.get(name, "").split()) for name in FIELDS[1:6]) for entry in memories])

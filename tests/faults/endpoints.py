@@ -7,20 +7,18 @@ sent elsewhere, where the key must not arrive. It runs in a process of its own, 
 """
 
 import gzip
-import importlib.util
 import json
 import resource
 import socket
-import sys
 import threading
 import time
 from itertools import product
-from pathlib import Path
+
+import campaign
 
 from steelyard.base.errors import EmbedderError
 from steelyard.extensions.models import ApiEmbedder, ApiSettings, Secret
 
-HERE = Path(__file__).resolve().parent
 KEY = "sk-test-0123456789abcdef"
 DEADLINE = 1.0
 GRACE = 1.0
@@ -28,15 +26,6 @@ MEGABYTES = 300
 TEXTS = ["one", "two"]
 
 
-def beside(name):
-    spec = importlib.util.spec_from_file_location(f"faults_{name}", HERE / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[f"faults_{name}"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-campaign = beside("campaign")
 RIGHT = json.dumps({"data": [{"index": at, "embedding": [0.5] * 8} for at in range(2)]}).encode()
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(RIGHT) + RIGHT
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(RIGHT), RIGHT)
@@ -94,16 +83,8 @@ def lies(other):
     there = b"Location: " + other.encode()
     for status in (b"301 x", b"302 x", b"303 x", b"307 x", b"308 x", b"300 x"):
         yield answered(b"", there, status=status)
-    for wait in (
-        "\u00b2".encode(),
-        b"9" * 5000,
-        b"-1",
-        b"1e9",
-        b"Thu, 99 Foo 2026",
-        b"3600",
-        b"nan",
-        b"0" * 60_000,
-    ):
+    waits = ("\u00b2".encode(), b"9" * 5000, b"-1", b"1e9", b"Thu, 99 Foo 2026", b"3600", b"nan", b"0" * 60_000)
+    for wait in waits:
         yield answered(b"", b"Retry-After: " + wait, status=b"503 x")
     for length in (b"-1", b"0x10", b"99999999999999999999", "\u0662".encode(), b"1, 2", b"", b"+7"):
         yield saying(b"HTTP/1.1 200 OK\r\nContent-Length: " + length + b"\r\n\r\n" + RIGHT)
@@ -123,7 +104,6 @@ def lies(other):
 
 
 def behaviours(other, over):
-    """All of them, in one order."""
     made = list(bombs()) + list(lies(other))
     for whole, place in product((PLAIN, CHUNKED), PLACES):
         made.append(saying(whole[:place]))
@@ -165,7 +145,6 @@ def memory():
 
 
 def work(number):
-    """One behaviour."""
     over = threading.Event()
     other = Server(answered(RIGHT))
     made = behaviours(other.url, over)
