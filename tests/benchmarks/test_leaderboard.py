@@ -99,13 +99,8 @@ def test_an_audit_of_other_questions_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "[]",
-        "[" * 100_000,
-        '{"name": "mine", "runs": ["own.run"]}',
-        '{"name": "mine", "runs": []}',
-        '{"name": "a | b", "runs": [{}]}',
-        '{"name": "<script>", "runs": [{}]}',
-        '{"name": "a\\nb", "runs": [{}]}',
+        *("[]", "[" * 100_000, '{"name": "mine", "runs": ["own.run"]}', '{"name": "mine", "runs": []}'),
+        *(f'{{"name": "{name}", "runs": [{{}}]}}' for name in ("a | b", "<script>", "a\\nb")),
     ],
 )
 def test_a_manifest_that_is_none_says_what_it_needs(tmp_path, text):

@@ -30,17 +30,8 @@ RIGHT = json.dumps({"data": [{"index": at, "embedding": [0.5] * 8} for at in ran
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(RIGHT) + RIGHT
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(RIGHT), RIGHT)
 PLACES = (0, 1, 5, 9, 12, 15, 16, 17, 20, 30, 40, 50, 60, 66, 80, 100, 120, 140, 160)
-PIECES = (
-    b"x",
-    b"0",
-    b" ",
-    b"X: y\r\n",
-    b"HTTP/1.1 100 Continue\r\n\r\n",
-    b"1\r\n \r\n",
-    b"5;e=",
-    b"[" * 50,
-    b"\r\n",
-)
+PIECES = (b"x", b"0", b" ", b"X: y\r\n", b"1\r\n \r\n", b"5;e=", b"[" * 50, b"\r\n")
+PIECES += (b"HTTP/1.1 100 Continue\r\n\r\n",)
 
 
 def sending(start, piece, pause, over):
@@ -88,14 +79,8 @@ def lies(other):
         yield answered(b"", b"Retry-After: " + wait, status=b"503 x")
     for length in (b"-1", b"0x10", b"99999999999999999999", "\u0662".encode(), b"1, 2", b"", b"+7"):
         yield saying(b"HTTP/1.1 200 OK\r\nContent-Length: " + length + b"\r\n\r\n" + RIGHT)
-    for body in (
-        RIGHT.replace(b"0.5", b"NaN"),
-        RIGHT.replace(b"0.5", b"1e999"),
-        RIGHT[:-1],
-        RIGHT * 2,
-        b"\xff\xfe",
-    ):
-        yield answered(body)
+    yield from (answered(RIGHT.replace(b"0.5", number)) for number in (b"NaN", b"1e999"))
+    yield from (answered(body) for body in (RIGHT[:-1], RIGHT * 2, b"\xff\xfe"))
     for status in (b"101 x", b"204 x", b"206 x", b"999 x", b"20 x", b"-200 x", b"401 " + KEY.encode()):
         yield answered(KEY.encode(), status=status)
     yield saying(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 600)

@@ -668,13 +668,8 @@ HOSTILE_JSON = (
     *('"2026-11-21"', "253402300799.99999", "1.7e12", '"nan"', '"p"', '"e1"', '"../../x"', '"all"', '"train"'),
     *('"\'; DROP TABLE entries; --"', '"{title.__class__}"', '"{text}{"', f'"{"x" * 300}"', f'"{"y " * 9000}"'),
     *(json.dumps(text) for text in STRATEGIES),
-    *(
-        '"cut(1e300)"',
-        '"cut(1)"',
-        '"recency(half_life=1e-300d)"',
-        '"weighted_sum(1000000*importance)"',
-        '["cut(2)"]',
-    ),
+    *('"cut(1e300)"', '"cut(1)"', '"recency(half_life=1e-300d)"', '"weighted_sum(1000000*importance)"'),
+    '["cut(2)"]',
 )
 
 

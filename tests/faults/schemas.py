@@ -29,24 +29,10 @@ NAMES = "SELECT CAST(name AS BLOB) FROM sqlite_schema WHERE type = 'table' AND n
 
 VALUES = (
     *("NULL", "''", "'x'", "0", "-1", "1", "2", "9223372036854775807", "-9223372036854775808", "9e999", "-9e999"),
-    *(
-        "1.5",
-        "x''",
-        "x'00'",
-        "x'ffffffff'",
-        "zeroblob(8)",
-        "zeroblob(100000)",
-        "randomblob(128)",
-        "randomblob(8192)",
-    ),
+    *("1.5", "x''", "x'00'", "x'ffffffff'", "zeroblob(8)", "zeroblob(100000)", "randomblob(128)"),
     *("'[]'", "'{}'", "'[[1]]'", "'{\"a\":1}'", "char(0)", "char(27) || '[31m'", "char(31)", "'\u202e'", "'%'"),
-    *(
-        "randomblob(8192)",
-        "hex(zeroblob(50000))",
-        "replace(hex(zeroblob(2000)), '00', '[')",
-        "'1; DROP TABLE entries'",
-    ),
-    "CAST(x'ff' AS TEXT)",
+    *("randomblob(8192)", "hex(zeroblob(50000))", "replace(hex(zeroblob(2000)), '00', '[')"),
+    *("'1; DROP TABLE entries'", "CAST(x'ff' AS TEXT)"),
 )
 MOST_STEPS = 10**7
 """A statement of theirs that takes more is broken off, such as one that sets off an endless trigger of theirs."""

@@ -175,13 +175,8 @@ def by_command(number):
             run("index", str(Path(top) / tenant), str(folder), "--tenant", tenant)
         for _ in range(4):
             tenant = one(rng, tenants)
-            words = (
-                "search",
-                str(folder),
-                one(rng, QUERIES),
-                "--system",
-                one(rng, ("cortex_mem", "fts", "vector")),
-            )
+            system = one(rng, ("cortex_mem", "fts", "vector"))
+            words = ("search", str(folder), one(rng, QUERIES), "--system", system)
             said = run(*words, "--json", "--tenant", tenant)
             others = [other for other in tenants if other != tenant and f"mark<{other}>" in said]
             if others:

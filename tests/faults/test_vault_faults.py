@@ -18,29 +18,9 @@ from steelyard.systems import find_system
 RECIPE = "{title}\n{text}"
 SPACE = Space("tiny", "text", RECIPE)
 HOSTILE = [
-    *(
-        '"',
-        '""',
-        "'",
-        "*",
-        "a*",
-        "-",
-        "^token",
-        "title:token",
-        "{title}: token",
-        "NEAR(token a)",
-        "AND",
-        "token AND",
-    ),
-    *(
-        "NOT token",
-        "OR OR OR",
-        "(token",
-        "token\0token",
-        "'; DROP TABLE entries; --",
-        '"; DELETE FROM entries; --',
-    ),
-    *("\U0001f600 token", "\u202etoken", "%_\\", "token " * 200, "x" * 100_000),
+    *('"', '""', "'", "*", "a*", "-", "^token", "title:token", "{title}: token", "NEAR(token a)", "AND"),
+    *("token AND", "NOT token", "OR OR OR", "(token", "token\0token", "'; DROP TABLE entries; --"),
+    *('"; DELETE FROM entries; --', "\U0001f600 token", "\u202etoken", "%_\\", "token " * 200, "x" * 100_000),
 ]
 SILENT = ["!?", "...", "-", "the of and", "a", "\U0001f600", "\u200b", '"" ""']
 

@@ -18,15 +18,8 @@ NAMES = {
     "array": ("np.lib.format.read_array", "np.frombuffer"),
     "json": ("steelyard.base.files.STRICT_JSON",),
     "loose json": (
-        *(
-            "json.loads",
-            "json.load",
-            "json.JSONDecoder",
-            "msgspec.json",
-            "msgspec.convert",
-            "orjson",
-            "simplejson",
-        ),
+        *("json.loads", "json.load", "json.JSONDecoder", "msgspec.json", "msgspec.convert", "orjson"),
+        "simplejson",
         "pydantic_core",
     ),
     "text": (
