@@ -1,6 +1,5 @@
 """What a live search costs beside its retrievers and scorers, system by system, on the data set of the demo."""
 
-import time
 from functools import partial
 from pathlib import Path
 
@@ -42,7 +41,6 @@ class Replayed:
             object.__delattr__(one, way)
 
     def again(self, text: str) -> None:
-        """The calls of a search, by themselves."""
         self._sources._thread.__dict__.pop("vectors", None)  # so that the text is embedded again, as a search does
         for call, asked in self.calls[text]:
             call(*asked)
@@ -69,11 +67,3 @@ def races(quick: bool, rounds: int) -> list[Race]:
         taken = race({WHOLE: searcher.search, PARTS: replayed.again}, texts, 1 if quick else rounds)
         done.append(Race("fixed", f"{name} on {len(dataset.entries)} entries", taken, True))
     return done
-
-
-if __name__ == "__main__":
-    begin = time.perf_counter()
-    for race_ in races(False, 5):
-        whole, parts = (row["cpu_ms"] for row in race_.rows())
-        print(f"{race_.case:45} {whole:6.2f} ms, {parts:6.2f} retrieving, {whole - parts:6.2f} beside it")
-    print(f"{time.perf_counter() - begin:.0f} s")
