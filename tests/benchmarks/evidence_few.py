@@ -4,7 +4,6 @@ A part of `make evidence`: a choice among the contenders of `choose.public` on t
 """
 
 import numpy as np
-from duels import AT
 from pools import CHOSEN, CONFIRMED, POOL, TWINS, Lists
 
 from steelyard_eval.choose.few_labels import (
@@ -12,7 +11,6 @@ from steelyard_eval.choose.few_labels import (
     ahead_by,
 )
 from steelyard_eval.choose.public import DEFAULT, PRIOR_QUERIES, PriorGains, public_table
-from steelyard_eval.choose.scored import PRIOR_QUERIES, PriorGains
 
 AT = POOL.index(DEFAULT)
 SETS = {"chosen on": CHOSEN, "confirmed on": CONFIRMED}

@@ -22,7 +22,7 @@ from steelyard.systems import find_system
 from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer
 from steelyard_eval.choose.public import PriorGains
 from steelyard_eval.choose.rule import FROM_A_LOG, OVER_FUSION, Expectation, apply_rule
-from steelyard_eval.choose.scored import PriorGains, Scored, SecondMeasurement
+from steelyard_eval.choose.scored import Scored, SecondMeasurement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.learn.counts import CODE, KINDS, PositionCounts

@@ -24,7 +24,6 @@ from pathlib import Path
 
 import leaderboard_page
 import numpy as np
-from ranked_lists import configured, data
 
 from steelyard.base.errors import DataError, EmbedderError, SteelyardError, shown
 from steelyard.base.fields import Schema
