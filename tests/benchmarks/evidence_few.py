@@ -6,10 +6,7 @@ A part of `make evidence`: a choice among the contenders of `choose.public` on t
 import numpy as np
 from pools import CHOSEN, CONFIRMED, POOL, TWINS, Lists
 
-from steelyard_eval.choose.few_labels import (
-    LEAD_SD_CONTENDERS,
-    ahead_by,
-)
+from steelyard_eval.choose.few_labels import LEAD_SD_CONTENDERS, ahead_by
 from steelyard_eval.choose.public import DEFAULT, PRIOR_QUERIES, PriorGains, public_table
 
 AT = POOL.index(DEFAULT)
