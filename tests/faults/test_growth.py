@@ -83,6 +83,7 @@ OTHERS_THAT_PARSE = {
     "steelyard_eval/extensions/usage/session.py": "lines of at most 32 MB, each decoded once",
     "steelyard_eval/extensions/usage/tools.py": "reads a file of the package",
     "steelyard_eval/extensions/importers/base.py": "reads a file of the package",
+    "steelyard_eval/extensions/importers/run.py": "looks whether a file is ours, decoded once",
     "steelyard_eval/choose/answer.py": "compares the bytes of a copy that is there",
     "steelyard_eval/notebook/label/session.py": "copies queries.jsonl with a mark on some",
     "steelyard_eval/notebook/label/apply.py": "copies the qrels that the session wrote, appends to queries.jsonl",
