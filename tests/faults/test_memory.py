@@ -12,7 +12,7 @@ import pytest
 import small
 from click.testing import CliRunner
 
-from steelyard.base.arrays import MEMORY
+from steelyard.base.machine import MEMORY
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.process import LEAST, bounded, read_size, usual
 

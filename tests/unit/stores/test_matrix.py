@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import sqlite_vec
 
-from steelyard.base.arrays import MEMORY, PRECISION, PRECISIONS
 from steelyard.base.errors import ConfigError, VaultError
+from steelyard.base.machine import MEMORY, PRECISION, PRECISIONS
 from steelyard.extensions.int8 import Codes
 from steelyard.extensions.int8.scan import add_products
 from steelyard.memory.entry import Entry

@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 import apsw
 import numpy as np
 
-from steelyard.base.arrays import Floats, Indices, budget
+from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import VaultError, visible
+from steelyard.base.machine import budget
 from steelyard.memory.filters import EVERYTHING, Filters
 from steelyard.stores.base import Analysis, Counted, Found, KeywordIndex, Read, Segment
 from steelyard.stores.sqlite.guard import TEXT
