@@ -9,7 +9,7 @@ from synthetic import recording
 import steelyard_eval as sy
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.record import record
 

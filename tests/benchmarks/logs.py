@@ -11,7 +11,7 @@ import numpy as np
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.learn.case import prepare
 from steelyard_eval.learn.decided import decide_from_log
 

@@ -16,7 +16,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.metrics import Judgments, evaluate, parse_measures
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay

@@ -14,7 +14,7 @@ import steelyard_eval as sy
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.label.judgments import read_judgments
 
 from . import axe

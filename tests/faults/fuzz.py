@@ -61,7 +61,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.datasets import check as check_folder
 from steelyard_eval.datasets import load as load_folder
-from steelyard_eval.datasets.states import hashed
+from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.export import TARGETS as TARGETS_OF_EXPORT
 from steelyard_eval.export import export
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch

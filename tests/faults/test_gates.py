@@ -20,7 +20,7 @@ from steelyard.memory.entry import Entry, Relation
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.vaults.arguments import Settings
 
 FILES = ("dataset.json", "corpus.jsonl", "queries.jsonl", "qrels.txt", "corpus.m.f16.npy", "feedback.jsonl")

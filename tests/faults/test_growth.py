@@ -27,7 +27,7 @@ from steelyard.memory.filters import EVERYTHING
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check, open_dataset
-from steelyard_eval.datasets.states import hashed
+from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.extensions.endpoints.answer_form import Mentioned
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.extensions.importers import load_store

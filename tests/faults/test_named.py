@@ -14,8 +14,8 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check
+from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.datasets.manifest import Naming
-from steelyard_eval.datasets.states import hashed
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.recording.disk import load as load_recording
 

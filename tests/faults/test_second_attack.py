@@ -25,8 +25,8 @@ from steelyard.memory.query import Query
 from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check, open_dataset
+from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.datasets.logs import decode
-from steelyard_eval.datasets.states import hashed
 from steelyard_eval.export import TARGETS, export
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch, masked
 from steelyard_eval.extensions.usage.session import Corpus

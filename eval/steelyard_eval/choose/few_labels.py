@@ -18,21 +18,9 @@ import numpy as np
 from steelyard.base.arrays import Floats, Indices
 from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import Expr
+from steelyard_eval.choose import public
 from steelyard_eval.choose.blockers import chosen_queries
-from steelyard_eval.choose.public import (
-    CONTENDERS,
-    DEFAULT,
-    MINILM,
-    PRIOR_QUERIES,
-    PriorGains,
-    PublicGains,
-    PublicTable,
-    class_of,
-    default_config,
-    near_default,
-    public_table,
-    vectors_of,
-)
+from steelyard_eval.choose.public import PriorGains, PublicGains, PublicTable
 from steelyard_eval.choose.rule import Expectation, Gates, Ruling, keep_decision, try_decision
 from steelyard_eval.choose.scored import FEWEST, Scored, posterior
 from steelyard_eval.datasets import Dataset
@@ -78,15 +66,18 @@ class FewLabelCandidates:
         for row, key in enumerate(keys):
             if key in table.rows:
                 candidates.setdefault(table.rows[key], row)
-        if DEFAULT not in candidates:
+        if public.DEFAULT not in candidates:
             return None
-        labels = [label for label in CONTENDERS if label in candidates]
-        kind, others = class_of(model) if class_of(model) in table.variances else MINILM, table.others(sha256)
-        known = [(table.means[kind][label] - table.means[kind][DEFAULT])[others].mean() for label in labels]
+        labels = [label for label in public.CONTENDERS if label in candidates]
+        kind, others = (
+            public.class_of(model) if public.class_of(model) in table.variances else public.MINILM,
+            table.others(sha256),
+        )
+        known = [(table.means[kind][label] - table.means[kind][public.DEFAULT])[others].mean() for label in labels]
         variance = [table.variances[kind][label][others].mean() for label in labels]
         rows = np.array([candidates[label] for label in labels], dtype=np.int64)
         known_current = 0.0 if shown is None else -float(shown.gains.mean())
-        default = candidates[DEFAULT]
+        default = candidates[public.DEFAULT]
         return cls(rows, np.array(known), np.array(variance), default, tuple(labels), known_current, favoured)
 
     @property
@@ -110,7 +101,7 @@ class FewLabelCandidates:
             base = np.asarray(scored.metric[self.stands], dtype=np.float64)
             differences = np.vstack([scored.metric[self.rows] - base, -base])
             known, variance = np.append(self.known, self.known_current), np.append(self.variance, middle)
-        prior = PriorGains(known, variance, np.full(len(rows), PRIOR_QUERIES))
+        prior = PriorGains(known, variance, np.full(len(rows), public.PRIOR_QUERIES))
         ahead = ahead_by(differences, scored.units, prior, LEAD_SD_CONTENDERS)
         if candidate is not None:
             table, of = scored.prior_metric, [candidate]
@@ -229,16 +220,16 @@ def advise(
     advice = partial(Advice, labelled=labelled, pairs=pairs)
     if not model:
         return advice("keep", Said("public_no_vectors", known))
-    if config is not None and near_default(config):
+    if config is not None and public.near_default(config):
         return advice("keep", Said("public_as_good", known))
-    shown = None if config is None or facts else public_table().against(config, model, sha256)
+    shown = None if config is None or facts else public.public_table().against(config, model, sha256)
     if shown is None:
         lacks = Said("public_lacks", {**known, "facts": list(facts)})
         return advice("keep", lacks if facts else Said("public_not_run", known))
-    known |= {**shown.facts, "vectors": vectors_of(model)}
+    known |= {**shown.facts, "vectors": public.vectors_of(model)}
     if not shown.likely:
         return advice("keep", Said("public_keep", known), shown=shown)
-    attempt = default_config(config, limit, model)
+    attempt = public.default_config(config, limit, model)
     return advice("try", Said("public_try", known), attempt, shown)
 
 

@@ -280,9 +280,8 @@ def claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | No
     used = own if floor is None else floor
     answered = (lists.best >= used) & (np.diff(lists.offsets) > 0)  # what has no list is never answered
     measured = lists.lost(np.array([used])).mean() if name == "lost" else answered.mean()
-    counted = {"bound": bound.bound, "queries": bound.queries, "units": bound.units}
-    kept = {"floor": own if math.isfinite(own) else None}
-    return {"name": name, "share": share, "measured": float(measured), **counted, **kept}
+    counted = {**vars(bound), "floor": own if math.isfinite(own) else None}
+    return {"name": name, "share": share, "measured": float(measured), **counted}
 
 
 def said_of_floor(floor: float | None, claims: Sequence[Mapping[str, Any]]) -> Said:

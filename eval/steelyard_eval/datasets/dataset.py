@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, DataError, Fault, nearest, shown, visible
+from steelyard.base.files import compact
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.markup import counted
@@ -239,3 +241,58 @@ def tuning_queries(dataset: Dataset) -> tuple[tuple[Query, ...], tuple[Query, ..
     outside = tuple(query for query in dataset.queries if query.split not in ("test", LOGGED))
     tuned = tuple(by_split.get("train") or by_split.get("dev") or outside)
     return (tuned, tuple(test)) if tuned else (tuple(test), ())
+
+
+State = Mapping[str, object]
+NAMED = 3
+"""Changed ids that are named."""
+DIGITS = 8
+"""Hexadecimal digits of the hash of one entry or query: enough against accidents, and nothing is decided by it."""
+
+
+def hashed(value: object) -> str:
+    """The SHA-256 of a JSON value."""
+    return sha256(compact(value).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def states(dataset: Dataset, most: int) -> dict[str, State]:
+    """The state of entries, queries and labels; a part with more than `most` items is empty.
+
+    Entries and queries are id -> hash, labels are query -> entry -> grade.
+    """
+    entries = dataset.entries if len(dataset.entries) <= most else ()
+    queries = dataset.queries if len(dataset.queries) <= most else ()
+    labels = dataset.qrels if sum(map(len, dataset.qrels.values())) <= most else {}
+    return {
+        "entries": {entry.id: hashed(entry.to_json())[:DIGITS] for entry in entries},
+        "queries": {query.id: hashed([query.text, repr(query.filters)])[:DIGITS] for query in queries},
+        "labels": {query: dict(grades) for query, grades in labels.items()},
+    }
+
+
+def moved(before: State, now: State, *, named: int = 0) -> str:
+    """How many items were added, removed and changed, with the first ids of each; empty where none was.
+
+    >>> moved({"q1": {"a": 1, "b": 0}}, {"q1": {"a": 2, "b": 0, "c": 1}}, named=1)
+    "1 added ('q1 c'), 1 changed ('q1 a')"
+    """
+    old, new = dict(_flat(before)), dict(_flat(now))
+    parts = {
+        "added": sorted(new.keys() - old.keys()),
+        "removed": sorted(old.keys() - new.keys()),
+        "changed": sorted(key for key in old.keys() & new.keys() if old[key] != new[key]),
+    }
+    return ", ".join(f"{len(ids)} {how}{_ids(ids, named)}" for how, ids in parts.items() if ids)
+
+
+def _flat(state: State) -> Iterator[tuple[str, object]]:
+    for key, value in state.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{key} {entry}", grade) for entry, grade in value.items())
+        else:
+            yield key, value
+
+
+def _ids(found: list[str], named: int) -> str:
+    more = ", ..." if len(found) > named else ""
+    return f" ({', '.join(repr(visible(id_)[:60]) for id_ in found[:named])}{more})" if named else ""

@@ -87,8 +87,7 @@ def joined(unit: Indices, pairs: Sequence[tuple[int, int]]) -> Indices:
 
 COSINE = 0.92
 SHARED = 0.75
-"""The least cosine of two vectors, and the least share of all shingles (Jaccard) that two texts have in common.
-How many paraphrases they find: `tests/benchmarks/paraphrases.py`."""
+"""The least cosine of two vectors, and the least share of all shingles (Jaccard) that two texts have in common."""
 LENGTH = 3
 """Characters of a shingle."""
 BLOCK = 64

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path, PurePath
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, Fault, shown, visible
@@ -24,7 +25,6 @@ from steelyard.memory.template import template_fields
 from steelyard.systems import find_system
 from steelyard_eval.datasets.file_reader import FolderReader, meant
 from steelyard_eval.datasets.labels import Batch, JudgedPool, read_labels
-from steelyard_eval.datasets.starter import starter, workshop
 
 FILE = "dataset.json"
 SHORT = 12
@@ -274,3 +274,19 @@ def _is_plain(name: str) -> bool:
 
 def _field(name: str) -> str:
     return f"files[{shown(name)}]"
+
+
+def starter() -> Path:
+    """The folder of the starter data set, which is small."""
+    return _shipped("starter")
+
+
+def workshop() -> Path:
+    """The folder of the workshop data set, whose labels were pooled."""
+    return _shipped("workshop")
+
+
+def _shipped(name: str) -> Path:
+    """In the package, or beside it in a checkout."""
+    inside = Path(str(resources.files("steelyard_eval").joinpath(name)))
+    return inside if inside.is_dir() else Path(__file__).parents[3] / "qrels" / name

@@ -20,7 +20,7 @@ from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import PATH_WIDTH, DataError, shown, visible
 from steelyard.base.files import STRICT_JSON, canonical, read_text
-from steelyard_eval.datasets.states import hashed
+from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.gate.rule import Values
 
 SCHEMA_VERSION = 1
@@ -112,7 +112,7 @@ class Hashes(msgspec.Struct, frozen=True):
 class Baseline(_Part, frozen=True):
     """Everything in the file.
 
-    `because` says why it was written; `states` say what of the data changed (see `datasets/states.py`).
+    `because` says why it was written; `states` say what of the data changed (see `datasets/dataset.py`).
     """
 
     tool: str

@@ -13,23 +13,9 @@ from msgspec.structs import replace
 from steelyard.base.arrays import Bools
 from steelyard_eval.common.markup import tells
 from steelyard_eval.compare.tables import Succession
+from steelyard_eval.gate import rule
 from steelyard_eval.gate.baseline import BaselineContender, BaselineList
 from steelyard_eval.gate.lists import ContenderLists
-from steelyard_eval.gate.rule import (
-    ALPHA,
-    BOUND,
-    SHALLOW,
-    SMALL,
-    Findings,
-    Power,
-    Values,
-    composite,
-    judge,
-    kept_promise,
-    power_of,
-    promised,
-    sign_test_increase,
-)
 from steelyard_eval.gate.setup import Gate, alike, list_hash, scores_hash, settled_hash, sources_hash
 from steelyard_eval.measures.paired import TIE, difference_interval
 from steelyard_eval.measures.runs import Scored
@@ -52,13 +38,13 @@ class Slice:
     field: str
     value: str
     queries: int
-    found: Findings
+    found: rule.Findings
     p: float | None
 
     @property
     def worse(self) -> bool:
         """Whether it fell beyond doubt."""
-        return self.p is not None and self.p < ALPHA and self.found.ndcg < -SMALL
+        return self.p is not None and self.p < rule.ALPHA and self.found.ndcg < -rule.SMALL
 
 
 @dataclass(frozen=True)
@@ -90,7 +76,7 @@ class BaselineComparison:
     def scores_changed(self) -> Bools:
         """bool[Q]: whose scores differ in any bit; on another platform the first ten by more than rounding."""
         if self.gate.elsewhere:
-            return np.array([not alike(listed[:SHALLOW], kept.first) for (listed, _), kept in self._rows])
+            return np.array([not alike(listed[: rule.SHALLOW], kept.first) for (listed, _), kept in self._rows])
         return np.array([scores_hash(*lists) != kept.scores_hash for lists, kept in self._rows])
 
     @cached_property
@@ -105,26 +91,26 @@ class BaselineComparison:
         return list(zip(both, self.baseline.lists, strict=True))
 
     @cached_property
-    def against_baseline(self) -> Findings:
+    def against_baseline(self) -> rule.Findings:
         """The rule on the differences to the baseline."""
         return self._judged(self.baseline.values)
 
     @cached_property
-    def against_anchor(self) -> Findings:
+    def against_anchor(self) -> rule.Findings:
         """The rule on the differences to the anchor."""
         return self._judged(self.baseline.anchor)
 
-    def _judged(self, before: Values, inside: Bools | slice = slice(None)) -> Findings:
+    def _judged(self, before: rule.Values, inside: Bools | slice = slice(None)) -> rule.Findings:
         """The rule on the differences to earlier values, of all queries or of some."""
         difference = (self.now.values.matrix - before.matrix)[:, inside]
-        whole = composite(difference, before.deep and self.now.values.deep)
-        return judge(difference[0], whole, self.gate.unit[inside], self.gate.budget)
+        whole = rule.composite(difference, before.deep and self.now.values.deep)
+        return rule.judge(difference[0], whole, self.gate.unit[inside], self.gate.budget)
 
     @property
-    def power(self) -> Power:
+    def power(self) -> rule.Power:
         """How far the gate can be trusted on this contender."""
         both_deep = self.baseline.deep and self.now.values.deep
-        return power_of(self.against_baseline, self.gate.budget, both_deep)
+        return rule.power_of(self.against_baseline, self.gate.budget, both_deep)
 
     @cached_property
     def newly_broken(self) -> list[tuple[str, str, int]]:
@@ -175,11 +161,11 @@ class BaselineComparison:
         """Answers to questions that have none, and what a floor loses of what it promised."""
         if asked := len(self.gate.unanswerable):
             now, before = self.now.answered, self.baseline.answered
-            yield sign_test_increase("gate_false_answers", now, before, asked, self.gate.budget)
-        promise = promised(self.now.config.provenance) if self.now.config else None
+            yield rule.sign_test_increase("gate_false_answers", now, before, asked, self.gate.budget)
+        promise = rule.promised(self.now.config.provenance) if self.now.config else None
         if promise is not None and (lost := self.now.lost):
             lost_by = np.array([query.id in lost for query in self.gate.queries])
-            yield kept_promise(promise, [*lost.values()], self.gate.unit[lost_by])
+            yield rule.kept_promise(promise, [*lost.values()], self.gate.unit[lost_by])
 
     def _staleness(self) -> Iterator[Finding]:
         """Lists that show what has been replaced, where anything can be."""
@@ -190,7 +176,7 @@ class BaselineComparison:
                 [query.id for query, ids in zip(queries, lists, strict=True) if facts.stale(ids, clock(query))]
                 for lists in (self.now.first, [kept.ids for kept in self.baseline.lists])
             )
-            yield sign_test_increase("gate_stale", now, before, len(queries), self.gate.budget)
+            yield rule.sign_test_increase("gate_stale", now, before, len(queries), self.gate.budget)
 
     def _identity(self) -> Finding:
         lists, scores = int(self.lists_changed.sum()), int(self.scores_changed.sum())
@@ -215,12 +201,12 @@ class BaselineComparison:
             facts = {**self._told(self.against_anchor, anchor), "date": self.baseline.anchor_date}
             yield Finding("gate_anchor", facts, verdict="fail")
 
-    def gain(self, before: Values) -> Gain:
+    def gain(self, before: rule.Values) -> Gain:
         """The change of nDCG@10, with its interval and the odds that it is a loss."""
         units = self.gate.unit.tolist()
         return Gain.within(difference_interval(self.now.values.ndcg - before.ndcg, units), len(set(units)))
 
-    def _told(self, found: Findings, before: Values) -> dict[str, Fact]:
+    def _told(self, found: rule.Findings, before: rule.Values) -> dict[str, Fact]:
         """What the rule found, as facts: the change, what is known of it, and what it rules out."""
         gain = self.gain(before)
         vague = gain.worse is not None and not tells(gain.low, gain.high)
@@ -232,7 +218,7 @@ class BaselineComparison:
             "p": found.p_worse if found.fails and gain.high >= 0 else None,
             "excluded": self.gate.budget if found.within and not known else None,
             "open": self.gate.budget if not found.within and not known else None,
-            "bound": BOUND,
+            "bound": rule.BOUND,
         }
 
     def _slices(self) -> Iterator[Finding]:

@@ -9,8 +9,8 @@ from msgspec.structs import asdict
 
 from steelyard_eval.common.configurations import LIMIT, Named, written_as
 from steelyard_eval.compare.lists import ties
+from steelyard_eval.datasets.dataset import NAMED, moved
 from steelyard_eval.datasets.manifest import Naming
-from steelyard_eval.datasets.states import NAMED, moved
 from steelyard_eval.gate.baseline import tool
 from steelyard_eval.gate.comparison import ORDER, BaselineComparison
 from steelyard_eval.gate.rule import NAMES, Values

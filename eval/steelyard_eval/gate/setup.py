@@ -31,9 +31,9 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.compare.lists import ties
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
+from steelyard_eval.datasets.dataset import State, hashed, states
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.manifest import Naming
-from steelyard_eval.datasets.states import State, hashed, states
 from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.measures.runs import Scored

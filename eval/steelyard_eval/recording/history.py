@@ -13,8 +13,8 @@ from steelyard_eval.common.console import brief, table, wrapped
 from steelyard_eval.common.markup import interval, number, p_value
 from steelyard_eval.common.tabular import Tabular, frame_html
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.datasets.dataset import NAMED, moved
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.datasets.states import NAMED, moved
 from steelyard_eval.measures.paired import paired
 from steelyard_eval.recording.runs import KeptRun, find_run, kept, parts_of, states_of
 from steelyard_eval.result.sentences import say

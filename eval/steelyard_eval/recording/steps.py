@@ -237,7 +237,7 @@ def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, obje
     be an id that anybody chose.
 
     >>> from steelyard_eval.datasets import load
-    >>> from steelyard_eval.datasets.starter import starter
+    >>> from steelyard_eval.datasets.manifest import starter
     >>> options = {"--baseline": "bm25", "--split": None}
     >>> words_of("compare", load(starter()), "rrf(bm25, vector)", options=options)[3:]
     ['rrf(bm25, vector)', '--baseline', 'bm25']

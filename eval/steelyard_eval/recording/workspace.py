@@ -16,18 +16,8 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, EmbedderError, RerankError, SteelyardError, shown
 from steelyard.config.search_config import SearchConfig
-from steelyard.embedders.embed import (
-    KINDS,
-    LAYER_RECIPES,
-    LSA,
-    Embedder,
-    RecordedEmbedder,
-    embed_missing,
-    installed,
-    layers_of,
-    open_embedder,
-    space_of,
-)
+from steelyard.embedders import embed
+from steelyard.embedders.embed import LSA, Embedder, RecordedEmbedder
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.finish import reranked
 from steelyard.live.search import Searcher
@@ -178,8 +168,8 @@ class Workspace:
         for system in systems:
             if self.embedder is not None:
                 for layer in sorted(layers):
-                    space = space_of(self.embedder, layer, system.reading.recipe)
-                    embed_missing(self.store, self.embedder, space, bar(f"embedding {layer}"))
+                    space = embed.space_of(self.embedder, layer, system.reading.recipe)
+                    embed.embed_missing(self.store, self.embedder, space, bar(f"embedding {layer}"))
 
     def searcher(self, config: SearchConfig) -> Searcher:
         """Make a searcher whose clock is the data set's as-of date."""
@@ -218,7 +208,7 @@ class Workspace:
             return False
         if isinstance(self.embedder, RecordedEmbedder):
             return (self.embedder.model, layer) in self.dataset.vectors
-        return layer == "text" or layer in layers_of(self.store)
+        return layer == "text" or layer in embed.layers_of(self.store)
 
 
 def choose_embedder(dataset: Dataset, asked: str) -> Embedder | None:
@@ -231,8 +221,8 @@ def choose_embedder(dataset: Dataset, asked: str) -> Embedder | None:
     kind, _, model = asked.partition(":")
     if kind not in EMBEDDERS or (model and kind != "recorded"):
         raise ConfigError(f"unknown embedder {shown(asked)}; valid: {', '.join(EMBEDDERS)}")
-    if kind in KINDS:
-        return open_embedder(kind, os.environ)
+    if kind in embed.KINDS:
+        return embed.open_embedder(kind, os.environ)
     if kind == "none":
         return None
     models = sorted(each for each in dataset.query_vectors if (each, "text") in dataset.vectors)
@@ -259,7 +249,7 @@ def recorded(dataset: Dataset, model: str) -> RecordedEmbedder:
     vectors: dict[str, NDArray[np.float16]] = {}
     for query, row in zip(dataset.queries, dataset.query_vectors[model], strict=True):
         vectors.setdefault(query.text, row)
-    for layer, recipe in (*LAYER_RECIPES.items(), ("text", dataset.recipe)):
+    for layer, recipe in (*embed.LAYER_RECIPES.items(), ("text", dataset.recipe)):
         rows = dataset.vectors.get((model, layer))
         for entry, row in zip(dataset.entries, rows, strict=True) if rows is not None else ():
             text = render(recipe, entry)
@@ -296,4 +286,4 @@ def embedder_of(dataset: Dataset, asked: str, named: Sequence[str | None]) -> st
     if len(models) != 1 or models & dataset.query_vectors.keys():
         return asked
     (model,) = models
-    return model if model in [*installed(), LSA] else asked
+    return model if model in [*embed.installed(), LSA] else asked

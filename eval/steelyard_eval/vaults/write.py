@@ -13,21 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
 from steelyard.base.extensions import extension
 from steelyard.base.files import cache_folder
-from steelyard.embedders.embed import (
-    BATCH,
-    KINDS,
-    LSA,
-    CachedEmbedder,
-    Embedder,
-    embed_missing,
-    layers_of,
-    open_embedder,
-    remembered,
-    restore,
-    resumable,
-    space_of,
-    texts_of,
-)
+from steelyard.embedders import embed
+from steelyard.embedders.embed import LSA, CachedEmbedder, Embedder
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.feedback.reviews import FIELDS as REVIEWED
 from steelyard.memory.entry import Entry
@@ -110,11 +97,11 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
         kinds = [embedder] if embedder else _own_kinds(vault)
         outside, ids = _opened(kinds), [entry.id for entry in vault.entries()]
         for opened in outside.values():  # so that no transaction waits for an answer
-            with resumable(opened):
+            with embed.resumable(opened):
                 for space in _spaces(vault, opened):
-                    for at in bar(f"embedding {space.layer}")(range(0, len(ids), BATCH)):
+                    for at in bar(f"embedding {space.layer}")(range(0, len(ids), embed.BATCH)):
                         try:
-                            opened.embed(list(texts_of(vault, space, ids[at : at + BATCH]).values()))
+                            opened.embed(list(embed.texts_of(vault, space, ids[at : at + embed.BATCH]).values()))
                         except EmbedderError as error:
                             raise EmbedderError(f"{error}; {at} of {len(ids)} entries were done") from None
         with vault.transaction():
@@ -144,7 +131,7 @@ def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
         stored = vault.load_model(name)
         if stored is not None:
             kind, settings, arrays = stored
-            return LsaEmbedder.from_arrays(arrays) if kind == LSA else restore(kind, settings, os.environ)
+            return LsaEmbedder.from_arrays(arrays) if kind == LSA else embed.restore(kind, settings, os.environ)
     return None
 
 
@@ -199,7 +186,7 @@ def _open_all(
 
 
 def _opened(kinds: Iterable[str]) -> dict[str, CachedEmbedder]:
-    return {kind: open_embedder(kind, os.environ) for kind in kinds if kind in KINDS}
+    return {kind: embed.open_embedder(kind, os.environ) for kind in kinds if kind in embed.KINDS}
 
 
 def _unopened(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedEmbedder]) -> list[str]:
@@ -253,8 +240,8 @@ def _embed_all(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedE
         if kind == LSA:
             embedded += _renew(vault, _stored(vault))
         elif kind in outside:
-            vault.save_model(outside[kind].model, *remembered(outside[kind]), {})
-            with resumable(outside[kind]):
+            vault.save_model(outside[kind].model, *embed.remembered(outside[kind]), {})
+            with embed.resumable(outside[kind]):
                 embedded += _embed(vault, outside[kind])
     return embedded
 
@@ -300,12 +287,12 @@ def _fitted(vault: Vault, known: _Fit | None) -> _Fit:
 
 
 def _spaces(vault: Vault, embedder: Embedder) -> list[Space]:
-    layers = ("text", *layers_of(vault))
+    layers = ("text", *embed.layers_of(vault))
     recipes = {system.reading.recipe for system in SYSTEMS.values()}
-    spaces = {space_of(embedder, layer, recipe) for recipe in recipes for layer in layers}
+    spaces = {embed.space_of(embedder, layer, recipe) for recipe in recipes for layer in layers}
     return sorted(spaces, key=lambda space: (space.layer, space.recipe))
 
 
 def _embed(vault: Vault, embedder: Embedder) -> int:
     spaces = _spaces(vault, embedder)
-    return sum(embed_missing(vault, embedder, space, bar(f"embedding {space.layer}")) for space in spaces)
+    return sum(embed.embed_missing(vault, embedder, space, bar(f"embedding {space.layer}")) for space in spaces)

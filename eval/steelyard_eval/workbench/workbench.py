@@ -631,6 +631,6 @@ def load(
 
 def demo() -> Workbench:
     """The data set workshop, which comes with the package: 512 memories of a team and its agents, 200 queries."""
-    from steelyard_eval.datasets.starter import workshop
+    from steelyard_eval.datasets.manifest import workshop
 
     return load(workshop())

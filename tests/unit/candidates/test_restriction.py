@@ -23,7 +23,7 @@ from steelyard_eval.choose.result import result_of
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare.lists import Latencies
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.export import TARGETS, export
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.spread import Gain

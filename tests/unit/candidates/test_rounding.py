@@ -8,7 +8,7 @@ from steelyard.systems import find_system
 from steelyard_eval.candidates.settings import round_weights
 from steelyard_eval.common.console import brief as shown
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace

@@ -10,7 +10,7 @@ from steelyard.systems import find_system
 from steelyard_eval.candidates.settings import simplify_config
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
 

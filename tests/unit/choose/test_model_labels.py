@@ -17,7 +17,7 @@ from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.choose.scored import ModelLabels
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.export import export
 from steelyard_eval.extensions.model_judge import judged_by_person, model_labels
 from steelyard_eval.measures.metrics import Judgments, parse_measures

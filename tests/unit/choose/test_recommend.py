@@ -34,7 +34,7 @@ from steelyard_eval.compare.answer import effective_number
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.tables import rank_biased
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.spread import NO_GAIN, Gain
 from steelyard_eval.recording.record import record, record_systems

@@ -30,7 +30,7 @@ from steelyard_eval.compare.list_recording import record_lists
 from steelyard_eval.compare.lists import latencies
 from steelyard_eval.compare.tables import rank_biased
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.steps import named
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Cost, Latency

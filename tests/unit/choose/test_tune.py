@@ -19,7 +19,7 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.common.console import bar
 from steelyard_eval.datasets import load, tuning_queries
 from steelyard_eval.datasets.labels import JudgedPool
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.metrics import Judgments, evaluate
 from steelyard_eval.recording.workspace import Workspace, judged
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard_eval.cli.main import main
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 
 
 def run(*words):

@@ -12,7 +12,7 @@ from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
 from steelyard_eval.cli.main import GROUPS, main
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 
 COMPARE = ("compare", starter(), "bm25")
 

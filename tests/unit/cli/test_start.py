@@ -11,7 +11,7 @@ import steelyard
 from steelyard.base.arrays import compiled
 from steelyard_eval import precompile
 from steelyard_eval.candidates import lanes
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.learn import top10
 
 HEAVY = {"apsw", "matplotlib", "numba", "numpy", "pandas", "rapidfuzz", "scipy", "sklearn", "sqlite_vec"}

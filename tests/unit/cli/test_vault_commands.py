@@ -22,7 +22,7 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.common.configurations import written_name
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.vaults import index_dataset, reindex_vault, vault_embedder, visible_vault

@@ -5,7 +5,7 @@ import pytest
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.answer import answer
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.result.structs import Estimate, Paired, Row, Said
 
 DATA = load(starter())

@@ -12,7 +12,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.workspace import Workspace
 
 HARM = "<script>alert(1)</script>\x1b[31m\u202e"

@@ -15,7 +15,7 @@ from steelyard_eval.common.configurations import separate
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.explain import explain
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.measures.runs import best_first, read_run

@@ -15,7 +15,7 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 
 BOM = "\ufeff"
 SECOND, FIFTH = 1 / log2(3), 1 / log2(6)

@@ -17,7 +17,7 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import Contender, distinct, read_all, usable
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import workspace
 from steelyard_eval.recording.workspace import Workspace
 

@@ -6,7 +6,7 @@ import pytest
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
 

@@ -14,7 +14,7 @@ from steelyard.base.extensions import EXTRAS, installing
 from steelyard.extensions.models import MiniLmEmbedder, MiniLmInt8Embedder, minilm
 from steelyard.memory.template import render
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 
 
 def installed(extra):

@@ -23,8 +23,7 @@ from steelyard.memory.filters import EVERYTHING
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.manifest import EMBEDDERS
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import EMBEDDERS, starter
 from steelyard_eval.recording.workspace import Workspace, choose_embedder
 from steelyard_eval.vaults import vault_embedder
 

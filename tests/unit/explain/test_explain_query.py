@@ -17,7 +17,7 @@ from steelyard.testing.fusions import recomputed
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.explain import explain
 from steelyard_eval.recording.workspace import Workspace
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from steelyard.memory.entry import Entry
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.explain.known_items import ask_known_items, broken_vectors, known_items
 
 WORDS = [f"word{at}" for at in range(16)]

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.base import extensions
 from steelyard.base.errors import MachineError
 from steelyard.base.extensions import EXTENSIONS as OF_ENGINE
 from steelyard_eval.common.extensions import EXTENSIONS, extension

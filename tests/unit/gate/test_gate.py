@@ -14,7 +14,7 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
-from steelyard_eval.datasets.states import hashed
+from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.gate.lists import read_contenders
 from steelyard_eval.gate.lists import run as run_all

@@ -12,7 +12,7 @@ from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.common.markup import interval, tells
 from steelyard_eval.compare.answer import answer
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.paired import difference_interval, paired
 from steelyard_eval.measures.spread import NO_GAIN, Gain, Interval
 from steelyard_eval.result.sentences import NAMED, say

@@ -17,7 +17,7 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.cli.vault import act
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.learn import learn
 from steelyard_eval.result import document
 from steelyard_eval.workbench import Workbench

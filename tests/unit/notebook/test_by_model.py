@@ -17,7 +17,7 @@ from steelyard.extensions import network
 from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.memory.entry import Entry
 from steelyard_eval.cli.main import main
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.extensions import model_judge as by_model
 from steelyard_eval.extensions.model_judge import (
     ModelSession,

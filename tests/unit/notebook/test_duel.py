@@ -21,7 +21,7 @@ from steelyard_eval.choose.duel import (
 )
 from steelyard_eval.choose.public import DEFAULT, features, reciprocal
 from steelyard_eval.cli.main import main
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.label.desk import desk
 from steelyard_eval.notebook.label.open import DuelSession, open_judging
 from steelyard_eval.recording.steps import rough

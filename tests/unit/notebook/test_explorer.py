@@ -11,7 +11,7 @@ from steelyard.config.search_config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
 from steelyard_eval.compare.contenders import read_config
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.explorer.bench import weight_names
 from steelyard_eval.notebook.explorer.exploration import Exploration, _first
 

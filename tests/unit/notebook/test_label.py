@@ -17,7 +17,7 @@ from steelyard.base.extensions import installing, missing_modules
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.label.apply import apply, state_of, to_state
 from steelyard_eval.notebook.label.desk import _settled, desk
 from steelyard_eval.notebook.label.judgments import Judgment, agreement, read_judgments

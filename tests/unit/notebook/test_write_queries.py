@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from steelyard.memory.entry import Entry
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.label.apply import copied, logged_queries
 
 ENTRY = Entry("a", title="Keyset cursors", text="Deep pages read and threw away fifty thousand rows every time.")

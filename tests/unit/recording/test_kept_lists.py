@@ -13,7 +13,7 @@ from steelyard.systems import find_system
 from steelyard_eval.candidates.settings import of_retrievers
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import KeptTables, Workspace
 

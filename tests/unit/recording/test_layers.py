@@ -17,7 +17,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.disk import load as read
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.record import record

@@ -26,7 +26,7 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.disk import load as open_folder
 from steelyard_eval.recording.replay import only
 

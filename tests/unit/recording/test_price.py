@@ -8,7 +8,7 @@ import pytest
 import steelyard_eval as sy
 from steelyard.live.search import Searcher
 from steelyard.systems import find_system
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import record as price
 from steelyard_eval.recording.record import record
 

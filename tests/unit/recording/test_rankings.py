@@ -8,7 +8,7 @@ from click.testing import CliRunner
 import steelyard_eval as sy
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.configurations import written_as
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import replay as kept
 from steelyard_eval.recording.replay import ShownLists, ordered, rows_by_query
 

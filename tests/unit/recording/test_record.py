@@ -12,7 +12,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.disk import _check_codes, save
 from steelyard_eval.recording.disk import load as load_recording
 from steelyard_eval.recording.record import record

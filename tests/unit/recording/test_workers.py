@@ -20,7 +20,7 @@ from steelyard.stores.base import Found
 from steelyard.table.facts import NO_FACTS
 from steelyard.table.join import complete, join, part
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import workers
 from steelyard_eval.recording.disk import load_block, save_block
 from steelyard_eval.recording.record import record_systems

@@ -12,7 +12,7 @@ import pytest
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard_eval.candidates.curve import COLUMNS, Curve, steps_of
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.result.structs import Estimate
 from steelyard_eval.views.drawing import canvas, plots
 from steelyard_eval.views.drawing.canvas import picture

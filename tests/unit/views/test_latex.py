@@ -8,7 +8,7 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, MachineError
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.result.structs import DataFacts, Decision, Estimate, Provenance, replace
 from steelyard_eval.views.latex import render
 

@@ -15,7 +15,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load as load_folder
-from steelyard_eval.datasets.starter import starter
+from steelyard_eval.datasets.manifest import starter
 
 HARM = "<script>alert(1)</script>"
 STRATEGY = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
