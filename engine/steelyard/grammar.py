@@ -152,7 +152,7 @@ class _Parser:
             raise self.expected(repr(wanted))
         self.at += 1
 
-    def number(self, unit: str = "") -> float | Duration:
+    def number(self, unit: str = "") -> Any:  # noqa: ANN401 -- a float, or a Duration where `unit` is empty
         """A number; `unit` says what is wrong with one that has a unit, where none may stand."""
         if self.kind() != "number":
             raise self.expected("a number")
@@ -164,16 +164,12 @@ class _Parser:
             raise self.fault(f"number {token} is too large; use a finite one")
         return Duration(value, written) if written else value
 
-    def plain(self, unit: str) -> float:
-        value = self.number(unit)
-        return value if isinstance(value, float) else value.amount
-
     def item(self, depth: int) -> Item:
         if depth > MAX_NESTING:
             raise self.fault(f"is nested deeper than {MAX_NESTING}; simplify it", "")
         weight = None
         if self.kind() == "number":
-            weight = self.plain("weight {} has a unit; a weight is a plain number")
+            weight = self.number("weight {} has a unit; a weight is a plain number")
             self.take("*")
         return Item(weight, self.call(depth))
 
@@ -192,7 +188,7 @@ class _Parser:
                 self.at += 2
                 options.append((option, self.value(depth + 1)))
             elif self.kind() == "number" and self.peek(1) in (",", ")"):
-                items.append(Item(self.plain("{0} needs a name, as in half_life={0}"), Call("")))
+                items.append(Item(self.number("{0} needs a name, as in half_life={0}"), Call("")))
             else:
                 items.append(self.item(depth + 1))
         return Call(name, tuple(items), tuple(options))
@@ -200,7 +196,7 @@ class _Parser:
     def value(self, depth: int) -> Value:
         """What stands behind the name of an option and its sign."""
         if self.peek() == "[":
-            return tuple(self.plain("{} has a unit; a list takes plain numbers") for _ in self.listed("]"))
+            return tuple(self.number("{} has a unit; a list takes plain numbers") for _ in self.listed("]"))
         return self.number() if self.kind() == "number" and self.peek(1) != "*" else self.item(depth)
 
     def listed(self, end: str) -> Iterator[None]:

@@ -90,7 +90,7 @@ class Labelling:
     def around(self, config):
         """int64[c]: the settings of a configuration's own strategy; none where it is a retriever alone."""
         own = [at for at, start in enumerate(self.layout.starts) if config_key(start.config) == config_key(config)]
-        several = len(config.effective.retrievers()) > 1
+        several = len(config.effective.retrievers) > 1
         return np.flatnonzero(np.isin(self.layout.start_index, own if several else []))
 
     def differences(self, config, at):

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.live.identity import share
 from steelyard.systems import SYSTEMS, find_system, plain_name

@@ -11,7 +11,7 @@ import numpy as np
 
 from steelyard.base.files import write_texts
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import Filters
+from steelyard.memory.query import Filters
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.extensions.usage.transcripts import SIMULATED
 from steelyard_eval.learn.top10 import PLACES

@@ -22,8 +22,8 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import format_time
 from steelyard.base.files import write_text
-from steelyard.config.search_config import policy_of, ranking_of
-from steelyard.feedback.log import SCHEMA_VERSION, line
+from steelyard.config import policy_of, ranking_of
+from steelyard.feedback import SCHEMA_VERSION, line
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.source import Source, configured
 from steelyard_eval.compare.contenders import Given

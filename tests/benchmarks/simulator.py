@@ -14,8 +14,8 @@ from clicks import MODELS, SAYS_NONE, Shown, looks, nothing_of_use
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.config.search_config import SearchConfig
-from steelyard.feedback.team_draft import draft_teams
+from steelyard.config import SearchConfig
+from steelyard.feedback import draft_teams
 from steelyard.fusion import leaves
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable

@@ -19,8 +19,7 @@ import numpy as np
 
 from steelyard.embedders.embed import LAYER_RECIPES
 from steelyard.extensions.models import WordLlamaEmbedder
-from steelyard.memory.template import render
-from steelyard.memory.text import STOP_WORDS, content, terms
+from steelyard.memory.text import STOP_WORDS, content, render, terms
 from steelyard.systems import find_system
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load

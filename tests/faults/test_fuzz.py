@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from steelyard.base.errors import ConfigError, DataError, VaultError
 from steelyard.base.files import MAX_NESTING, STRICT_JSON
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.fusion import compile_plan, fuse, parse_strategy
 from steelyard.fusion.layered import Layered

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.base.files import STRICT_JSON, cache_folder, write_text
 from steelyard.base.inputs import LIMIT, read_bytes, unpacked
-from steelyard.config.search_config import SearchConfig
-from steelyard.feedback.log import PATIENCE
+from steelyard.config import SearchConfig
+from steelyard.feedback import PATIENCE
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry, Relation
 from steelyard.stores.sqlite import Vault

@@ -18,12 +18,12 @@ import pytest
 from steelyard.base.errors import SteelyardError
 from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import unpacked
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.extensions.network.endpoint import Response
-from steelyard.feedback.log import append_act
+from steelyard.feedback import append_act
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.query import EVERYTHING
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check, open_dataset
@@ -49,9 +49,9 @@ SIZE = 400
 READERS = {
     "steelyard/base/files.py": "test_strict_json[lists]",
     "steelyard/base/inputs.py": "test_a_gzip_file[members]",
-    "steelyard/config/search_config.py": "test_weights[keys]",
+    "steelyard/config.py": "test_weights[keys]",
     "steelyard/embedders/lsa.py": "test_a_model",
-    "steelyard/feedback/log.py": "test_an_act_looks_for_its_impression_in_linear_time",
+    "steelyard/feedback.py": "test_an_act_looks_for_its_impression_in_linear_time",
     "steelyard/extensions/network/endpoint.py": "test_an_answer_of_an_endpoint[hits]",
     "steelyard/stores/sqlite/vault.py": "test_a_vault[entries]",
     "steelyard/stores/sqlite/schema.py": "test_a_vault[unknown fields]",

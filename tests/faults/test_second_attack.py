@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import steelyard.feedback.log as feedback
+import steelyard.feedback as feedback
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.base.files import STRICT_JSON
 from steelyard.base.inputs import lines
 from steelyard.base.secret import Secret
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.kinds import UnavailableEmbedder, restore
 from steelyard.extensions.cortex_client.uris import vault_of
 from steelyard.memory.query import Query

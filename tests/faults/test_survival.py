@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from steelyard.base.errors import MachineError, VaultError
 from steelyard.embedders.embed import RecordedEmbedder, embed_missing
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
@@ -470,9 +470,9 @@ class TestModels:
         shutil.copy(bench / "out" / "vault", out / "vault")
         with Vault(out / "vault") as vault:
             searcher = Searcher(vault, find_system("echovault").config(10, "lsa"), vault_embedder(vault))
-            assert searcher.search("jwt signing keys").strategy.signals() == {"fts", "vector"}
+            assert searcher.search("jwt signing keys").strategy.signals == {"fts", "vector"}
             assert run(bench, out, COMMANDS["index"]).exit_code == 0
-            assert searcher.search("jwt signing keys").strategy.signals() == {"fts"}
+            assert searcher.search("jwt signing keys").strategy.signals == {"fts"}
 
     def test_a_killed_update_is_taken_up_although_its_entries_are_there(self, bench, tmp_path):
         """The entries were committed, the model was not: the next run changes no entry, and still fits anew."""

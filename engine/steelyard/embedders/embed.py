@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Vectors as Vectors
 from steelyard.base.errors import EmbedderError, shown
-from steelyard.memory.filters import Filters, Rule
-from steelyard.memory.template import render
+from steelyard.memory.query import Filters, Rule
+from steelyard.memory.text import render
 from steelyard.stores.base import Readable, Space, Store
 
 Kind = Literal["entry", "query"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.retrievers import EMBEDDING, RETRIEVER_KINDS
 from steelyard.retrievers.reading import as_asked
 from steelyard.systems import find_system
@@ -24,7 +24,7 @@ def identity(config: SearchConfig) -> dict[str, object]:
     Raises ConfigError for a parameter out of range.
     """
     reading, retrievers = find_system(config.name).reading, config.retrievers
-    used = config.effective.signals()
+    used = config.effective.signals
     kinds = {name: RETRIEVER_KINDS[name] for name in retrievers if name in RETRIEVER_KINDS}  # the others are lists
     starts = {name: config.before(name) if name in used else retrievers[name].after for name in kinds}
     return {

@@ -14,11 +14,10 @@ import numpy as np
 
 from steelyard.base.arrays import Floats, Ints
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, SteelyardError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, Vectors, embed_checked, space_of
 from steelyard.fusion import Expr
-from steelyard.memory.filters import EVERYTHING, Filters, Rule, valid_at
-from steelyard.memory.query import Query
+from steelyard.memory.query import EVERYTHING, Filters, Query, Rule, valid_at
 from steelyard.retrievers import (
     DEPENDENT,
     EMBEDDING,
@@ -139,7 +138,7 @@ class Sources:
         """The table of one query with the signals that its strategy needs; `seconds` takes the times of lists."""
         lists: dict[str, Sequence[Found]] = {}
         scorers: dict[str, ScoreIds] = {}
-        facts = strategy.signals() & PRIORS.keys() or any(stage.facts for stage in config.finish)
+        facts = strategy.signals & PRIORS.keys() or any(stage.signals & PRIORS.keys() for stage in config.finish)
         get = self.store.get if facts else None
         read_ends = strategy.reads_ends.union(*(stage.reads_ends for stage in config.finish))
         lacking = missing if self.usable() else missing | EMBEDDING

@@ -13,8 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.node import Option
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind, ScorerKind

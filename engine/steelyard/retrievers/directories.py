@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from steelyard.base.arrays import Ints
-from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.query import EVERYTHING
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import MARK

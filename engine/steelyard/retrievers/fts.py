@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.kinds import Parts, Retriever, RetrieverConfig, RetrieverKind
 from steelyard.retrievers.reading import MatchBuilder
 from steelyard.retrievers.tsearch import TsRetriever, analysis

@@ -14,8 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.embedders.embed import Vectors
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.node import Option
 from steelyard.retrievers.reading import Reading
 from steelyard.stores.base import COSINE, Found, Readable, Space

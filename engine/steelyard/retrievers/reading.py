@@ -8,7 +8,7 @@ from functools import cached_property
 
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import EVERY_FIELD, Entry
-from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.memory.text import CONTENT, content, quote, terms, unique_words
 from steelyard.stores.base import KeywordIndex, TextSearch
 from steelyard.stores.postings import Analysis

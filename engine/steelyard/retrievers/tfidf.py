@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import ScorerKind
 from steelyard.retrievers.reading import Words

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.memory.entry import EVERY_FIELD, Entry
-from steelyard.memory.filters import Filters
+from steelyard.memory.query import Filters
 
 Read = tuple[Sequence[str], Sequence[int]]
 """The words of a text, and the position of each; no positions where none are kept."""

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.fields import parse_number
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.embed import LAYER_RECIPES
 from steelyard.grammar import number_text
-from steelyard.memory.template import template_fields
-from steelyard.registry import Registry
+from steelyard.memory.text import template_fields
+from steelyard.node import Registry
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.postings import Analysis
@@ -60,7 +60,7 @@ def analyses(systems: Iterable[System]) -> list[Analysis]:
     by_key: dict[str, Analysis] = {}
     for system in systems:
         config = system.config()
-        for name in config.retrievers.keys() | config.effective.signals():
+        for name in config.retrievers.keys() | config.effective.signals:
             kind = RETRIEVER_KINDS.get(name) or SCORER_KINDS.get(name)
             if kind is not None and (analysis := kind.counts(system.reading)) is not None:
                 by_key[analysis.key] = analysis

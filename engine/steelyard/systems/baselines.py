@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from steelyard.config import search_config as config
+from steelyard import config
 from steelyard.fusion import parse_strategy
 from steelyard.memory.text import CONTENT
 from steelyard.retrievers import RETRIEVER_KINDS

@@ -17,7 +17,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion import Expr, all_variants, leaves, near_variants
 from steelyard.fusion.node import Linear
@@ -31,9 +31,8 @@ DEPTHS = (1.0, 0.5, 2.0)  # times the depth of every retriever; never less than 
 
 
 def settings(config: SearchConfig, most: int = MOST) -> list[SearchConfig]:
-    """Every shape at every depth, the given configuration first, those of one depth together.
-
-    Where there are more than `most` together, the other depths with the given shape alone.
+    """Every shape at every depth, the given configuration first, those of one depth together. Where there are more
+    than `most` together, the other depths with the given shape alone.
     """
     every = shapes(config.strategy, most)
     here, *others = depths(config)
@@ -48,11 +47,10 @@ RECORDED = 1000
 
 
 def of_retrievers(config: SearchConfig, queries: int) -> list[SearchConfig]:
-    """The configuration under other parameters of its retrievers, one at a time, as they declare them.
-
-    None where that many `queries` would be searched more than `RECORDED` times in all.
+    """The configuration under other parameters of its retrievers, one at a time, as they declare them. None where
+    that many `queries` would be searched more than `RECORDED` times in all.
     """
-    read = [name for name in config.retrievers if name in config.effective.signals() and name in RETRIEVER_KINDS]
+    read = [name for name in config.retrievers if name in config.effective.signals and name in RETRIEVER_KINDS]
     every = [(name, of, value) for name in read for of in RETRIEVER_KINDS[name].parameters for value in of.tried]
     tried = []
     for name, option, value in every:
@@ -78,9 +76,8 @@ def depths(config: SearchConfig) -> list[SearchConfig]:
 
 
 def _deepened(config: SearchConfig, factor: float) -> SearchConfig:
-    """The configuration with every depth times a factor, rounded up; depths that are not limited stay so.
-
-    A list shorter than what is shown would be no choice anybody makes.
+    """The configuration with every depth times a factor, rounded up; depths that are not limited stay so. A list
+    shorter than what is shown would be no choice anybody makes.
     """
     retrievers = {
         name: replace(kept, depth=max(math.ceil(kept.depth * factor), min(kept.depth, config.limit)))
@@ -91,9 +88,8 @@ def _deepened(config: SearchConfig, factor: float) -> SearchConfig:
 
 
 def shapes(strategy: Expr, most: int = MOST) -> list[Expr]:
-    """Every shape of a strategy under its own weights, the given one first, without repetition.
-
-    Where there are more than `most` together, those that differ in a single parameter.
+    """Every shape of a strategy under its own weights, the given one first, without repetition. Where there are
+    more than `most` together, those that differ in a single parameter.
     """
     together = list(itertools.islice(all_variants(strategy), most + 1))
     return list(dict.fromkeys([strategy, *(together if len(together) <= most else near_variants(strategy))]))
@@ -110,7 +106,7 @@ def config_key(config: SearchConfig) -> str:
 def setting_key(config: SearchConfig) -> str:
     """The part of the name that does not depend on the strategy's weights."""
     strategy = config.effective
-    read = sorted(strategy.signals() & config.retrievers.keys() or config.retrievers.keys())
+    read = sorted(strategy.signals & config.retrievers.keys() or config.retrievers.keys())
     system = "plain" if config.system in ("fts", "bm25", "vector") else config.system
     moved = any(kept.parameters for kept in config.retrievers.values())  # to what may not be the system's own
     name = f"{system}:{config.profile}" + ("".join(written_name(config).partition("[")[1:]) if moved else "")
@@ -120,7 +116,7 @@ def setting_key(config: SearchConfig) -> str:
 def with_shares(expr: Expr) -> Expr:
     """The strategy with the weights of each sum scaled to 1, so that the scale does not part equal rankings."""
     if expr.routes:
-        return expr.with_children([with_shares(child) for child in expr.children()])
+        return expr.with_children([with_shares(child) for child in expr.children])
     total = sum(expr.weights)
     return expr.with_weights([round(weight / total, DIGITS) for weight in expr.weights]) if total > 0 else expr
 
@@ -186,7 +182,6 @@ def without_guarded_cut(config: SearchConfig) -> SearchConfig:
 
 def round_weights(config: SearchConfig, means: Callable[[SearchConfig], Floats]) -> SearchConfig:
     """The configuration with its weights in two significant digits, or the fewest more that move no metric.
-
     `means` gives the mean of every metric, float64[M]; none may move by more than `MAX_METRIC_CHANGE`.
     """
     before = means(config)

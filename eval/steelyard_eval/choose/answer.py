@@ -12,7 +12,7 @@ from typing import Any, Self
 from steelyard.base.errors import ConfigError, shown
 from steelyard.base.files import canonical, spare, write_text
 from steelyard.base.inputs import read_bytes
-from steelyard.config.search_config import SearchConfig, read_json
+from steelyard.config import SearchConfig, read_json
 from steelyard_eval.choose.blockers import DRAWN
 from steelyard_eval.choose.choice import Choice
 from steelyard_eval.choose.few_labels import Advice
@@ -137,9 +137,8 @@ class ChosenAnswer(Answered):
         return write_and_log(_files(path, self.config, self.attempt))
 
     def saved(self, path: str | Path, dataset: Dataset) -> tuple[Self, list[str]]:
-        """The same answer about these files, which are written; a line each on what is in it.
-
-        `dataset` is the one whose kept runs have what earlier runs wrote there.
+        """The same answer about these files, which are written; a line each on what is in it. `dataset` is the one
+        whose kept runs have what earlier runs wrote there.
         """
         target, files = Path(path), _files(path, self.config, self.attempt)
         before = write_weights(files, dataset)
@@ -178,7 +177,6 @@ def _files(path: str | Path, config: SearchConfig | None, attempt: SearchConfig 
 
 def write_weights(files: Files, dataset: Dataset | None = None) -> list[str]:
     """Write these files, and remove those that are None; a line on each that was replaced, and how to undo that.
-
     Each is copied first, but for one whose search one of the new files has: nothing of it is lost.
     """
     new = [_search(config.to_json()) for config in files.values() if config is not None]

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.config.search_config import LISTS, SearchConfig
-from steelyard.fusion.signal import Signal
+from steelyard.config import LISTS, SearchConfig
+from steelyard.fusion.node import Signal
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, Current
 from steelyard_eval.candidates.kernel import DEEPEST
@@ -211,7 +211,7 @@ class Choice:
         finders = [(start.label, start.config) for start in self.candidates.starts]
         if self.only:
             own = self.only.row.config
-            finders = [(name, own.with_strategy(Signal(name))) for name in sorted(own.strategy.retrievers())]
+            finders = [(name, own.with_strategy(Signal(name))) for name in sorted(own.strategy.retrievers)]
         return find_blocker(
             self.source.dataset,
             self.metric,
@@ -251,7 +251,7 @@ class Choice:
         if config.system not in ("plain", LISTS):
             return say(Said("name_system", {"system": config.name.removesuffix(":documented")}))
         formula, strategy = named(config), config.effective
-        facts: dict[str, Fact] = {"family": strategy.shown_as, "signals": sorted(strategy.signals())}
+        facts: dict[str, Fact] = {"family": strategy.shown_as, "signals": sorted(strategy.signals)}
         return formula if len(formula) <= SHORT_FORMULA else say(Said("name_family", facts))
 
     @property

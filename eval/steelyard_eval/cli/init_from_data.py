@@ -15,7 +15,7 @@ from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown, vis
 from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
 from steelyard.base.secret import MASK
-from steelyard.config.search_config import read_json
+from steelyard.config import read_json
 from steelyard_eval.cli.workflow import RULE, named, recorded, workflow_text
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.contenders import Given, read

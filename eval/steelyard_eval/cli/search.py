@@ -91,7 +91,7 @@ def search(
     """
     from steelyard.base.escape import visible
     from steelyard.base.extensions import extension
-    from steelyard.feedback.log import FeedbackLog
+    from steelyard.feedback import FeedbackLog
     from steelyard.memory.query import Query
     from steelyard_eval.cli.vault_text import hits
     from steelyard_eval.vaults.arguments import Settings, parse_filters, vault_file

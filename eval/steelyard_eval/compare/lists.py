@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders import CachedEmbedder
 from steelyard.finish import Floor, without_floors
 from steelyard.fusion.layered import ProgressSummary
@@ -109,9 +109,8 @@ class Made:
 
 @dataclass(frozen=True)
 class Arena:
-    """What contenders run on: an existing recording (`table`), or a workspace that records what they need.
-
-    The workspace is None when no contender needs one.
+    """What contenders run on: an existing recording (`table`), or a workspace that records what they need. The
+    workspace is None when no contender needs one.
     """
 
     dataset: Dataset

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import Expr, Signal
 from steelyard.fusion.layered import ProgressSummary
 from steelyard.fusion.node import nested
@@ -85,7 +85,7 @@ def _unlike(row: Contender, table: SignalTable, dataset: Dataset, measure: Measu
 def _sums(expr: Expr) -> Iterator[NormalizedSum]:
     if isinstance(expr, NormalizedSum):
         yield expr
-    for child in expr.children():
+    for child in expr.children:
         yield from _sums(child)
 
 
@@ -93,13 +93,13 @@ def _scaled(expr: Expr, raw: dict[NormalizedSum, dict[str, float]]) -> Expr:
     """The same strategy with minmax in the sums that are raw."""
     if isinstance(expr, NormalizedSum) and expr in raw:
         return replace(expr, normalize="minmax")
-    return expr.with_children([_scaled(child, raw) for child in expr.children()])
+    return expr.with_children([_scaled(child, raw) for child in expr.children])
 
 
 def _terms(node: NormalizedSum, table: SignalTable) -> Iterator[Expr]:
     """The terms that have a weight, and signals that are in the table."""
     weighed = [term.expr for term in node.terms if term.weight]
-    yield from (expr for expr in weighed if expr.signals() & FETCHED <= table.columns.keys())
+    yield from (expr for expr in weighed if expr.signals & FETCHED <= table.columns.keys())
 
 
 def _weightless(node: NormalizedSum, table: SignalTable) -> Iterator[tuple[Expr, int, int]]:

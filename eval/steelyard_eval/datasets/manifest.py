@@ -21,7 +21,7 @@ from steelyard.base.inputs import inside
 from steelyard.embedders.kinds import KINDS as MODELS
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import FIELDS, read_fields
-from steelyard.memory.template import template_fields
+from steelyard.memory.text import template_fields
 from steelyard.systems import find_system
 from steelyard_eval.datasets.file_reader import FolderReader, meant
 from steelyard_eval.datasets.labels import Batch, JudgedPool, read_labels

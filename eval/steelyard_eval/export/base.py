@@ -16,10 +16,10 @@ from typing import Any
 from steelyard.base.errors import shown
 from steelyard.base.escape import visible
 from steelyard.base.files import canonical
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.kinds import DIMENSIONS
 from steelyard.fusion import Expr, Linear, Signal, Term
-from steelyard.grammar import Duration, number_text
+from steelyard.grammar import Duration, number_text, value_text
 from steelyard.retrievers import LAYERS, RETRIEVERS, SCORERS
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
@@ -176,14 +176,13 @@ def _why_no_list(expr: Expr) -> str:
 
 
 def with_priors(strategy: Expr) -> tuple[list[Term], list[Term]] | None:
-    """The terms of a weighted sum of raw scores that find entries, and the others; None of anything else.
-
-    Raises Lost when nothing finds entries.
+    """The terms of a weighted sum of raw scores that find entries, and the others; None of anything else. Raises
+    Lost when nothing finds entries.
     """
     described = strategy.describe()
     if not isinstance(described, Linear) or described.beyond or described.scale != "none":
         return None
-    retrievers = [term for term in described.terms if term.expr.signals() & RETRIEVERS]
+    retrievers = [term for term in described.terms if term.expr.signals & RETRIEVERS]
     if not retrievers:
         raise Lost("no term finds entries of its own: the sum has neither a keyword list nor a vector list")
     return retrievers, [term for term in described.terms if term not in retrievers]
@@ -204,7 +203,6 @@ def depth_of(config: SearchConfig, name: str) -> int:
 
 def window(config: SearchConfig, names: Mapping[str, float], what: str, most: int) -> tuple[int, list[str]]:
     """Return one depth for all lists, at least the limit, with a note when a list was tuned at another depth.
-
     `what` is the target's name for the depth, and `most` its largest value there.
     """
     depths = {name: depth_of(config, name) for name in names}
@@ -223,9 +221,8 @@ def whole(value: float, what: str, low: int, high: int) -> int:
 
 
 def fields(config: SearchConfig, name: str) -> dict[str, float]:
-    """Return the weight of every keyword field; 1 for each when the configuration has no weights.
-
-    Raises Lost for a name that would be more than a name there: a wildcard, a boost, a piece of a schema.
+    """Return the weight of every keyword field; 1 for each when the configuration has no weights. Raises Lost for
+    a name that would be more than a name there: a wildcard, a boost, a piece of a schema.
     """
     weights = config.retrievers[name].field_weights if name in config.retrievers else {}
     if odd := [field for field in weights if not _FIELD.fullmatch(field)]:
@@ -288,3 +285,62 @@ def window_notes(signals: Iterable[Signal]) -> list[str]:
     """A note on entries whose validity ends, when age is counted from the update."""
     note = "an entry with valid_until fades at the end of its window here, and ages like the others there"
     return [note] if "updated_at" in dates_of(signals) else []
+
+
+@dataclass(frozen=True)
+class Change:
+    """A part of a strategy before and after; `dropped` where it does nothing any more."""
+
+    name: str
+    old: str
+    new: str
+    dropped: bool
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.new} instead of {self.old}"
+
+
+def changes(old: Expr, new: Expr, where: str = "") -> list[Change]:
+    """Every weight and option that differs; of parts that do not correspond, the whole part.
+
+    >>> from steelyard.fusion import parse_strategy
+    >>> one, other = map(parse_strategy, ("rrf(fts, vector, k=60)", "rrf(fts, 0*vector, k=20)"))
+    >>> [str(change) for change in changes(one, other)]
+    ['weight of vector 0 instead of 1', 'k 20 instead of 60']
+    """
+    before, after = _parts(old), _parts(new)
+    if (_name(old), len(old.own_terms)) != (_name(new), len(new.own_terms)):
+        return [Change(f"strategy{where}", str(old), str(new), dropped=False)]
+    found: list[Change] = []
+    for name in before | after:
+        was, now = before.get(name), after.get(name)
+        if isinstance(was, Term) and isinstance(now, Term):
+            if was.weight != now.weight:
+                weights = number_text(was.weight), number_text(now.weight)
+                found.append(Change(f"weight of {_name(was.expr)}{where}", *weights, dropped=not now.weight))
+            found += changes(was.expr, now.expr, where)
+        elif isinstance(was, Expr) and isinstance(now, Expr):
+            bare = name in old.options() and old.options()[name].bare
+            found += changes(was, now, where if bare else f" for {name}")
+        elif was != now:
+            old_text, new_text = ("none" if value in (None, ()) else value_text(value) for value in (was, now))
+            found.append(Change(f"{name}{where}", old_text, new_text, dropped=now in (None, ())))
+    return found
+
+
+def _parts(expr: Expr) -> dict[str, Any]:
+    """What an expression is made of: its options by name, its terms by place, its cases by theirs."""
+    if isinstance(expr, Signal):
+        return dict(expr.given)
+    parts: dict[str, Any] = {}
+    for name, option in expr.options().items():
+        value = getattr(expr, name)
+        if option.kind == "terms":
+            parts |= {str(place): term for place, term in enumerate(value)}
+        else:
+            parts |= dict(value) if option.kind == "cases" else {name: value}
+    return parts
+
+
+def _name(expr: Expr) -> str:
+    return str(expr).partition("(")[0]

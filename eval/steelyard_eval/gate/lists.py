@@ -19,12 +19,11 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, SteelyardError, shown, together
-from steelyard.config.search_config import SearchConfig, read_json
+from steelyard.config import SearchConfig, read_json
 from steelyard.finish import without_floors
 from steelyard.live.identity import share
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import valid_at
-from steelyard.memory.query import Query
+from steelyard.memory.query import Query, valid_at
 from steelyard.memory.text import content
 from steelyard_eval.common.configurations import LIMIT, Named, Setting, parted
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, distinct, labelled, read, usable

@@ -27,7 +27,7 @@ from msgspec.structs import asdict
 
 from steelyard.base.arrays import Indices
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.compare.lists import ties
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset

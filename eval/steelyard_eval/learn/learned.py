@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.extensions import extension
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.systems import find_system
 from steelyard_eval.choose.answer import ChosenAnswer
 from steelyard_eval.compare.contenders import Given

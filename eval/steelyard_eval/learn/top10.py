@@ -18,7 +18,7 @@ import numpy as np
 from steelyard.base.arrays import Floats, Indices, Ints
 from steelyard.base.compiled import compiled
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.form import Form, formed

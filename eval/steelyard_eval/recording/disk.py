@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.base.files import STRICT_JSON, canonical, draft, move_folder, write_bytes
 from steelyard.base.inputs import inside, open_regular, read_text
-from steelyard.table.facts import ENDS, LABEL_FACTS, NUMBER_FACTS, Facts, Labels, TagSets
 from steelyard.table.join import Part
-from steelyard.table.signal_table import SignalTable
+from steelyard.table.signal_table import ENDS, LABEL_FACTS, NUMBER_FACTS, Facts, Labels, SignalTable, TagSets
 
 SCHEMA_VERSION = 2
 LARGEST = 1e100

@@ -21,7 +21,7 @@ import numpy as np
 from steelyard import __version__
 from steelyard.base.errors import together
 from steelyard.base.files import canonical
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders import resumable
 from steelyard.finish import diversified, reranked, to_rerank
 from steelyard.fusion import fuse
@@ -157,7 +157,7 @@ def needed(configs: Iterable[SearchConfig]) -> list[str]:
     """
     names: set[str] = set()
     for config in configs:
-        names |= (config.effective.signals() & FETCHED) | config.needs
+        names |= (config.effective.signals & FETCHED) | config.needs
         if config.effective.ranks_candidates():
             names |= FINDERS & config.retrievers.keys()
         for name in names & DEPENDENT & config.retrievers.keys():

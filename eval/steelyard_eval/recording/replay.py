@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steelyard.base.arrays import Bools, Floats, Ints
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.fields import format_time
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.finish import Ranking
 from steelyard.fusion import compile_plan
 from steelyard.live.identity import agree
@@ -22,8 +22,7 @@ from steelyard.live.search import rank_table
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers import DEPENDENT, EMBEDDING
-from steelyard.table.facts import Facts, Labels, TagSets
-from steelyard.table.signal_table import LISTS, SignalTable
+from steelyard.table.signal_table import LISTS, Facts, Labels, SignalTable, TagSets
 from steelyard_eval.datasets import CLASSIFIED, GIVEN, Dataset
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
 from steelyard_eval.measures.runs import Ranked

@@ -13,7 +13,7 @@ from pathlib import Path
 from steelyard.base.errors import ConfigError
 from steelyard.base.escape import visible
 from steelyard.base.extensions import installing, missing_modules
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.kinds import KINDS, LIGHT, indexing_kind, kind_of
 from steelyard.systems import find_system, written_name
 from steelyard_eval.datasets import Dataset
@@ -196,7 +196,7 @@ def rough(more: int) -> int:
 
 def _unusual(config: SearchConfig) -> dict[str, int | None]:
     """The depths of retrievers whose list the strategy uses, where the system has another one."""
-    usual, used = find_system(config.name).config(config.limit).depths, config.effective.signals()
+    usual, used = find_system(config.name).config(config.limit).depths, config.effective.signals
     return {
         name: depth for name, depth in config.depths.items() if name in used and depth != usual.get(name, depth)
     }

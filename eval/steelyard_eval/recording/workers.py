@@ -25,7 +25,7 @@ import steelyard
 from steelyard.base.errors import PATH_WIDTH, EmbedderError, MachineError, SteelyardError, shown
 from steelyard.base.extensions import require
 from steelyard.base.files import cache_folder, canonical, lock
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.embed import Kind, Vectors
 from steelyard.live.search import BLOCK, Searcher
 from steelyard.live.sources import embedded

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, EmbedderError, RerankError, SteelyardError, shown
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import Document, SearchConfig, open_reranker, reranker_asked
 from steelyard.embedders import KINDS, open_embedder
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, RecordedEmbedder, embed_missing, layers_of, space_of
 from steelyard.embedders.kinds import installed
@@ -25,8 +25,7 @@ from steelyard.finish import reranked
 from steelyard.live.search import Searcher
 from steelyard.live.sources import KeptLists
 from steelyard.memory.query import Query
-from steelyard.memory.template import render
-from steelyard.rerank import Document, open_reranker, reranker_asked
+from steelyard.memory.text import render
 from steelyard.retrievers import layers_read
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, System, keyword_indexes
@@ -199,7 +198,7 @@ class Workspace:
         """The layers that one of these reads and that the text stands in for, although others have vectors."""
         layered = self._has_layer("l0") or self._has_layer("l1")
         lacking = layered and not self._has_layer("l2")
-        return ["l2"] if lacking and any("l2" in config.effective.signals() for config in configs) else []
+        return ["l2"] if lacking and any("l2" in config.effective.signals for config in configs) else []
 
     def _layer(self, layer: str) -> str:
         """The layer whose vectors exist; the text is used when the data set lacks l2."""

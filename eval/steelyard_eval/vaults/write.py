@@ -17,10 +17,10 @@ from steelyard.embedders import KINDS, CachedEmbedder, open_embedder, resumable
 from steelyard.embedders.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
 from steelyard.embedders.kinds import remembered, restore
 from steelyard.embedders.lsa import MODEL, LsaEmbedder
-from steelyard.feedback.reviews import FIELDS as REVIEWED
+from steelyard.feedback import REVIEWED
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import Filters
-from steelyard.memory.template import render
+from steelyard.memory.query import Filters
+from steelyard.memory.text import render
 from steelyard.stores.base import Space, is_address
 from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.vault import open_vault

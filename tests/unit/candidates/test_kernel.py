@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.finish import Cut, Drop, Files
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.identity import identity
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVERS, RetrieverConfig
-from steelyard.table.facts import entry_facts, query_facts
+from steelyard.table.join import entry_facts, query_facts
 from steelyard.table.signal_table import SignalTable
 from steelyard.testing import random_table, same_bits, select_queries
 from steelyard_eval.candidates import lanes

@@ -20,7 +20,7 @@ from steelyard.base.extensions import EXTRAS
 from steelyard.embedders import KINDS
 from steelyard.embedders.kinds import UnavailableEmbedder, restore
 from steelyard.extensions import models
-from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.query import EVERYTHING
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load

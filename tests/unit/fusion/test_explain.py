@@ -65,7 +65,7 @@ class TestStrategies:
         for fragment in (
             "weighted sum",
             "1 * rrf(vector, fts, k=60, bonus=times(0.1))",
-            "reciprocal rank fusion, k = 60, boosted",
+            "reciprocal rank fusion, k = 60, multiplied",
             "bonus times(0.1)",
             "1 / (k + rank in vector), 0 when not in the list",
             "0.2 * recency(half_life=365d)",

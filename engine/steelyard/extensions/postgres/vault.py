@@ -43,7 +43,7 @@ from steelyard.extensions.postgres.schema import (
     to_binary,
 )
 from steelyard.extensions.postgres.server import Connection, Server
-from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.sqlite.schema import NAMES, SELECT
 from steelyard.stores.sqlite.schema import UPSERT as UPSERT_HERE

@@ -13,12 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 from steelyard.base.errors import ConfigError, shown
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import RerankConfig, SearchConfig
 from steelyard.finish import reranked
 from steelyard.fusion import parse_strategy
 from steelyard.grammar import Call, Item, amount_of, number_text, parse_call
-from steelyard.rerank import RerankConfig
-from steelyard.signals.facts import DOCUMENT_TYPES
+from steelyard.signals.formulas import DOCUMENT_TYPES
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit import FACTORS
 

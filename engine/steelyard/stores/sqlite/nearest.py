@@ -19,7 +19,7 @@ from steelyard.base.arrays import Indices, Vectors
 from steelyard.base.errors import DimensionMismatchError, VaultError, shown
 from steelyard.base.extensions import extension
 from steelyard.base.machine import budget, precision
-from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, Space
 from steelyard.stores.sqlite.file import REAL, TEXT, VaultFile, table_of
 from steelyard.stores.sqlite.guard import damaged, map_file

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard.base.errors import ConfigError, shown
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import RerankConfig, SearchConfig
 from steelyard.finish import Cut, Merge, Rerank, Rescore, Stage
 from steelyard.fusion import RECIPROCAL, Linear, parse_strategy
 from steelyard.memory.entry import Hit
-from steelyard.memory.filters import Filters
-from steelyard.rerank import RerankConfig
+from steelyard.memory.query import Filters
 from steelyard.retrievers.reading import Reading, Words, as_asked
 from steelyard.signals import PRIORS
 from steelyard.stores.base import KeywordIndex
@@ -44,8 +43,7 @@ from steelyard.systems.spec_kit.words import (
     tokens_js,
     tokens_shipped,
 )
-from steelyard.table.facts import NO_FACTS
-from steelyard.table.signal_table import RERANK
+from steelyard.table.signal_table import NO_FACTS, RERANK
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult

@@ -13,7 +13,7 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError
 from steelyard.base.files import canonical
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import Expr, compile_plan
 from steelyard.live.search import rank_table
 from steelyard.memory.entry import Entry

@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.systems import SYSTEMS
 from steelyard_eval.choose.answer import write_and_log

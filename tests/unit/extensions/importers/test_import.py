@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import TIME_FIELDS as TIMES
-from steelyard.memory.template import render
+from steelyard.memory.text import render
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check, load
