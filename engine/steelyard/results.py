@@ -33,6 +33,8 @@ class SearchResult:
     ranking: Ranking
     strategy: Expr
     """The signals, the final rows of the table and the strategy that was used, from which `explain` works."""
+    fused: Floats
+    """float64[N]: the strategy's score of every row, before anything is finished; NaN where it ranks none."""
     embedding_calls: int
     """0 or 1, or up to one for each model of a federation."""
     degraded: bool
@@ -65,11 +67,6 @@ class SearchResult:
         if below or progress is None:
             return below
         return progress.emptied() or "only directories were found, and results are files"
-
-    @cached_property
-    def fused(self) -> Floats:
-        """float64[N]: the strategy's score of every row, before anything is finished; NaN where it ranks none."""
-        return compile_plan(self.table, self.strategy).scores()
 
     @cached_property
     def fusion(self) -> tuple[Expr, Floats]:

@@ -21,7 +21,7 @@ from steelyard_eval.candidates.settings import config_key
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.blockers import ContenderScores, find_blocker
 from steelyard_eval.choose.public import PriorGains
-from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY, Expectation, decide, gain_prior_over
+from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY, Expectation, apply_rule, gain_prior_over
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets.labels import JudgedPool
@@ -225,7 +225,7 @@ def _outcome(made, bare, config, current, at, known, gains, priors, gates, rows)
     sides = (side[rows] for side in made.differences(config, at))
     prior = tuple(PriorGains(*(values[rows] for values in vars(one).values())) for one in priors)
     evidence = Scored.of(*sides, prior)
-    found = decide(Expectation(evidence, gain_prior_over(config)), gates)
+    found = apply_rule(Expectation(evidence, gain_prior_over(config)), gates)
     if found.verdict != "ship":
         return None
     candidate = int(rows[found.candidate])

@@ -19,7 +19,7 @@ from steelyard_eval.choose.few_labels import (
     decide_with_public_prior,
 )
 from steelyard_eval.choose.public import DEFAULT, PublicGains
-from steelyard_eval.choose.rule import ALL_FAMILIES, OVER_FUSION, Expectation, Ruling, decide
+from steelyard_eval.choose.rule import ALL_FAMILIES, OVER_FUSION, Expectation, Ruling, apply_rule
 from steelyard_eval.choose.scored import PRIOR_QUERIES, PriorGains, Scored
 from steelyard_eval.measures.spread import NO_GAIN
 
@@ -231,7 +231,7 @@ def curve_drawn(own, rest, current, n, draws):
     for draw in range(draws):
         labelled = np.random.default_rng([n, draw]).permutation(own.queries)[:n]
         evidence = own.evidence(labelled, priors)
-        decision = decide(Expectation(evidence, USUAL.get(current, OVER_FUSION)), ALL_FAMILIES)
+        decision = apply_rule(Expectation(evidence, USUAL.get(current, OVER_FUSION)), ALL_FAMILIES)
         own_rows = [*rows.tolist(), *([] if decision.candidate is None else [decision.candidate])]
         known = {
             side: [v[own_rows].tolist() for v in vars(getattr(evidence, side)).values()] for side in PRIOR_SIDES

@@ -14,7 +14,14 @@ from evidence_rows import LOSS, USUAL, priors_of, splits
 
 from steelyard_eval.choose.few_labels import FewLabelCandidates, decide_with_public_prior
 from steelyard_eval.choose.public import PublicGains
-from steelyard_eval.choose.rule import ALL_FAMILIES, OVER_FUSION, OVER_RETRIEVER, OVER_SYSTEM, Expectation, decide
+from steelyard_eval.choose.rule import (
+    ALL_FAMILIES,
+    OVER_FUSION,
+    OVER_RETRIEVER,
+    OVER_SYSTEM,
+    Expectation,
+    apply_rule,
+)
 
 SIZES = (15, 25, 40, 100, 200)
 BINS = (0.0, 0.02, 0.1, 0.2, 0.4, 1.0)
@@ -34,7 +41,7 @@ def odds_row(own, rest, current, n, draws):
         known_gain = elsewhere - elsewhere[rows.tolist().index(default)]
         few = FewLabelCandidates(rows, known_gain, variance, default, favoured=likely)
         expect = Expectation(evidence, usual)
-        first = decide(expect, ALL_FAMILIES)
+        first = apply_rule(expect, ALL_FAMILIES)
         decision, _ = decide_with_public_prior(first, expect, ALL_FAMILIES, few, n)
         if decision.candidate is None:
             found.append([decision.verdict])

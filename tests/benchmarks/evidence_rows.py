@@ -16,8 +16,8 @@ from steelyard_eval.choose.rule import (
     OVER_RETRIEVER,
     OVER_SYSTEM,
     Expectation,
+    apply_rule,
     best,
-    decide,
     passes_gates,
 )
 from steelyard_eval.choose.scored import PriorGains, Scored
@@ -134,7 +134,7 @@ def rule_row(own, others, grid30, n, count, usual=OVER_FUSION):
     found = {}
     for labelled, unseen in splits(own.queries, n, count):
         known, alone = own.evidence(labelled, priors), own.evidence(labelled)
-        decision = decide(Expectation(known, usual), ONE_STRATEGY)
+        decision = apply_rule(Expectation(known, usual), ONE_STRATEGY)
         ways = {
             "grid of 30": grid30[int(np.argmax(known.metric[grid30].mean(axis=1)))],
             "optimum": int(np.argmax(known.metric.mean(axis=1))),
@@ -168,7 +168,7 @@ def recommend_row(own, others, n, count, usual=OVER_FUSION):
     priors = priors_of(others, own.keys) if others else None
     rows = []
     for labelled, unseen in splits(own.queries, n, count):
-        found = decide(Expectation(own.evidence(labelled, priors), usual), ALL_FAMILIES)
+        found = apply_rule(Expectation(own.evidence(labelled, priors), usual), ALL_FAMILIES)
         rows.append((found, *_gains(own, found.candidate, unseen), found.bound >= own.metric.mean.max() - 1e-9))
     return _verdicts(rows) if rows else {}
 
@@ -179,7 +179,7 @@ def repeats_row(own, others, n, count):
     found = {"apart": [], "as one": []}
     for asked, _ in splits(own.queries, n, count):
         for way, groups in (("apart", None), ("as one", np.tile(asked, TIMES))):
-            decision = decide(Expectation(own.evidence(np.tile(asked, TIMES), priors, groups)), ALL_FAMILIES)
+            decision = apply_rule(Expectation(own.evidence(np.tile(asked, TIMES), priors, groups)), ALL_FAMILIES)
             gain = 0.0 if decision.candidate is None else float(own.metric.row(decision.candidate).mean())
             found[way].append((decision.verdict == "ship", gain))
     return {way: _ships(rows) for way, rows in found.items()}

@@ -24,7 +24,7 @@ from feedback_readers import CHOOSE, FOLLOWERS, HONEST, READERS, ROBOT, Seen
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer
-from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, OVER_FUSION, Expectation, decide
+from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, OVER_FUSION, Expectation, apply_rule
 from steelyard_eval.choose.scored import PriorGains, Scored, SecondMeasurement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
@@ -205,7 +205,7 @@ def row(name, folder, policy, reader, sessions, seed):
             labelled = metric[:, queries[at]], composite[:, queries[at]]
             for gates, known in GATED.items():
                 evidence = Scored.of(*labelled, prior(name, folder, policy), groups, one)
-                decision = decide(Expectation(evidence, OVER_FUSION), known)
+                decision = apply_rule(Expectation(evidence, OVER_FUSION), known)
                 candidate = now if decision.candidate is None else decision.candidate
                 found["drawn"].append(
                     {
@@ -250,7 +250,7 @@ def until(name, folder, policy, reader, sessions, seed):
             second = SecondMeasurement.of(clicks, np.arange(n), at, own.pairs.unit[queries])
             own_labels, known = labelled[:, :n], prior(name, folder, policy)
             evidence = Scored.of(own_labels, own_labels, known, own.pairs.unit[queries[at]], second)
-            decision = decide(Expectation(evidence, OVER_FUSION), FROM_A_LOG)
+            decision = apply_rule(Expectation(evidence, OVER_FUSION), FROM_A_LOG)
             if decision.verdict == "ship":
                 pairs = sum(len(np.unique(one[one >= 0])) for one in np.moveaxis(pool[:, :n], 1, 0))
                 found[title] = {"queries": n, "pairs": pairs, "gain": float(gain[decision.candidate])}

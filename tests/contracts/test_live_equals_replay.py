@@ -179,7 +179,7 @@ def compare(vault, embedder, queries, config, recorded=None):
     own = recorded.retrievers.get("vector", recorded.retrievers["fts"])
     if own.similarity == "cosine" and not own.parameters.get("lift"):
         check_columns(recording, vault, embedder, queries)
-    masked, ranking = rank_table(recording, config, config.effective)
+    masked, ranking, _ = rank_table(recording, config, config.effective)
     needs = config.effective.needs(masked, tuple(config.retrievers))
     meaning = {name for name in needs if EMBEDDING & {name, *starts(config, name)}}
     embedded = np.any([needs[name] for name in meaning] or np.zeros((1, len(queries))), axis=0)
@@ -330,7 +330,7 @@ def test_a_reranked_list_is_the_same_live_and_replayed(top, seed):
         for q, asked in enumerate(queries):
             hits = searcher.search(asked).hits
             for recorded in (first, whole):
-                masked, ranking = rank_table(recorded, config, config.strategy)
+                masked, ranking, _ = rank_table(recorded, config, config.strategy)
                 rows = ranking.row[ranking.offsets[q] : ranking.offsets[q + 1]]
                 scores = ranking.score[ranking.offsets[q] : ranking.offsets[q + 1]]
                 assert [h.entry.id for h in hits] == [masked.entries[masked.entry[row]] for row in rows]

@@ -68,6 +68,15 @@ def test_a_pickle_in_itself_too_deep_or_with_numbers_as_keys_is_refused():
             plain(pickle.dumps(value, 4))
 
 
+def test_an_object_whose_attributes_are_pairs_is_refused():
+    """Their keys could be numbers that all collide: a megabyte took a minute."""
+    pairs = [[at * (2**61 - 1), None] for at in range(100)]
+    for state in (pairs, {"__dict__": pairs}):
+        raw = b"\x80\x04\x8c\x01a\x8c\x01b\x93)\x81" + pickle.dumps(state, 4)[:-1] + b"b."
+        with pytest.raises(ValueError, match="broken"):
+            plain(raw)
+
+
 def test_a_hostile_qdrant_folder_ends_in_one_message(tmp_path):
     import sqlite3
 

@@ -11,7 +11,8 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -162,14 +163,13 @@ def test_a_request_that_cannot_be_read_has_an_answer(vault, value, refused):
     assert (answer["id"], "error" in answer) == (77, refused)
 
 
-@pytest.fixture(scope="module")
-def port(vault, tmp_path_factory):
-    """The port of a server over HTTP; its log lies beside."""
+@contextmanager
+def running(vault, folder, *program):
+    """A server over HTTP, and its port; its log lies in the folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         number = free.getsockname()[1]
-    folder = tmp_path_factory.mktemp("http")
-    command = [sys.executable, "-m", "steelyard_eval", "serve", vault, "--system", "bm25", "--http", str(number)]
+    command = [sys.executable, *program, "serve", vault, "--system", "bm25", "--http", str(number)]
     command += ["--log", str(folder / "log.jsonl"), "--json"]
     environ = {**os.environ, "STEELYARD_SERVE_TOKEN": TOKEN}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environ, text=True) as process:
@@ -181,9 +181,28 @@ def port(vault, tmp_path_factory):
                 if tried.connect_ex(("127.0.0.1", number)) == 0:
                     break
             time.sleep(0.05)
-        yield number, folder / "log.jsonl"
+        yield number
         process.send_signal(signal.SIGINT)
         assert process.wait(30) in (0, 130)
+
+
+@pytest.fixture(scope="module")
+def port(vault, tmp_path_factory):
+    """The port of a server over HTTP; its log lies beside."""
+    folder = tmp_path_factory.mktemp("http")
+    with running(vault, folder, "-m", "steelyard_eval") as number:
+        yield number, folder / "log.jsonl"
+
+
+@pytest.fixture(scope="module")
+def hasty(vault, tmp_path_factory):
+    """The port of a server that waits for nobody long, and takes few connections."""
+    code = (
+        "from steelyard_eval.cli.main import main; from steelyard_eval.extensions.serve import server; "
+        "server.IDLE, server.PATIENCE, server.MOST_AT_ONCE = 1.0, 0.3, 8; main()"
+    )
+    with running(vault, tmp_path_factory.mktemp("hasty"), "-c", code) as number:
+        yield number
 
 
 def requested(number, method="POST", path="/mcp", body=b"{}", **headers):
@@ -195,6 +214,39 @@ def requested(number, method="POST", path="/mcp", body=b"{}", **headers):
         return answer.status, dict(answer.getheaders()), answer.read()
     finally:
         connection.close()
+
+
+GET = b"GET /mcp HTTP/1.1\r\nHost: a\r\n"
+
+
+@pytest.mark.parametrize("begun", [b"", GET, GET + b"\r\n"])
+def test_who_asks_nothing_is_not_waited_for(hasty, begun):
+    """Nor who begins to ask, also after an answer; then there is room for others again."""
+    with ExitStack() as stack:
+        connect = partial(socket.create_connection, ("127.0.0.1", hasty), timeout=20)
+        connections = [stack.enter_context(connect()) for _ in range(8)]
+        for one in connections:
+            one.sendall(begun)
+        for one in connections:
+            with suppress(ConnectionError):
+                while one.recv(65536):
+                    one.sendall(b"x")
+    assert requested(hasty)[0] == 401
+
+
+def test_a_session_ends_when_nothing_is_asked(hasty):
+    """Its id is then unknown: 404, as the protocol has it."""
+
+    def posted(method, params, **more):
+        kinds = {"content_type": "application/json", "accept": "application/json", **more}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+        return requested(hasty, body=body, authorization=f"Bearer {TOKEN}", **kinds)
+
+    status, named, _ = posted("initialize", HELLO)
+    before = posted("tools/list", {}, mcp_session_id=named["mcp-session-id"])[0]
+    time.sleep(3)
+    after = posted("tools/list", {}, mcp_session_id=named["mcp-session-id"])[0]
+    assert (status, before, after) == (200, 200, 404)
 
 
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE", "OPTIONS", "PUT"])

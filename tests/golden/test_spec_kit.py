@@ -13,7 +13,7 @@ import pytest
 from steelyard.base.errors import ConfigError, EmbedderError, RerankError, VaultError
 from steelyard.config import RerankConfig
 from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
-from steelyard.finish import Rerank
+from steelyard.finish import Floor, Mmr, Rerank
 from steelyard.fusion import compile_plan, parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation
@@ -347,6 +347,10 @@ class TestReranking:
         assert sum("it was fused" in record.message for record in caplog.records) == 1
 
 
+def dies(*args, **options):
+    raise VaultError("gone")
+
+
 class TestDegradation:
     def test_without_embedder_keywords_and_graph_answer(self, vault):
         result = Searcher(vault, find_system("spec_kit").config(4), None, clock=lambda: NOW).search("jwt")
@@ -364,9 +368,6 @@ class TestDegradation:
 
     @pytest.mark.parametrize(("part", "method"), [("graph", "edges"), ("bm25", "counted")])
     def test_a_retriever_that_dies_is_left_out(self, vault, monkeypatch, caplog, part, method):
-        def dies(*args, **options):
-            raise VaultError("gone")
-
         asked = searcher(vault)
         monkeypatch.setattr(vault, method, dies)
         with caplog.at_level(logging.WARNING):
@@ -379,10 +380,17 @@ class TestDegradation:
         if part == "bm25":
             assert "fts" in results[0].strategy.signals
 
-    def test_a_retriever_that_no_system_can_spare_is_an_error(self, vault, monkeypatch):
-        def dies(*args, **options):
-            raise VaultError("gone")
+    @pytest.mark.parametrize("lacked", [{"bm25"}, {"vectors"}, {"bm25", "vectors"}])
+    def test_a_note_names_what_a_stage_lacked(self, vault, monkeypatch, lacked):
+        config = replace(find_system("spec_kit").config(4), finish=(Floor(0.1), Mmr(3)))
+        asked = Searcher(vault, config, Fails() if "vectors" in lacked else embedder(), clock=lambda: NOW)
+        if "bm25" in lacked:
+            monkeypatch.setattr(vault, "counted", dies)
+        notes = [why for note in asked.search("jwt").notes if (why := note.partition(" was left out: ")[2])]
+        told = [{"bm25", "vectors"}.intersection(why.split()) for why in notes]
+        assert told == [names for names in (lacked, lacked - {"bm25"}) if names]
 
+    def test_a_retriever_that_no_system_can_spare_is_an_error(self, vault, monkeypatch):
         monkeypatch.setattr(vault, "keyword", dies)
         with pytest.raises(VaultError, match="gone"):
             Searcher(vault, find_system("echovault").config(4), None).search("jwt")

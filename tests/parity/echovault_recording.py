@@ -171,7 +171,7 @@ def fused(lists, strategy, limit):
 def hybrid(searcher, query):
     """Hybrid search, whose errors reach the caller, as (id, score)."""
     strategy = parse_strategy(HYBRID)
-    table, ranking = rank_table(searcher.candidates(query, strategy), searcher.config, strategy)
+    table, ranking, _ = rank_table(searcher.candidates(query, strategy), searcher.config, strategy)
     return [(table.entries[table.entry[r]], float(s)) for r, s in zip(ranking.row, ranking.score, strict=True)]
 
 

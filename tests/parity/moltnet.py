@@ -287,7 +287,7 @@ def fusion_of_recorded_lists(case):
     score = {"lexical": LexicalScorer(case.vault, text).score if case.words else lambda _, ids: np.ones(len(ids))}
     table = join([case.query], [case.query.asked_at], [lists], score, case.vault.get)
     config = case.config()
-    yield compare(case, *rank_table(table, config, config.strategy), config, config.strategy)
+    yield compare(case, *rank_table(table, config, config.strategy)[:2], config, config.strategy)
 
 
 def end_to_end(case):
@@ -326,4 +326,4 @@ def without_words(case):
         return ("" if not case.rows else f"differs: {case.rows} recorded, here none"), 0.0
     left = config.strategy.without({"fts"})
     table = searcher.candidates(case.query, left)
-    return compare(case, *rank_table(table, config := searcher.config, left), config, left)
+    return compare(case, *rank_table(table, config := searcher.config, left)[:2], config, left)

@@ -19,7 +19,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
-from steelyard.config import LISTS, CrossEncoder, Document, SearchConfig, policy_of
+from steelyard.config import CrossEncoder, Document, SearchConfig, policy_of
 from steelyard.embedders.embed import Embedder
 from steelyard.embedders.kinds import adding
 from steelyard.feedback import Explore, drafted
@@ -45,23 +45,17 @@ _DEGRADED: dict[type[SteelyardError], str] = {
     RerankError: "the list is shown as it was fused",
 }
 _LEFT_OUT = {Floor: "its scale is another one", Mmr: "it has nothing to compare"}
-"""Why a stage is left out without vectors."""
+"""Why a stage is left out without vectors or what else it reads."""
 BLOCK = 128
 """Queries of a recording that are prepared together."""
 
 
-def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Ranking]:
-    """Mask the table to the configuration's depths, fuse and finish; return the masked table and the ranking."""
-    masked, _, ranking = _ranked(table, config, strategy)
-    return masked, ranking
-
-
-def _ranked(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Floats, Ranking]:
-    """See `rank_table`; with the fused scores between them."""
+def rank_table(table: SignalTable, config: SearchConfig, strategy: Expr) -> tuple[SignalTable, Ranking, Floats]:
+    """Mask the table to the configuration's depths, fuse and finish: masked table, ranking, fused scores."""
     masked = table.at_depth(config.depths)
     plan = compile_plan(masked, strategy)
     scores = plan.scores()
-    return masked, scores, finish(masked, scores, config.finish, plan.ties(masked))
+    return masked, finish(masked, scores, config.finish, plan.ties(masked)), scores
 
 
 class Searcher:
@@ -110,11 +104,6 @@ class Searcher:
         reranker: CrossEncoder | None = None,
         explore: Explore | None = None,
     ) -> None:
-        if config.system == LISTS:
-            raise ConfigError(
-                f"{config.strategy} fuses recorded lists of other engines, which live search cannot query; "
-                "fuse them where the lists come from"
-            )
         self.store = store.seen_by(visible)
         self.config = config
         self.system = find_system(config.name)
@@ -122,15 +111,6 @@ class Searcher:
         self.degraded = 0
         self._sources = Sources(self.store, self.system, config, embedder, proceed)
         self._clock, self._rewriter, self._explore = clock, rewriter, explore
-        self._another = partial(
-            Searcher,
-            self.store,
-            embedder=embedder,
-            clock=clock,
-            rewriter=rewriter,
-            proceed=proceed,
-            reranker=reranker,
-        )
         self._rivals: dict[str, Searcher] = {}
         self._told: set[str] = set()
         self._counting = threading.Lock()
@@ -145,14 +125,15 @@ class Searcher:
                 )
 
     def with_config(self, config: SearchConfig) -> Searcher:
-        """A searcher with another strategy, finish or limit that shares what this one has read of the store.
+        """A searcher with another configuration.
 
-        Raises ConfigError for a configuration that retrieves in another way.
+        It shares what this one has read of the store where both retrieve in the same way.
         """
-        if (config.name, config.retrievers) != (self.config.name, self.config.retrievers):
-            raise ConfigError(f"{config.name} retrieves in another way than this searcher; make a searcher of it")
-        other = copy(self)
+        other, own = copy(self), self._sources
         other.config = config
+        if (config.name, config.retrievers) != (self.config.name, self.config.retrievers):
+            other.system = find_system(config.name)
+            other._sources = Sources(self.store, other.system, config, own.embedders, own.proceed)
         return other
 
     # What a query gets before anything is searched
@@ -220,15 +201,16 @@ class Searcher:
                 lost.append(error)
         if lost:
             self._count(lost)
-        notes = [*map(str, lost), *self._notes(config, strategy, vectors, mode)]
+        notes = [*map(str, lost), *self._notes(config, strategy, missing, vectors, mode)]
         if how := sources.approximate(seconds):
             notes.append(f"vectors were searched by {how}, which may miss some of the nearest")
-        masked, scores, ranking = _ranked(table, config, strategy)
+        masked, ranking, scores = rank_table(table, config, strategy)
         result = SearchResult(
             hits_of(self.store, masked, ranking, strategy, scores),
             masked,
             ranking,
             strategy,
+            scores,
             sources.embedding_calls - calls,
             bool(lost),
             tuple(notes),
@@ -239,7 +221,9 @@ class Searcher:
         other = self._explore.draw(self.config) if self._explore is not None else None
         return result if other is None else self._drafted(result, other, query, semantic)
 
-    def _notes(self, used: SearchConfig, strategy: Expr, vectors: bool, mode: str) -> Iterator[str]:
+    def _notes(
+        self, used: SearchConfig, strategy: Expr, missing: frozenset[str], vectors: bool, mode: str
+    ) -> Iterator[str]:
         """What keywords alone found although vectors were asked for, and the stages left out of `used`."""
         if not vectors:
             if mode == "always" and strategy != self.config.effective:
@@ -253,17 +237,16 @@ class Searcher:
                 yield f"{lacks}; keywords alone found its entries"
         for stage in self.config.finish:
             if stage not in used.finish and type(stage) in _LEFT_OUT:
-                yield f"{stage} was left out: without vectors {_LEFT_OUT[type(stage)]}"
+                gone = {"vectors" if name in EMBEDDING else name for name in stage.signals & missing}
+                names = " and ".join(sorted(gone)) or "vectors"
+                yield f"{stage} was left out: without {names} {_LEFT_OUT[type(stage)]}"
 
     def _drafted(self, own: SearchResult, other: SearchConfig, query: Query, semantic: str | bool) -> SearchResult:
         """The list with that of another configuration drafted in; without it where that one cannot search."""
         name, query = policy_of(other), replace(query, asked_at=own.query.asked_at)
         try:
-            if (other.name, other.retrievers) == (self.config.name, self.config.retrievers):
-                rival = self.with_config(other)
-                rival._explore = None
-            else:
-                rival = self._rivals.get(name) or self._rivals.setdefault(name, self._another(config=other))
+            rival = self._rivals.get(name) or self._rivals.setdefault(name, self.with_config(other))
+            rival._explore = None
             theirs = rival.search(query, semantic=semantic)
         except SteelyardError as error:
             _log.warning("a list was not interleaved: %s", error)
@@ -382,8 +365,7 @@ class Searcher:
         progress: Callable[[Sequence[Query]], Iterable[Query]] = iter,
         kept: KeptLists | None = None,
     ) -> Part:
-        """The rows of a recording of some queries, for `record`, which has the parameters."""
-        queries = [self.admitted(query) for query in queries]
+        """The rows of a recording of some queries that are `admitted`, for `record`, which has the parameters."""
         sources = self._sources
         names = sorted(signals, key=lambda name: (name in DEPENDENT, name))
         if how := sources.approximate(names):

@@ -14,7 +14,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats, Ints
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, SteelyardError
-from steelyard.config import SearchConfig
+from steelyard.config import LISTS, SearchConfig
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, Vectors, embed_checked, space_of
 from steelyard.fusion import Expr
 from steelyard.memory.query import EVERYTHING, Filters, Query, Rule, valid_at
@@ -27,8 +27,7 @@ from steelyard.retrievers import (
     RetrieverConfig,
     Scorer,
 )
-from steelyard.retrievers.cache import ScopeCache
-from steelyard.retrievers.directories import Directories
+from steelyard.retrievers.cache import Directories, ScopeCache
 from steelyard.retrievers.kinds import Bounded, Foreseeing, QueryVector
 from steelyard.signals import PRIORS
 from steelyard.stores.base import COSINE, Found, Readable, Space
@@ -87,8 +86,13 @@ class Sources:
         embedder: Embedder | Sequence[Embedder] | None,
         proceed: Callable[[], None] = lambda: None,
     ) -> None:
-        self.store, self.config, self.reading = store, config, system.reading
-        self._searching, self._proceed = system.searching, proceed
+        if config.system == LISTS:
+            raise ConfigError(
+                f"{config.strategy} fuses recorded lists of other engines, which live search cannot query; "
+                "fuse them where the lists come from"
+            )
+        self.store, self.config, self.reading, self.proceed = store, config, system.reading, proceed
+        self._searching = system.searching
         given = [] if embedder is None else list(embedder) if isinstance(embedder, Sequence) else [embedder]
         unique = {space_of(each, "text", ""): each for each in reversed(given)}  # of each model and fit the first
         self.embedders = list(unique.values())[::-1]
@@ -97,8 +101,8 @@ class Sources:
         self._retrievers: dict[str, Any] = {}
         self._scorers: dict[str, Scorer] = {}
         self._settings: dict[str, str] = {}
-        # What is asked of the store again and again, by what is asked and its arguments.
-        self._known: ScopeCache[Any] = ScopeCache(store, lambda asked: asked[0](*asked[1:]))
+        # What is asked of the store again and again, by the name of its method and the arguments.
+        self._known: ScopeCache[Any] = ScopeCache(store, lambda asked: getattr(store, asked[0])(*asked[1:]))
 
     # The table of one query
 
@@ -153,7 +157,7 @@ class Sources:
                 if name in SCORER_KINDS:
                     scorers[name] = partial(self.score, name)
                     continue
-                self._proceed()
+                self.proceed()
                 begin = time.perf_counter()
                 lists[name] = self.retrieve(name, query, self.settings(name).depth, lists)
                 seconds[name] = time.perf_counter() - begin
@@ -197,7 +201,7 @@ class Sources:
         earlier recordings, and takes this one.
         """
         kind = RETRIEVER_KINDS[name]
-        if kind.aside is not None and not self._known((self.store.count, kind.aside)):
+        if kind.aside is not None and not self._known(("count", kind.aside)):
             return []
         try:
             scoped = self._scoped(name, query)
@@ -217,12 +221,10 @@ class Sources:
     ) -> list[Found]:
         retriever, instead = self._retriever(name), self._searching.instead
         if not RETRIEVER_KINDS[name].after:
-            retrieved: list[Found] = retriever.retrieve(query, depth)
-            return retrieved
+            return list(retriever.retrieve(query, depth))
         starts = [other if other in lists else instead.get(other, "") for other in self.config.before(name)]
         before = {other: lists[other] for other in starts if other in lists}
-        followed: list[Found] = retriever.follow(query, depth, before)
-        return followed
+        return list(retriever.follow(query, depth, before))
 
     def ends(self, names: Iterable[str], query: Query, kept: KeptLists | None = None) -> Ends:
         """Between which ends the scores of these retrievers can lie for a query, where their formulas say."""
@@ -305,10 +307,10 @@ class Sources:
 
     def _limited(self, scope: Filters) -> Filters:
         """The scope, or `EVERYTHING` where it excludes nothing, because filtering takes time."""
-        return EVERYTHING if not scope or self._known((self.store.covers, scope)) else scope
+        return EVERYTHING if not scope or self._known(("covers", scope)) else scope
 
     def _valid(self, query: Query) -> Filters:
-        return EVERYTHING if self._known((self.store.covers, UNLIMITED)) else valid_at(query.asked_at or 0.0)
+        return EVERYTHING if self._known(("covers", UNLIMITED)) else valid_at(query.asked_at or 0.0)
 
     # Models and their vectors; `steelyard.retrievers.kinds.Parts` is what retrievers and scorers are built from
 
@@ -319,19 +321,14 @@ class Sources:
 
     def usable(self) -> list[Embedder]:
         """Return the embedders whose vectors the store has, and whose model the configuration does not exclude."""
-        embedders: list[Embedder] = self._known((self._with_vectors,))
-        return embedders
-
-    def _with_vectors(self) -> list[Embedder]:
-        models, held = self.config.models, {space for space, _ in self.store.spaces()}
+        models, held = self.config.models, {space for space, _ in self._known(("spaces",))}
         able = [embedder for embedder in self.embedders if not models - {embedder.model}]
         return [one for one in able if any(self._space(one, layer) in held for layer in ("text", *LAYER_RECIPES))]
 
     def keywords_only(self) -> list[str]:
         """Return the tiers that are searched by keywords alone, having no vectors of a usable model."""
         spaces = tuple(self._space(each, "text") for each in self.usable())
-        tiers: list[str] = self._known((self.store.without_vectors, spaces))
-        return tiers
+        return list(self._known(("without_vectors", spaces)))
 
     def vectors(self, layer: str) -> list[tuple[Space, QueryVector]]:
         """List the spaces of a layer's vectors, each with its embedder of queries; see `Parts.vectors`."""
@@ -365,8 +362,7 @@ class Sources:
     @property
     def embedding_calls(self) -> int:
         """The number of texts that this thread has embedded."""
-        calls: int = getattr(self._thread, "calls", 0)
-        return calls
+        return int(getattr(self._thread, "calls", 0))
 
     def layer(self, embedder: Embedder, layer: str) -> Space:
         """The space of a layer, or that of the text when the store lacks l2."""

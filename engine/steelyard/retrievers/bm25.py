@@ -75,6 +75,9 @@ class Bm25Retriever:
         corpus: Callable[[Query], Filters] = lambda query: EVERYTHING,
         mean_length: float = LENGTH.default,
     ) -> None:
+        K1.checked(k1)
+        B.checked(b)
+        LENGTH.checked(mean_length)
         self._corpus, self._words = corpus, words or Words()
         analysis, least, self._most = self._words.analysis, self._words.least, k1 + 1
 

@@ -24,7 +24,7 @@ from steelyard.table.signal_table import KEPT_ROWS, SignalTable
 from steelyard_eval.candidates.form import Form, forms, movable, on_simplices
 from steelyard_eval.candidates.kernel import DEEPEST, Kernel, Singles, composite, parts_for, smoothing
 from steelyard_eval.candidates.settings import config_key, setting_key, with_shares
-from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.common.console import bar
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.replay import only, replay
 

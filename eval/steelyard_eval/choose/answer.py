@@ -12,9 +12,10 @@ from typing import Any, Self
 from steelyard.base.errors import ConfigError, shown
 from steelyard.base.files import canonical, spare, write_text
 from steelyard.base.inputs import read_bytes
-from steelyard.config import SearchConfig, read_json
+from steelyard.config import LISTS, SearchConfig, read_json
+from steelyard_eval.candidates.restriction import Best, said_of_cost
 from steelyard_eval.choose.blockers import DRAWN
-from steelyard_eval.choose.choice import Choice
+from steelyard_eval.choose.choice import Decided, decide
 from steelyard_eval.choose.few_labels import Advice
 from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.datasets import Dataset
@@ -40,35 +41,66 @@ from steelyard_eval.result.structs import Answer, Estimate, Fact, Said, Step
 from steelyard_eval.views.answered import Answered
 
 MAX_SENTENCE_CHARS = 320  # characters of a sentence
+SHORT_FORMULA = 60  # characters of a formula that a sentence can hold
 
 
-def answer_of(choice: Choice, empty: bool = False) -> Answer:
+def answer_of(decided: Decided, empty: bool = False) -> Answer:
     """Verdict, gain and odds; what to do; the formula. `empty`: nothing that was tried finds anything."""
-    dataset, model = choice.source.dataset, choice.source.model
-    written = choice.picked or choice.instead
+    choice, dataset, model = decided.choice, decided.choice.source.dataset, decided.choice.source.model
+    written = decided.picked or decided.instead
     formula = "" if written is None else named(written)
     verdict: str = choice.advice.verdict
-    if choice.public:
+    if decided.public:
         answer = advised(choice.advice, dataset, formula, model)
     else:
-        decision, label, before = choice.decision, choice.current.label, choice.current.values[choice.metric]
-        verdict, blocker = decision.verdict, decision.blocker
-        said = said_of(decision, label, str(choice.metric), choice.name, float(before.mean()))
+        ruling, label, before = decided.ruling, choice.current.label, choice.current.values[choice.metric]
+        verdict, blocker = ruling.verdict, ruling.blocker
+        said = said_of(ruling, label, str(choice.metric), _called(written), float(before.mean()))
         if empty and verdict == "keep":
             said, last = Said("keep_nothing_found", {"current": label}), [Step("check_language")]
         elif blocker is None:
-            last = labelling(dataset, decision.more, "settle" if verdict == "try" else "halve")
+            last = labelling(dataset, ruling.more, "settle" if verdict == "try" else "halve")
         elif blocker.remedy in DRAWN:
             last = [drawing(dataset, blocker.remedy, **blocker.facts)]
         else:
             last = [Step(blocker.remedy, blocker.facts)]
         answer = Answer(said.key, said.facts, [], to_do(verdict, last, dataset, model), formula)
-    if (cost := choice.restriction_cost) is None:
+    if (cost := restriction_cost(decided)) is None:
         return answer
     kept_out = verdict == "keep" and choice.not_allowed is not None  # what is used cannot be written
     above = [Said("best_allowed")] if kept_out and answer.formula else []
     steps = for_target(answer.steps, choice.restriction.target, verdict, kept_out)
     return structs.replace(answer, because=[*answer.because, *above, cost], steps=steps)
+
+
+def _called(config: SearchConfig | None) -> str:
+    """What was decided on, as a person calls it: its formula where that is short."""
+    if config is None:
+        return ""
+    if config.system not in ("plain", LISTS):
+        return say(Said("name_system", {"system": config.name.removesuffix(":documented")}))
+    formula, strategy = named(config), config.effective
+    facts: dict[str, Fact] = {"family": strategy.shown_as, "signals": sorted(strategy.signals)}
+    return formula if len(formula) <= SHORT_FORMULA else say(Said("name_family", facts))
+
+
+def restriction_cost(decided: Decided) -> Said | None:
+    """What the restriction costs; None without one."""
+    choice = decided.choice
+    if choice.free is None:
+        return None
+    sides = _best(decide(choice.free)), _best(decided, always=bool(choice.not_allowed))
+    facts: dict[str, Fact] = {"kept": len(choice.candidates.grid), "of": len(choice.free.candidates.grid)}
+    facts["not_allowed"] = say(choice.not_allowed) if choice.not_allowed else None
+    return said_of_cost(choice.restriction, *sides, choice.scored.units, str(choice.metric), facts)
+
+
+def _best(decided: Decided, always: bool = False) -> Best:
+    """By the estimator of every promise; `always` where what is used today cannot be kept."""
+    choice, candidate = decided.choice, decided.ruling.candidate
+    expect = replace(choice.expect, always=always)
+    formula = named(decided.picked or choice.written_as(choice.top))
+    return Best(formula, expect.unseen, expect.of(choice.top if candidate is None else candidate))
 
 
 def said_of(decision: Ruling, current: str, metric: str, name: str = "", before: float = 0.0) -> Said:

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.config import LISTS, SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion.node import Signal
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, Current
 from steelyard_eval.candidates.kernel import DEEPEST
-from steelyard_eval.candidates.restriction import NONE, Best, Restriction, said_of_cost
+from steelyard_eval.candidates.restriction import NONE, Restriction
 from steelyard_eval.candidates.settings import round_weights, same_sum
 from steelyard_eval.candidates.source import Only, Source
 from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
@@ -33,17 +33,15 @@ from steelyard_eval.choose.rule import (
     Expectation,
     Gates,
     Ruling,
-    decide,
+    apply_rule,
     gain_prior_over,
 )
 from steelyard_eval.choose.scored import ModelLabels, Scored, SecondMeasurement
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.steps import named
-from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Blocker, Fact, Said
+from steelyard_eval.result.structs import Blocker, Said
 
-SHORT_FORMULA = 60  # characters of a formula that a sentence can hold
 SMOOTHED = 2
 """Weights of one strategy that move together; more are too many to smooth along: the metric chooses better."""
 
@@ -133,35 +131,6 @@ class Choice:
         used = self.current.config
         return used is not None and same_sum(used.effective, self.candidates.grid.config(candidate).effective)
 
-    @property
-    def decision(self) -> Ruling:
-        """Ship, try or keep."""
-        return self._decided[0]
-
-    @property
-    def public(self) -> bool:
-        """Whether the decision rests on public collections, because the labels prove nothing."""
-        return self._decided[1]
-
-    @property
-    def labels_needed(self) -> int | None:
-        """How many more queries to label; None where it is pairs, or not known."""
-        return self.advice.labels_needed if self.public else self.decision.more
-
-    @cached_property
-    def _decided(self) -> tuple[Ruling, bool]:
-        """The decision, and whether it rests on public collections."""
-        expect, few = self.expect, self.few
-        decision = decide(expect, self.gates, self._blocker)
-        labelled = self.labelled
-        if few is not None and self.pairs is not None:
-            if self._pairs_needed <= 0:
-                row = int(few.rows[self.pairs.leaders[0]])
-                used = self.candidates.grid.config(row) == self.current.config
-                return decide_from_pairs(expect, self.gates, None if used else row), False
-            labelled = 0
-        return decide_with_public_prior(decision, expect, self.gates, few, labelled)
-
     @cached_property
     def few(self) -> FewLabelCandidates | None:
         """What public collections showed of the candidates; they compared families, not settings of one."""
@@ -182,7 +151,7 @@ class Choice:
         return pairwise_estimate(lists, self.queries, self.source.dataset, self.source.model)
 
     @property
-    def _pairs_needed(self) -> int:
+    def pairs_needed(self) -> int:
         """Pairs to judge until they count, as `judge` says it: of all queries, not of the labelled alone."""
         if self.pairs is None:
             return 0
@@ -192,7 +161,7 @@ class Choice:
     @cached_property
     def advice(self) -> Advice:
         """What public collections say."""
-        return replace(self._known, more=self._pairs_needed)
+        return replace(self._known, more=self.pairs_needed)
 
     @cached_property
     def _known(self) -> Advice:
@@ -202,7 +171,7 @@ class Choice:
         place = self.limit, self.source.model, dataset.sha256
         return advise(used.label, used.config, *place, self.labelled, pairs, facts)
 
-    def _blocker(self, candidate: int) -> Blocker | None:
+    def blocker(self, candidate: int) -> Blocker | None:
         """Why a candidate cannot ship, whatever the figures say."""
         if not self.candidates.complete:
             return INTERRUPTED
@@ -231,34 +200,12 @@ class Choice:
         judgments = Judgments.of(self.source.dataset.qrels, ranked.queries, ranked.entries)
         return ContenderScores.of(label, None, (ranked.offsets, ranked.entry), judgments, self.metric)
 
-    @cached_property
-    def picked(self) -> SearchConfig | None:
-        """The configuration that was decided on, with rounded weights."""
-        candidate = self.decision.candidate
-        return None if candidate is None else self._written(candidate)
-
-    @cached_property
-    def instead(self) -> SearchConfig | None:
-        """Under keep, the best that may be chosen where what is used today may not."""
-        return None if self.picked is not None or not self.not_allowed else self._written(self._top)
-
     @property
-    def name(self) -> str:
-        """What was decided on, as a person calls it: its formula where that is short."""
-        config = self.picked or self.instead
-        if config is None:
-            return ""
-        if config.system not in ("plain", LISTS):
-            return say(Said("name_system", {"system": config.name.removesuffix(":documented")}))
-        formula, strategy = named(config), config.effective
-        facts: dict[str, Fact] = {"family": strategy.shown_as, "signals": sorted(strategy.signals)}
-        return formula if len(formula) <= SHORT_FORMULA else say(Said("name_family", facts))
-
-    @property
-    def _top(self) -> int:
+    def top(self) -> int:
+        """The candidate of largest posterior mean."""
         return int(np.argmax(self.scored.of_composite.mean))
 
-    def _written(self, candidate: int) -> SearchConfig:
+    def written_as(self, candidate: int) -> SearchConfig:
         """A candidate as short as the target still expresses it."""
         full, short = self.candidates.grid.config(candidate), self.candidates.written(candidate, self.measures)
         for draft in (short, full):
@@ -268,16 +215,6 @@ class Choice:
         return full
 
     @cached_property
-    def restriction_cost(self) -> Said | None:
-        """What the restriction costs; None without one."""
-        if self.free is None:
-            return None
-        sides = self.free._best(always=False), self._best(always=bool(self.not_allowed))
-        facts: dict[str, Fact] = {"kept": len(self.candidates.grid), "of": len(self.free.candidates.grid)}
-        facts["not_allowed"] = say(self.not_allowed) if self.not_allowed else None
-        return said_of_cost(self.restriction, *sides, self.scored.units, str(self.metric), facts)
-
-    @cached_property
     def not_allowed(self) -> Said | None:
         """Why what is used today may not be chosen; None where it may."""
         if self.current.config is None:
@@ -285,8 +222,44 @@ class Choice:
             return Said("takes_no_lists", {"target": target}) if target else None
         return self.restriction.not_allowed(self.candidates, self.source.space, self.queries, self.current.config)
 
-    def _best(self, always: bool) -> Best:
-        """By the estimator of every promise; `always` where what is used today cannot be kept."""
-        expect, candidate = replace(self.expect, always=always), self.decision.candidate
-        formula = named(self.picked or self._written(self._top))
-        return Best(formula, expect.unseen, expect.of(self._top if candidate is None else candidate))
+
+@dataclass(frozen=True)
+class Decided:
+    """A choice that was decided, and what is written of it.
+
+    `public`: the ruling rests on public collections, because the labels prove nothing.
+    """
+
+    choice: Choice
+    ruling: Ruling
+    public: bool
+
+    @property
+    def labels_needed(self) -> int | None:
+        """How many more queries to label; None where it is pairs, or not known."""
+        return self.choice.advice.labels_needed if self.public else self.ruling.more
+
+    @cached_property
+    def picked(self) -> SearchConfig | None:
+        """The configuration that was decided on, with rounded weights."""
+        candidate = self.ruling.candidate
+        return None if candidate is None else self.choice.written_as(candidate)
+
+    @cached_property
+    def instead(self) -> SearchConfig | None:
+        """Under keep, the best that may be chosen where what is used today may not."""
+        choice = self.choice
+        return choice.written_as(choice.top) if self.picked is None and choice.not_allowed else None
+
+
+def decide(choice: Choice) -> Decided:
+    """Ship, try or keep: by the rule, and where labels prove nothing by pairs, or by public collections."""
+    expect, few, gates, labelled = choice.expect, choice.few, choice.gates, choice.labelled
+    if few is not None and choice.pairs is not None:
+        if choice.pairs_needed <= 0:
+            row = int(few.rows[choice.pairs.leaders[0]])
+            used = choice.candidates.grid.config(row) == choice.current.config
+            return Decided(choice, decide_from_pairs(expect, gates, None if used else row), False)
+        labelled = 0
+    ruling = apply_rule(expect, gates, choice.blocker)
+    return Decided(choice, *decide_with_public_prior(ruling, expect, gates, few, labelled))

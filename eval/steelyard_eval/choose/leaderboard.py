@@ -14,8 +14,8 @@ from steelyard.retrievers.reading import Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
 from steelyard_eval.candidates.restriction import TIMED
-from steelyard_eval.choose.choice import Choice
-from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.choose.choice import Choice, Decided
+from steelyard_eval.common.console import bar
 from steelyard_eval.compare.lists import latencies
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.steps import settings
@@ -50,10 +50,10 @@ class Place:
         )  # fmt: skip
 
 
-def leaderboard(choice: Choice) -> list[Place]:
+def leaderboard(decided: Decided) -> list[Place]:
     """The best candidate of every family, every preset, and what was decided on, as it is written; best first."""
-    found, current, metric = choice.candidates, choice.current, choice.metric
-    picked, mean = choice.decision.candidate, choice.scored.of_composite.mean
+    choice, picked = decided.choice, decided.ruling.candidate
+    found, current, mean = choice.candidates, choice.current, choice.scored.of_composite.mean
     embedded = None if current.config is None else int(found.replayed(current.config).embedded.sum())
     places = [Place(current.label, current.config, current.values, False, embedded)]
 
@@ -68,10 +68,10 @@ def leaderboard(choice: Choice) -> list[Place]:
         if start.preset and current.config != start.config:
             add(start.label, start.config, tuned=False)
         best = picked if picked is not None and picked in rows else int(rows[np.argmax(mean[rows])])
-        of = choice.picked if choice.picked and best == picked else found.written(best, choice.measures)
+        of = decided.picked if decided.picked and best == picked else found.written(best, choice.measures)
         if of not in (start.config, current.config) or not start.preset:
             add(f"{start.label}, tuned", of, tuned=True)
-    return sorted(places, key=lambda place: (-place.values[metric].mean(), place.label))
+    return sorted(places, key=lambda place: (-place.values[choice.metric].mean(), place.label))
 
 
 FLOAT = 4  # bytes of a number of a vector

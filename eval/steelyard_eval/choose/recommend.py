@@ -18,7 +18,7 @@ from steelyard_eval.candidates.grid import LabelScorer
 from steelyard_eval.candidates.restriction import Restriction
 from steelyard_eval.candidates.source import Source, read_current, read_only
 from steelyard_eval.choose.answer import ChosenAnswer, advised, for_target
-from steelyard_eval.choose.choice import Choice
+from steelyard_eval.choose.choice import Choice, Decided, decide
 from steelyard_eval.choose.few_labels import advise, lacked
 from steelyard_eval.choose.leaderboard import leaderboard
 from steelyard_eval.choose.public import METRIC
@@ -122,12 +122,10 @@ def recommend(
         today = of_config(used, found, measures)
     else:
         today = of_lists(used, dataset, queries, size, measures)
-    choice = Choice(
-        source, queries, measures, found, today, size, seed, second, gates, one, model=model_labels
-    ).restricted(restriction)
-    places = leaderboard(choice)
-    result, values = result_of(choice, places, timed)
-    return Recommendation(result, values, *weights_of(choice, now), not found.complete)
+    choice = Choice(source, queries, measures, found, today, size, seed, second, gates, one, model=model_labels)
+    decided = decide(choice.restricted(restriction))
+    result, values = result_of(decided, leaderboard(decided), timed)
+    return Recommendation(result, values, *weights_of(decided, now), not found.complete)
 
 
 def _default(source: Source) -> str:
@@ -198,21 +196,22 @@ def by_drawn(dataset: Dataset, fewest: int = FEWEST) -> Dataset:
     )
 
 
-def weights_of(choice: Choice, now: Callable[[], float]) -> tuple[SearchConfig | None, SearchConfig | None]:
+def weights_of(decided: Decided, now: Callable[[], float]) -> tuple[SearchConfig | None, SearchConfig | None]:
     """What to run, and what is worth trying, each with where it comes from; `now` gives the date."""
-    shown, queries, metric = choice.picked or choice.current.config, len(choice.queries), str(choice.metric)
+    choice, ruling, picked = decided.choice, decided.ruling, decided.picked
+    shown, queries, metric = picked or choice.current.config, len(choice.queries), str(choice.metric)
     known = choice.candidates.recordings[0] if shown is None else choice.candidates.recorded(shown)
     facts = origin(choice.source.dataset, dict(known.table.fingerprint), choice.seed, now)
-    facts |= {"objective": metric, "verdict": choice.decision.verdict}
-    facts["promise"] = promised(choice.decision.gain, metric, queries)
+    facts |= {"objective": metric, "verdict": ruling.verdict}
+    facts["promise"] = promised(ruling.gain, metric, queries)
     units = choice.scored.units.tolist()
     facts["baseline"] = estimate(mean_interval(choice.current.values[choice.metric], units), queries)
     config = choice.current.config
     current = None if config is None else replace(config, provenance=facts)
-    if choice.picked is None:
-        return current, choice.instead and vouched(choice.instead, facts)
-    values = choice.candidates.values(choice.picked, [choice.metric])[choice.metric]
+    if picked is None:
+        return current, decided.instead and vouched(decided.instead, facts)
+    values = choice.candidates.values(picked, [choice.metric])[choice.metric]
     sample = estimate(mean_interval(values, units), queries)
-    plateau = list(free_weights(choice, choice.picked).plateau())
-    picked = vouched(choice.picked, {**facts, "in_sample": sample, "plateau": plateau})
-    return (picked, None) if choice.decision.verdict == "ship" else (current, picked)
+    plateau = list(free_weights(choice, picked).plateau())
+    written = vouched(picked, {**facts, "in_sample": sample, "plateau": plateau})
+    return (written, None) if ruling.verdict == "ship" else (current, written)

@@ -10,7 +10,7 @@ from steelyard.base.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard_eval.candidates.curve import FreeWeights
 from steelyard_eval.choose.answer import answer_of
-from steelyard_eval.choose.choice import Choice
+from steelyard_eval.choose.choice import Choice, Decided
 from steelyard_eval.choose.leaderboard import Place, costs_of
 from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.scored import FEWEST
@@ -40,12 +40,13 @@ from steelyard_eval.result.structs import (
 Values = Mapping[str, Mapping[str, Floats]]  # label -> metric -> float64[Q]
 
 
-def result_of(choice: Choice, places: Sequence[Place], timed: bool = False) -> tuple[Result, Values]:
+def result_of(decided: Decided, places: Sequence[Place], timed: bool = False) -> tuple[Result, Values]:
     """The result over the rows of the leaderboard, and every metric of every query."""
+    choice = decided.choice
     values = {place.label: {str(metric): own for metric, own in place.values.items()} for place in places}
     metric, today, dataset = str(choice.metric), choice.current.label, choice.source.dataset
     primary = {label: own[metric] for label, own in values.items()}
-    picked = next((place for place in places if choice.picked and place.config == choice.picked), None)
+    picked = next((place for place in places if decided.picked and place.config == decided.picked), None)
     # What was tuned here cannot be tested here.
     others = {row.label: primary[row.label] for row in places if not row.tuned and row.label != today}
     tests = paired(others, primary[today], choice.scored.units.tolist(), seed=choice.seed)
@@ -55,23 +56,23 @@ def result_of(choice: Choice, places: Sequence[Place], timed: bool = False) -> t
     by_query, entries = rows_by_query(
         dataset, choice.queries, primary, [(label, partial(_listed, choice, places, label)) for label in best]
     )
-    decision = decision_of(choice, picked)
+    decision = decision_of(decided, picked)
     against = next((one for one in [picked.label if picked else today, *best] if one != today), None)
     sides = []
     if against is not None:
         sides = categories(choice.queries, (today, against), primary[today], primary[against])
-    answer = answer_of(choice, empty=not any(own.any() for own in primary.values()))
-    answer = replace(answer, because=[*answer.because, *_beside(choice, rows, decision)])
+    answer = answer_of(decided, empty=not any(own.any() for own in primary.values()))
+    answer = replace(answer, because=[*answer.because, *_beside(decided, rows, decision)])
     config = choice.current.config
-    used = free_weights(choice, config) if choice.only and config and choice.picked else None
-    curve = free_weights(choice, choice.picked).table(used) if choice.picked else []
+    used = free_weights(choice, config) if choice.only and config and decided.picked else None
+    curve = free_weights(choice, decided.picked).table(used) if decided.picked else []
     result = Result(
         "recommend",
         answer,
         _provenance(choice, metric),
         rows=rows,
         decision=decision,
-        notices=list(_notices(choice, values, tests)),
+        notices=list(_notices(decided, values, tests)),
         tables=[*curve, *sides],
         queries=by_query,
         entries=entries,
@@ -91,31 +92,31 @@ def _rows(choice: Choice, places: Sequence[Place], tests: Mapping[str, Paired], 
     return rows
 
 
-def decision_of(choice: Choice, picked: Place | None = None) -> Decision:
+def decision_of(decided: Decided, picked: Place | None = None) -> Decision:
     """What was decided, with the row of it in the result."""
-    made = choice.decision
+    made = decided.ruling
     return Decision(
         made.verdict,
         chosen=picked.label if picked else None,
         gain=made.gain.shown(-1.0),
         worse=made.gain.worse,
         bound=made.bound,
-        more=choice.labels_needed,
+        more=decided.labels_needed,
         blocker=made.blocker,
-        public=choice.public,
+        public=decided.public,
     )
 
 
-def _beside(choice: Choice, rows: Sequence[Row], decision: Decision) -> Iterator[Said]:
+def _beside(decided: Decided, rows: Sequence[Row], decision: Decision) -> Iterator[Said]:
     """What has to be known of the table, and why what was chosen is not its first row."""
     if any(row.tuned for row in rows):
-        yield Said("tuned_rows", {"expected": None if decision.verdict == "keep" else choice.decision.gain.mean})
+        yield Said("tuned_rows", {"expected": None if decision.verdict == "keep" else decided.ruling.gain.mean})
     at = next((at for at, row in enumerate(rows, 1) if row.label == decision.chosen), 1)
     if at > 1 and decision.verdict != "keep":
         yield Said(f"place_{decision.verdict}", {"row": at})
-    config = choice.current.config
-    if choice.only and config and choice.picked:  # what one strategy that was tuned lost
-        lost = [str(one) for one in changes(config.effective, choice.picked.strategy) if one.dropped]
+    choice, config = decided.choice, decided.choice.current.config
+    if choice.only and config and decided.picked:  # what one strategy that was tuned lost
+        lost = [str(one) for one in changes(config.effective, decided.picked.strategy) if one.dropped]
         yield from [Said("dropped", {"terms": lost})] if lost else []
     if not choice.candidates.complete:
         yield Said("decided_interrupted")
@@ -173,37 +174,39 @@ def free_weights(choice: Choice, config: SearchConfig) -> FreeWeights:
     return FreeWeights.of(known.table, config, known.judgments, choice.metric)
 
 
-def _notices(choice: Choice, values: Values, tests: Mapping[str, Paired]) -> Iterator[Said]:
-    dataset = choice.source.dataset
-    yield from model_notice(choice)
+def _notices(decided: Decided, values: Values, tests: Mapping[str, Paired]) -> Iterator[Said]:
+    choice, dataset = decided.choice, decided.choice.source.dataset
+    yield from model_notice(decided)
     yield from (Said("told", {"text": text}) for text in dataset.notices)
     yield from choice.current.notices
-    yield from _scales(choice)
+    yield from _scales(decided)
     yield from (
         Said("told", {"text": text}) for text in unstated(dataset.sampled, dataset.pool, dataset.provenance)
     )
-    proven = choice.decision.verdict == "ship"
+    proven = decided.ruling.verdict == "ship"
     yield from of_values(
         dataset, choice.queries, values, str(choice.metric), choice.current.label, tests.values(),
         choice.source.model, proven,
     )  # fmt: skip
     yield from choice.candidates.skipped
-    space, about = choice.source.space, [config for config in (choice.picked, choice.current.config) if config]
+    space, about = choice.source.space, [config for config in (decided.picked, choice.current.config) if config]
     yield from (Said("layer_stands_in", {"layer": layer}) for layer in (space.stood_in(about) if space else ()))
     yield from choice.only.notices if choice.only else ()
 
 
-def _scales(choice: Choice) -> Iterator[Said]:
+def _scales(decided: Decided) -> Iterator[Said]:
     """What the scales of a sum do to what is used, and to what was chosen, whose scale labels chose."""
+    choice, picked = decided.choice, decided.picked
     used, recorded = choice.current.given, choice.candidates.recorded
     if isinstance(used, Contender):
         yield from of_scales(used, recorded(used.config).table, choice.source.dataset, choice.metric)
-    if choice.picked and choice.picked != choice.current.config:
-        yield from weightless(choice.picked.name, choice.picked, recorded(choice.picked).table)
+    if picked and picked != choice.current.config:
+        yield from weightless(picked.name, picked, recorded(picked).table)
 
 
-def model_notice(choice: Choice) -> list[Said]:
+def model_notice(decided: Decided) -> list[Said]:
     """What a model's labels were worth; nothing where none were given."""
+    choice = decided.choice
     if choice.model is None:
         return []
     text, second = choice.model.sentence, choice.second
@@ -211,7 +214,7 @@ def model_notice(choice: Choice) -> list[Said]:
         return [Said("model_labels_odd", {"text": text})]
     if second is None:
         return [Said("model_labels_unused", {"fewest": FEWEST})]
-    top = int(choice.scored.of_metric.mean.argmax()) if choice.picked is None else choice.decision.candidate
+    top = int(choice.scored.of_metric.mean.argmax()) if decided.picked is None else decided.ruling.candidate
     facts: dict[str, Fact] = {"both": len(second.at), "others": second.others, "text": text}
     if choice.scored.share:
         facts |= {"queries": len(choice.queries), "worth": choice.effective_n(top or 0)}

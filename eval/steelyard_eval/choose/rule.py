@@ -160,7 +160,7 @@ class Ruling:
     blocker: Blocker | None = None  # under try, why no figures could make it ship
 
 
-def decide(
+def apply_rule(
     expect: Expectation,
     gates: Gates,
     find_blocker: Callable[[int], Blocker | None] = lambda candidate: None,

@@ -37,7 +37,7 @@ from steelyard_eval.recording.steps import (
     using,
     words_of,
 )
-from steelyard_eval.result.sentences.forms import NAMED, best_one
+from steelyard_eval.result.sentences import NAMED, best_one
 from steelyard_eval.result.structs import Answer, Fact, Paired, Row, Said, Step
 
 FEW = 25

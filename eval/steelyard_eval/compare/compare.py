@@ -13,7 +13,7 @@ from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, together
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import Named, separate
-from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.common.console import bar
 from steelyard_eval.compare.answer import answer, of_lists, of_values
 from steelyard_eval.compare.contenders import (
     Contender,

@@ -20,7 +20,7 @@ from steelyard.base.errors import ConfigError, shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import written_as
-from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.common.console import bar
 from steelyard_eval.compare.searches import (
     HasScores,
     Limited,

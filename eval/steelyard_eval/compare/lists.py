@@ -21,7 +21,7 @@ from steelyard.retrievers import LAYERS
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import Named, Setting
-from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.common.console import bar
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.scales import of_configuration

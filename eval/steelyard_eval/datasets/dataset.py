@@ -38,7 +38,7 @@ class Dataset:
     path: Folder it was read from; see `in_memory`.
     as_of: Clock of queries without `asked_at`, seconds UTC. When it is not given, it is the latest creation,
         update or question in the set, else 0.0, with a notice.
-    recipe: Template of the text that was embedded, for `steelyard.memory.template.render`; empty when not given.
+    recipe: Template of the text that was embedded, for `steelyard.memory.text.render`; empty when not given.
     report_split: Split that results are reported on; empty for all queries.
     entries, queries: In file order, which is the row order of the vectors.
     qrels: query -> entry -> grade 0..4. Queries without judgments are absent.

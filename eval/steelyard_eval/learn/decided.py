@@ -32,7 +32,7 @@ from steelyard_eval.candidates.grid import Block, Grid, LabelledRecording, Label
 from steelyard_eval.candidates.kernel import Singles
 from steelyard_eval.candidates.settings import without_guarded_cut
 from steelyard_eval.candidates.source import Source
-from steelyard_eval.choose.choice import Choice
+from steelyard_eval.choose.choice import Choice, Decided, decide
 from steelyard_eval.choose.few_labels import MIN_OVER_FUSION_WITH_LOG, MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.recommend import METRICS
 from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, OVER_FUSION, gain_prior_over
@@ -93,7 +93,7 @@ class LogDecision:
     layout: CandidateSet  # the candidates
     recordings: tuple[LabelledRecording, ...]  # those of the sampled queries
     gains: Singles  # float32[C, S], what the acts say that each candidate gains
-    recommended: Choice | None  # the decision on the labels; None without
+    recommended: Decided | None  # the decision on the labels; None without
     few: int = 0  # how many different questions have labels, where these are too few to decide; else 0
 
     @cached_property
@@ -121,7 +121,7 @@ class LogDecision:
     def config(self, candidate: int) -> SearchConfig:
         """The configuration of a candidate, as it is written where labels decided on it."""
         made = self.recommended
-        if made is not None and made.picked is not None and candidate == made.decision.candidate:
+        if made is not None and made.picked is not None and candidate == made.ruling.candidate:
             return made.picked
         return without_guarded_cut(self.layout.grid.config(candidate))
 
@@ -151,7 +151,7 @@ class LogDecision:
     def candidate(self) -> int | None:
         """The candidate that ships or is worth a try; None under keep and where interleaving preferred another."""
         if self.recommended is not None:
-            return self.recommended.decision.candidate
+            return self.recommended.ruling.candidate
         if self.case.hits.listless or self.case.interleaved(preferred=True):
             return None
         rest = self.case.apart
@@ -179,13 +179,13 @@ class LogDecision:
     def verdict(self) -> str:
         """ship, try or keep."""
         if self.recommended is not None:
-            return self.recommended.decision.verdict
+            return self.recommended.ruling.verdict
         return "keep" if self.offered is None else "try"
 
     @property
     def share(self) -> float:
         """How much of what the acts say was used, beside the labels."""
-        return 0.0 if self.recommended is None else self.recommended.scored.share
+        return 0.0 if self.recommended is None else self.recommended.choice.scored.share
 
 
 def fewest_labels(config: SearchConfig) -> int:
@@ -219,7 +219,7 @@ def decide_from_log(case: LogCase, labels: bool) -> LogDecision:
     used = of_config(Contender(case.label, case.config, "system"), laid, measures)
     second = None if case.hits.listless else SecondMeasurement.among(gains, clicked, labelled)
     gates = ALL_FAMILIES if second is None else FROM_A_LOG
-    recommended = Choice(source, labelled, measures, laid, used, PLACES, 0, second, gates)
+    recommended = decide(Choice(source, labelled, measures, laid, used, PLACES, 0, second, gates))
     return LogDecision(case, labelled, sampled, laid, recordings, gains, recommended)
 
 

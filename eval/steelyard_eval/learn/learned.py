@@ -83,8 +83,8 @@ def learn(
         found = replace(found, answer=adaptive(case, offered, counted), decision=Decision("keep"), rows=rows)
     facts = {**origin(case.space.dataset, case.table.fingerprint, 0, now), "learned_from": "feedback"}
     facts |= {"objective": "nDCG@10", "verdict": "keep" if ruled else decision.verdict}
-    if (choice := decision.recommended) is not None:
-        facts["promise"] = promised(choice.decision.gain, str(choice.metric), len(choice.queries))
+    if (decided := decision.recommended) is not None:
+        facts["promise"] = promised(decided.ruling.gain, str(decided.choice.metric), len(decided.choice.queries))
     current_config = with_fields(case.config, provenance=facts)
     picked = None if offered is None else with_fields(offered, provenance=facts)
     ships = picked is not None and facts["verdict"] == "ship"

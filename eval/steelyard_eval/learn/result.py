@@ -133,10 +133,10 @@ def evidence(decision: LogDecision) -> Iterator[Said]:
         return
     logged, others = len(decision.logged), decision.others
     facts: dict[str, Fact] = {"labelled": len(decision.labelled)}
-    if recommended.second is not None and decision.share:
-        worth = recommended.effective_n(decision.about or 0)
+    if recommended.choice.second is not None and decision.share:
+        worth = recommended.choice.effective_n(decision.about or 0)
         yield Said("learn_worth", {**facts, **_seen(case), "worth": worth, "share": decision.share})
-    elif recommended.second is not None:
+    elif recommended.choice.second is not None:
         yield Said("learn_chance", {**facts, **_seen(case), "logged": logged})
     elif case.hits.listless:
         yield Said("learn_listless", facts)
@@ -150,10 +150,10 @@ def evidence(decision: LogDecision) -> Iterator[Said]:
 def contradiction(decision: LogDecision, biases: Sequence[FeedbackBias]) -> Iterator[Said]:
     """That labels contradict what acts say of their favourite by two errors, and why."""
     recommended, favourite = decision.recommended, decision.favourite
-    if recommended is None or recommended.second is None or favourite is None:
+    if recommended is None or recommended.choice.second is None or favourite is None:
         return
-    second = recommended.second
-    labels = recommended.scored_with(None).metric[favourite][second.at].astype(float)
+    second = recommended.choice.second
+    labels = recommended.choice.scored_with(None).metric[favourite][second.at].astype(float)
     short = labels - second.labelled[favourite]
     error = float(short.std(ddof=1)) / len(short) ** 0.5
     if short.mean() + SURE * error >= 0:
@@ -175,7 +175,7 @@ def _decision(decision: LogDecision) -> Decision:
     """The decision of labels, or that of acts, which promises nothing."""
     if decision.recommended is not None:
         found = decision_of(decision.recommended)
-        return replace(found, more=decision.recommended.decision.more, public=False)
+        return replace(found, more=decision.recommended.ruling.more, public=False)
     if decision.case.hits.listless:
         return Decision("keep", blocker=Blocker("learn_no_lists", _acts(decision.case), remedy="learn_log_lists"))
     return Decision("keep" if decision.offered is None else "try")
@@ -239,8 +239,8 @@ def _gains(decision: LogDecision, lists: Ints | None) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     recommended, about = decision.recommended, decision.about
     if recommended is not None and about is not None:
-        sides = [("by_labels", len(decision.labelled), recommended.scored_with(None).of_metric)]
-        sides += [("by_both", decision.others, recommended.scored.of_metric)] if decision.share else []
+        sides = [("by_labels", len(decision.labelled), recommended.choice.scored_with(None).of_metric)]
+        sides += [("by_both", decision.others, recommended.choice.scored.of_metric)] if decision.share else []
         rows += [[by, n, None, float(of.mean[about]), float(of.deviation[about]), None] for by, n, of in sides]
     if lists is not None:
         seen = decision.learned.views(lists)

@@ -29,8 +29,8 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import DEPENDENT, FETCHED, FINDERS, LAYERS
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.common.console import bar
 from steelyard_eval.common.process import source_date
-from steelyard_eval.common.progress_bar import bar
 from steelyard_eval.datasets import CLASSIFIED, Dataset, tuning_queries
 from steelyard_eval.measures.spread import Gain, Interval
 from steelyard_eval.recording.disk import save

@@ -59,7 +59,7 @@ def replay(table: SignalTable, config: SearchConfig) -> Replay:
     Raises ConfigError when the configuration differs from what the recording has fixed.
     """
     agree(config, table.fingerprint)
-    masked, ranking = rank_table(table, config, config.effective)
+    masked, ranking, _ = rank_table(table, config, config.effective)
     return Replay(masked, ranking, table.entry[ranking.row], embedded(masked, config))
 
 

@@ -135,7 +135,8 @@ def make(block: QueryBlock) -> str:
     if not file.exists():
         searcher, ahead = _searcher(block)
         ahead.vectors.update(block.vectors)
-        save_block(searcher.part(block.queries, block.signals, block.depth), file)
+        admitted = [searcher.admitted(query) for query in block.queries]
+        save_block(searcher.part(admitted, block.signals, block.depth), file)
     return block.file
 
 

@@ -31,7 +31,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, System, keyword_indexes
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import parted
-from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.common.console import bar
 from steelyard_eval.datasets import LOGGED, Dataset
 from steelyard_eval.datasets.manifest import EMBEDDERS
 from steelyard_eval.recording.replay import only

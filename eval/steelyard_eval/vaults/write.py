@@ -25,7 +25,7 @@ from steelyard.stores.base import Space, is_address
 from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.vault import open_vault
 from steelyard.systems import EMBEDDED, SYSTEMS, analyses, keyword_indexes
-from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.common.console import bar
 
 if TYPE_CHECKING:
     from steelyard_eval.datasets import Dataset

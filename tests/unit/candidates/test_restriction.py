@@ -15,7 +15,8 @@ from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.grid import LabelScorer
 from steelyard_eval.candidates.restriction import Restriction
 from steelyard_eval.candidates.source import Source, read_current
-from steelyard_eval.choose.choice import Choice
+from steelyard_eval.choose.answer import restriction_cost
+from steelyard_eval.choose.choice import Choice, decide
 from steelyard_eval.choose.leaderboard import leaderboard
 from steelyard_eval.choose.recommend import METRICS, recommend, weights_of
 from steelyard_eval.choose.result import result_of
@@ -49,18 +50,21 @@ def case(space):
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_is_recommended_for_a_target_exports_to_it(case, target):
     own = case.restricted(Restriction(target))
-    chosen = own.picked or own.instead or own.current.config
+    decided = decide(own)
+    chosen = decided.picked or decided.instead or own.current.config
 
     export(chosen, target)  # ConfigError for what it cannot express
     counts = len(own.candidates.grid), len(case.candidates.grid)
-    assert (own.restriction_cost.facts["kept"], own.restriction_cost.facts["of"]) == counts
+    cost = restriction_cost(decided).facts
+    assert (cost["kept"], cost["of"]) == counts
     for candidate in np.random.default_rng(0).integers(len(own.candidates.grid), size=5).tolist():
         export(own.candidates.grid.config(candidate), target)
 
 
 def test_what_is_given_up_is_the_difference_of_the_two_gains(case):
     own = case.restricted(Restriction("cortex_mem"))
-    result, _ = result_of(own, leaderboard(own))
+    decided = decide(own)
+    result, _ = result_of(decided, leaderboard(decided))
     said = result.answer.because[0] if result.answer.because[0].key == "restricted" else result.answer.because[1]
     cost = said.facts["without"] - said.facts["within"]
 
@@ -69,7 +73,7 @@ def test_what_is_given_up_is_the_difference_of_the_two_gains(case):
     assert said.facts["low"] < cost < said.facts["high"]
     assert cost > 0  # there are no layers to search here, and that is all that Cortex-Mem does
     assert "layers" in said.facts["not_allowed"]
-    attempt = weights_of(own, lambda: 0.0)[1]
+    attempt = weights_of(decided, lambda: 0.0)[1]
     assert attempt is not None  # what is kept cannot be run there, so the best that can is written beside it
     command = ["steelyard", "export", "search-weights.try.json", "--to", "cortex_mem"]
     assert command in [step.command for step in result.answer.steps]
@@ -86,7 +90,8 @@ def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_n
 
 
 def test_without_a_restriction_nothing_is_said_of_one(case):
-    result, _ = result_of(case, leaderboard(case))
+    decided = decide(case)
+    result, _ = result_of(decided, leaderboard(decided))
     assert case.restricted(Restriction()) is case
     assert not [said for said in result.answer.because if said.key.startswith("restricted")]
 
@@ -100,7 +105,7 @@ def test_no_calls_leave_only_what_reads_no_vectors(case):
     assert labels.isdisjoint({"vector", "weighted sum", "RRF", "soleri", "moltnet", "tiered", "echovault"})
     most = case.restricted(Restriction(embedding_calls=100))
     assert len(most.candidates.grid) == len(case.candidates.grid)
-    assert most.restriction_cost.key == "restricted_free"
+    assert restriction_cost(decide(most)).key == "restricted_free"
 
 
 def test_slow_searches_are_no_candidates(case, space, monkeypatch):
@@ -112,7 +117,7 @@ def test_slow_searches_are_no_candidates(case, space, monkeypatch):
     monkeypatch.setattr(restriction, "latencies", timed)
     own = case.restricted(Restriction(latency=5))
     assert {start.label for start in own.candidates.starts} == {"bm25", "fts"}
-    assert own.restriction_cost.facts["ms"] == "5"
+    assert restriction_cost(decide(own)).facts["ms"] == "5"
     with pytest.raises(ConfigError, match="allow more"):
         case.restricted(Restriction(latency=1))
     over = replace(case, source=Source(space.dataset, table=case.candidates.recordings[0].table, folder=starter()))

@@ -7,7 +7,7 @@ import steelyard_eval as sy
 from steelyard.base.errors import DataError
 from steelyard_eval.choose.blockers import ContenderScores, find_blocker
 from steelyard_eval.choose.recommend import by_drawn
-from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, decide
+from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, apply_rule
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.measures.metrics import Judgments, Measure, condensed
@@ -173,9 +173,9 @@ def test_lists_are_condensed_query_by_query():
 def test_what_is_refused_is_worth_a_try_with_the_reason():
     metric = np.random.default_rng(0).normal(0.1, 0.1, (1, 60))
     why = Blocker("too_few", {"fewest": 20}, "label_queries")
-    found = decide(Expectation(Scored.of(metric, metric)), ALL_FAMILIES, find_blocker=lambda candidate: why)
+    found = apply_rule(Expectation(Scored.of(metric, metric)), ALL_FAMILIES, find_blocker=lambda candidate: why)
     assert (found.verdict, found.candidate, found.blocker) == ("try", 0, why)
-    assert decide(Expectation(Scored.of(metric, metric)), ALL_FAMILIES).verdict == "ship"
+    assert apply_rule(Expectation(Scored.of(metric, metric)), ALL_FAMILIES).verdict == "ship"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from steelyard_eval.choose.few_labels import (
     lacked,
 )
 from steelyard_eval.choose.public import DEFAULT, PublicGains, near_default, public_table
-from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, decide
+from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, apply_rule
 from steelyard_eval.choose.scored import PriorGains, Scored
 from steelyard_eval.result.sentences import say
 
@@ -237,7 +237,7 @@ def test_one_of_thousands_has_to_be_further_ahead_than_a_contender():
 )
 def test_a_keep_is_reconsidered(n, third, advice, verdict, candidate, public):
     own = evidence(0, -0.1, third, n)
-    kept = replace(decide(Expectation(own), ALL_FAMILIES), verdict="keep", candidate=None)
+    kept = replace(apply_rule(Expectation(own), ALL_FAMILIES), verdict="keep", candidate=None)
 
     found, rests = decide_with_public_prior(kept, Expectation(own), ALL_FAMILIES, advice, n)
 
@@ -246,7 +246,7 @@ def test_a_keep_is_reconsidered(n, third, advice, verdict, candidate, public):
 
 def test_without_labels_only_public_collections_speak():
     own = evidence(0, 0.1, 0.3, 20)
-    shipped = replace(decide(Expectation(own), ALL_FAMILIES), verdict="ship", candidate=2)
+    shipped = replace(apply_rule(Expectation(own), ALL_FAMILIES), verdict="ship", candidate=2)
 
     found, rests = decide_with_public_prior(shipped, Expectation(own), ALL_FAMILIES, TRY, 0)
     assert (found.verdict, found.candidate, rests) == ("try", 1, True)
@@ -255,7 +255,7 @@ def test_without_labels_only_public_collections_speak():
 @pytest.mark.parametrize(("n", "verdict"), [(19, "try"), (20, "ship")])
 def test_below_twenty_labels_nothing_ships(n, verdict):
     own = evidence(0, 0.2, 0.3, n)
-    shipped = replace(decide(Expectation(own), ALL_FAMILIES), verdict="ship", candidate=2)
+    shipped = replace(apply_rule(Expectation(own), ALL_FAMILIES), verdict="ship", candidate=2)
 
     found, _ = decide_with_public_prior(shipped, Expectation(own), ALL_FAMILIES, TRY, n)
     assert (found.verdict, found.candidate) == (verdict, 2)
@@ -266,7 +266,7 @@ def test_below_twenty_labels_nothing_ships(n, verdict):
 def test_what_labels_prove_but_cannot_carry_stays_worth_trying():
     own = evidence(0, 0.2, 0.1, 20)
     refused = replace(
-        decide(Expectation(own), ALL_FAMILIES), verdict="try", candidate=2, more=None, blocker=TOO_FEW
+        apply_rule(Expectation(own), ALL_FAMILIES), verdict="try", candidate=2, more=None, blocker=TOO_FEW
     )
 
     assert decide_with_public_prior(refused, Expectation(own), ALL_FAMILIES, TRY, 20) == (refused, False)

@@ -16,9 +16,9 @@ from steelyard_eval.choose.rule import (
     OVER_SYSTEM,
     Expectation,
     Gates,
+    apply_rule,
     best,
     bound,
-    decide,
     folds,
     gains_out_of_fold,
     passes_gates,
@@ -130,7 +130,7 @@ def test_out_of_fold_no_query_is_judged_by_a_choice_that_saw_it():
 
     assert best(evidence.of_composite) is not None
     assert gains_out_of_fold(evidence, 0).tolist() == [0.0] * 20
-    assert decide(Expectation(evidence), ALL_FAMILIES).verdict == "keep"
+    assert apply_rule(Expectation(evidence), ALL_FAMILIES).verdict == "keep"
 
 
 def test_the_bound_is_the_largest_upper_end_and_never_below_zero():
@@ -150,7 +150,7 @@ def test_what_a_gate_lets_through_is_shrunk_by_its_own_t():
 def test_a_clear_gain_ships_and_says_what_to_expect():
     rng = np.random.default_rng(0)
     metric = np.vstack([rng.normal(0.1, 0.1, 60), rng.normal(-0.1, 0.1, 60)])
-    found = decide(Expectation(Scored.of(metric, metric)), ALL_FAMILIES)
+    found = apply_rule(Expectation(Scored.of(metric, metric)), ALL_FAMILIES)
 
     assert (found.verdict, found.candidate, found.more) == ("ship", 0, None)
     assert 0.08 < found.gain.mean < 0.12
@@ -161,7 +161,7 @@ def test_a_clear_gain_ships_and_says_what_to_expect():
 def test_a_likely_gain_is_worth_a_try_and_labels_that_prove_it_are_named():
     # Mean 0.05, sd 0.2 on 40 queries: t 1.58, harm about 6%; no gate lets it through.
     row = np.tile([0.25, -0.15], 20)
-    found = decide(Expectation(Scored.of(row[None, :], row[None, :])), ALL_FAMILIES)
+    found = apply_rule(Expectation(Scored.of(row[None, :], row[None, :])), ALL_FAMILIES)
 
     assert (found.verdict, found.candidate) == ("try", 0)
     # Precisions 1 / (1.1 * .0320256)^2 = 805.8 of the sample and 1 / .07^2 = 204.1 of the prior: mean (805.8 * .05
@@ -170,7 +170,7 @@ def test_a_likely_gain_is_worth_a_try_and_labels_that_prove_it_are_named():
     assert found.gain.worse == pytest.approx(scipy.stats.t.cdf(-0.04394 / 0.03147, 39), abs=1e-4)
     # The gate asks for t(39) at .001 = 3.313 standard errors: (3.313 * 0.2025 / 0.05)^2 = 180 queries in all.
     assert found.more == pytest.approx(140, abs=2)
-    assert decide(Expectation(Scored.of(row[None, :], row[None, :])), Gates(0.2, 1.0)).verdict == "ship"
+    assert apply_rule(Expectation(Scored.of(row[None, :], row[None, :])), Gates(0.2, 1.0)).verdict == "ship"
 
 
 def test_over_all_families_a_gain_out_of_fold_has_to_exceed_its_standard_error():
@@ -179,8 +179,8 @@ def test_over_all_families_a_gain_out_of_fold_has_to_exceed_its_standard_error()
     expect, without = Expectation(Scored.of(metric, metric)), replace(ALL_FAMILIES, require_cv_gain=False)
     vars(expect)["unseen"] = np.tile([0.33, -0.27], 20)
 
-    assert decide(expect, without).verdict == "ship"
-    assert decide(expect, ALL_FAMILIES).verdict == "try"
+    assert apply_rule(expect, without).verdict == "ship"
+    assert apply_rule(expect, ALL_FAMILIES).verdict == "try"
 
 
 def test_what_is_expected_is_one_distribution_of_folds_table_posterior_and_what_is_usual():
@@ -213,7 +213,7 @@ def test_nothing_ships_that_is_a_loss_in_one_of_ten_cases():
     expect = Expectation(Scored.of(metric, metric))
     vars(expect)["unseen"] = np.tile([0.356, -0.276], 20)
 
-    found = decide(expect, Gates(0.02, 2.0))
+    found = apply_rule(expect, Gates(0.02, 2.0))
     assert (found.verdict, found.candidate) == ("try", 0)
     assert found.gain.worse > 0.1
 
@@ -223,14 +223,14 @@ def test_a_gain_that_nobody_would_notice_is_no_try(gain, verdict):
     row = gain * (1 + np.tile([6.5, -6.5], 20))  # t is about 1
     expect = Expectation(Scored.of(row[None, :], row[None, :]))
     vars(expect)["unseen"] = row - gain / 2
-    assert decide(expect, Gates(1e-9, 1.0)).verdict == verdict
+    assert apply_rule(expect, Gates(1e-9, 1.0)).verdict == verdict
 
 
 def test_the_same_sum_on_another_scale_is_no_rival():
     metric = np.random.default_rng(0).normal(0.1, 0.1, (1, 60))
     evidence = Scored.of(metric, metric)
-    assert decide(Expectation(evidence, same=lambda candidate: True), ALL_FAMILIES).verdict == "keep"
-    assert decide(Expectation(evidence), ALL_FAMILIES).verdict == "ship"
+    assert apply_rule(Expectation(evidence, same=lambda candidate: True), ALL_FAMILIES).verdict == "keep"
+    assert apply_rule(Expectation(evidence), ALL_FAMILIES).verdict == "ship"
 
 
 @pytest.mark.parametrize(
@@ -243,14 +243,14 @@ def test_the_same_sum_on_another_scale_is_no_rival():
 )
 def test_labels_on_which_the_current_one_fails_move_nothing(why, verdict):
     metric = np.random.default_rng(0).normal(0.1, 0.1, (1, 60))
-    found = decide(Expectation(Scored.of(metric, metric)), ALL_FAMILIES, lambda candidate: why)
+    found = apply_rule(Expectation(Scored.of(metric, metric)), ALL_FAMILIES, lambda candidate: why)
     assert (found.verdict, found.blocker) == (verdict, why)
 
 
 def test_nothing_better_is_kept_with_a_bound():
     rng = np.random.default_rng(1)
     metric = rng.normal(-0.05, 0.1, (5, 50))
-    found = decide(Expectation(Scored.of(metric, metric)), ALL_FAMILIES)
+    found = apply_rule(Expectation(Scored.of(metric, metric)), ALL_FAMILIES)
 
     assert (found.verdict, found.candidate, found.gain.mean) == ("keep", None, 0.0)
     assert found.bound == bound(Scored.of(metric, metric))

@@ -16,7 +16,7 @@ from steelyard_eval.candidates.settings import depths, settings, shapes
 from steelyard_eval.candidates.source import Source, read_only
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.cli.main import main
-from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.common.console import bar
 from steelyard_eval.datasets import load, tuning_queries
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.starter import starter

@@ -82,6 +82,9 @@ def disturb():
     if form == "chatter":
         while True:
             send(method="notifications/message", params={"data": "x" * 10_000})
+    if form == "pinging":  # and reads no reply
+        while True:
+            send(id="p", method="ping")
     if form == "cut":
         sys.stdout.write('{"jsonrpc": "2.0", "id": 3, \n')
     if form == "asking":

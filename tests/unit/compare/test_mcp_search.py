@@ -157,12 +157,13 @@ def test_arguments_and_paths_are_mapped_by_hand(server):
         ("silent", MachineError, "gave no whole answer in time"),
         ("flood", MachineError, "more than 16 MB"),
         ("chatter", MachineError, "more than 16 MB|in time"),
+        ("pinging", MachineError, "gave no whole answer in time"),
         ("demanding", ConfigError, "needs 'project'; write its arguments"),
     ],
 )
 def test_what_cannot_be_used_ends_with_one_message(server, form, error, rule):
     with pytest.raises(error, match=rule):
-        asked(server(form), timeout=2.0 if form in ("silent", "chatter") else 30.0)
+        asked(server(form), timeout=2.0 if form in ("silent", "chatter", "pinging") else 30.0)
 
 
 def test_what_is_nested_too_deep_is_prose_without_ids(server):

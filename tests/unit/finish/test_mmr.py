@@ -143,7 +143,7 @@ def test_live_search_and_replay_are_the_same_bits_also_from_disk(memory, tmp_pat
     )
     save(table, tmp_path / "kept")
     for recorded in (table, load(tmp_path / "kept")):
-        _, ranking = rank_table(recorded, config, config.effective)
+        _, ranking, _ = rank_table(recorded, config, config.effective)
         assert [h.entry.id for h in live.hits] == [recorded.entries[e] for e in recorded.entry[ranking.row]]
         assert [h.score for h in live.hits] == ranking.score.tolist()
     assert live.embedding_calls == 0  # entries are compared with one another, not with the query

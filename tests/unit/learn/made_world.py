@@ -9,7 +9,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard.table.signal_table import NO_FACTS, SignalTable
-from steelyard_eval.choose.rule import FROM_A_LOG, Expectation, decide
+from steelyard_eval.choose.rule import FROM_A_LOG, Expectation, apply_rule
 from steelyard_eval.choose.scored import Scored, SecondMeasurement
 from steelyard_eval.learn.counts import CODE, EVERYTHING_SHOWN, KINDS, WORTH, PositionCounts
 from steelyard_eval.learn.gains import FeedbackGains
@@ -61,7 +61,7 @@ def decided(lists, grades, cells, queries):
     rows = np.flatnonzero(np.isin(cells.queries, queries))
     at = np.searchsorted(queries, cells.queries[rows])
     second = SecondMeasurement.of(gains, at, rows, cells.queries)
-    found = decide(Expectation(Scored.of(labels, labels, second=second)), FROM_A_LOG)
+    found = apply_rule(Expectation(Scored.of(labels, labels, second=second)), FROM_A_LOG)
     return found.verdict, found.candidate or 0
 
 

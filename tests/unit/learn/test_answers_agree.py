@@ -15,8 +15,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.measures.paired import difference_interval, paired
 from steelyard_eval.measures.spread import NO_GAIN, Gain, Interval
-from steelyard_eval.result.sentences import say
-from steelyard_eval.result.sentences.forms import NAMED
+from steelyard_eval.result.sentences import NAMED, say
 from steelyard_eval.result.structs import Blocker, Row, Said
 
 STARTER = load(starter())

@@ -20,7 +20,9 @@ def decision(logged, second=None, listless=False, few=0):
     log = SimpleNamespace(census=SimpleNamespace(impressions=40))
     hits, config = SimpleNamespace(listless=listless), find_system("echovault").config(10)
     case = SimpleNamespace(queries=logged, cells=cells, log=log, hits=hits, config=config)
-    made = None if few else SimpleNamespace(second=second, scored=SimpleNamespace(share=0.0))
+    made = (
+        None if few else SimpleNamespace(choice=SimpleNamespace(second=second, scored=SimpleNamespace(share=0.0)))
+    )
     labelled = () if few else LABELLED
     return LogDecision(case, labelled, np.arange(len(logged)), None, (), None, made, few)
 

@@ -453,6 +453,14 @@ def test_an_answer_follows_the_searches_inside_its_span_whatever_its_clock_says(
     assert [acted(line) for line in impressions(found)] == [{RETRY: "cited"}]
 
 
+def test_the_names_of_the_schema_are_read_as_protobuf_allows(small, tmp_path):
+    text = json.dumps(traced("otel", START, START + 2, START + 9))
+    for name in ("resourceSpans", "scopeSpans", "startTimeUnixNano", "stringValue", "parentSpanId", "traceId"):
+        text = text.replace(name, "".join(f"_{c.lower()}" if c.isupper() else c for c in name))
+    found = gather(small, f"otel:{write(tmp_path / 'one.jsonl', json.loads(text.replace('spanId', 'span_id')))}")
+    assert [acted(line) for line in impressions(found)] == [{RETRY: "cited"}]
+
+
 @pytest.mark.parametrize("begin", ["soon", None, 0, True, 10**25, [START, 0]])
 def test_a_search_without_a_time_says_that_it_is_its_time(small, tmp_path, begin):
     found = gather(small, f"otel:{write(tmp_path / 'one.jsonl', traced('otel', begin, begin, begin))}")

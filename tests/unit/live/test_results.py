@@ -1,5 +1,7 @@
 """What a search gives back: hits with their signals, and the explanation of each score."""
 
+from dataclasses import replace
+
 import pytest
 
 from steelyard import Searcher, Vault
@@ -7,6 +9,7 @@ from steelyard.base.errors import ConfigError, VaultError
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import Query
 from steelyard.results import hits_of
+from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.systems import find_system
 
 ENTRIES = (
@@ -40,6 +43,19 @@ def test_a_recording_has_no_more_of_a_list_than_asked(vault):
     """Two entries have the word."""
     query = Query("apple")
     assert [len(vault.searcher.part([query], ["bm25"], depth).entry) for depth in (1, 2, None)] == [1, 2, 2]
+
+
+def test_what_a_classifier_gives_is_recorded_whether_its_system_knows_it_or_not(vault):
+    """As it is searched: a query passes once through what a system makes of it."""
+    reading = replace(vault.searcher.system.reading, intents=("find",), classify=str)
+    vault.searcher.system = replace(vault.searcher.system, reading=reading)
+    assert vault.searcher.record([Query("apple", id="1")], {"bm25"}, 5, "corpus").queries == ("1",)
+
+
+@pytest.mark.parametrize("settings", [{"k1": -1.0}, {"b": 1.5}, {"mean_length": float("nan")}])
+def test_bm25_refuses_what_its_formula_cannot_take(vault, settings):
+    with pytest.raises(ConfigError, match=f"^{next(iter(settings))} is"):
+        Bm25Retriever(vault, **settings)
 
 
 def test_relations_are_read_as_they_were_written(vault):

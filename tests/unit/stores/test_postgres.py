@@ -114,7 +114,7 @@ def test_a_replay_of_a_recording_is_the_search(postgres, dataset):
         searcher = workspace.searcher(config)
         queries = dataset.queries[:12]
         table = searcher.record(queries, signals, 100, "corpus")
-        masked, ranking = rank_table(table, config, config.effective)
+        masked, ranking, _ = rank_table(table, config, config.effective)
         for at, query in enumerate(queries):
             own = slice(ranking.offsets[at], ranking.offsets[at + 1])
             ids = [masked.entries[masked.entry[row]] for row in ranking.row[own]]

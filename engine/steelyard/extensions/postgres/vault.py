@@ -45,7 +45,7 @@ from steelyard.extensions.postgres.schema import (
 from steelyard.extensions.postgres.server import Connection, Server
 from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import KeywordIndex, Space
-from steelyard.stores.sqlite.schema import NAMES, SELECT
+from steelyard.stores.sqlite.schema import NAMES, select
 from steelyard.stores.sqlite.schema import UPSERT as UPSERT_HERE
 
 LOOK = 0.1
@@ -318,7 +318,7 @@ class PostgresVault(HnswSearch):
 
     def _push_entries(self, there: Connection, ids: Iterable[str], revision: int) -> None:
         there.execute(ENTRIES_IN)
-        rows = self._db.execute(f"{SELECT} JOIN json_each(?) j ON j.value = e.id", (json.dumps(sorted(ids)),))
+        rows = self._db.execute(f"{select()} JOIN json_each(?) j ON j.value = e.id", (json.dumps(sorted(ids)),))
         with there.cursor().copy("COPY pg_temp.steelyard_entries FROM STDIN (FORMAT binary)") as copy:
             for row in rows:
                 copy.write_row([sent(value) if isinstance(value, str) else value for value in row])

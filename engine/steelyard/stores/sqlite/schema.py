@@ -6,7 +6,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import repeat
 from types import NoneType
 from typing import Any
@@ -111,12 +111,9 @@ INSERT = f"INSERT INTO entries({NAMES}) VALUES({_MARKS})"
 UPSERT = f"{INSERT} ON CONFLICT(id) DO UPDATE SET {SET} WHERE {_DIFFERS} RETURNING rowid"
 
 
-def select(names: Sequence[str]) -> str:
+def select(names: Sequence[str] = COLUMNS) -> str:
     """The statement that reads these columns of ``entries e``, names checked against `COLUMNS`."""
     return "SELECT " + ", ".join(f'e."{COLUMNS[COLUMNS.index(name)]}"' for name in names) + " FROM entries e"
-
-
-SELECT = select(COLUMNS)
 
 
 def to_row(entry: Entry) -> tuple[str | float | None, ...]:
@@ -234,6 +231,25 @@ def where(filters: Filters) -> tuple[str, tuple[str | float, ...]]:
     clauses = [" OR ".join(_condition(rule) for rule in clause) for clause in filters.clauses]
     condition = " AND ".join(f"({clause})" for clause in clauses) or "1"
     return condition, tuple(value for clause in filters.clauses for rule in clause for value in rule.values)
+
+
+def failing(filters: Filters) -> list[tuple[str, tuple[str | float, ...]]]:
+    """For each clause a condition as in `where` that the entries meet which fail it.
+
+    It names columns as they are, without functions, where an index can answer it.
+    """
+    return [
+        (" AND ".join(map(_opposite, clause)), tuple(value for rule in clause for value in rule.values))
+        for clause in (EVERYTHING & filters).clauses
+    ]
+
+
+def _opposite(rule: Rule) -> str:
+    if rule.test == "absent":
+        return f'e."{rule.field}" IS NOT {_EMPTY.get(rule.field, "NULL")}'
+    if rule.test == "none" and rule.field not in LIST_FIELDS:
+        return _condition(replace(rule, test="any"))
+    return f"({_condition(rule)}) IS NOT TRUE"
 
 
 _COMPARE = {"from": ">=", "after": ">", "before": "<", "until": "<="}

@@ -26,7 +26,7 @@ from steelyard.stores.sqlite.file import NULL, REAL, TEXT
 from steelyard.stores.sqlite.guard import MEMORY, damaged
 from steelyard.stores.sqlite.keywords import KeywordTables
 from steelyard.stores.sqlite.nearest import NearestSearch
-from steelyard.stores.sqlite.schema import INSERT, SELECT, UPSERT, from_row, from_rows, select, to_row, where
+from steelyard.stores.sqlite.schema import INSERT, UPSERT, failing, from_row, from_rows, select, to_row, where
 
 READ = frozenset(name for name in vars(Readable) if not name.startswith("_"))
 """What can be asked of a store that is read."""
@@ -122,7 +122,7 @@ class Vault(KeywordTables, NearestSearch, Store):
     def rows(self, filters: Filters) -> Iterator[tuple[Any, ...]]:
         """The entries in scope as they lie in the file, for `add_rows` of another vault, by ascending id."""
         condition, values = where(filters)
-        yield from self._db.execute(f"{SELECT} WHERE {condition} ORDER BY e.id", values)
+        yield from self._db.execute(f"{select()} WHERE {condition} ORDER BY e.id", values)
 
     def add_rows(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Insert what `rows` of another vault gave."""
@@ -169,7 +169,7 @@ class Vault(KeywordTables, NearestSearch, Store):
 
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         condition, values = where(filters)
-        sql = f"{SELECT} WHERE {condition} ORDER BY e.created_at DESC NULLS LAST, e.id LIMIT ?"
+        sql = f"{select()} WHERE {condition} ORDER BY e.created_at DESC NULLS LAST, e.id LIMIT ?"
         return from_rows(EVERY_FIELD, self._db.execute(sql, (*values, limit)).fetchall())
 
     def count(self, filters: Filters = EVERYTHING) -> int:
@@ -177,10 +177,8 @@ class Vault(KeywordTables, NearestSearch, Store):
         return int(self._one(f"SELECT count(*) FROM entries e WHERE {condition}", values))
 
     def covers(self, filters: Filters) -> bool:
-        condition, values = where(filters)
-        return bool(
-            self._one(f"SELECT NOT EXISTS (SELECT 1 FROM entries e WHERE ({condition}) IS NOT TRUE)", values)
-        )
+        sql = "SELECT EXISTS (SELECT 1 FROM entries e WHERE {})"
+        return not any(self._one(sql.format(condition), values) for condition, values in failing(filters))
 
     # Models that were fitted on the vault, as plain arrays (never pickled)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
@@ -199,20 +199,27 @@ def acronyms_like(term: str) -> list[str]:
 
 
 def _is_near(term: str, acronym: str) -> bool:
+    from rapidfuzz.distance import Levenshtein  # here and below: every command would wait for it
+
     room = 0 if len(acronym) <= 4 else 1
-    return abs(len(term) - len(acronym)) <= room and _edits(term, acronym, 1) <= 1
+    return abs(len(term) - len(acronym)) <= room and Levenshtein.distance(term, acronym, score_cutoff=1) <= 1
 
 
 def _pointed_to(term: str) -> list[str]:
     """The acronyms of which a longer word is at most `MAX_EDITS` away from the term, in the order of the table."""
     if len(term) < LONG_TERM:
         return []
-    pairs = ((name, word) for name, texts in ACRONYMS.items() for word in " ".join(texts).lower().split())
-    long = ((name, word) for name, word in pairs if len(word) >= LONG_TERM)
-    return list(dict.fromkeys(name for name, word in long if _edits(term, word, MAX_EDITS) <= MAX_EDITS))
+    from rapidfuzz.distance import Levenshtein
+    from rapidfuzz.process import cdist
+
+    words, names = _spelled()
+    edits = cdist([term], words, scorer=Levenshtein.distance, score_cutoff=MAX_EDITS)[0]
+    return list(dict.fromkeys(names[i] for i in (edits <= MAX_EDITS).nonzero()[0]))
 
 
-def _edits(one: str, other: str, most: int) -> int:
-    from rapidfuzz.distance import Levenshtein  # here: every command would wait for it
-
-    return Levenshtein.distance(one, other, score_cutoff=most)
+@cache
+def _spelled() -> tuple[list[str], list[str]]:
+    """Every longer word that an acronym stands for, and the acronym of each."""
+    pairs = [(word, name) for name, texts in ACRONYMS.items() for word in " ".join(texts).lower().split()]
+    long = [(word, name) for word, name in pairs if len(word) >= LONG_TERM]
+    return [word for word, _ in long], [name for _, name in long]

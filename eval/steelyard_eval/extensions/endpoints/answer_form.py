@@ -33,6 +33,7 @@ MOST_VALUES = 200_000  # Commas of an answer: jmespath takes microseconds for ea
 LONGEST_TEXT = 10_000  # Characters of an id
 
 SHORTEST = 8  # Characters of an id, or of its beginning, that is looked for in prose or taken for a whole one
+_HALF = re.compile("[\ud800-\udfff]")  # Of a surrogate pair, which no file can hold
 _WORD = re.compile(rf"[^\s\"'`,;|<>()\[\]{{}}*]{{{SHORTEST},{LONGEST_TEXT}}}")
 
 
@@ -55,7 +56,7 @@ def ids_of(document: object, path: str = "") -> tuple[str, list[str]]:
     if not isinstance(ids, list) or not all(isinstance(id_, str | int) for id_ in ids):
         raise FormError(f"has no list of ids at {place}; name the path with ids=")
     names = [str(id_) for id_ in ids[:MANY]]
-    if not all(map(is_id, names)):
+    if any(len(name) > LONGEST_TEXT or _HALF.search(name) for name in names):
         raise FormError(f"has an id that is no Unicode, or longer than {LONGEST_TEXT} characters")
     return place, names
 
@@ -96,11 +97,6 @@ def _inner(items: list[Any], usual: bool) -> tuple[str, list[Any]] | None:
             if all(isinstance(value, dict) and isinstance(value.get(key), str | int) for value in inside):
                 return f".{wrap}.{key}" if wrap else f".{key}", [(i[wrap] if wrap else i)[key] for i in items]
     return None
-
-
-def is_id(text: str) -> bool:
-    """Whether an id can be written down: not too long, and no half of a surrogate pair, which no file can hold."""
-    return len(text) <= LONGEST_TEXT and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def filled(template: Any, text: str, limit: int) -> Any:  # noqa: ANN401 -- any JSON value

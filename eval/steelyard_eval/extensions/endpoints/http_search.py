@@ -14,15 +14,8 @@ from steelyard.base.errors import ConfigError, DataError, MachineError, shown
 from steelyard.base.secret import MASK, Secret
 from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Response, exposed
 from steelyard.memory.query import Query
-from steelyard_eval.extensions.endpoints.answer_form import (
-    MOST_VALUES,
-    FormError,
-    filled,
-    ids_of,
-    options_of,
-    path_of,
-    template_of,
-)
+from steelyard_eval.extensions.endpoints import answer_form
+from steelyard_eval.extensions.endpoints.answer_form import FormError, filled, ids_of
 
 OPTIONS = ("body", "ids")
 TIMEOUT = 10.0
@@ -65,13 +58,13 @@ class HttpSearch:
                 f"endpoint {shown(self.shown)} never mentions {{query}}; write it where the text goes"
             )
         self._template  # noqa: B018 -- read now, so that what is faulty is named before anything runs
-        path_of(self.ids) if self.ids else None
+        answer_form.path_of(self.ids) if self.ids else None
 
     @classmethod
     def of(cls, text: str) -> HttpSearch:
         """Read an endpoint from one text; ``#ids=PATH&body=JSON`` may follow the address."""
         url, fragment = urldefrag(text)
-        body, ids = options_of(fragment, OPTIONS, f"endpoint {shown(masked(url))}")
+        body, ids = answer_form.options_of(fragment, OPTIONS, f"endpoint {shown(masked(url))}")
         return cls(url, body, ids)
 
     @property
@@ -87,7 +80,7 @@ class HttpSearch:
 
     @cached_property
     def _template(self) -> Any:  # noqa: ANN401 -- any JSON value
-        return template_of(self.body, "body") if self.body else None
+        return answer_form.template_of(self.body, "body") if self.body else None
 
     def ask(self, query: Query, limit: int) -> list[str]:
         """Return the ids of one query's results, best first; DataError for an unusable answer."""
@@ -98,7 +91,7 @@ class HttpSearch:
             if answer.status != 200:
                 raise FormError(f"answered with status {answer.status}: {shown(answer.text, 200)}")
             try:
-                document = answer.json(MOST_VALUES)
+                document = answer.json(answer_form.MOST_VALUES)
             except ValueError as error:
                 problem = f"answered with {shown(answer.text, 200)}, which is not JSON that can be read ({error})"
                 raise FormError(f"{problem}; ask for ids alone") from None

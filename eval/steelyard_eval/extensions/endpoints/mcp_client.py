@@ -2,8 +2,8 @@
 
 Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transports. The official SDK is not used,
 because its reader bounds neither the length of a line nor the size of a message. The server is started without a
-shell, in a session of its own, so that it and all of its group can be killed together. What it writes to its
-standard error goes to a file, whose end says why it failed.
+shell, in a session of its own, so that it and all of its group can be killed together. Of what it writes to its
+standard error the end is kept, which says why it failed.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import json
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from queue import Empty, Queue
 from typing import IO, Any, cast
 
@@ -27,7 +27,8 @@ from steelyard_eval.extensions.endpoints.answer_form import json_of
 PROTOCOL = "2025-06-18"  # The version that we speak; servers answer with the one that they do
 PAGES = 50  # Pages of the list of tools that are read
 GRACE = 1.0  # Seconds in which the server may end by itself, once its input is closed
-SAID = 2000  # Bytes of its standard error that are looked at
+PAUSE = 0.01  # Seconds between looks at a server that does not read
+SAID = 2000  # Bytes of its standard error that are kept
 WAITING = 4  # Lines that are read ahead of the one that is waited for
 REFUSED = {"code": -32601, "message": "this client answers nothing but ping"}
 
@@ -38,22 +39,22 @@ class McpClient:
     DataError for a refusal and what is no message, MachineError for no answer, in words of `place` and `told`.
     """
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], said: IO[bytes], place: str, told: Callable[..., str]
-    ) -> None:
-        self._process, self._said, self._place, self._told = process, said, place, told
-        self._in, self._out = cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout)
+    def __init__(self, process: subprocess.Popen[bytes], place: str, told: Callable[..., str]) -> None:
+        self._process, self._said, self._place, self._told = process, b"", place, told
+        self._in = cast(IO[bytes], process.stdin)
+        os.set_blocking(self._in.fileno(), False)
         self._lines: Queue[bytes] = Queue(WAITING)
         self._ended = threading.Event()
         self._number, self._left = 0, 0
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._read, self._hear)]
+        for thread in self._threads:
+            thread.start()
 
     def greet(self, until: float) -> None:
         """Begin the conversation."""
         client = {"name": "steelyard", "version": "1"}
         self.call("initialize", {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client}, until)
-        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"}, until)
 
     def tools(self, until: float) -> Iterator[dict[str, Any]]:
         """The tools of the server that have a name, page by page."""
@@ -73,12 +74,12 @@ class McpClient:
         """The result of a request, until a time of the monotonic clock; `about` says in messages what it asked."""
         self._number += 1
         self._left = 2 * LARGEST
-        self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}, until)
         while True:
             message = self._message(until, about)
             if "method" in message and "id" in message:
                 reply = {"result": {}} if message["method"] == "ping" else {"error": REFUSED}
-                self._send({"jsonrpc": "2.0", "id": message["id"], **reply})
+                self._send({"jsonrpc": "2.0", "id": message["id"], **reply}, until)
             elif "method" not in message and message.get("id") == self._number:
                 break
         if "error" in message:
@@ -100,7 +101,9 @@ class McpClient:
     def _line(self, until: float, about: str) -> bytes:
         why, said = "", ""
         try:
-            line = self._lines.get(timeout=max(0.0, until - time.monotonic()))
+            if (left := until - time.monotonic()) <= 0:  # whatever it sends
+                raise Empty
+            line = self._lines.get(timeout=left)
             self._left -= len(line)
             if not line:
                 said = self._last_words()
@@ -116,45 +119,49 @@ class McpClient:
 
     def _read(self) -> None:
         """Read lines ahead in a thread of its own; an empty one is the end."""
-        line = b" "
-        while line and not self._ended.is_set():
-            with suppress(ValueError, OSError):  # closed meanwhile
-                line = self._out.readline(LARGEST + 1)
-            self._lines.put(line)
+        with cast(BufferedReader, self._process.stdout) as pipe:
+            line = b" "
+            while line and not self._ended.is_set():
+                line = pipe.readline(LARGEST + 1)
+                self._lines.put(line)
 
-    def _send(self, message: Mapping[str, Any]) -> None:
+    def _hear(self) -> None:
+        """Keep the end of what it writes to its standard error, in another thread."""
+        with cast(BufferedReader, self._process.stderr) as pipe:
+            while said := pipe.read1():
+                self._said = (self._said + said)[-SAID:]
+
+    def _send(self, message: Mapping[str, Any], until: float) -> None:
+        """Write a message; of a server that does not read, what it takes in time."""
+        line = json.dumps(message, ensure_ascii=False).encode(errors="replace") + b"\n"
         with suppress(BrokenPipeError):  # what it says, or that it ends, tells why
-            self._in.write(json.dumps(message, ensure_ascii=False).encode(errors="replace") + b"\n")
-            self._in.flush()
+            while line and time.monotonic() < until:
+                try:
+                    line = line[os.write(self._in.fileno(), line) :]
+                except BlockingIOError:
+                    time.sleep(PAUSE)
 
     def _last_words(self) -> str:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(GRACE)
-        size = self._said.seek(0, os.SEEK_END)
-        self._said.seek(max(0, size - SAID))
-        said = self._said.read().decode("utf-8", "replace")
+        self._threads[1].join(GRACE)
+        said = self._said.decode("utf-8", "replace")
         # Of what was cut off the first word may be the end of a key, which nobody would know.
-        lines = (said.partition(" ")[2] if size > SAID else said).split("\n")
+        lines = (said.partition(" ")[2] if len(self._said) == SAID else said).split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     def close(self) -> None:
         """End the server and all of its group."""
-        self._ended.set()
-        with suppress(OSError):
-            self._in.close()
         try:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(GRACE)
+            self._in.close()
+            self._threads[0].join(GRACE)  # its output ends with it; no other has its number before it is reaped
         finally:  # also where somebody presses Ctrl-C once more
+            self._ended.set()
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        until = time.monotonic() + GRACE  # what was cut loose from the group may hold its output open
-        while self._reader.is_alive() and time.monotonic() < until:
-            with suppress(Empty):
-                self._lines.get(timeout=0.01)
-        if not self._reader.is_alive():
-            self._out.close()
+        with suppress(Empty):
+            self._lines.get_nowait()  # room for the last line that is read, without which its thread would wait
+        for thread in self._threads:  # what was cut loose from the group may hold them open
+            thread.join(GRACE)
 
 
 @contextmanager
@@ -163,19 +170,18 @@ def started(command: Sequence[str], place: str, told: Callable[..., str]) -> Ite
     if os.name != "posix":
         raise MachineError("programs that are spoken to by lines are started on POSIX systems alone")
     pipe = subprocess.PIPE
-    with tempfile.TemporaryFile() as said:
-        try:
-            process = subprocess.Popen(  # noqa: S603 -- the user's own command, without a shell
-                list(command), stdin=pipe, stdout=pipe, stderr=said, start_new_session=True
-            )
-        except ValueError as error:
-            raise ConfigError(f"the command cannot be started ({error}); correct it") from None
-        except OSError as error:
-            raise MachineError(
-                f"{shown(command[0])} cannot be started ({error.strerror}); install it, or correct its name"
-            ) from None
-        client = McpClient(process, said, place, told)
-        try:
-            yield client
-        finally:
-            client.close()
+    try:
+        process = subprocess.Popen(  # noqa: S603 -- the user's own command, without a shell
+            list(command), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        )
+    except ValueError as error:
+        raise ConfigError(f"the command cannot be started ({error}); correct it") from None
+    except OSError as error:
+        raise MachineError(
+            f"{shown(command[0])} cannot be started ({error.strerror}); install it, or correct its name"
+        ) from None
+    client = McpClient(process, place, told)
+    try:
+        yield client
+    finally:
+        client.close()

@@ -96,6 +96,9 @@ def mem0(source: ForeignStore) -> Imported:
     for name in source.files(STORAGE):
         with source.database(name) as db:
             imported.add(db.rows("points", "id"), lambda row: _point(imported, plain(row["point"])))
+    points = imported.entries
+    imported.entries = [point for point in points if point]
+    imported.note(len(points) - len(imported.entries), "point", "without a text left out")
     if source.has(HISTORY):
         known = {entry["id"] for entry in imported.entries}
         last: dict[str, Record] = {}
@@ -113,6 +116,8 @@ def mem0(source: ForeignStore) -> Imported:
 
 def _point(imported: Imported, point: Any) -> Record:  # noqa: ANN401 -- whatever the file holds
     id_, payload, vector = point["id"], point["payload"], point.get("vector")
+    if "data" not in payload:  # such as what mem0's telemetry keeps, in a collection of its own
+        return {}
     if not isinstance(payload["data"], str) or not isinstance(id_, str | int) or isinstance(id_, bool):
         raise ValueError("no memory")
     rest = {name: value for name, value in payload.items() if name not in MEM0_OWN}
@@ -195,10 +200,7 @@ def _records(source: ForeignStore, broken: set[int]) -> Iterator[tuple[int, dict
         ]
     for number, value in values:
         if isinstance(value, dict) and isinstance(value.get("entities"), list):
-            plural = {"entity": value["entities"], "relation": value.get("relations") or []}
-            value = [
-                {"type": kind, **one} for kind, many in plural.items() for one in many if isinstance(one, dict)
-            ]
+            value = [*value["entities"], *(value.get("relations") or [])]
         for record in value if isinstance(value, list) else [value]:
             if isinstance(record, dict):
                 yield number, record

@@ -31,6 +31,11 @@ Row = Mapping[str, Any]
 Scored = tuple[str, float | None]  # An entry of a list with its score; None where the program kept none
 BROKEN = (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
 """What reading a store raises whose values have other types than its program writes."""
+FORMS: dict[str, dict[str, str]] = STRICT_JSON.decode(
+    resources.files(__package__).joinpath("forms.json").read_text("utf-8")
+)
+"""What -> the fields of a record, each with the column of the program that stands for it."""
+_UNFIT = re.compile(r"[\s%\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass
@@ -120,12 +125,6 @@ def importer(
     return lambda read: Importer(read.__name__, f"{read.__doc__}".partition(". ")[0], matches, read, homes)
 
 
-FORMS: dict[str, dict[str, str]] = STRICT_JSON.decode(
-    resources.files(__package__).joinpath("forms.json").read_text("utf-8")
-)
-"""What -> the fields of a record, each with the column of the program that stands for it."""
-
-
 def picked(row: Row, form: str) -> Record:
     """The fields of a form, each with the value of its column; None for a column that is not there."""
     return {field: row.get(column) for field, column in FORMS[form].items()}
@@ -137,9 +136,6 @@ def grouped(rows: Iterable[Row], column: str, form: str) -> dict[str, list[Recor
     for row in rows:
         groups.setdefault(row[column], []).append(filled(picked(row, form)))
     return groups
-
-
-_UNFIT = re.compile(r"[\s%\x00-\x1f\x7f-\x9f]")
 
 
 def identifier(name: str) -> str:

@@ -25,6 +25,7 @@ SPLITS = ("test", "dev", "validation", "train")
 """A query that several files judge belongs to the first of these, so that test queries are never tuned on."""
 IR_DATASETS = "irds:"
 """How a source begins that is the id of a data set of ir_datasets."""
+TREC = ("topics", "qrels", "doc")  # How names of files begin of which each is needed
 TABLES = (".jsonl", ".jsonl.gz")
 RECIPE = "{title} {text}"
 _TOP = re.compile(r"<top>([^<]*+(?:<(?!/?top>)[^<]*+)*+)</top>", re.IGNORECASE)
@@ -36,7 +37,6 @@ CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 
 _TURN = re.compile(r"D:?(\d+):0*(\d+)")  # A turn in an evidence list; a few are written as D:11:26 or D30:05
 _LONGMEMEVAL = "%Y/%m/%d (%a) %H:%M"
 LOOKED_AT = 65_536  # Characters of a file in which a benchmark is recognised
-Json = dict[str, Any]  # An object of a published file: another form of it is an error that `BROKEN` names
 
 
 @importer(lambda source: (source.path / "qrels").is_dir() and "corpus" in _stems(source))
@@ -79,13 +79,7 @@ def _grade(written: str, place: str) -> int:
     return max(0, number)
 
 
-def matches_trec(source: ForeignStore) -> bool:
-    """A folder with topics, judgments and documents, named so."""
-    stems = _stems(source)
-    return all(any(stem.startswith(begin) for stem in stems) for begin in ("topics", "qrels", "doc"))
-
-
-@importer(matches_trec)
+@importer(lambda source: all(any(stem.startswith(begin) for stem in _stems(source)) for begin in TREC))
 def trec(source: ForeignStore) -> Imported:
     """TREC: doc*, topics*, qrels*, *.run in one folder. Documents, topics, judgments, and every run."""
     imported = Imported(recipe=RECIPE)
@@ -254,7 +248,7 @@ def _dated(text: object, form: str) -> str | None:
         return str(text) if text else None
 
 
-def _list(source: ForeignStore) -> list[Json]:
+def _list(source: ForeignStore) -> list[dict[str, Any]]:  # `BROKEN` names what is of another form
     rows = source.json(source.path.name)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise DataError(f"{source} is no list of conversations; name the published file")

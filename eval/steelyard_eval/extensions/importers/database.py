@@ -38,6 +38,7 @@ SETTINGS = {
     apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER: 0,
 }
 _READING = {apsw.SQLITE_SELECT, apsw.SQLITE_READ}
+Json = TypeVar("Json", list[Any], dict[str, Any])
 
 
 class StoreRow(dict[str, Any]):
@@ -45,9 +46,6 @@ class StoreRow(dict[str, Any]):
 
     def __missing__(self, column: str) -> None:
         """Not given."""
-
-
-Json = TypeVar("Json", list[Any], dict[str, Any])
 
 
 class Database:

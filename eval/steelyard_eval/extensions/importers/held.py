@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import shown
 from steelyard.base.fields import END_OF_TIME, TIME_FIELDS, format_time
-from steelyard.base.files import MAX_NESTING, STRICT_JSON
+from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import Entry, read_entry
 from steelyard_eval.common.times import seconds
 from steelyard_eval.extensions.importers.base import Imported, Record
@@ -89,12 +89,11 @@ def checked(imported: Imported) -> list[tuple[Entry, str]]:
 
 
 def _unheld(record: Record) -> dict[str, str]:
-    """The values that strict JSON cannot hold, such as bytes, half a surrogate pair, deep nests."""
+    """The values that strict JSON cannot hold, such as bytes, half a surrogate pair, deep nests, a key twice."""
     try:
         line = line_of(record)
         line.encode()
-        if line.count("[") + line.count("{") > MAX_NESTING:
-            STRICT_JSON.decode(line)
+        STRICT_JSON.decode(line)
     except (TypeError, ValueError, RecursionError):
         if len(record) == 1:
             return dict.fromkeys(record, "JSON cannot hold")

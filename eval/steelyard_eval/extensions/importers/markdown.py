@@ -21,7 +21,7 @@ from steelyard_eval.extensions.importers.source import ForeignStore
 ODD = {
     "yaml": ("has", "have", "front matter that is no YAML; what could not be read is kept as text"),
     "numbers": ("has", "have", "numbers in front matter that no program computes with; they are kept as text"),
-    "encoding": ("is", "are", "not UTF-8 and read as windows-1252 or UTF-16; save as UTF-8"),
+    "encoding": ("is", "are", "not UTF-8 and read as windows-1252; save as UTF-8"),
 }
 """What is said of notes by what is odd in them, see `Note`."""
 UNREAD = (".canvas", ".excalidraw", ".mdx", ".org", ".rst", ".txt")  # Files beside notes whose texts are not read

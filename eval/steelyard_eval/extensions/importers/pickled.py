@@ -80,7 +80,7 @@ def _step(name: str, argument: Any, stack: list[Any]) -> None:  # noqa: ANN401 -
         stack[-2:] = [{}]
     elif name == "BUILD":
         state = stack.pop()
-        stack[-1].update(state.get("__dict__", state))
+        stack[-1].update(**state.get("__dict__", state))  # a list of pairs, with keys of any kind, is refused
     elif name not in _IGNORED:
         raise ValueError(f"it has the opcode {name}, which plain values do not need")
 

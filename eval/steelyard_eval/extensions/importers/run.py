@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineError, beside, nearest, shown
-from steelyard.base.files import canonical, write_text
+from steelyard.base.files import STRICT_JSON, canonical, write_text
 from steelyard.embedders.lsa import MODEL
 from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import is_address
@@ -35,9 +35,9 @@ MODULES = (sqlite_systems, text_systems, agents, benchmark, markdown, table)
 """In the order in which a source is tried. To add a kind, add an `importer` to one, or name that of a package of
 your own under the entry point `GROUP`."""
 GROUP = "steelyard.importers"
-OURS = (("strategy", "retrievers", "schema_version"), ("about", "follows", "strategy"))
-"""Keys of a weights file, and of an export of one."""
-LOOKED_AT = 65_536  # Characters in which these are looked for
+WEIGHTS, EXPORT = {"strategy", "retrievers", "schema_version"}, {"strategy", "follows", "target"}
+"""Keys of a weights file, and those that an export of one has under `about`."""
+LOOKED_AT = 65_536  # Bytes; a file of more is neither
 
 
 @cache
@@ -180,6 +180,18 @@ def _read(importer: Importer, place: ForeignStore, clock: Clock, old: ForeignSto
         raise DataError(f"{place} is damaged, or not of the kind {importer.name} ({reason}); restore it") from None
 
 
+def _is_ours(text: str) -> bool:
+    """Whether the text of a file is that of a weights file, or of an export of one."""
+    if text.startswith("# strategy: "):
+        return text.partition("\n")[2].startswith("# follows: ")
+    with suppress(ValueError, RecursionError):
+        record = STRICT_JSON.decode(text)
+        if isinstance(record, dict):
+            about = record.get("about")
+            return record.keys() >= WEIGHTS or (isinstance(about, dict) and about.keys() >= EXPORT)
+    return False
+
+
 def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Importer, ForeignStore]:
     """The importer and the place; a source that is the name of a kind is looked up where its program keeps it."""
     known, named, path = importers(), str(source), Path(source).expanduser()
@@ -203,14 +215,13 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
         close = nearest(named, known) if word else beside(path) or "; name a file or a folder that does"
         raise ConfigError(f"{shown(named, PATH_WIDTH)} does not exist{close}")
     place = ForeignStore(path.absolute(), options)
-    head = place.head(path.name, LOOKED_AT) if path.is_file() else ""
-    if head.startswith("# strategy: ") or any(all(f'"{key}":' in head for key in keys) for keys in OURS):
+    if kind is not None:
+        return known[kind], place
+    if path.is_file() and _is_ours(place.head(path.name, LOOKED_AT)):
         raise ConfigError(
             f"{place} is a weights file of Steelyard, or an export of one, and holds no entries; search with it "
             "by --weights, or give it to the program that it was made for"
         )
-    if kind is not None:
-        return known[kind], place
     if path.is_dir() and has_corpus(path) and (path / "queries.jsonl").exists() and not (path / "qrels").is_dir():
         raise ConfigError(f"{shown(named, PATH_WIDTH)} is a data set already: steelyard check it")
     damage: DataError | None = None

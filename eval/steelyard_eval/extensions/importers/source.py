@@ -18,6 +18,21 @@ from steelyard_eval.extensions.importers.database import MAGIC, Database, snapsh
 MOST_FILES = 200_000  # FolderFiles that a folder may hold below it
 LARGEST_NOTE = 16 * 2**20  # Bytes of a file that becomes one entry
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # The byte order marks of UTF-16
+LARGEST_HEADER = 65_536  # Characters of front matter
+_HEADER = re.compile(r"---[^\S\n]*\n(.*?)^(?:---|\.\.\.)[^\S\n]*$", re.DOTALL | re.MULTILINE)
+WORDS_OF_A_KEY = 3  # A line with more words before its colon is a sentence
+_KEY = re.compile(r"^(?![ \t#\-\[\]{},])([^:\n]+):(?=[ \t]|$)")
+"""A key that begins a line."""
+DEEPEST = 64  # Levels of a YAML document, as of JSON: libyaml's loader calls itself for each
+_ODD = re.compile(
+    r"[-+]?(?:\.(?:inf|nan|\d\w*)|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}(?:\.\d*)?|[\d.]+e[-+]?\d{3,})",
+    re.IGNORECASE,
+)
+"""Infinities, and what is larger than any number that is kept exactly."""
+_TEXTS, _VALUES = ("", "!", "str", "seq", "map"), ("int", "float", "bool", "null")
+"""Tags that a document may write out."""
+_NAMED = dict.fromkeys(("", "~", "null", "Null", "NULL")) | dict.fromkeys(("true", "True", "TRUE"), True)
+_NAMED |= dict.fromkeys(("false", "False", "FALSE"), False)
 
 
 @dataclass(frozen=True)
@@ -77,7 +92,7 @@ class ForeignStore:
         """A file as text, line ends as line feeds, and the encoding where that is a guess.
 
         DataError when it cannot be read, has more than `most` bytes, or is neither UTF-8, nor UTF-16 with its
-        mark, nor by a guess windows-1252.
+        mark, nor by a guess windows-1252; text has no NUL, which UTF-16 without its mark would have.
         """
         path, place = self._place(name), f"{self}: {shown(name)}"
         try:
@@ -90,11 +105,13 @@ class ForeignStore:
             raise DataError(f"{place} cannot be read ({error.strerror}); make it readable") from None
         except UnpackError as error:
             raise DataError(f"{place} is no sound gzip file ({error}); copy it again") from None
-        guesses = ("windows-1252", "latin-1") if guessed and 0 not in content else ()
+        guesses = ("windows-1252", "latin-1") if guessed else ()
         for encoding in ("utf-16",) if content.startswith(UTF_16) else ("utf-8-sig", *guesses):
             with suppress(UnicodeDecodeError):
-                return content.decode(encoding).replace("\r\n", "\n"), encoding if encoding in guesses else ""
-        raise DataError(f"{place} is not UTF-8; save it as UTF-8, or remove it")
+                text = content.decode(encoding)
+                if "\0" not in text:
+                    return text.replace("\r\n", "\n"), encoding if encoding in guesses else ""
+        raise DataError(f"{place} is no text in UTF-8; save it as UTF-8, or remove it")
 
     def text(self, name: str, most: int | None = LARGEST_NOTE) -> str:
         """A file as text, as `prose` has it without guesses."""
@@ -152,19 +169,6 @@ def decoded(text: str, place: str) -> Any:  # noqa: ANN401 -- any JSON value
         raise DataError(f"{place} is not JSON that can be read ({error}); restore it") from None
 
 
-LARGEST_HEADER = 65_536  # Characters of front matter
-WORDS_OF_A_KEY = 3  # A line with more words before its colon is a sentence
-_KEY = re.compile(r"^(?![ \t#\-\[\]{},])([^:\n]+):(?=[ \t]|$)")
-"""A key that begins a line."""
-DEEPEST = 64  # Levels of a YAML document, as of JSON: libyaml's loader calls itself for each
-_ODD = re.compile(r"[-+]?(?:\.\w+|0x\w{17,}|[\d_]{19,}(?:\.\d*)?|\d+(?::\d+){3,}(?:\.\d*)?|[\d.]+[eE][-+]?\d{3,})")
-"""Infinities, and what is larger than any number that is kept exactly."""
-_TEXTS, _VALUES = ("", "!", "str", "seq", "map"), ("int", "float", "bool", "null")
-"""Tags that a document may write out."""
-_NAMED = dict.fromkeys(("", "~", "null", "Null", "NULL")) | dict.fromkeys(("true", "True", "TRUE"), True)
-_NAMED |= dict.fromkeys(("false", "False", "FALSE"), False)
-
-
 def read_front_matter(text: str) -> tuple[str, str, dict[str, object], dict[str, str]]:
     """Header as written, body, values by key, and what is odd: `yaml` for what is none, `numbers`.
 
@@ -179,21 +183,14 @@ def read_front_matter(text: str) -> tuple[str, str, dict[str, object], dict[str,
         front, odd = read_yaml(header, "", numbers), {}
     except DataError as error:
         front, odd = _by_key(header, numbers), {"yaml": str(error).removeprefix(" ")}
-    if not isinstance(front, dict) or any(len(str(key).split()) > WORDS_OF_A_KEY for key in front):
+    if not isinstance(front, dict) or any(len(key.split()) > WORDS_OF_A_KEY for key in front):
         return "", text.strip(), {}, {}
-    values = {str(key): value for key, value in front.items()}
-    return header, body, values, odd | ({"numbers": ", ".join(numbers)} if numbers else {})
+    return header, body, front, odd | ({"numbers": ", ".join(numbers)} if numbers else {})
 
 
 def _parted(text: str) -> tuple[str, str]:
-    first, _, rest = text.partition("\n")
-    if first.rstrip() == "---":
-        at = 0
-        for line in rest[:LARGEST_HEADER].split("\n"):
-            if line.rstrip() in ("---", "..."):
-                return rest[:at], rest[at + len(line) :].strip()
-            at += len(line) + 1
-    return "", text.strip()
+    match = _HEADER.match(text, 0, LARGEST_HEADER)
+    return (match[1], text[match.end() :].strip()) if match else ("", text.strip())
 
 
 def _by_key(header: str, numbers: list[str]) -> dict[str, object] | None:
@@ -248,7 +245,8 @@ def read_yaml(text: str, place: str, odd: list[str] | None = None) -> Any:  # no
                     raise DataError(f"{place} has more than {DEEPEST} levels of YAML")
             elif isinstance(event, yaml.CollectionEndEvent):
                 items, pairs = stack.pop(), isinstance(event, yaml.MappingEndEvent)
-                stack[-1].append(dict(zip(items[::2], items[1::2], strict=True)) if pairs else items)
+                values = dict(zip(items[::2], items[1::2], strict=True)) if pairs else {}  # no lists as keys
+                stack[-1].append({str(key): value for key, value in values.items()} if pairs else items)
             elif isinstance(event, yaml.ScalarEvent):
                 stack[-1].append(_plain(event.value, odd) if event.implicit[0] or tag in _VALUES else event.value)
         value, *more = stack[0] or [None]

@@ -88,8 +88,8 @@ def _golden(imported: Imported, document: object, ids: Mapping[str, str], place:
         imported.queries.append(filled(query))
         entries = [ids.get(str(name)) for name in ([expected] if isinstance(expected, str) else expected)]
         missing, negative = missing + entries.count(None), negative + (not expected)
-        if labels := {entry: GRADE for entry in entries if entry}:
-            imported.qrels[id_] = labels
+        # As of the queries themselves, of which another with this id is left out: the first counts.
+        imported.qrels.setdefault(id_, {entry: GRADE for entry in entries if entry})
     imported.note(len(queries), "golden query", f"read, {negative} of them without an answer", "golden queries")
     imported.note(missing, "expected entry is", "not in the store", "expected entries are")
 

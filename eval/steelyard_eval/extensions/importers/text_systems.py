@@ -112,7 +112,6 @@ def copied_rows(lines: Iterable[str], tables: Iterable[str]) -> Iterator[tuple[s
     wanted = frozenset(tables)
     table, columns = "", list[str]()
     for number, line in enumerate(lines, 1):
-        line = line.removesuffix("\n")
         if not columns:
             begin = _BEGIN.fullmatch(line)
             if begin:

@@ -37,6 +37,10 @@ QUOTED = 8  # Lists whose ids are looked for in the next query
 SHORTEST = 8  # Characters of an id that is recognised in a query; they are not all letters, as those of words are
 _WORD = re.compile(r"[^\s\"'`,;|<>()\[\]{}*]+")
 _log = logging.getLogger(__name__)
+Json = Any
+Arguments = Mapping[str, Any]
+LONGEST = 200  # Characters that a message quotes of an argument
+MOST_RESULTS = 10_000  # Results of one search, as in `steelyard search`
 
 
 class LoggedSearch(NamedTuple):
@@ -174,12 +178,6 @@ class Caller:
                 self.act(listed.query_id, name, action)
             except (MachineError, ConfigError) as error:  # what nobody reported is nobody's error
                 _log.warning("an act was not logged: %s", error)
-
-
-Json = Any
-Arguments = Mapping[str, Any]
-LONGEST = 200  # Characters that a message quotes of an argument
-MOST_RESULTS = 10_000  # Results of one search, as in `steelyard search`
 
 
 Answer = Callable[[Caller, Arguments], Json]

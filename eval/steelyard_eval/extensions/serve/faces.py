@@ -34,6 +34,15 @@ DIARY_ENTRY += "contentHash=+content_hash? contentSignature=+content_signature? 
 DIARY_ENTRY += "updatedAt=@updated_at"
 SNAPSHOTS = ("sourceCidSnapshot", "targetCidSnapshot", "workflowId", "confidence", "parentRelationId")
 """What a relation has in MoltNet alone."""
+SESSION = f"{SCHEME}session"
+MOVED = ("threads", "agents", "users", "global")
+"""Old names of dimensions: what lies below them is looked for in sessions."""
+DEPTHS: dict[str, tuple[str, Callable[[Entry], str]]] = {
+    "abstract": ("L0", lambda entry: entry.l0),
+    "overview": ("L1", lambda entry: entry.l1),
+    "content": ("L2", content),
+}
+"""The tools that read, the layer that each shows, and where it stands."""
 
 
 def search(caller: Caller, given: Arguments) -> Json:
@@ -142,17 +151,6 @@ def _relation(entry: Entry, place: int) -> dict[str, object]:
         "updatedAt": made,
         "depth": 1,
     }
-
-
-SESSION = f"{SCHEME}session"
-MOVED = ("threads", "agents", "users", "global")
-"""Old names of dimensions: what lies below them is looked for in sessions."""
-DEPTHS: dict[str, tuple[str, Callable[[Entry], str]]] = {
-    "abstract": ("L0", lambda entry: entry.l0),
-    "overview": ("L1", lambda entry: entry.l1),
-    "content": ("L2", content),
-}
-"""The tools that read, the layer that each shows, and where it stands."""
 
 
 def cortex_search(caller: Caller, given: Arguments) -> Json:

@@ -36,6 +36,8 @@ SOLERI_ENTRY += "validFrom=valid_from- validUntil=valid_until- tags"
 SCANNED, WHOLE = 10, 20  # Results where no number is asked for: of `search` and of a scan, and of whole entries
 DEFAULTS = {"source": "search", "confidence": 0.6, "duration": None, "context": "{}", "reason": None}
 """What the program answers of feedback that nothing is learned from."""
+CONSTITUTIONAL = "constitutional"
+TOKEN = 4  # Characters that its envelope counts as one
 
 
 def soleri_search(caller: Caller, given: Arguments) -> Json:
@@ -134,10 +136,6 @@ def soleri(agent: str) -> Face:
     )
 
 
-CONSTITUTIONAL = "constitutional"
-TOKEN = 4  # Characters that its envelope counts as one
-
-
 def memory_search(caller: Caller, given: Arguments) -> Json:
     """Results in an envelope. Arguments for what only the program can do are accepted, and change nothing."""
     text = given.get("query") or " ".join(given.get("concepts") or ())
@@ -165,12 +163,10 @@ def memory_validate(caller: Caller, given: Arguments) -> Json:
     return enveloped("memory_validate", f"Recorded {action} for {entry_id}", data)
 
 
-def enveloped(tool: str, summary: str, data: Mapping[str, object], failed: bool = False) -> dict[str, object]:
+def enveloped(tool: str, summary: str, data: Mapping[str, object], **more: object) -> dict[str, object]:
     """The envelope of every answer."""
     size = math.ceil(len(json.dumps(data, ensure_ascii=False, separators=(",", ":"))) / TOKEN)
-    meta: dict[str, object] = {"tool": tool, "tokenCount": size, "cacheHit": False}
-    if failed:
-        meta |= {"isError": True, "severity": "error"}
+    meta = {"tool": tool, "tokenCount": size, "cacheHit": False, **more}
     return {"summary": summary, "data": dict(data), "hints": [], "meta": meta}
 
 
@@ -207,7 +203,8 @@ def _row(hit: Hit, content: bool) -> dict[str, Any]:
 
 
 def _fault(message: str, tool: str) -> Json:
-    return enveloped(tool, f"Error: {message}", {"error": message, "code": "E001", "details": {}}, failed=True)
+    data = {"error": message, "code": "E001", "details": {}}
+    return enveloped(tool, f"Error: {message}", data, isError=True, severity="error")
 
 
 SPEC_KIT = face_of("spec_kit", memory_search, memory_quick_search, memory_validate, fault=_fault)

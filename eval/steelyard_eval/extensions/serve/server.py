@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import anyio
 import uvicorn
@@ -26,20 +26,30 @@ from mcp.server.stdio import stdio_server
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
 from mcp_types import Tool as Listed
 from pydantic_core import from_json
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from steelyard import __version__
 from steelyard.base.errors import ConfigError, MachineError, SteelyardError, shown
 from steelyard_eval.extensions.serve.caller import MOST, Caller, Face, ServerLog, ShownList, Tool
 from steelyard_eval.vaults.read import OpenVault, RankedBy
 
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
-
 MOST_CLIENTS = 256  # Clients whose lists are remembered; the one that was silent longest is forgotten first
 LONGEST_NAME = 200
 _log = logging.getLogger(__name__)
 Context = ServerRequestContext[object, object]
+LONGEST = 2**22  # Bytes of a message over pipes; a longer line is answered as one that cannot be read
+_ID = re.compile(r'"id"\s*:\s*("[^"\\]{1,200}"|-?[0-9]{1,15}(?![0-9.eE]))')
+HEAD = 2**12  # Characters of a message in which its id is looked for
+HOST, PATH = "127.0.0.1", "/mcp"
+TOKEN = "STEELYARD_SERVE_TOKEN"  # noqa: S105 -- the name of a variable
+SHORTEST = 16  # Characters of a token that is given
+LARGEST = 2**20  # Bytes of a request
+MOST_AT_ONCE = 128  # Connections; of more each gets a status
+PATIENCE = 10.0  # Seconds in which a connection has to ask something
+IDLE, MOST_SESSIONS = 900.0, 1000
+"""Seconds after which a session that asks nothing ends, and sessions at once; a client then begins a new one."""
+FAREWELL = 5  # Seconds in which what is being answered may end, when the server is stopped
 
 
 @dataclass(frozen=True)
@@ -97,9 +107,8 @@ class MemoryServer:
 
     async def _list(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         tools = self._tools.values()
-        return ListToolsResult(
-            tools=[Listed(name=one.name, description=one.about, input_schema=dict(one.schema)) for one in tools]
-        )
+        listed = [Listed(name=one.name, description=one.about, input_schema=dict(one.schema)) for one in tools]
+        return ListToolsResult(tools=listed)
 
     async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         tool = self._tools.get(params.name)
@@ -145,19 +154,6 @@ class MemoryServer:
             except SteelyardError as error:
                 _log.warning("what was served before stays: %s", error)
         return self._vault
-
-
-LONGEST = 2**22  # Bytes of a message over pipes; a longer line is answered as one that cannot be read
-_ID = re.compile(r'"id"\s*:\s*("[^"\\]{1,200}"|-?[0-9]{1,15}(?![0-9.eE]))')
-HEAD = 2**12  # Characters of a message in which its id is looked for
-HOST, PATH = "127.0.0.1", "/mcp"
-TOKEN = "STEELYARD_SERVE_TOKEN"  # noqa: S105 -- the name of a variable
-SHORTEST = 16  # Characters of a token that is given
-LARGEST = 2**20  # Bytes of a request
-MOST_AT_ONCE = 128  # Connections; of more each gets a status
-IDLE, MOST_SESSIONS = 900.0, 1000
-"""Seconds after which a session that asks nothing ends, and sessions at once; a client then begins a new one."""
-FAREWELL = 5  # Seconds in which what is being answered may end, when the server is stopped
 
 
 def run(
@@ -255,6 +251,22 @@ class TokenGate:
         return 0 if len(keys) == 1 and hmac.compare_digest(keys[0], self._token) else 401
 
 
+class PatientProtocol(H11Protocol):
+    """A connection that is closed when it asks nothing for long: silent ones would keep all others out."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Begin to look."""
+        super().connection_made(transport)
+        self._look(self)
+
+    def _look(self, asked: object) -> None:
+        """Close it where no request came since the last look, and none is still to be answered."""
+        if self.cycle is asked and (self.cycle is None or self.cycle.response_complete):
+            self.transport.abort()
+        elif not self.transport.is_closing():
+            self.loop.call_later(PATIENCE, self._look, self.cycle)
+
+
 async def _over_http(server: MemoryServer, port: int, token: str) -> None:
     """Serve clients on a port of this machine until interrupted; MachineError where the port is taken."""
     for name in ("mcp", "uvicorn"):
@@ -276,7 +288,7 @@ async def _over_http(server: MemoryServer, port: int, token: str) -> None:
         access_log=False,
         server_header=False,
         limit_concurrency=MOST_AT_ONCE,
-        http="h11",
+        http=PatientProtocol,
         ws="none",
     )
     try:

@@ -24,6 +24,8 @@ from steelyard_eval.extensions.usage.session import Corpus, UseSession, files_of
 
 MOST_SEARCHES = 1_000_000
 LINES = (".jsonl", ".jsonl.gz")
+SPANS = (*LINES, ".json", ".json.gz")
+PHOENIX = partial(traces.read, step_of=traces.openinference)
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,8 @@ KINDS = {
     kind.name: kind
     for kind in (
         UseKind("transcripts", "sessions of Claude Code", transcripts.read, LINES, transcripts.homes),
-        UseKind("otel", "OpenTelemetry GenAI spans", traces.read, (*LINES, ".json", ".json.gz")),
-        UseKind(
-            "openinference",
-            "OpenInference spans, of Phoenix",
-            partial(traces.read, step_of=traces.openinference),
-            (*LINES, ".json", ".json.gz"),
-        ),
+        UseKind("otel", "OpenTelemetry GenAI spans", traces.read, SPANS),
+        UseKind("openinference", "OpenInference spans, of Phoenix", PHOENIX, SPANS),
         UseKind("ubi", "ubi_queries and ubi_events of OpenSearch", transcripts.read_ubi, (*LINES, ".ndjson")),
     )
 }

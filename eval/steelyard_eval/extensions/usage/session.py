@@ -29,6 +29,40 @@ LONGEST = 32 * 2**20  # Bytes of a line; what is longer holds a picture or a who
 WHOLE = 512 * 2**20  # Bytes of a file that is one JSON document
 MOST_FILES = 100_000
 Record = dict[str, object]
+RUN = 8
+"""Words that are no chance when an answer repeats them; of scripts without blanks twice as many characters."""
+TITLE_WORDS, TITLE_CHARACTERS = 3, 12
+"""A title of so many words and characters is recognised in plain text, others only in quotes or emphasis."""
+LEAST_ID, LONGEST_ID = 6, 100  # Characters of an id in prose, and of the beginning of one
+LEAST_TITLE = 5  # Characters of a title in quotes
+LONGEST_SENTENCE = 2000  # Characters that are looked at as one sentence
+_UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+"""Scripts without blanks, each of whose characters counts as a word."""
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_WITHOUT_BLANKS = re.compile(rf"[{_UNSPACED}]")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[\u3002\uff01\uff1f])")
+FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_TOKEN = re.compile(r"[^\s\"'`,;|<>()\[\]{}*]+")
+_WORDS = STRICT_JSON.decode(resources.files(__package__).joinpath("wording.json").read_text("utf-8"))
+"""Marks around a title (a single word in the last ones is a name in a program as often), what says that something
+is of no use, how texts begin that programs write in a person's place, and the words that questions share."""
+_NOT, _ABOUT, _THINGS, _NO_USE = (f"(?:{'|'.join(_WORDS[n])})" for n in ("not", "about", "things", "useless"))
+USELESS = re.compile(
+    rf"\b{_NOT}\b(?:\W+\w+){{0,4}}?\W+{_ABOUT}|\b{_NO_USE}\b"
+    rf"|\banother {_THINGS}\b|\bdifferent (?:{_THINGS}|one|from)\b",
+    re.IGNORECASE,
+)
+_ADDED = re.compile(
+    r"^[ \t]*<(system-reminder|ide_\w+|user-prompt-submit-hook|local-command-caveat)\b[^<>]{0,500}>"
+    r".*?(?:</\1>|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+"""What programs put before or behind the words of a person."""
+_PROGRAM = re.compile("|".join(_WORDS["program"]), re.IGNORECASE)
+GOES_ON = re.compile(
+    r"\W*(?:it|its|that|this|they|these|those|but|however|though|unfortunately|which|both|neither|none|sadly)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,42 +214,6 @@ def _in_document(path: Path, faults: Counter[str]) -> Iterator[Record]:
 
 def _named(path: Path) -> str:
     return shown(str(path), PATH_WIDTH)
-
-
-RUN = 8
-"""Words that are no chance when an answer repeats them; of scripts without blanks twice as many characters."""
-TITLE_WORDS, TITLE_CHARACTERS = 3, 12
-"""A title of so many words and characters is recognised in plain text, others only in quotes or emphasis."""
-LEAST_ID, LONGEST_ID = 6, 100  # Characters of an id in prose, and of the beginning of one
-LEAST_TITLE = 5  # Characters of a title in quotes
-LONGEST_SENTENCE = 2000  # Characters that are looked at as one sentence
-_UNSPACED = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-"""Scripts without blanks, each of whose characters counts as a word."""
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
-_WITHOUT_BLANKS = re.compile(rf"[{_UNSPACED}]")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[\u3002\uff01\uff1f])")
-FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_TOKEN = re.compile(r"[^\s\"'`,;|<>()\[\]{}*]+")
-_WORDS = STRICT_JSON.decode(resources.files(__package__).joinpath("wording.json").read_text("utf-8"))
-"""Marks around a title (a single word in the last ones is a name in a program as often), what says that something
-is of no use, how texts begin that programs write in a person's place, and the words that questions share."""
-_NOT, _ABOUT, _THINGS, _NO_USE = (f"(?:{'|'.join(_WORDS[n])})" for n in ("not", "about", "things", "useless"))
-USELESS = re.compile(
-    rf"\b{_NOT}\b(?:\W+\w+){{0,4}}?\W+{_ABOUT}|\b{_NO_USE}\b"
-    rf"|\banother {_THINGS}\b|\bdifferent (?:{_THINGS}|one|from)\b",
-    re.IGNORECASE,
-)
-_ADDED = re.compile(
-    r"^[ \t]*<(system-reminder|ide_\w+|user-prompt-submit-hook|local-command-caveat)\b[^<>]{0,500}>"
-    r".*?(?:</\1>|\Z)",
-    re.DOTALL | re.MULTILINE,
-)
-"""What programs put before or behind the words of a person."""
-_PROGRAM = re.compile("|".join(_WORDS["program"]), re.IGNORECASE)
-GOES_ON = re.compile(
-    r"\W*(?:it|its|that|this|they|these|those|but|however|though|unfortunately|which|both|neither|none|sadly)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)

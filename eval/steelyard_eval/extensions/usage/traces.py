@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from steelyard.base.errors import DataError
 from steelyard_eval.common.times import seconds
@@ -30,9 +31,8 @@ _VALUES = tuple(f"{kind}Value" for kind in ("string", "double", "bool", "int", "
 LONGEST_NAME = 300
 """Characters of a dotted key; what is longer is no attribute, and a long key before many would fill the memory."""
 SPAN_KIND = "openinference.span.kind"
+_SNAKE = re.compile(r"_([a-z])")
 _PLACE = re.compile(r"\.(\d{1,6})\.document\.(id|score|content|metadata)")
-
-
 Step = tuple[str, str, object, object, str]
 """What a span says: the first five fields of `TraceSpan`."""
 
@@ -117,6 +117,7 @@ def read(
 
 def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
     """The spans of a record of either form, with their attributes as plain values."""
+    record = _in_camel(record) if "resource_spans" in record else record
     if isinstance(resources := record.get("resourceSpans"), list):
         for resource in session.objects(resources):
             for scope in session.objects(resource.get("scopeSpans")):
@@ -126,6 +127,13 @@ def raw_spans(record: Record) -> Iterator[tuple[Record, Mapping[str, object]]]:
         yield record, attributes
     elif isinstance(attributes, list):
         yield record, _listed(attributes)
+
+
+def _in_camel(value: Any) -> Any:  # noqa: ANN401 -- any JSON value
+    """OTLP whose fields have their names of the schema, which readers have to take, with those of its JSON."""
+    if isinstance(value, dict):
+        return {_SNAKE.sub(lambda of: of[1].upper(), name): _in_camel(part) for name, part in value.items()}
+    return [_in_camel(part) for part in value] if isinstance(value, list) else value
 
 
 def _placed(span: Record, step: Step) -> TraceSpan:

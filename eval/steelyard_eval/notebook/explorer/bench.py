@@ -269,7 +269,7 @@ def top(
     Each has its id, title, grade (None: not judged), score, place in the list `before` (None: not in it), and its
     parts: what each signal adds to the score, as pairs of name and number.
     """
-    masked, ranking = rank_table(table.slice(query, query + 1), config, config.effective)
+    masked, ranking, _ = rank_table(table.slice(query, query + 1), config, config.effective)
     plan = compile_plan(masked, config.effective)
     rows: list[dict[str, object]] = []
     for row, score in zip(ranking.row[:SHOWN].tolist(), ranking.score[:SHOWN].tolist(), strict=True):

@@ -1,18 +1,173 @@
 """Every sentence about a result, and no other place: one namespace of keys.
 
-A template stands under a key. ``{fact}`` is a fact, ``{fact:form}`` one in a form of `forms.FORMS`, or for
-``clause`` the sentence whose key it is, with the same facts; a part in
-``<< >>`` is left out where a fact in it is not known, and one in ``<<?fact: >>`` where that fact is not true.
+A template stands under a key. ``{fact}`` is a fact, ``{fact:form}`` one in a form of `FORMS`, or for ``clause`` the
+sentence whose key it is, with the same facts; a part in ``<< >>`` is left out where a fact in it is not known, and
+one in ``<<?fact: >>`` where that fact is not true. Forms are how facts look: numbers, intervals, odds, names.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
+from steelyard.base.errors import visible
+from steelyard_eval.common.console import brief, cut
+from steelyard_eval.common.markup import clip, counted, in_range, number, tells
 from steelyard_eval.result.sentences import gate, headings, learn, recommend, report, shared
-from steelyard_eval.result.sentences.forms import FORMS
-from steelyard_eval.result.structs import Fact, Said
+from steelyard_eval.result.structs import Estimate, Fact, Said
+
+FEW = ((0.45, "1 in 2"), (0.3667, "2 in 5"), (0.2917, "1 in 3"))
+"""Odds near even, down to halfway to the next."""
+NAMED = 40
+"""Characters of a name in a sentence; a longer one, such as a formula, is not repeated there."""
+DIGEST = 12
+"""Digits of a hash, where it is to be read; the document has it whole."""
+PROMISES = {
+    "scope": "outside the query's filter or tenant",
+    "validity": "expired, or not valid yet",
+    "exclusion": "with a word that the query excludes",
+}
+"""What each promise of a list is about: entries that are ..."""
+SOME = 4
+"""Contenders that are named in one warning."""
+NARROW = 0.05  # an interval of less needs three digits
+BRIEF = 24
+"""Characters of the name of what is best; a longer one stands in the formula alone."""
+
+
+def one_in(probability: float) -> str:
+    """A probability of at most a half in words: 1 in so many, in one digit from 20 on.
+
+    >>> one_in(0.02), one_in(0.2), one_in(0.38), one_in(0.0019), one_in(0.00001)
+    ('1 in 50', '1 in 5', '2 in 5', '1 in 500', 'less than 1 in 1,000')
+    """
+    if probability < 0.001:
+        return "less than 1 in 1,000"
+    for least, words in FEW:
+        if probability >= least:
+            return words
+    count = round(1 / probability)
+    step = 10 ** (len(str(count)) - 1) if count >= 20 else 1
+    return f"1 in {round(count / step) * step:,}"
+
+
+def odds(worse: float) -> str:
+    """How likely it is that a gain is a loss; of a loss, that it is a gain.
+
+    >>> odds(1 / 6), odds(5 / 6)
+    ('1 in 6 that it is worse', '1 in 6 that it is better')
+    """
+    return f"{one_in(min(worse, 1 - worse))} that it is {'worse' if worse <= 0.5 else 'better'}"
+
+
+def yours(label: str) -> str:
+    """What is used today, by its name, unless that is long.
+
+    >>> yours("bm25")
+    'bm25'
+    """
+    return label if len(label) <= NAMED else "what you use today"
+
+
+def some(labels: Sequence[str]) -> str:
+    """The first few labels.
+
+    >>> some(["a", "b"]), some(list("abcdef"))
+    ('a; b', 'a; b; c; d and 2 others')
+    """
+    left = len(labels) - SOME
+    return "; ".join(labels[:SOME]) + (f" and {left} other{'s' if left > 1 else ''}" if left > 0 else "")
+
+
+def best_one(label: str) -> str:
+    """What is best, by its name, unless that is long."""
+    return label if len(label) <= BRIEF else "the best one"
+
+
+WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def in_words(count: int) -> str:
+    """A small number in words.
+
+    >>> in_words(2), in_words(13)
+    ('two', '13')
+    """
+    return WORDS[count] if count < len(WORDS) else str(count)
+
+
+signed = partial(number, signed=True)
+"""A difference in three decimals, with its sign."""
+
+
+def ends(of: Estimate) -> str:
+    """The two ends of the interval of a difference; empty where it is unknown, or too wide to tell anything."""
+    if of.low is None or of.high is None or not tells(of.low, of.high):
+        return ""
+    return f"{signed(in_range(of.low))} to {signed(in_range(of.high))}"
+
+
+def span(of: Estimate) -> str:
+    """The two ends of an interval, in as many digits as tell them apart; empty where it tells nothing.
+
+    >>> span(Estimate(0.12, 0.077, 0.164)), span(Estimate(0.01, 0.004, 0.016))
+    ('+0.08 to +0.16', '+0.004 to +0.016')
+    """
+    if of.low is None or of.high is None or not tells(of.low, of.high):
+        return ""
+    digits = 2 if of.high - of.low >= NARROW else 3
+    return " to ".join(number(end, digits, signed=True) for end in (of.low, of.high))
+
+
+FORMS: Mapping[str, Callable[[Any], str]] = {
+    "as_is": str,
+    "number": number,
+    "signed": signed,
+    "mean": lambda of: signed(of.mean),
+    "range": ends,
+    "span": span,
+    "odds": odds,
+    "percent": "{:.0%}".format,
+    "count": "{:,}".format,
+    "and": ", ".join,
+    "either": " or ".join,
+    "semicolons": "; ".join,
+    "some": some,
+    "command": shlex.join,
+    "hundredths": "{:.2f}".format,
+    "whole": "{:.0f}".format,
+    "plus": "{:+.3f}".format,
+    "significant": "{:.4g}".format,
+    "in_words": in_words,
+    "undrawn": lambda count: counted(
+        count, "labelled query that nobody drew takes", "labelled queries that nobody drew take"
+    ),
+    "asks": lambda count: counted(count, "query asks", "queries ask"),
+    "pairs": lambda count: counted(count, "pair"),
+    "queries": lambda count: counted(count, "query", "queries"),
+    "more_labelled": lambda count: counted(count, "more labelled query", "more labelled queries"),
+    "more_queries": lambda count: counted(count, "more query", "more queries"),
+    "permille": "{:.1%}".format,
+    "tenths": "{:.1f}".format,
+    "digits2": "{:.2g}".format,
+    "plain": "{:g}".format,
+    "digest": lambda text: text[:DIGEST],
+    "joined": " and ".join,
+    "acts": lambda count: counted(count, "act"),
+    "clients": lambda count: counted(count, "client"),
+    "labelled_queries": lambda count: counted(count, "labelled query", "labelled queries"),
+    "have_labels": lambda count: counted(count, "different query has labels", "different queries have labels"),
+    "promises": lambda kinds: " and ".join(PROMISES[kind] for kind in kinds),
+    "short": lambda label: clip(visible(label), NAMED),
+    "strategy": brief,
+    "yours": yours,
+    "best_one": best_one,
+    "brief": lambda label: cut(label, BRIEF),
+}
+
 
 _IF = re.compile(r"\?(\w+):")
 _PART, _FACT = re.compile(r"<<(.*?)>>", re.DOTALL), re.compile(r"\{(\w+)(?::(\w+))?\}")

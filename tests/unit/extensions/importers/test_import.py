@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import pickle
+import re
 import shutil
 import sqlite3
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import steelyard_eval
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import TIME_FIELDS as TIMES
 from steelyard.memory.text import render
@@ -44,13 +47,9 @@ def files(folder):
 
 def test_notes_become_entries_with_their_dates_tags_and_links(notes):
     keys, deploy = load_store(notes).entries
-    assert (keys.id, keys.title, keys.text, keys.tags) == (
-        "keys",
-        "Keys",
-        "Rotate them. #weekly",
-        ("ops", "weekly"),
-    )
-    assert keys.created_at == 1767312000  # 2026-01-02T00:00:00Z: date -u -d 2026-01-02 +%s
+    assert (keys.id, keys.title, keys.text) == ("keys", "Keys", "Rotate them. #weekly")
+    # 2026-01-02T00:00:00Z: date -u -d 2026-01-02 +%s
+    assert (keys.tags, keys.created_at) == (("ops", "weekly"), 1767312000)
     assert deploy.id == "ops/deploy"
     assert [(r.type, r.target) for r in deploy.relations] == [("links_to", "keys"), ("links_to", "gone")]
 
@@ -199,6 +198,26 @@ def test_a_weights_file_is_no_store(tmp_path, name):
     assert (found.exit_code, "--weights" in found.output) == (2, True)
 
 
+WEIGHTS = json.dumps(find_system("plain").config(10).to_json())
+ROW = {"text": "Weights of a run.", "strategy": "bm25", "retrievers": [], "schema_version": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind", "entries"),
+    [
+        ("a.md", "# strategy: blue green\n\nWe deploy twice.\n", None, 1),
+        ("f.md", "# strategy: blue green", None, 1),
+        ("b.md", f"# Weights\n\n```json\n{WEIGHTS}\n```\n", None, 1),
+        ("c.jsonl", "".join(json.dumps({"id": f"e{at}", **ROW}) + "\n" for at in (1, 2)), None, 2),
+        ("d.jsonl", json.dumps({"id": "e1", **ROW}) + "\n", "table", 1),
+        ("e.md", "# strategy: bm25\n# follows: the plan\n\nWe deploy twice.\n", "markdown", 1),
+    ],
+)
+def test_a_note_or_a_row_about_weights_is_one_entry(tmp_path, name, text, kind, entries):
+    (tmp_path / name).write_text(text)
+    assert len(load_store(tmp_path / name, kind).entries) == entries
+
+
 def test_links_are_neither_followed_nor_read(notes, tmp_path):
     secret = tmp_path / "secret.md"
     secret.write_text("the secret")
@@ -225,12 +244,8 @@ def test_a_table_s_columns_are_guessed_and_can_be_named(tmp_path):
     table = tmp_path / "notes.csv"
     table.write_text('uuid,Body,when,labels\n1,"Rotate, weekly",2026-01-02,"ops, keys"\n2,At night,2026-01-03,\n')
     first, second = load_store(table, options=Options(columns={"created_at": "when"})).entries
-    assert (first.id, first.text, first.tags, first.created_at) == (
-        "1",
-        "Rotate, weekly",
-        ("ops", "keys"),
-        1767312000,
-    )
+    assert (first.id, first.text) == ("1", "Rotate, weekly")
+    assert (first.tags, first.created_at) == (("ops", "keys"), 1767312000)
     assert second.tags == ()
     with pytest.raises(ConfigError, match=r"'wen'.*'when'"):
         load_store(table, options=Options(columns={"created_at": "wen"}))
@@ -307,8 +322,6 @@ def test_damaged_sources_are_one_message(tmp_path, name, content, message):
     found = CliRunner().invoke(main, ["import", str(path), str(tmp_path / "mine")])
     assert found.exit_code == 2, found.output
     assert "Traceback" not in found.output
-    import re
-
     assert re.search(message, found.output), found.output
     assert not (tmp_path / "mine").exists()
 
@@ -357,12 +370,10 @@ def test_an_import_that_is_interrupted_leaves_the_old_folder(notes, tmp_path, mo
 
 
 def test_a_store_is_indexed_and_loaded_without_a_folder_between(notes, tmp_path):
-    import steelyard_eval as sy
-
     done = CliRunner().invoke(main, ["index", str(notes), str(tmp_path / "v.db"), "--embedder", "none"])
     assert done.exit_code == 0, done.output
     assert "2 entries" in done.output
-    assert len(sy.load(notes).dataset.entries) == 2
+    assert len(steelyard_eval.load(notes).dataset.entries) == 2
 
 
 def test_of_a_store_of_langgraph_the_vectors_of_whole_values_are_kept(tmp_path):
@@ -403,19 +414,21 @@ def test_columns_that_an_older_schema_lacks_are_not_given(vault):
     assert {(entry.why, entry.impact, entry.source, entry.category) for entry in entries} == {("", "", "", "")}
 
 
-def test_a_golden_query_keeps_its_id_and_labels_when_another_comes_before_it(vault, tmp_path):
+def test_a_golden_query_keeps_its_id_and_labels_whatever_else_comes(vault, tmp_path):
     import_store(vault, tmp_path / "mine")
     before = load(tmp_path / "mine")
     golden = (vault / "golden.yaml").read_text()
     (vault / "golden.yaml").write_text(
         golden.replace("queries:\n", "queries:\n- query: a new one\n  expected: []\n", 1)
     )
-    import_store(vault, tmp_path / "mine")
+    again = {"query": before.queries[0].text, "expected": "Retry storms need jitter"}
+    (vault / "golden.yml").write_text(json.dumps({"queries": [again]}))
+    done = import_store(vault, tmp_path / "mine")
     after = load(tmp_path / "mine")
+    assert sum(note.startswith("1 query without ") for note in done.notes) == 1
 
-    assert {query.id: query.text for query in before.queries}.items() < {
-        q.id: q.text for q in after.queries
-    }.items()
+    old, new = ({(query.id, query.text) for query in data.queries} for data in (before, after))
+    assert old < new
     assert after.qrels == before.qrels
 
 
@@ -473,14 +486,30 @@ def test_a_label_of_minus_one_survives(notes, tmp_path):
 def test_a_vault_of_soleri_without_feedback_is_one(store_copy):
     place = store_copy("soleri")
     change(place / "vault.db", "DROP TABLE brain_feedback", "DROP TABLE memories")
-
     assert len(load_store(place).entries) == 23
 
 
 def test_the_folder_of_mem0_s_qdrant_alone_is_read(store_root):
     whole, alone = load_store(store_root / "mem0"), load_store(store_root / "mem0" / "qdrant")
-
     assert [entry.id for entry in alone.entries] == [entry.id for entry in whole.entries]
+
+
+@pytest.mark.parametrize("kept", ["memories", "history"])
+def test_a_point_of_mem0_s_telemetry_is_no_memory(store_copy, kept):
+    """It lies in a collection of its own, which a program has whose memories are elsewhere, too."""
+    place = store_copy("mem0")
+    whole, [memories] = load_store(place), place.rglob("storage.sqlite")
+    telemetry = place / "migrations_qdrant" / "collection" / "mem0migrations" / memories.name
+    telemetry.parent.mkdir(parents=True)
+    shutil.copy(memories, telemetry)
+    point = {"id": "7", "vector": [0.1], "payload": {"user_id": "ann", "type": "user_identity"}}
+    raw = pickle.dumps(point, 4).hex()
+    change(telemetry, "DELETE FROM points WHERE rowid > 1", f"UPDATE points SET point = X'{raw}'")
+    if kept == "history":
+        memories.unlink()
+    found = load_store(place)
+    assert {entry.id for entry in found.entries} == {entry.id for entry in whole.entries}
+    assert sum("1 point" in note for note in found.notices) == 1
 
 
 def test_vectors_that_came_later_are_written(store_root, tmp_path):

@@ -41,6 +41,7 @@ def loaded(tmp_path, text, name="memory.jsonl"):
         (f'{{"type":"_aim","source":"mcp-knowledge-graph"}}\n{KILN}\n{BO}\n{OWNS}', None),
         (json.dumps(GRAPH), None),
         (json.dumps(GRAPH, indent=2), None),
+        (json.dumps({**GRAPH, "entities": ["Shed", *GRAPH["entities"], 7]}), "1"),
         (f"[{KILN},\n{BO},\n{OWNS}]", None),
         (f"{KILN}\n{BO}\n" + OWNS.replace('"from"', '"from_entity"').replace('"to"', '"to_entity"'), None),
         (f"{KILN}\n{BO}\n" + OWNS.replace('"from"', '"source"').replace('"to"', '"target"'), None),

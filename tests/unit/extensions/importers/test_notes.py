@@ -1,10 +1,13 @@
 """What people write into notes: front matter that is none, dates and links of all forms, other encodings."""
 
+import json
 import unicodedata
 
 import pytest
 
 from steelyard_eval.extensions.importers import Options, import_store, load_store
+from steelyard_eval.extensions.importers.base import Imported
+from steelyard_eval.extensions.importers.held import checked
 
 BODY = "The kiln is fired on Monday."
 
@@ -97,6 +100,7 @@ def test_prose_between_two_rules_is_prose(vault, prose):
         ("12:30", "12:30", 0),
         ("1.10", "1.10", 0),
         ("0x1F", "0x1F", 0),
+        (".env", ".env", 0),
         ("no", "no", 0),
         ("7", 7, 0),
         ("2.5", 2.5, 0),
@@ -111,6 +115,16 @@ def test_a_number_that_none_computes_with_costs_its_value_at_most(vault, value, 
     assert entries["a"].extra["front_matter"]["runs"] == kept
     assert entries["b"].title == str(kept)
     assert len(told(notices, "2 notes have")) == counted
+
+
+def test_keys_inside_front_matter_are_texts_as_json_has_them(vault):
+    entries, _ = vault({"note.md": f"---\nm:\n  1: a\n  '1': b\n  2.5: {{3: c}}\n---\n{BODY}"})
+    assert entries["note"].extra["front_matter"] == {"m": {"1": "b", "2.5": {"3": "c"}}}
+
+
+def test_a_value_that_strict_json_cannot_hold_costs_itself():
+    [(entry, line)] = checked(Imported([{"id": "a", "text": BODY, "m": {1: "a", "1": "b"}}]))
+    assert (entry.text, "m" in json.loads(line)) == (BODY, False)
 
 
 # By hand: date -u -d 2026-03-01 +%s is 1772323200.
@@ -227,10 +241,16 @@ def test_other_encodings_are_read_and_counted(vault, content, text, counted):
 
 def test_what_is_no_note_is_named(vault):
     entries, notices = vault(
-        {"a.md": "a", "b.md": b"\0\x01\x02\xff\xfe\xfd\xfc\xfb\xfa", "plan.canvas": "{}", ".x/c.md": ""}
+        {
+            "a.md": "a",
+            "b.md": b"\0\x01\x02\xff\xfe\xfd\xfc\xfb\xfa",
+            "c.md": "no mark".encode("utf-16-le"),
+            "plan.canvas": "{}",
+            ".x/c.md": "",
+        }
     )
     assert list(entries) == ["a"]
-    assert [note.split()[:2] for note in notices if "left out" in note] == [["1", "note"], ["1", "file"]]
+    assert [note.split()[:2] for note in notices if "left out" in note] == [["2", "notes"], ["1", "file"]]
 
 
 NOTE = """---

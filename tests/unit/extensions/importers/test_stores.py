@@ -6,7 +6,8 @@ import pytest
 
 from steelyard.base.fields import parse_time
 from steelyard.memory.query import Filters
-from steelyard_eval.extensions.importers import load_store
+from steelyard_eval.extensions.importers import import_store, load_store
+from steelyard_eval.measures.runs import read_run
 
 
 class Store:
@@ -25,6 +26,12 @@ def check(found, expected):
     }
 
 
+def equal(entry, row, form):
+    """Fields of an entry, each with the column of the row that it has: `ours=theirs`, or one name of both."""
+    names = dict(part.split("=") if "=" in part else (part, part) for part in form.split())
+    check({ours: getattr(entry, ours) for ours in names}, {ours: row.get(names[ours]) for ours in names})
+
+
 def seconds(text):
     return parse_time(text) if text else None
 
@@ -39,9 +46,7 @@ def test_echovault(store_root, folder):
     assert list(store.entries) == [memory["id"] for memory in store.expected["memories"]]
     for memory in store.expected["memories"]:
         entry = store.entries[memory["id"]]
-        same = ("title", "why", "impact", "category", "project", "source", "superseded_by", "details")
-        check({name: getattr(entry, name) for name in same}, {name: memory.get(name) for name in same})
-        assert entry.text == memory["what"]
+        equal(entry, memory, "text=what title why impact category project source superseded_by details")
         assert list(entry.tags) == memory["tags"]
         for name in ("created_at", "updated_at", "valid_from", "valid_until"):
             assert getattr(entry, name) == seconds(memory.get(name)), name
@@ -67,10 +72,9 @@ def test_soleri(store_root):
     assert set(store.entries) == {row["id"] for row in (*expected["entries"], *expected["memories"])}
     for row in expected["entries"]:
         entry = store.entries[row["id"]]
-        same = ("type", "domain", "title", "severity", "context", "why", "created_at", "updated_at")
-        same += ("valid_from", "valid_until")
-        check({name: getattr(entry, name) for name in same}, {name: row[name] for name in same})
-        assert (entry.text, list(entry.tags), entry.vault) == (row["description"], row["tags"], row["tier"])
+        equal(entry, row, "type domain title severity context why created_at updated_at valid_from valid_until")
+        equal(entry, row, "text=description vault=tier")
+        assert list(entry.tags) == row["tags"]
         extra = ("example", "counter_example", "applies_to", "origin")
         check({name: entry.extra.get(name) for name in extra}, {name: row[name] for name in extra})
         links = [
@@ -86,8 +90,6 @@ def test_soleri(store_root):
 
 
 def test_soleri_feedback(store_root, tmp_path):
-    from steelyard_eval.extensions.importers import import_store
-
     import_store(store_root / "soleri", tmp_path / "mine")
     expected = json.loads((store_root / "soleri" / "expected.json").read_text())
     known = {row["id"] for row in (*expected["entries"], *expected["memories"])}
@@ -109,13 +111,8 @@ def test_spec_kit(store_root):
     assert set(store.entries) == {str(memory["id"]) for memory in store.expected["memories"]}
     for memory in store.expected["memories"]:
         entry = store.entries[str(memory["id"])]
-        same = ("title", "importance_tier", "context_type", "embedding_status", "access_count", "review_count")
-        check({name: getattr(entry, name) for name in same}, {name: memory[name] for name in same})
-        assert (entry.text, entry.project, entry.uri) == (
-            memory["content_text"],
-            memory["spec_folder"],
-            memory["file_path"],
-        )
+        equal(entry, memory, "title importance_tier context_type embedding_status access_count review_count")
+        equal(entry, memory, "text=content_text project=spec_folder uri=file_path")
         assert list(entry.tags) == memory["trigger_phrases"]
         assert entry.importance == pytest.approx(10 * memory["importance_weight"])
         assert entry.created_at == parse_time(memory["created_at"])
@@ -127,19 +124,11 @@ def test_spec_kit(store_root):
 
 
 def test_spec_kit_evaluation(store_root, tmp_path):
-    from steelyard_eval.extensions.importers import import_store
-    from steelyard_eval.measures.runs import read_run
-
     import_store(store_root / "spec-kit", tmp_path / "mine")
     store = Store(store_root, "spec-kit")
     expected = store.expected["eval"]
     for query, row in zip(store.data.queries, expected["queries"], strict=True):
-        assert (query.id, query.text, query.intent, query.category) == (
-            str(row["id"]),
-            row["query"],
-            row["intent"],
-            row["category"],
-        )
+        equal(query, row | {"id": str(row["id"])}, "id text=query intent category")
         assert query.filters == Filters.of({"project": row["spec_folder"]} if row["spec_folder"] else {})
     labels: dict = {}
     for row in expected["ground_truth"]:
@@ -154,8 +143,6 @@ def test_spec_kit_evaluation(store_root, tmp_path):
 
 
 def test_spec_kit_ledger(store_root, tmp_path):
-    from steelyard_eval.extensions.importers import import_store
-
     import_store(store_root / "spec-kit", tmp_path / "mine")
     events = json.loads((store_root / "spec-kit" / "expected.json").read_text())["feedback_events"]
     lines = [json.loads(line) for line in (tmp_path / "mine" / "feedback.jsonl").read_text().splitlines()]
@@ -183,24 +170,11 @@ def test_moltnet(store_root, source):
     assert set(store.entries) == {row["id"] for row in store.expected["entries"]}
     for row in store.expected["entries"]:
         entry, diary = store.entries[row["id"]], diaries[row["diary_id"]]
-        assert (entry.title, entry.text, list(entry.tags)) == (
-            row["title"] or "",
-            row["content"],
-            row["tags"] or [],
-        )
-        assert (entry.type, entry.importance, entry.access_count) == (
-            row["entry_type"],
-            row["importance"],
-            row["access_count"],
-        )
+        assert (entry.title, list(entry.tags)) == (row["title"] or "", row["tags"] or [])
+        equal(entry, row, "text=content type=entry_type importance access_count vault=diary_id")
         for name in ("created_at", "updated_at", "last_accessed_at"):
             assert getattr(entry, name) == seconds(row[name])
-        assert (entry.vault, entry.tenant, entry.visibility, entry.project) == (
-            row["diary_id"],
-            diary["team_id"],
-            diary["visibility"],
-            diary["name"],
-        )
+        equal(entry, diary, "tenant=team_id visibility project=name")
         assert (entry.category == "suspicious") is row["injection_risk"]
         own = [r for r in store.expected["relations"] if r["source_id"] == row["id"]]
         assert sorted((r.type, r.target, r.status) for r in entry.relations) == sorted(
@@ -213,11 +187,7 @@ def test_cortex_mem(store_root):
     by_uri = {entry.uri: entry for entry in store.data.entries}
     for memory in store.expected["memories"]:
         entry = by_uri[memory["uri"]]
-        assert (entry.text, entry.title, entry.access_count) == (
-            memory["body"],
-            memory["title"],
-            memory["access_count"],
-        )
+        equal(entry, memory, "text=body title access_count")
         assert entry.extra["memory_id"] == memory["id"]
         assert entry.created_at == pytest.approx(parse_time(memory["created_at"][:26] + "Z"), abs=1e-6)
         for name in ("confidence", "archived", "source_sessions"):
@@ -225,11 +195,7 @@ def test_cortex_mem(store_root):
     sessions = {session["thread_id"]: session for session in store.expected["sessions"]}
     for message in store.expected["messages"]:
         entry = by_uri[message["uri"]]
-        assert (entry.text, entry.speaker, entry.project) == (
-            message["content"],
-            message["role"],
-            message["session"],
-        )
+        equal(entry, message, "text=content speaker=role project=session")
         assert entry.created_at == parse_time(message["timestamp"])
         assert entry.extra["memory_id"] == message["id"]
         assert entry.extra.get("metadata") == message["metadata"]
@@ -263,13 +229,8 @@ def test_mem0(store_root):
     assert set(store.entries) == {memory["id"] for memory in store.expected["memories"]}
     for memory in store.expected["memories"]:
         entry, metadata = store.entries[memory["id"]], memory["metadata"]
-        assert entry.text == memory["data"]
-        assert (entry.title, entry.category, entry.project, list(entry.tags)) == (
-            metadata.get("title", ""),
-            metadata.get("category", ""),
-            metadata.get("project", ""),
-            metadata.get("tags", []),
-        )
+        assert (entry.text, list(entry.tags)) == (memory["data"], metadata.get("tags", []))
+        equal(entry, metadata, "title category project")
         assert entry.created_at == parse_time(memory["created_at"])
         assert entry.updated_at == parse_time(memory["updated_at"])
         extra = ("user_id", "agent_id", "run_id", "role")

@@ -3,14 +3,14 @@
 import io
 import logging
 
-from steelyard_eval.common import progress_bar
-from steelyard_eval.common.progress_bar import bar
+from steelyard_eval.common import console
+from steelyard_eval.common.console import bar
 
 
 def said(capsys, seconds, count):
     """What is written while each of `count` items takes `seconds`."""
     now = [0.0]
-    for _ in progress_bar._lines(range(count), "searching", lambda: now[0]):
+    for _ in console._progress_lines(range(count), "searching", lambda: now[0]):
         now[0] += seconds
     return capsys.readouterr().err.splitlines()
 
@@ -29,16 +29,16 @@ def test_nothing_is_said_of_what_is_short(capsys):
 
 def test_whoever_has_no_terminal_gets_lines_and_a_notebook_a_bar(monkeypatch):
     monkeypatch.setattr("sys.stderr", io.StringIO())
-    monkeypatch.delitem(progress_bar.sys.modules, "ipykernel", raising=False)
-    assert not progress_bar._has_bar()
-    monkeypatch.setitem(progress_bar.sys.modules, "ipykernel", None)
-    assert progress_bar._has_bar()
+    monkeypatch.delitem(console.sys.modules, "ipykernel", raising=False)
+    assert not console._has_bar()
+    monkeypatch.setitem(console.sys.modules, "ipykernel", None)
+    assert console._has_bar()
 
 
 def test_quiet_is_quiet(monkeypatch):
-    monkeypatch.setattr(progress_bar.LOGGER, "level", logging.ERROR)
-    progress_bar.LOGGER.manager._clear_cache()
+    monkeypatch.setattr(console.LOGGER, "level", logging.ERROR)
+    console.LOGGER.manager._clear_cache()
     items = [1, 2]
     assert bar("searching")(items) is items
     monkeypatch.undo()
-    progress_bar.LOGGER.manager._clear_cache()
+    console.LOGGER.manager._clear_cache()
