@@ -193,18 +193,16 @@ class SearchConfig:
         )
 
     def before(self, name: str) -> tuple[str, ...]:
-        """The retrievers that one of this configuration starts from.
-
-        Raises ConfigError where it reads more of a list than the list is deep: a recording, whose lists are
-        deeper, would give it other starting points than live search.
+        """The retrievers that one of this configuration starts from. Raises ConfigError where it reads more of a
+        list than the list is deep: a recording, whose lists are deeper, would give it other starting points than
+        live search.
         """
         kind, settings = RETRIEVER_KINDS[name], self.retrievers[name]
         reads = kind.values(settings).get(kind.starts, 0)
         for other in settings.after:
-            depth = self.retrievers[other].depth if other in self.retrievers else None
             if other not in kind.after or other not in self.retrievers:
                 raise ConfigError(f"{name} cannot start from {shown(other)}{nearest(other, kind.after)}")
-            if depth is not None and depth < reads:
+            if (depth := self.retrievers[other].depth) is not None and depth < reads:
                 raise ConfigError(
                     f"{name} starts from the first {reads:g} places of {other}, whose depth is {depth}; "
                     f"set {kind.starts} to {depth} at most, or {other} deeper"
@@ -216,9 +214,8 @@ class SearchConfig:
         return replace(self, strategy=strategy)
 
     def with_weights(self, weights: Mapping[str, float]) -> SearchConfig:
-        """Return the same search with other weights for some terms, wherever in its strategies they stand.
-
-        A term is named as the strategy has it, or as the system's document does (MoltNet: w_relevance, w_recency,
+        """Return the same search with other weights for some terms, wherever in its strategies they stand. A term
+        is named as the strategy has it, or as the system's document does (MoltNet: w_relevance, w_recency,
         w_importance). ConfigError lists every term that the strategy does not have, or has twice in one sum.
         """
         known = WEIGHT_NAMES.get(self.system, {})
@@ -259,11 +256,9 @@ class SearchConfig:
 
     @classmethod
     def load(cls, path: str | Path) -> SearchConfig:
-        """Read a weights file.
-
-        Raises ConfigError listing every unknown key, value out of range, NaN, unknown signal or stage,
-        and a different schema version, with the remedy. Where a recommendation left ``*.try.json``
-        instead, that is named.
+        """Read a weights file. Raises ConfigError listing every unknown key, value out of range, NaN, unknown
+        signal or stage, and a different schema version, with the remedy. Where a recommendation left
+        ``*.try.json`` instead, that is named.
         """
         attempt = f"{str(path).removesuffix('.json')}.try.json"
         if exists(attempt) and not exists(path):  # noqa: PTH110 -- no name can make it fail

@@ -102,9 +102,7 @@ class FeedbackLog:
         return query_id
 
     def act(self, query_id: str, entry_id: str = "", action: str = "accepted", client: str = "") -> None:
-        """Log what was done with an entry of an impression; without an entry, with the whole list. Raises
-        ConfigError for an unknown action, and for an entry where the action is about the whole list.
-        """
+        """Log what was done with an entry of an impression, or without one with the whole list."""
         append_act(self.path, query_id, entry_id, action, client, self._clock)
 
     def _name(self, config: SearchConfig) -> None:
@@ -125,8 +123,9 @@ def append_act(
     clock: Callable[[], float] = time.time,
     shown_to: str | None = None,
 ) -> None:
-    """Append an act to a log; ConfigError when no list of the log has this id, or that list shows no such entry.
-    `shown_to` is the client to whom the list must have been shown, where that is known.
+    """Append an act to a log; ConfigError for an unknown action, one that is not of an entry, or not of the list,
+    and when no list of the log has this id, or that list shows no such entry. `shown_to` is the client to whom the
+    list must have been shown, where that is known.
     """
     if action not in ACTIONS:
         raise ConfigError(f"there is no action {shown(action)}{nearest(action, ACTIONS)}")

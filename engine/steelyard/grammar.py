@@ -5,8 +5,6 @@
     expr  := name [ "(" [ item { "," item } ] ")" ]
     item  := [ number "*" ] expr  |  number  |  name "=" value
     value := number [ "d" | "h" ]  |  "[" number { "," number } "]"  |  [ number "*" ] expr
-
-`steelyard.node` makes values of the calls, by what each kind of them declares.
 """
 
 from __future__ import annotations
@@ -87,18 +85,6 @@ def number_text(value: float) -> str:
     ('60', '0.3')
     """
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
-
-
-def amount_of(value: object) -> float | None:
-    """Return the number in a value such as ``times(0.1)``; None when it is anything else.
-
-    >>> amount_of(parse_call("cut(10)")), amount_of(parse_call("2*cut(10)")), amount_of(parse_call("cut(fts)"))
-    (10.0, None, None)
-    """
-    match value:
-        case Item(None, Call(_, (Item(float() as amount, Call("")),), ())):
-            return amount
-    return None
 
 
 def parse_call(text: str) -> Item:

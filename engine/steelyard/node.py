@@ -15,17 +15,7 @@ from functools import cache
 from typing import Any, ClassVar, Self, TypeVar
 
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.grammar import (
-    MAX_LENGTH,
-    Call,
-    Duration,
-    Item,
-    Value,
-    amount_of,
-    number_text,
-    parse_call,
-    value_text,
-)
+from steelyard.grammar import MAX_LENGTH, Call, Duration, Item, Value, number_text, parse_call, value_text
 
 T = TypeVar("T")
 MAX_WEIGHT = 1_000_000
@@ -123,8 +113,8 @@ class Option:
                 return build(call)
             case Item(None, Call(word, (), ())) if word in self.words:
                 return None if word == "none" and self.default is None else word
-            case Item(None, Call(word)) if word in self.amounts:
-                if (amount := amount_of(value)) is not None and self._fits(amount):
+            case Item(None, Call(word, (Item(float() as amount, Call("")),), ())) if word in self.amounts:
+                if self._fits(amount):
                     return Amount(word, amount)
         raise ValueError
 
@@ -279,14 +269,12 @@ def parse_node(text: str, reader: Reader, build: Callable[[Call], Any], what: st
 
 
 class Registry(dict[str, T]):
-    """Declarations of a kind by their names: a name that is taken is refused, and other packages bring more.
-
-    A package of your own names what it brings under an entry point such as ``steelyard.fusions``; it is imported
-    when a text names it. `kind` is what they are, in words: ``fusion``.
+    """Declarations of a kind by their names: a name that is taken is refused, and other packages bring more. A
+    package of your own names what it brings under an entry point such as ``steelyard.fusions``; it is imported
+    when a text names it. `kind` is what they are, in words: ``fusion``; `attribute` has the name of one.
     """
 
     def __init__(self, kind: str, attribute: str, declared: Iterable[T]) -> None:
-        """`attribute` is what the name of a declaration is called."""
         super().__init__()
         self.kind = kind
         for one in declared:

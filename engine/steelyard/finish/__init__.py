@@ -30,10 +30,9 @@ __all__ = ["AtLeast", "Cut", "Drop", "Files", "Merge", "Ranking", "Stage", "orde
 
 @dataclass(frozen=True)
 class Rerank(Stage):
-    """Sort the first `top` places again by a re-ranker's score, times a `penalty` where one is named.
-
-    The places behind follow in their order, under their own scores. Raises ConfigError where the table holds no
-    re-ranker's score of a place.
+    """Sort the first `top` places again by a re-ranker's score, times a `penalty` where one is named. The places
+    behind follow in their order, under their own scores. Raises ConfigError where the table holds no re-ranker's
+    score of a place.
     """
 
     RESCORES: ClassVar[bool] = True
@@ -100,10 +99,9 @@ FUSED = parse_strategy("weighted_sum(0.5*bm25, 0.5*vector, normalize=theoretical
 
 @dataclass(frozen=True)
 class Floor(Stage):
-    """Drop the entries that score below `least` by `on`, a sum on a scale that no other entry moves.
-
-    An entry that `on` does not rank scores 0 there. What ranks may be anything, reciprocal ranks too, which
-    cannot carry a floor themselves: the first of any list has the highest score there is.
+    """Drop the entries that score below `least` by `on`, a sum on a scale that no other entry moves. An entry that
+    `on` does not rank scores 0 there. What ranks may be anything, reciprocal ranks too, which cannot carry a floor
+    themselves: the first of any list has the highest score there is.
     """
 
     least: float = opt(bare=True)
@@ -239,11 +237,6 @@ def explain_rescore(table: SignalTable, scores: Floats, stages: Sequence[Stage],
     return None
 
 
-def without_floors(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """The stages but for floors: what would be shown if nothing were too far off."""
-    return tuple(stage for stage in stages if not isinstance(stage, Floor))
-
-
 def floor_that_emptied(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> str:
     """Which floor left nothing of the list of the table's only query, in words; empty where none did."""
     for i, stage in enumerate(stages):
@@ -262,11 +255,6 @@ def stages_without(stages: Sequence[Stage], missing: Collection[str]) -> tuple[S
 def reranked(stages: Sequence[Stage]) -> Rerank | None:
     """The stage that reads a re-ranker's scores, where there is one."""
     return next((stage for stage in stages if isinstance(stage, Rerank)), None)
-
-
-def diversified(stages: Sequence[Stage]) -> bool:
-    """Whether a stage compares the stored vectors of entries."""
-    return any(isinstance(stage, Mmr) for stage in stages)
 
 
 def to_rerank(table: SignalTable, scores: Floats, stages: Sequence[Stage]) -> Bools:

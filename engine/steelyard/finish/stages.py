@@ -91,10 +91,9 @@ def order(table: SignalTable, scores: Floats, ties: Ints | None = None) -> Ranki
 
 @dataclass(frozen=True)
 class Cut(Stage):
-    """Keep the first `limit` places of every list.
-
-    A list of fewer than `all_below` candidates is not cut if the cut would drop more than half of it (Soleri's
-    small-corpus guard). Candidates are those that the retriever `counting` found, or all that are ranked.
+    """Keep the first `limit` places of every list. A list of fewer than `all_below` candidates is not cut if the
+    cut would drop more than half of it (Soleri's small-corpus guard). Candidates are those that the retriever
+    `counting` found, or all that are ranked.
     """
 
     limit: int = opt(low=1, high=MAX_COUNT, whole=True, bare=True)
@@ -130,10 +129,9 @@ class AtLeast(Stage):
 
 @dataclass(frozen=True)
 class Files(Stage):
-    """What becomes of a directory in the list, an entry that others lie in and that has no text of its own.
-
-    It is dropped, or with ``entries`` stands for the entries in it: those that are not ranked take its place
-    and its score. (Cortex-Mem's full search returns directories too.)
+    """What becomes of a directory in the list, an entry that others lie in and that has no text of its own. It is
+    dropped, or with ``entries`` stands for the entries in it: those that are not ranked take its place and its
+    score, as Cortex-Mem's full search returns directories too.
     """
 
     READS: ClassVar[frozenset[str]] = frozenset({"l2"})  # the layer that a directory lacks
@@ -161,10 +159,9 @@ class Files(Stage):
 
 @dataclass(frozen=True)
 class Merge(Stage):
-    """Add what a separate retriever found, all at one score (Soleri's memories at 0.5).
-
-    Rows that are already ranked keep their score, and come before added rows of the same score. With `if_none`
-    at most so many are added, and only to lists that have none of them (system-spec-kit's constitutional entries).
+    """Add what a separate retriever found, all at one score (Soleri's memories at 0.5). Rows that are already
+    ranked keep their score, and come before added rows of the same score. With `if_none` at most so many are
+    added, and only to lists that have none of them (system-spec-kit's constitutional entries).
     """
 
     retriever: str = opt(kind="word", words=RETRIEVERS, bare=True)

@@ -1,13 +1,10 @@
-"""Strategies combine signals into one score: the families by name, what parses and compares their texts.
-
-``fuse(table, strategy)`` computes the scores of a table, both in live search and in replay.
-"""
+"""Strategies combine signals into one score: the families by name, what parses their texts, varies and fuses."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown
@@ -92,25 +89,20 @@ def all_variants(expr: Expr) -> Iterator[Expr]:
 
 
 def near_variants(expr: Expr) -> Iterator[Expr]:
-    """Iterate over the variants that differ from an expression in the parameters of one node.
-
-    Cases that a query's intent chooses among, and that differ in no more than weights and parameters, are also
-    varied together: what holds for one of them often holds for all.
+    """Iterate over the variants that differ from an expression in the parameters of one node. Cases that a query's
+    intent chooses among, and that differ in no more than weights and parameters, are also varied together: what
+    holds for one of them often holds for all.
     """
     yield from expr.variants()
     children = expr.children
     for i, child in enumerate(children):
         for other in near_variants(child):
             yield expr.with_children((*children[:i], other, *children[i + 1 :]))
-    if expr.by_query and _of_one_kind(children):
+    # Of one family, over the same signals with as many weights.
+    kinds = {(type(one), len(one.weights), *map(str, leaves(one)), *map(type, one.children)) for one in children}
+    if expr.by_query and len(kinds) == 1:
         for other in near_variants(children[0]):
             yield expr.with_children([other.with_weights(child.weights) for child in children])
-
-
-def _of_one_kind(cases: Sequence[Expr]) -> bool:
-    """Whether strategies are of one family, over the same signals with as many weights."""
-    kinds = {(type(one), len(one.weights), *map(str, leaves(one)), *map(type, one.children)) for one in cases}
-    return len(kinds) == 1
 
 
 def reweighted(strategy: Expr, weights: Mapping[str, float], some: bool = False) -> Expr:

@@ -1,14 +1,11 @@
-"""Scores an entry by its layers, abstract to details, when the first layer passes a threshold (Cortex-Mem).
-
-`Progress` says how far such searches went: which step found something, and how many entries stayed at each layer.
-"""
+"""Scores an entry by its layers, abstract to details, when the first layer passes a threshold (Cortex-Mem)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import product
-from typing import Annotated, ClassVar, TypedDict
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,18 +33,6 @@ STEP = "step"
 LAST = -1
 """The step of a query whose first layer found nothing: all its details were searched."""
 COUNTS = ("step", "directories", "refined", "entries", "found")
-_NUMBERS = (*COUNTS, "threshold", "cut")
-
-
-class ProgressSummary(TypedDict):
-    """How far layered searches went: counts of queries, and the share of them that each layer let by."""
-
-    queries: int
-    hit_rates: Annotated[dict[str, float], ("required", ("l0", "l1", "l2"))]
-    at_threshold: int
-    relaxed: dict[str, int]
-    full_search: int
-    without_result: int
 
 
 @dataclass(frozen=True)
@@ -90,21 +75,6 @@ class Progress:
         if np.isnan(cut):
             return f"{passed}, but no entry is in scope"
         return f"{passed}, but no entry's score of all layers reaches {number_text(cut)}"
-
-    def summary(self) -> ProgressSummary:
-        """Counts of queries, and the share of them that came through each layer, as JSON values."""
-        asked, step = int(self.asked.sum()), self.step[self.asked]
-        counts = {"l0": self.directories, "l1": self.refined, "l2": self.entries}
-        hits = {layer: float((count[self.asked] > 0).sum()) / max(asked, 1) for layer, count in counts.items()}
-        relaxed = {str(number): int((step == number).sum()) for number in sorted(set(step.tolist()) - {0, LAST})}
-        return {
-            "queries": asked,
-            "hit_rates": hits,
-            "at_threshold": int((step == 0).sum()),
-            "relaxed": relaxed,
-            "full_search": int((step == LAST).sum()),
-            "without_result": int((self.found[self.asked] == 0).sum()),
-        }
 
 
 @dataclass(frozen=True)
@@ -190,10 +160,11 @@ class Layered(WeightedTerms):
 
     def progress(self, table: SignalTable) -> Progress:
         """How far each query went; with one layer there is nothing but the search of all details."""
-        plan, gated, near, step = self._searched(table, self.everywhere(table))
+        plan, gated, near, step, cut = self._searched(table, self.everywhere(table))
         layers, alone = (branch.ranked for branch in plan.branches)
         if len(self.terms) == 1:
             gated, step = np.zeros(len(table), dtype=bool), np.full(len(table.queries), LAST)
+            cut = None if self.cut == STEP else cut
         return Progress(
             step,
             _directories(table, gated),
@@ -201,42 +172,39 @@ class Layered(WeightedTerms):
             count_rows(table, layers) * (step != LAST),
             count_rows(table, layers | alone),
             np.append(self._steps, np.nan)[step],
-            np.full(len(step), np.nan) if (least := self._least(step)) is None else least,
+            np.full(len(step), np.nan) if cut is None else cut,
             np.ones(len(table.queries), dtype=bool),
         )
 
-    def _searched(self, table: SignalTable, within: Bools) -> tuple[Plan, Bools, Bools, Indices]:
-        """The plan; bool[N] each, the rows that pass the threshold and those near the cut; the step of each query.
-        Layers are computed over every row that has one, so that the threshold does not change their scales.
+    def _searched(self, table: SignalTable, within: Bools) -> tuple[Plan, Bools, Bools, Indices, Floats | None]:
+        """The plan; bool[N] each, the rows that pass the threshold and those near the cut; of each query the step,
+        see Progress, and float64[Q] what scores have to reach, None without a cut.
         """
+        # Layers are computed over every row that has one, so that the threshold does not change their scales.
         rows = super().members(table, self.everywhere(table) if self._finders else within)
         pairs = [nested(term.expr, table, rows) for term in self.terms]
         above = [_of_directory(table, *pair) for pair in pairs[:-1]]
         gated, step = self._gate(table, *(above or pairs)[0])
         filled, counted = self._filled(table, [*above, pairs[-1]])
-        near = np.ones(len(table), dtype=bool)
-        if not isinstance(self.cut, str | None):  # what has passed a step reaches its half
+        near, cut = np.ones(len(table), dtype=bool), None
+        if isinstance(self.cut, str):
+            cut = np.append(self._steps, np.nan)[step]  # `LAST` is the NaN: the full search is not cut
+        elif self.cut is not None:  # what has passed a step reaches its half
             near = np.any([column.values >= self.cut / 2 for column in filled[:-1] or filled], axis=0)
-        least = self._least(step)
-        floor = None if least is None else least[table.query]
+            cut = np.full(len(step), self.cut)
+        floor = None if cut is None else cut[table.query]
         ranked = gated & counted & near & within
         layers = Branch(ranked, filled, self.weights, "layers, coarse to fine", floor=floor)
         column, present = pairs[-1] if self.then == "last" else _best(pairs)
         everything = present & (step == LAST)[table.query] & within
         why, floor = f"{self.then} layer alone", None if self.cut == STEP else floor
         alone = Branch(everything, (_zeros(column, present),), (1.0,), why, floor=floor)
-        return Plan(len(table), (layers, alone)), gated, near, step
+        return Plan(len(table), (layers, alone)), gated, near, step, cut
 
     @property
     def _steps(self) -> tuple[float, ...]:
         """The threshold, and the steps of the ladder below it."""
         return (self.threshold, *(step for step in self.relax if step < self.threshold))
-
-    def _least(self, step: Indices) -> Floats | None:
-        """float64[Q]: the score below which a query that passed at a step has no results; None without a cut."""
-        if isinstance(self.cut, str):
-            return np.append(self._steps, np.nan)[step]  # `LAST` is the NaN: the full search is not cut
-        return None if self.cut is None else np.full(len(step), self.cut)
 
     def _gate(self, table: SignalTable, first: Column, present: Bools) -> tuple[Bools, Indices]:
         """The rows that pass their query's threshold, bool[N], and the step at which any does, see Progress."""
@@ -288,8 +256,8 @@ def progress(strategy: Expr, table: SignalTable) -> Progress | None:
         return None
     first, *others = parts
     for other in others:
-        numbers = {name: np.where(other.asked, getattr(other, name), getattr(first, name)) for name in _NUMBERS}
-        first = Progress(**numbers, asked=first.asked | other.asked)
+        pairs = ((getattr(other, one.name), getattr(first, one.name)) for one in fields(Progress))
+        first = Progress(*(np.where(other.asked, theirs, own) for theirs, own in pairs))
     return first
 
 

@@ -94,9 +94,8 @@ class Expr(Node):
 
     @classmethod
     def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
-        """The strategies of this family that recommending starts from, by the name of a row of its table.
-
-        The first of a row is tried in all its shapes, the others as they are. By default a common family fuses the
+        """The strategies of this family that recommending starts from, by the name of a row of its table. The
+        first of a row is tried in all its shapes, the others as they are. By default a common family fuses the
         lists, and then the lists with each further one; other families gained nothing on public collections.
         """
         return {cls.shown_as: [f"{cls.keyword}({lists})" for lists in there.fused]} if cls.common else {}
@@ -139,23 +138,18 @@ class Expr(Node):
         named = (name for name, option in self.options().items() if option.kind == "terms")
         return replace(self, **{name: tuple(terms) for name in named})  # type: ignore[type-var]  # a dataclass
 
-    @property
-    def _weighing(self) -> tuple[Expr, ...]:
-        """The children whose weights are its own."""
-        return self.children if self.routes else self.children[:1] if self.wraps else ()
-
     @cached_property
     def _weighed_names(self) -> tuple[tuple[str, float], ...]:
         if self.routes or self.wraps:
-            return tuple(pair for child in self._weighing for pair in child._weighed_names)
+            inner = self.children if self.routes else self.children[:1]
+            return tuple(pair for child in inner for pair in child._weighed_names)
         return tuple((str(term.expr), term.weight) for term in self.own_terms)
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """The weights that tuning may change, in the order written: those of the outermost sums.
-
-        There is one set for each tier and intent, since each ranks its own queries. The weights of a nested fusion
-        are fixed, as part of a column of the sum around it.
+        """The weights that tuning may change, in the order written: those of the outermost sums. There is one set
+        for each tier and intent, since each ranks its own queries. The weights of a nested fusion are fixed, as
+        part of a column of the sum around it.
         """
         return tuple(weight for _, weight in self._weighed_names)
 
@@ -173,7 +167,8 @@ class Expr(Node):
 
     def _weighed(self, weights: Iterator[float]) -> Self:
         if self.routes or self.wraps:
-            changed = [child.with_weights([next(weights) for _ in child.weights]) for child in self._weighing]
+            inner = self.children if self.routes else self.children[:1]
+            changed = [child.with_weights([next(weights) for _ in child.weights]) for child in inner]
             return self.with_children([*changed, *self.children[len(changed) :]])
         return self.with_terms([Term(next(weights), term.expr) for term in self.own_terms])
 
@@ -202,13 +197,6 @@ class Expr(Node):
     def active_branch(self, table: SignalTable) -> Expr:
         """The fusion that answers the only query of a table, without the factors around it."""
         return self.children[0].active_branch(table) if self.wraps else self
-
-    def ranks_candidates(self) -> bool:
-        """Whether it, or a tier or case in it, names no retriever and so ranks all candidates of the system."""
-        if not self.retrievers:
-            return True
-        inner = self.children if self.routes else self._finders
-        return any(child.ranks_candidates() for child in inner)
 
     @property
     def reads(self) -> frozenset[str]:
@@ -253,7 +241,6 @@ class Expr(Node):
 
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
         """List the signals to fetch, each with the queries (bool[Q]) that need it, given what the table contains.
-
         Signals are fetched on demand: search fetches what is listed, joins it to the table and calls this again
         until nothing new is listed. `retrievers` are those of the system, all of which scorers alone need.
         """
@@ -280,12 +267,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Description:
-    """What exporters learn of an expression, whose family they do not know.
-
-    Most families are described as one of two things that other search engines have, too: a weighted sum of lists
-    on one scale (`Linear`), or a second search where the first found too little (`Fallback`). `beyond` is the
-    reason why another engine cannot do it; empty when it can.
-    """
+    """What exporters learn of an expression, whose family they do not know; `beyond` is why it is ours alone."""
 
     beyond: str = ""
 
@@ -343,8 +325,6 @@ class Signal(Expr):
     """A leaf: a fetched column, or a signal derived from facts with its options (``recency(half_life=365d)``)."""
 
     shown_as: ClassVar[str] = "single"
-    HALF_LIVES: ClassVar = (0.25, 0.5, 1.0, 2.0, 4.0)
-    """Factors of the written half-life that tuning tries."""
 
     name: str
     given: tuple[tuple[str, Duration | str], ...] = ()
@@ -374,7 +354,7 @@ class Signal(Expr):
         if not isinstance(written, Duration):
             yield self
             return
-        for factor in self.HALF_LIVES:
+        for factor in (0.25, 0.5, 1.0, 2.0, 4.0):
             span = Duration(written.amount * factor, written.unit)
             yield replace(self, given=tuple((given | {"half_life": span}).items()))
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats, Indices, Ints
+from steelyard.base.arrays import Bools, Floats, Ints
 from steelyard.grammar import number_text
 from steelyard.retrievers import RETRIEVERS
 from steelyard.table.signal_table import SignalTable
@@ -45,10 +45,9 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Column:
-    """A derived column of a plan, by the signal or expression `label` that it was computed from.
-
-    `values` float64[N] is finite on the rows of its branch; `formula` says in words how it follows from `inputs`.
-    `inner` is the plan of a nested fusion; `parts` are columns that it combines, NaN where one does not count.
+    """A derived column of a plan, by the signal or expression `label` that it was computed from. `values`
+    float64[N] is finite on the rows of its branch; `formula` says in words how it follows from `inputs`. `inner`
+    is the plan of a nested fusion; `parts` are columns that it combines, NaN where one does not count.
     """
 
     label: str
@@ -67,14 +66,6 @@ class Column:
             yield from chain.from_iterable(part.sources() for part in self.parts)
         else:
             yield self
-
-    def terms(self, rows: Indices) -> Iterator[tuple[str, Floats]]:
-        """The column on the rows int64[R] by name, float64[R]; those of a nested fusion that is not rescaled."""
-        if self.inner is not None and np.array_equal(self.values[rows], self.inner.scores()[rows]):
-            names, parts = self.inner.contributions(rows)
-            yield from zip(names, parts.T, strict=True)
-        else:
-            yield self.label, self.values[rows]
 
     def explain(self, row: int) -> Explanation:
         """Explain how the value of one row was computed."""
@@ -175,22 +166,6 @@ class Plan:
             if name := only_list(table, branch.columns):
                 ties[branch.rows] = table.others_places[name][branch.rows]
         return ties
-
-    def contributions(self, rows: Indices) -> tuple[tuple[str, ...], Floats]:
-        """What each term adds to the scores of the rows int64[R], factors included: names, and float64[R, T].
-
-        A term is 0 for rows of branches that lack it. The terms of a row add up to its score, up to rounding.
-        A nested fusion whose score is taken as it is counts as its own terms.
-        """
-        names: dict[str, Floats] = {}
-        for branch in self.branches:
-            places = np.flatnonzero(branch.ranked[rows])
-            chosen = rows[places]
-            factor = 1.0 if branch.factor is None else branch.factor[chosen]
-            for weight, column in zip(branch.weights, branch.columns, strict=True):
-                for name, values in column.terms(chosen):
-                    np.add.at(names.setdefault(name, np.zeros(len(rows))), places, weight * values * factor)
-        return tuple(names), np.stack(list(names.values()), axis=1) if names else np.zeros((len(rows), 0))
 
     def sources(self) -> Iterator[Column]:
         """Iterate over the columns of single signals in the branches that rank any row."""

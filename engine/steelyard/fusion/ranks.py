@@ -18,7 +18,7 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.node import RECIPROCAL, Description, Expr, Linear
 from steelyard.fusion.plan import Branch, Column, Plan, only_list
-from steelyard.fusion.sums import ListColumns, Sum, count_lists
+from steelyard.fusion.sums import ListColumns, Sum
 from steelyard.grammar import number_text, value_text
 from steelyard.node import MAX_WEIGHT, Amount, Option, opt
 from steelyard.retrievers.bm25 import TERMS
@@ -44,16 +44,14 @@ class RankSum(Sum):
 
 @dataclass(frozen=True)
 class Rrf(RankSum):
-    """``sum of weight / (k + rank)`` over the lists that contain the entry.
-
-    The bonus is for an entry of two or more lists: ``times(x)`` multiplies its score by 1 + x, ``once(x)`` adds x,
-    and ``each(x)`` adds x for every list after the first.
+    """``sum of weight / (k + rank)`` over the lists that contain the entry. The bonus is for an entry of two or
+    more lists: ``times(x)`` multiplies its score by 1 + x, ``once(x)`` adds x, and ``each(x)`` adds x for every
+    list after the first.
     """
 
     shown_as: ClassVar[str] = "RRF"
     common: ClassVar[bool] = True
     formula: ClassVar[str] = "1 / (k + rank in {})"
-    AMOUNTS: ClassVar = (0.0, 0.05, 0.1, 0.2, 0.4)
 
     k: float | tuple[float, ...] = opt(
         60.0, low=0, tried=(1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0),
@@ -88,7 +86,7 @@ class Rrf(RankSum):
     def _tried(self, option: Option) -> Collection[Any]:
         # Where each list has its own k, all pairs are tried of two lists, and of more one list after the other.
         if option.name == "bonus" and self.bonus is not None and self.bonus.kind == "times":
-            return [Amount("times", amount) for amount in sorted({*self.AMOUNTS, self.bonus.amount})]
+            return [Amount("times", amount) for amount in sorted({0.0, 0.05, 0.1, 0.2, 0.4, self.bonus.amount})]
         if option.name != "k" or not isinstance(self.k, tuple):
             return super()._tried(option)
         ks, pool = self.k, {*option.tried, *self.k}
@@ -109,7 +107,7 @@ class Rrf(RankSum):
     def _finished(self, branch: Branch, lists: ListColumns) -> Branch:
         if self.bonus is None:
             return branch
-        count = count_lists(lists)
+        count: Floats = np.sum([present for _, present in lists], axis=0, dtype=np.float64)
         if not self._added:
             factor = np.where(count >= 2, 1.0 + self.bonus.amount, 1.0)
             return replace(branch, factor=factor, factor_formula=f"bonus {self.bonus}")
@@ -163,7 +161,6 @@ class Rbc(RankSum):
 
 class Borda(Sum):
     """``sum of weight * points``: with c candidates, the first of a list gets c points, the next c - 1, and so on.
-
     The candidates missing from a list of n share the points that are left, ``(c - n + 1) / 2`` each. The
     candidates are the entries that this expression ranks.
     """

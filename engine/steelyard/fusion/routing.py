@@ -66,10 +66,8 @@ class Tiered(Routed):
         }
 
     def describe(self) -> Description:
-        why = (
-            f"tiered(...) runs its second tier only where the first finds fewer than {self.min_results}; "
-            "a hybrid query always fuses all lists"
-        )
+        few = f"the first finds fewer than {self.min_results}"
+        why = f"tiered(...) runs its second tier only where {few}; a hybrid query always fuses all lists"
         return Fallback(why, first=self.first, then=self.then, min_results=self.min_results)
 
     def without(self, missing: Collection[str]) -> Expr | None:
@@ -146,16 +144,14 @@ def intents_of(strategy: Expr) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Boost(Expr):
-    """``score * product of (1 + weight * (factor - 1))``, the product kept within `low` and `high`.
-
-    Factors are signals that every entry has. A weight of 1 multiplies by the factor as it is, 0 switches it off.
-    Factors are multiplied, so their weights are variants, and its own weights are those of the strategy inside.
+    """``score * product of (1 + weight * (factor - 1))``, the product kept within `low` and `high`. Factors are
+    signals that every entry has. A weight of 1 multiplies by the factor as it is, 0 switches it off. Factors are
+    multiplied, so their weights are variants, and its own weights are those of the strategy inside.
     """
 
     shown_as: ClassVar[str] = "boosted"
     beyond: ClassVar[str] = "it multiplies scores by factors"
     wraps: ClassVar[bool] = True
-    AMOUNTS: ClassVar = (0.0, 0.5, 1.0)
 
     expr: Expr = opt(kind="strategy", bare=True)
     factors: tuple[Term, ...] = opt(kind="terms", bare=True)
@@ -178,7 +174,7 @@ class Boost(Expr):
     def variants(self) -> Iterator[Expr]:
         yield self  # then each factor at several strengths, the others as they are; and none of them at all
         for i, term in enumerate(self.factors):
-            for amount in self.AMOUNTS:
+            for amount in (0.0, 0.5, 1.0):
                 if amount != term.weight:
                     changed = (*self.factors[:i], Term(amount, term.expr), *self.factors[i + 1 :])
                     yield replace(self, factors=changed)

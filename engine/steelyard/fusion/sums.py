@@ -68,16 +68,11 @@ class Sum(WeightedTerms):
         if self.multiplier is None:
             return branch
         factor, formula = self.multiplier
-        return replace(branch, factor=factor(count_lists(lists)), factor_formula=formula)
+        count: Floats = np.sum([present for _, present in lists], axis=0, dtype=np.float64)
+        return replace(branch, factor=factor(count), factor_formula=formula)
 
     def _why(self) -> str:
         return self.why or self.shown_as
-
-
-def count_lists(lists: ListColumns) -> Floats:
-    """Count the lists that contain each row; float64[N]."""
-    count: Floats = np.sum([present for _, present in lists], axis=0, dtype=np.float64)
-    return count
 
 
 # Normalisations: of a table, a column, and the rows where it has a value (bool[N])
@@ -154,10 +149,9 @@ def _theoretical(table: SignalTable, column: Column, rows: Bools) -> Scaled:
 
 
 def _tmm(table: SignalTable, column: Column, rows: Bools) -> Scaled:
-    """Scale by ``(x - low) / (max - low)``, from the low end of the formula to the list's maximum.
-
-    The theoretical min-max of Bruch, Gai and Ingber (TOIS 42(1), 2023); a weighted sum of two such lists is their
-    TM2C2. A list whose maximum is the low end contributes 0.
+    """Scale by ``(x - low) / (max - low)``, from the low end of the formula to the list's maximum. The theoretical
+    min-max of Bruch, Gai and Ingber (TOIS 42(1), 2023); a weighted sum of two such lists is their TM2C2. A list
+    whose maximum is the low end contributes 0.
     """
     top = _extreme(table, column.values, rows, np.maximum)
     return _between(column, {"low": _ends_of(table, column.label)[0], "max": top}, 0.0)
@@ -204,8 +198,6 @@ NORMALIZERS: dict[str, Callable[[SignalTable, Column, Bools], Scaled]] = {
 }
 WITH_ENDS = ("theoretical", "tmm")
 """Those that need the ends of a signal's scale."""
-ABSOLUTE = ("none", "theoretical")
-"""Those that say the same of an entry whatever else was found."""
 TRIED = ("none", "max", "minmax", "zscore", "rank")
 """Those that tuning tries instead of one another; the others are kept where they are written."""
 BOUNDED = (FETCHED | PRIORS.keys()) - {"fts", "bm25"}
@@ -235,7 +227,7 @@ class NormalizedSum(Sum):
 
     @property
     def absolute(self) -> bool:
-        return self.normalize in ABSOLUTE and all(child.absolute for child in self.children)
+        return self.normalize in ("none", "theoretical") and all(child.absolute for child in self.children)
 
     @property
     def reads_ends(self) -> frozenset[str]:

@@ -23,7 +23,7 @@ from steelyard.config import CrossEncoder, Document, SearchConfig, policy_of
 from steelyard.embedders.embed import Embedder
 from steelyard.embedders.kinds import adding
 from steelyard.feedback import Explore, drafted
-from steelyard.finish import AtLeast, Floor, Mmr, Ranking, diversified, finish, reranked, stages_without, to_rerank
+from steelyard.finish import AtLeast, Floor, Mmr, Ranking, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, compile_plan, fuse
 from steelyard.live.identity import identity
 from steelyard.live.sources import KeptLists, Sources
@@ -189,7 +189,7 @@ class Searcher:
         table, strategy, missing, lost = sources.surviving(asked, config, vectors, seconds)
         if missing:
             config = replace(config, finish=stages_without(config.finish, missing))
-        if diversified(config.finish):
+        if any(isinstance(stage, Mmr) for stage in config.finish):
             table = self.with_vectors(table)
         if reranked(config.finish) is not None:
             masked = table.at_depth(config.depths)

@@ -87,10 +87,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result of a search, with its rank from 1.
-
-    The score is None for an entry that fills up a context and was not scored. `signals` are those that the
-    strategy used, by name; 0 for a retriever that did not return the entry.
+    """One result of a search, with its rank from 1. The score is None for an entry that fills up a context and was
+    not scored. `signals` are those that the strategy used, by name; 0 for a retriever that did not return the
+    entry.
     """
 
     rank: int

@@ -16,28 +16,18 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from steelyard.base.errors import ConfigError, Fault, nearest, shown, together
-from steelyard.base.fields import (
-    LIST_FIELDS,
-    NUMBER_FIELDS,
-    TEXT_FIELDS,
-    Reader,
-    parse_time,
-    read_flag,
-    read_number,
-    read_text,
-    read_texts,
-)
-from steelyard.memory.entry import Entry, read_fields
+from steelyard.base.errors import ConfigError, nearest, shown, together
+from steelyard.base.fields import LIST_FIELDS, READERS, parse_time, read_flag, read_number, read_text
+from steelyard.memory.entry import Entry
 
 Value = str | float
 SUPERSEDED = "superseded"
 """A pseudo-field: whether another entry replaces the entry."""
-FILTERABLE = (TEXT_FIELDS | NUMBER_FIELDS | LIST_FIELDS | {SUPERSEDED}) - {"id"}
+FILTERABLE = frozenset(READERS.keys() | {SUPERSEDED}) - {"id"}
 """The fields that a filter may name."""
 _ORDER = {"from": operator.ge, "after": operator.gt, "before": operator.lt, "until": operator.le}
 RANGES = tuple(_ORDER)
@@ -145,10 +135,9 @@ EVERYTHING = Filters()
 
 @dataclass(frozen=True, slots=True)
 class Visible(Filters):
-    """What a caller may see, for `Searcher(visible=...)` and `seen_by` of a store.
-
-    It is not a filter, and raises ConfigError where it is used as one: filters are asked of all entries, so
-    that whether an entry is superseded would depend on some that the caller may not see.
+    """What a caller may see, for `Searcher(visible=...)` and `seen_by` of a store. It is not a filter, and raises
+    ConfigError where it is used as one: filters are asked of all entries, so that whether an entry is superseded
+    would depend on some that the caller may not see.
     """
 
     def __and__(self, other: Filters) -> Filters:
@@ -200,11 +189,11 @@ def _number_or_date(value: object) -> float:
     return parse_time(value) if isinstance(value, str) else read_number(value)
 
 
-def _taken(name: str) -> tuple[tuple[str, ...], str, Reader]:
+def _taken(name: str) -> tuple[tuple[str, ...], str, Callable[[object], Value]]:
     """The tests that a field can be put to, what a value has to be, in words, and what reads it."""
     if name == SUPERSEDED:
         return ("any",), "true or false", lambda value: float(read_flag(value))
-    if name in NUMBER_FIELDS:
+    if READERS[name] in (read_number, parse_time):
         return ("any", "none", *RANGES), "a number or a date", _number_or_date
     tests = ("all", "any", "none") if name in LIST_FIELDS else ("any", "none", *RANGES, "prefix")
     return tests, "a string of valid Unicode, or a list of such", read_text
@@ -247,28 +236,6 @@ class Query:
     def keywords(self) -> str:
         """The text that keywords match; ConfigError when it cannot be searched (see `clean_query`)."""
         return clean_query(self.text) if self.matched is None else self.matched
-
-
-QUERY_FIELDS: dict[str, Reader] = {
-    **dict.fromkeys(("id", "text", "intent", "category", "group", "domain", "split"), read_text),
-    "asked_at": parse_time,
-    "tags": read_texts,
-    "answerable": read_flag,
-}
-
-
-def read_query(
-    record: Mapping[str, object], file: str = "query", line: int = 0
-) -> tuple[Query | None, list[Fault]]:
-    """Build a query from a JSON object with its optional `filter`; None, with faults, when it is wrong."""
-    values, faults = read_fields(record, QUERY_FIELDS, ("id", "text"), file, line)
-    filters = EVERYTHING
-    if (scope := record.get("filter")) is not None:
-        try:
-            filters = Filters.of(scope if isinstance(scope, Mapping) else {"filter": scope})
-        except ConfigError as error:
-            faults.append(Fault(file, line, "filter", shown(scope), str(error), 'Write {"field": "value"}'))
-    return (None, faults) if faults else (Query(**values, filters=filters), [])
 
 
 MAX_WORDS = 1000

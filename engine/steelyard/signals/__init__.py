@@ -3,8 +3,6 @@
 To add one, write ``name(table, **options) -> SignalValues`` in its own file as a `DerivedSignal`; list it here.
 """
 
-from __future__ import annotations
-
 from steelyard.node import Registry
 from steelyard.signals.formulas import FORMULAS, DerivedSignal
 

@@ -128,14 +128,9 @@ def _first(table: SignalTable, *dates: str) -> Floats:
     return since
 
 
-def _clock(table: SignalTable) -> Floats:
-    clock: Floats = table.asked.numbers["clock"][table.query]
-    return clock
-
-
 def _days(table: SignalTable, *dates: str) -> Floats:
     """float64[N]: days since the first of these dates that an entry has, none below 0; NaN without any."""
-    age: Floats = np.maximum((_clock(table) - _first(table, *dates)) / DAY, 0.0)
+    age: Floats = np.maximum((table.asked.numbers["clock"][table.query] - _first(table, *dates)) / DAY, 0.0)
     return age
 
 
@@ -143,7 +138,7 @@ def _days(table: SignalTable, *dates: str) -> Floats:
 def created(table: SignalTable) -> SignalValues:
     """When an entry was created among all dates that there are, in 0..1; an undated one is as new as the query."""
     dates = table.fact("created_at")
-    stated = np.where(np.isnan(dates), _clock(table), dates)
+    stated = np.where(np.isnan(dates), table.asked.numbers["clock"][table.query], dates)
     values = np.clip((stated - FIRST_TIME) / (END_OF_TIME - FIRST_TIME), 0.0, 1.0)
     return SignalValues(values, "creation among the years 1 to 9999", {"days from 1970": stated / 86_400})
 
@@ -164,10 +159,9 @@ HALF_LIVES = {
 
 @partial(DerivedSignal, reads="dates")
 def decay(table: SignalTable) -> SignalValues:
-    """``0.5 ^ (age / half-life)``, with the half-life of the entry's memory type, or its own, in (0, 1].
-
-    Age runs from the last update, else creation; an entry of no type is declarative. Entries of an importance tier
-    above normal, meta-cognitive ones and undated ones do not fade. Source: system-spec-kit's document and code.
+    """``0.5 ^ (age / half-life)``, with the half-life of the entry's memory type, or its own, in (0, 1]. Age runs
+    from the last update, else creation; an entry of no type is declarative. Entries of an importance tier above
+    normal, meta-cognitive ones and undated ones do not fade. Source: system-spec-kit's document and code.
     """
     labels, stated = table.about.labels, table.fact("half_life_days")
     usual = labels["memory_type"].mapped(HALF_LIVES, HALF_LIVES["declarative"])[table.entry]
@@ -180,10 +174,9 @@ def decay(table: SignalTable) -> SignalValues:
 
 @partial(DerivedSignal, reads="reviews")
 def retrievability(table: SignalTable) -> SignalValues:
-    """``(1 + 19/81 * t / S) ^ -0.5``: the chance of recall t days after the last review, in (0, 1].
-
-    S is the stability, 1 day where none is given; t runs from creation where there was no review, and is 0 without
-    any date. Source: FSRS (Ye, Su and Cao, 2022), as system-spec-kit's code has it.
+    """``(1 + 19/81 * t / S) ^ -0.5``: the chance of recall t days after the last review, in (0, 1]. S is the
+    stability, 1 day where none is given; t runs from creation where there was no review, and is 0 without any
+    date. Source: FSRS (Ye, Su and Cao, 2022), as system-spec-kit's code has it.
     """
     stated = table.fact("stability")
     stability = np.where(stated > 0, stated, 1.0)
@@ -204,8 +197,6 @@ def popularity(table: SignalTable) -> SignalValues:
     return SignalValues(values, "0.6 * min(1, log2(uses + 1) / 5) + 0.4 * max(0, 1 - days / 90)", {"uses": uses})
 
 
-ZONE = 0.25
-"""The last part of a validity window, over which the score of an entry falls to 0."""
 SINCE = {"update": ("updated_at", "created_at"), "access": ("last_accessed_at", "created_at"), "never": ()}
 """What age is counted from: the last update, the last access, or nothing in a system that reads no dates."""
 
@@ -229,7 +220,7 @@ def recency(table: SignalTable, half_life: Duration, since: str) -> SignalValues
     window instead: 1.0 while more than a quarter of the window remains, then linearly down to 0 at its end
     (Soleri's document). The window opens at `valid_from`, else at creation; an empty window counts as full.
     """
-    clock = _clock(table)
+    clock = table.asked.numbers["clock"][table.query]
     age = np.maximum(np.nan_to_num(clock - _first(table, *SINCE[since])), 0.0)
     values = np.exp(-np.log(2.0) * age / half_life.seconds)
     formula = f"exp(-ln 2 * age in days / half-life {half_life.amount:.4g}{half_life.unit})"
@@ -240,8 +231,8 @@ def recency(table: SignalTable, half_life: Duration, since: str) -> SignalValues
         width = closes - np.where(np.isnan(opened), clock, opened)
         left = np.where(width > 0, (closes - clock) / np.where(width > 0, width, 1.0), 1.0)
         left = np.where(np.isnan(closes), np.nan, np.where(closes <= clock, 0.0, left))
-        values = np.where(np.isnan(left), values, np.clip(left / ZONE, 0.0, 1.0))
-        formula += f"; with a validity window, min(1, part of it left / {ZONE})"
+        values = np.where(np.isnan(left), values, np.clip(left / 0.25, 0.0, 1.0))
+        formula += "; with a validity window, min(1, part of it left / 0.25)"
         inputs["part of the window left"] = left
     return SignalValues(values, formula, inputs)
 

@@ -18,16 +18,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers.kinds import UNKNOWN
 from steelyard.stores.base import Found, ScoredIds
-from steelyard.table.signal_table import (
-    ENDS,
-    LABEL_FACTS,
-    NO_FACTS,
-    NUMBER_FACTS,
-    Facts,
-    Labels,
-    SignalTable,
-    TagSets,
-)
+from steelyard.table.signal_table import ENDS, LABEL_FACTS, NO_FACTS, NUMBER_FACTS, Facts, SignalTable
 
 Lists = Mapping[str, Sequence[Found]]
 """The list of each retriever for one query."""
@@ -36,8 +27,6 @@ Ends = Mapping[str, tuple[float, float]]
 ScoreIds = Callable[[Query, Sequence[str]], Floats]
 FACT_FIELDS = (*NUMBER_FACTS[:-1], *LABEL_FACTS, "tags", "text")
 """What has to be read of an entry for its facts; `length` is the number of characters of its text."""
-KEPT = 4
-"""Sets of lists of one query whose ids are kept, as they may be as long as the store."""
 
 
 def join(
@@ -72,10 +61,7 @@ class Part:
 
 
 def part(
-    queries: Sequence[Query],
-    lists: Sequence[Lists],
-    scorers: Mapping[str, ScoreIds],
-    ends: Sequence[Ends] = (),
+    queries: Sequence[Query], lists: Sequence[Lists], scorers: Mapping[str, ScoreIds], ends: Sequence[Ends] = ()
 ) -> Part:
     """Join the lists of some queries, and score their candidates; see `join`."""
     listed = [{name: _arrays(name, found) for name, found in by_name.items()} for by_name in lists]
@@ -120,7 +106,7 @@ def _finite(name: str, values: Any) -> Floats:  # noqa: ANN401 -- a list or an a
     return array
 
 
-@lru_cache(KEPT)
+@lru_cache(4)  # the ids of one query's lists, which may be as long as the store
 def _united(*parts: tuple[str, ...]) -> tuple[Any, ...]:
     """The ids of several tuples, ascending, and of each tuple int32[n], the places of its ids among them."""
     first = max(parts, key=len, default=())
@@ -186,8 +172,7 @@ def entry_facts(entries: Sequence[Entry], tag_codes: dict[str, int]) -> Facts:
     held = {name: list(map(attrgetter(name), entries)) for name in NUMBER_FACTS[:-1]}
     held["length"] = [len(entry.text.strip()) for entry in entries]
     numbers = {name: np.array(values, dtype=np.float64) for name, values in held.items()}  # None becomes NaN
-    labels = {name: Labels.of(map(attrgetter(name), entries)) for name in LABEL_FACTS}
-    return Facts(numbers, labels, TagSets.of((e.tags for e in entries), tag_codes))
+    return Facts.of(entries, numbers, LABEL_FACTS, tag_codes)
 
 
 def query_facts(
@@ -200,5 +185,4 @@ def query_facts(
     numbers = {"clock": np.array(clocks, dtype=np.float64)}
     for name, values in ends.items():
         numbers |= {f"{end} {name}": values[:, i] for i, end in enumerate(ENDS)}
-    labels = {name: Labels.of(getattr(q, name) for q in queries) for name in ("intent", "domain")}
-    return Facts(numbers, labels, TagSets.of((q.tags for q in queries), tag_codes))
+    return Facts.of(queries, numbers, ("intent", "domain"), tag_codes)

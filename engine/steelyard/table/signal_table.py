@@ -19,6 +19,7 @@ import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,14 +96,13 @@ class Facts:
     labels: Mapping[str, Labels]
     tags: TagSets
 
-    def slice(self, begin: int, end: int) -> Facts:
-        """The facts of the positions begin..end-1, as views."""
-        ends = self.tags.offsets[begin : end + 1]
-        return Facts(
-            {name: values[begin:end] for name, values in self.numbers.items()},
-            {name: Labels(labels.codes[begin:end], labels.words) for name, labels in self.labels.items()},
-            TagSets(ends - ends[0], self.tags.codes[ends[0] : ends[-1]]),
-        )
+    @classmethod
+    def of(
+        cls, items: Sequence[Any], numbers: Mapping[str, Floats], labels: Sequence[str], tags: dict[str, int]
+    ) -> Facts:
+        """Encode the labels and the tags of items by these names, adding unseen tags to the codes of `tags`."""
+        words = {name: Labels.of(map(attrgetter(name), items)) for name in labels}
+        return cls(numbers, words, TagSets.of((item.tags for item in items), tags))
 
 
 NO_FACTS = Facts({}, {}, TagSets(np.zeros(1, np.int64), np.zeros(0, np.int32)))
@@ -194,10 +194,9 @@ class SignalTable:
         raise ConfigError(f"signal {name!r} is not in this table (it holds {held}){remedy}")
 
     def at_depth(self, depths: Mapping[str, int | None]) -> SignalTable:
-        """Mask each named retriever beyond its depth, None for all, and drop those that are not named.
-
-        Ranks, counts and maxima are taken from the result, never from a deeper list. ConfigError for a depth below
-        1 or beyond the recorded one.
+        """Mask each named retriever beyond its depth, None for all, and drop those that are not named. Ranks,
+        counts and maxima are taken from the result, never from a deeper list. ConfigError for a depth below 1 or
+        beyond the recorded one.
         """
         if (key := ("depths", *sorted(depths.items()))) in self.derived:
             kept: SignalTable = self.derived[key]
@@ -224,21 +223,6 @@ class SignalTable:
             self.derived[key] = masked
         return masked
 
-    def slice(self, begin: int, end: int) -> SignalTable:
-        """Return the table of the queries begin..end-1, as views, so that a memory-mapped file is not read. Facts
-        of entries are shared with this table.
-        """
-        first, last = int(self.offsets[begin]), int(self.offsets[end])
-        return replace(
-            self,
-            queries=self.queries[begin:end],
-            offsets=self.offsets[begin : end + 1] - first,
-            entry=self.entry[first:last],
-            columns={name: values[first:last] for name, values in self.columns.items()},
-            positions={name: values[first:last] for name, values in self.positions.items()},
-            asked=self.asked.slice(begin, end),
-        )
-
 
 def _kinds() -> Any:  # noqa: ANN401 -- a module
     from steelyard import retrievers  # when it is first asked: a table alone loads no store
@@ -247,10 +231,9 @@ def _kinds() -> Any:  # noqa: ANN401 -- a module
 
 
 def ranks(table: SignalTable, values: Floats, rows: Bools, name: str = "") -> Floats:
-    """Rank rows within each query, from 1, by value descending and ties by ascending id; NaN elsewhere.
-
-    `values` float64[N] are finite on `rows` bool[N]. `name` is the list of another engine that they are of: ties
-    keep its order.
+    """Rank rows within each query, from 1, by value descending and ties by ascending id; NaN elsewhere. `values`
+    float64[N] are finite on `rows` bool[N]. `name` is the list of another engine that they are of: ties keep its
+    order.
     """
     of, among, known = table.derived.get(key := ("ranks", id(values)), (None, None, None))
     if of is values and np.array_equal(among, rows):

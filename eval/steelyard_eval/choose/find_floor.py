@@ -21,7 +21,7 @@ from scipy.special import bdtr, stdtrit
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError, shown
 from steelyard.config import SearchConfig
-from steelyard.finish import FUSED, Floor, without_floors
+from steelyard.finish import FUSED, Floor
 from steelyard.grammar import number_text
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
@@ -34,8 +34,8 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.judgments import lost_shares
 from steelyard_eval.measures.paired import exact_interval
 from steelyard_eval.measures.spread import spread
-from steelyard_eval.recording.record import day, record
-from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.record import day, ranks_candidates, record
+from steelyard_eval.recording.replay import replay, without_floors
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Fact, Said
@@ -106,7 +106,7 @@ def find_floor(
         raise ConfigError(f"{scale.on} needs {', '.join(missing)}, which {dataset.called} cannot supply")
     searched = reading(config, scale)
     added = searched.retrievers.keys() - config.retrievers.keys()
-    if added and config.effective.ranks_candidates():
+    if added and ranks_candidates(config.effective):
         raise ConfigError(
             f"{config.name} ranks whatever any retriever finds, so {', '.join(sorted(added))}, which the floor "
             "reads, would change its lists; leave the floor out"

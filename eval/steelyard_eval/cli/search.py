@@ -124,7 +124,9 @@ def search(
         if result.query.intent:
             document["intent"] = {"name": result.query.intent, "confidence": result.query.confidence}
         if (progress := result.progress) is not None:
-            document["progress"] = progress.summary()
+            from steelyard_eval.compare.scales import summary_of  # other searches load nothing of it
+
+            document["progress"] = summary_of(progress)
         if own.rewrite and result.query is not None:
             document["embedded"] = result.query.embedded
         if log is not None:

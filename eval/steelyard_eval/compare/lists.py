@@ -12,8 +12,7 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.embedders import CachedEmbedder
-from steelyard.finish import Floor, without_floors
-from steelyard.fusion.layered import ProgressSummary
+from steelyard.finish import Floor
 from steelyard.fusion.layered import progress as layered_progress
 from steelyard.live.identity import share
 from steelyard.memory.query import Query
@@ -24,12 +23,20 @@ from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.common.console import bar
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.compare.scales import of_configuration
+from steelyard_eval.compare.scales import ProgressSummary, of_configuration, summary_of
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.record import index_all, record
-from steelyard_eval.recording.replay import ShownLists, intents_of, lists_of, only, recorded_lists, replay
+from steelyard_eval.recording.replay import (
+    ShownLists,
+    intents_of,
+    lists_of,
+    only,
+    recorded_lists,
+    replay,
+    without_floors,
+)
 from steelyard_eval.recording.steps import settings
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Cost, Latency, Row, Said
@@ -210,7 +217,7 @@ class Arena:
             row,
             lists_of(run, config),
             embedded=None if self.setting.lists is not None else int(run.embedded.sum()),
-            progress=None if progress is None else progress.summary(),
+            progress=None if progress is None else summary_of(progress),
             unfloored=unfloored,
             silent=None if others is None else replay(others, config).ranked,
         )

@@ -22,9 +22,8 @@ def hashed(value: object) -> str:
 
 
 def states(dataset: Dataset, most: int) -> dict[str, State]:
-    """The state of entries, queries and labels; a part with more than `most` items is empty.
-
-    Entries and queries are id -> hash, labels are query -> entry -> grade.
+    """The state of entries, queries and labels; a part with more than `most` items is empty. Entries and queries
+    are id -> hash, labels are query -> entry -> grade.
     """
     judgments = sum(map(len, dataset.qrels.values()))
     return {

@@ -111,9 +111,8 @@ class Hashes(msgspec.Struct, frozen=True):
 
 
 class Baseline(_Part, frozen=True):
-    """Everything in the file.
-
-    `because` says why it was written; `states` say what of the data changed (see `datasets/states.py`).
+    """Everything in the file. `because` says why it was written; `states` say what of the data changed (see
+    `datasets/states.py`).
     """
 
     tool: str
@@ -157,9 +156,8 @@ def _matrix(rows: Sequence[Three]) -> Floats:
 
 
 def load_baseline(path: Path, again: str) -> Baseline | None:
-    """Read a baseline, None where there is no file; DataError when it is cut short, or edited by hand.
-
-    `again` is the command that writes it again.
+    """Read a baseline, None where there is no file; DataError when it is cut short, or edited by hand. `again` is
+    the command that writes it again.
     """
     place = shown(str(path), PATH_WIDTH)
 

@@ -20,7 +20,6 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, SteelyardError, shown, together
 from steelyard.config import SearchConfig, read_json
-from steelyard.finish import without_floors
 from steelyard.live.identity import share
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query, valid_at
@@ -35,7 +34,7 @@ from steelyard_eval.gate.setup import Gate
 from steelyard_eval.measures.metrics import Judgments, evaluate
 from steelyard_eval.measures.runs import Ranked, Scored
 from steelyard_eval.recording.record import record
-from steelyard_eval.recording.replay import Replay, replay
+from steelyard_eval.recording.replay import Replay, replay, without_floors
 from steelyard_eval.recording.steps import spelled
 from steelyard_eval.result.structs import Said
 
@@ -212,7 +211,6 @@ def measure(lists: Ranked, deep: Ranked, qrels: Mapping[str, Mapping[str, int]])
 
 def geometric_gain(lists: Ranked, judgments: Judgments) -> Floats:
     """float64[Q]: (1/R) times the sum of .9^(rank - 1) over the relevant entries of a list; 0 without any.
-
     Rank-biased precision (Moffat and Zobel, TOIS 2008) without its factor 1 - p, over the R relevant entries.
     """
     size = np.diff(lists.offsets)

@@ -28,9 +28,8 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def save(table: SignalTable, folder: Path) -> None:
-    """Write a recording; the folder appears whole or not at all, replacing an older recording.
-
-    Raises DataError when the folder exists and is not a recording, MachineError when it cannot be written.
+    """Write a recording; the folder appears whole or not at all, replacing an older recording. Raises DataError
+    when the folder exists and is not a recording, MachineError when it cannot be written.
     """
     if folder.exists() and not (folder / "manifest.json").is_file():
         raise DataError(f"{shown(str(folder), PATH_WIDTH)} exists and is not a recording; name another folder")

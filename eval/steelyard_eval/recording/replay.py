@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Bools, Floats, Ints
+from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.fields import format_time
 from steelyard.config import SearchConfig
-from steelyard.finish import Ranking
-from steelyard.fusion import compile_plan
+from steelyard.finish import Floor, Ranking, Stage
+from steelyard.fusion import Plan, compile_plan
 from steelyard.live.identity import agree
 from steelyard.live.search import rank_table
 from steelyard.memory.entry import Entry
@@ -32,10 +32,8 @@ from steelyard_eval.result.structs import DataFacts, Listed, QueryRow
 
 @dataclass(frozen=True)
 class Replay:
-    """Ranked lists of one configuration over a recording.
-
-    `entry` (int32[R]) indexes the recording's ids; `embedded` (bool[Q]) is true for the queries that live
-    search would have embedded.
+    """Ranked lists of one configuration over a recording. `entry` (int32[R]) indexes the recording's ids;
+    `embedded` (bool[Q]) is true for the queries that live search would have embedded.
     """
 
     table: SignalTable
@@ -54,9 +52,8 @@ class Replay:
 
 
 def replay(table: SignalTable, config: SearchConfig) -> Replay:
-    """Fuse and finish a recording under a configuration.
-
-    Raises ConfigError when the configuration differs from what the recording has fixed.
+    """Fuse and finish a recording under a configuration. Raises ConfigError when the configuration differs from
+    what the recording has fixed.
     """
     agree(config, table.fingerprint)
     masked, ranking, _ = rank_table(table, config, config.effective)
@@ -156,6 +153,11 @@ def _facts(facts: Facts, chosen: NDArray[np.int64]) -> Facts:
     )
 
 
+def without_floors(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    """The stages but for floors: what would be shown if nothing were too far off."""
+    return tuple(stage for stage in stages if not isinstance(stage, Floor))
+
+
 def reaches(table: SignalTable, config: SearchConfig) -> bool:
     """Whether every list was recorded to the depth that the configuration searches."""
     deepest = table.fingerprint.get("max_depth", {})
@@ -171,10 +173,8 @@ SHORT = 30  # titles up to this length are followed by the text
 
 @dataclass(frozen=True)
 class ShownLists:
-    """The lists of one contender.
-
-    `signals` names the T terms of its score; `scores` is float64[R] and `parts` float64[R, T], over the places of
-    `ranked`. Lists of other engines have neither.
+    """The lists of one contender. `signals` names the T terms of its score; `scores` is float64[R] and `parts`
+    float64[R, T], over the places of `ranked`. Lists of other engines have neither.
     """
 
     ranked: Ranked
@@ -215,12 +215,32 @@ def described(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def lists_of(run: Replay, config: SearchConfig) -> ShownLists:
-    """The lists of a configuration with what each term of its strategy adds to the scores.
+def contributions(plan: Plan, rows: Indices) -> tuple[tuple[str, ...], Floats]:
+    """What each term adds to the scores of the rows int64[R], factors included: names, and float64[R, T].
 
-    The terms of an entry that a later stage appended or scored again need not add up to its score.
+    A term is 0 for rows of branches that lack it. The terms of a row add up to its score, up to rounding.
+    A nested fusion whose score is taken as it is counts as its own terms.
     """
-    signals, parts = compile_plan(run.table, config.effective).contributions(run.ranking.row)
+    names: dict[str, Floats] = {}
+    for branch in plan.branches:
+        places = np.flatnonzero(branch.ranked[rows])
+        chosen = rows[places]
+        factor = 1.0 if branch.factor is None else branch.factor[chosen]
+        for weight, column in zip(branch.weights, branch.columns, strict=True):
+            terms: Iterable[tuple[str, Floats]] = [(column.label, column.values[chosen])]
+            if (inner := column.inner) and np.array_equal(column.values[chosen], inner.scores()[chosen]):
+                within, parts = contributions(inner, chosen)
+                terms = zip(within, parts.T, strict=True)
+            for name, values in terms:
+                np.add.at(names.setdefault(name, np.zeros(len(rows))), places, weight * values * factor)
+    return tuple(names), np.stack(list(names.values()), axis=1) if names else np.zeros((len(rows), 0))
+
+
+def lists_of(run: Replay, config: SearchConfig) -> ShownLists:
+    """The lists of a configuration with what each term of its strategy adds to the scores. The terms of an entry
+    that a later stage appended or scored again need not add up to its score.
+    """
+    signals, parts = contributions(compile_plan(run.table, config.effective), run.ranking.row)
     return ShownLists(run.ranked, signals, run.ranking.score, parts)
 
 
