@@ -14,12 +14,12 @@ from typing import Any, Protocol
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import PATH_WIDTH, ConfigError, beside, nearest, shown, together
 from steelyard.base.extensions import extension
-from steelyard.base.files import STRICT_JSON, canonical, write_text
-from steelyard.base.inputs import read_text
-from steelyard.base.schemas import Schema
+from steelyard.base.fields import Schema
+from steelyard.base.files import STRICT_JSON, canonical, read_text, write_text
 from steelyard.finish import Cut, Rescore, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, intents_of, parse_strategy, replaced, reweighted
-from steelyard.retrievers import FETCHED, RETRIEVER_KINDS, RetrieverConfig
+from steelyard.retrievers import FETCHED, RETRIEVER_KINDS
+from steelyard.retrievers.kinds import RetrieverConfig
 
 LISTS = "lists"
 """The name of the system for strategies over recorded lists of other engines, which may have any name."""
@@ -382,6 +382,6 @@ def problems_of(record: object) -> list[str]:
             "release reads; tune again, or use the release that wrote it"
         ]
     try:
-        return list(map(str, _checker().violations(record)))
+        return _checker().violations(record)
     except ValueError as error:
         return [f"is not JSON ({error})"]

@@ -29,8 +29,7 @@ import numpy as np
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineError, nearest, shown
 from steelyard.base.extensions import extension
 from steelyard.base.fields import format_time
-from steelyard.base.files import regular_target
-from steelyard.base.inputs import BLOCK, open_regular
+from steelyard.base.files import BLOCK, open_regular, regular_target
 from steelyard.config import SearchConfig, policy_of, ranking_of
 from steelyard.memory.entry import DAY, Entry, fsrs
 from steelyard.results import SearchResult

@@ -18,9 +18,9 @@ from steelyard_eval.choose.few_labels import (
     ahead_by,
     decide_with_public_prior,
 )
-from steelyard_eval.choose.public import DEFAULT, PublicGains
+from steelyard_eval.choose.public import DEFAULT, PRIOR_QUERIES, PriorGains, PublicGains
 from steelyard_eval.choose.rule import ALL_FAMILIES, OVER_FUSION, Expectation, Ruling, apply_rule
-from steelyard_eval.choose.scored import PRIOR_QUERIES, PriorGains, Scored
+from steelyard_eval.choose.scored import Scored
 from steelyard_eval.measures.spread import NO_GAIN
 
 SETS = {"chosen on": CHOSEN, "confirmed on": CONFIRMED}

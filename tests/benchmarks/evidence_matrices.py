@@ -16,12 +16,13 @@ import numpy as np
 from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard.live.identity import share
-from steelyard.systems import find_system, written_name
+from steelyard.systems import find_system
 from steelyard_eval.candidates.candidates import candidates_around
 from steelyard_eval.candidates.families import PRESETS, starts
 from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer, measured
 from steelyard_eval.candidates.settings import config_key, settings
 from steelyard_eval.candidates.source import Source
+from steelyard_eval.common.configurations import written_name
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import load
 from steelyard_eval.measures.metrics import Judgments, Measure

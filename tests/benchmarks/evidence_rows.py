@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from steelyard_eval.choose.public import PriorGains
 from steelyard_eval.choose.rule import (
     ALL_FAMILIES,
     ONE_STRATEGY,
@@ -20,7 +21,7 @@ from steelyard_eval.choose.rule import (
     best,
     passes_gates,
 )
-from steelyard_eval.choose.scored import PriorGains, Scored
+from steelyard_eval.choose.scored import Scored
 
 GROUPS = {
     "chosen on": ("cacm", "cranfield", "scifact", "locomo", "madial"),

@@ -24,8 +24,9 @@ from feedback_readers import CHOOSE, FOLLOWERS, HONEST, READERS, ROBOT, Seen
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer
+from steelyard_eval.choose.public import PriorGains
 from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, OVER_FUSION, Expectation, apply_rule
-from steelyard_eval.choose.scored import PriorGains, Scored, SecondMeasurement
+from steelyard_eval.choose.scored import Scored, SecondMeasurement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.learn.counts import CODE, KINDS, PositionCounts

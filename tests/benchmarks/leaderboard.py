@@ -26,9 +26,8 @@ import numpy as np
 from ranked_lists import configured, data
 
 from steelyard.base.errors import DataError, EmbedderError, SteelyardError, shown
-from steelyard.base.files import STRICT_JSON, canonical, write_text
-from steelyard.base.inputs import inside, read_bytes, read_text
-from steelyard.base.schemas import Schema
+from steelyard.base.fields import Schema
+from steelyard.base.files import STRICT_JSON, canonical, inside, read_bytes, read_text, write_text
 from steelyard.live.identity import share
 from steelyard.retrievers import EMBEDDING
 from steelyard.systems import find_system
@@ -318,7 +317,7 @@ def contributed(folder, datasets):
     """Read a contributed folder: (name, embedder, collection) -> (lists, facts). DataError names every fault at once."""
     try:
         manifest = STRICT_JSON.decode(read_text(inside(folder, "manifest.json")))
-        faults = list(map(str, MANIFEST.violations(manifest)))
+        faults = MANIFEST.violations(manifest)
     except (OSError, ValueError, RecursionError) as error:
         faults = [str(error)]
     if faults:

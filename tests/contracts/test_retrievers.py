@@ -8,10 +8,9 @@ import pytest
 from steelyard.live.sources import Sources
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.retrievers.bm25 import Bm25Retriever
-from steelyard.retrievers.fts import FtsRetriever
-from steelyard.retrievers.reading import words_or
-from steelyard.retrievers.vector import CosineScorer, LayerRetriever, VectorRetriever, cosine
+from steelyard.retrievers.bm25 import Bm25Retriever, FtsRetriever
+from steelyard.retrievers.kinds import words_or
+from steelyard.retrievers.vector import LayerRetriever, VectorRetriever, cosine, cosines
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
@@ -92,13 +91,13 @@ class TestBm25(RetrieverContract):
 class TestVectorFilteredFirst(RetrieverContract):
     @pytest.fixture
     def retriever(self, store):
-        return VectorRetriever(store, SPACE, embed, filter_first=True)
+        return VectorRetriever(store, [(SPACE, embed)], filter_first=True)
 
 
 class TestVectorByDistance(RetrieverContract):
     @pytest.fixture
     def retriever(self, store):
-        return VectorRetriever(store, SPACE, embed, metric="l2")
+        return VectorRetriever(store, [(SPACE, embed)], metric="l2")
 
 
 class TestVectorFilteredAfterTheCut(RetrieverContract):
@@ -106,19 +105,19 @@ class TestVectorFilteredAfterTheCut(RetrieverContract):
 
     @pytest.fixture
     def retriever(self, store):
-        return VectorRetriever(store, SPACE, embed, filter_first=False)
+        return VectorRetriever(store, [(SPACE, embed)], filter_first=False)
 
 
 class TestLayer(RetrieverContract):
     @pytest.fixture
     def retriever(self, store):
-        return LayerRetriever(store, SPACE, embed)
+        return LayerRetriever(store, [(SPACE, embed)])
 
     def test_vectors_that_arrive_later_are_found(self):
         with Vault(":memory:") as vault:
             vault.upsert([Entry("a"), Entry("b")])
             vault.put_vectors(SPACE, ["a"], embed("node")[None])
-            retriever = LayerRetriever(vault, SPACE, embed)
+            retriever = LayerRetriever(vault, [(SPACE, embed)])
             assert [f.id for f in retriever.retrieve(Query("node"), None)] == ["a"]
 
             vault.put_vectors(SPACE, ["b"], embed("node")[None])
@@ -130,7 +129,7 @@ class TestLayer(RetrieverContract):
             ids = [f"e{at:04}" for at in range(2000)]
             vault.upsert([Entry(id_) for id_ in ids])
             vault.put_vectors(SPACE, ids, np.array([embed("node" if at % 3 else "note") for at in range(2000)]))
-            found = [f.id for f in LayerRetriever(vault, SPACE, embed).retrieve(Query("node"), None)]
+            found = [f.id for f in LayerRetriever(vault, [(SPACE, embed)]).retrieve(Query("node"), None)]
 
         near, far = ([id_ for at, id_ in enumerate(ids) if bool(at % 3) == same] for same in (True, False))
         assert found == near + far
@@ -200,7 +199,7 @@ class TestFtsOfAFederation(RetrieverContract):
 class TestVectorOfAFederation(RetrieverContract):
     @pytest.fixture
     def retriever(self, tiers):
-        return Plain(VectorRetriever(tiers, SPACE, embed, filter_first=True))
+        return Plain(VectorRetriever(tiers, [(SPACE, embed)], filter_first=True))
 
 
 class TestVectorOfAFederationFilteredAfterTheCut(RetrieverContract):
@@ -208,7 +207,7 @@ class TestVectorOfAFederationFilteredAfterTheCut(RetrieverContract):
 
     @pytest.fixture
     def retriever(self, tiers):
-        return Plain(VectorRetriever(tiers, SPACE, embed, filter_first=False))
+        return Plain(VectorRetriever(tiers, [(SPACE, embed)], filter_first=False))
 
 
 class TestBm25OfAFederation(RetrieverContract):
@@ -220,17 +219,17 @@ class TestBm25OfAFederation(RetrieverContract):
 class TestLayerOfAFederation(RetrieverContract):
     @pytest.fixture
     def retriever(self, tiers):
-        return Plain(LayerRetriever(tiers, SPACE, embed))
+        return Plain(LayerRetriever(tiers, [(SPACE, embed)]))
 
 
 class TestCosineScorer:
     def test_a_value_does_not_depend_on_the_other_entries(self, store):
-        scorer = CosineScorer(store, [(SPACE, embed)])
+        scorer = cosines(store, [(SPACE, embed)])
         ids = [e.id for e in sample_entries()]
-        together = scorer.score(Query("graph index"), ids)
+        together = scorer(Query("graph index"), ids)
 
-        assert same_bits(together, np.concatenate([scorer.score(Query("graph index"), [id_]) for id_ in ids]))
-        assert same_bits(scorer.score(Query("graph index"), ids[::-1]), together[::-1])
+        assert same_bits(together, np.concatenate([scorer(Query("graph index"), [id_]) for id_ in ids]))
+        assert same_bits(scorer(Query("graph index"), ids[::-1]), together[::-1])
 
     def test_rows_are_summed_one_by_one(self):
         """A matrix product would give other last bits for one row than for many."""
@@ -242,13 +241,11 @@ class TestCosineScorer:
         assert same_bits(together[:7], cosine(matrix[:7], vector))
 
     def test_it_is_what_the_layer_retriever_finds(self, store):
-        found = {f.id: f.score for f in LayerRetriever(store, SPACE, embed).retrieve(Query("auth"), None)}
+        found = {f.id: f.score for f in LayerRetriever(store, [(SPACE, embed)]).retrieve(Query("auth"), None)}
         ids = sorted(found)
 
-        assert same_bits(
-            CosineScorer(store, [(SPACE, embed)]).score(Query("auth"), ids), [found[id_] for id_ in ids]
-        )
+        assert same_bits(cosines(store, [(SPACE, embed)])(Query("auth"), ids), [found[id_] for id_ in ids])
 
     def test_an_entry_without_a_vector_scores_0(self, store):
-        assert CosineScorer(store, [(SPACE, embed)]).score(Query("auth"), ["none"]).tolist() == [0.0]
-        assert CosineScorer(store, [(SPACE, embed)]).score(Query("auth"), []).tolist() == []
+        assert cosines(store, [(SPACE, embed)])(Query("auth"), ["none"]).tolist() == [0.0]
+        assert cosines(store, [(SPACE, embed)])(Query("auth"), []).tolist() == []

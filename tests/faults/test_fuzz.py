@@ -29,7 +29,7 @@ from steelyard.grammar import MAX_LENGTH
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, read_entry
 from steelyard.memory.query import MAX_WORDS, Query, clean_query
-from steelyard.retrievers.reading import words_or
+from steelyard.retrievers.kinds import words_or
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.echovault import prefix_or

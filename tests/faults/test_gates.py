@@ -13,8 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
-from steelyard.base.files import STRICT_JSON, cache_folder, write_text
-from steelyard.base.inputs import LIMIT, read_bytes, unpacked
+from steelyard.base.files import LIMIT, STRICT_JSON, cache_folder, read_bytes, unpacked, write_text
 from steelyard.config import SearchConfig
 from steelyard.feedback import PATIENCE
 from steelyard.fusion import parse_strategy

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import SteelyardError
-from steelyard.base.files import STRICT_JSON
-from steelyard.base.inputs import unpacked
+from steelyard.base.files import STRICT_JSON, unpacked
 from steelyard.config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.extensions.network.endpoint import Response
@@ -47,8 +46,7 @@ ways = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(ways)
 SIZE = 400
 READERS = {
-    "steelyard/base/files.py": "test_strict_json[lists]",
-    "steelyard/base/inputs.py": "test_a_gzip_file[members]",
+    "steelyard/base/files.py": "test_a_gzip_file[members]",
     "steelyard/config.py": "test_weights[keys]",
     "steelyard/embedders/lsa.py": "test_a_model",
     "steelyard/feedback.py": "test_an_act_looks_for_its_impression_in_linear_time",
@@ -64,7 +62,7 @@ READERS = {
     "steelyard_eval/extensions/importers/markdown.py": "test_the_folders_of_a_program",
     "steelyard_eval/extensions/importers/text_systems.py": "test_a_store[what a message has beside it]",
     "steelyard_eval/extensions/importers/database.py": "test_a_store[rows of a database]",
-    "steelyard_eval/extensions/importers/agents.py": "test_a_store[entities]",
+    "steelyard_eval/extensions/importers/mem0_langgraph.py": "test_a_store[entities]",
     "steelyard_eval/extensions/importers/source.py": "test_a_store[a list of objects]",
     "steelyard_eval/extensions/importers/table.py": "test_a_store[rows of a table]",
     "steelyard_eval/measures/runs.py": "test_a_run[ties]",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from steelyard.base.machine import VARIABLE
+from steelyard.base.arrays import MEMORY
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.process import LEAST, bounded, read_size, usual
 
@@ -96,13 +96,13 @@ def test_other_sizes_are_refused(text):
 
 
 def test_the_bound_ends_with_the_command(monkeypatch):
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(MEMORY, raising=False)
     before = resource.getrlimit(resource.RLIMIT_DATA)
     with bounded(2**31):
         assert resource.getrlimit(resource.RLIMIT_DATA)[0] == 2**31
-        assert os.environ[VARIABLE] == "512"
+        assert os.environ[MEMORY] == "512"
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
-    assert VARIABLE not in os.environ
+    assert MEMORY not in os.environ
 
 
 def test_doctor_tells_the_usual_bound(monkeypatch):

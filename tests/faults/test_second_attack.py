@@ -15,14 +15,13 @@ from click.testing import CliRunner
 
 import steelyard.feedback as feedback
 from steelyard.base.errors import ConfigError, DataError, MachineError
-from steelyard.base.files import STRICT_JSON
-from steelyard.base.inputs import lines
-from steelyard.base.secret import Secret
+from steelyard.base.files import STRICT_JSON, lines
 from steelyard.config import SearchConfig
-from steelyard.embedders.kinds import UnavailableEmbedder, restore
+from steelyard.embedders.embed import UnavailableEmbedder, restore
 from steelyard.extensions.cortex_client.uris import vault_of
+from steelyard.extensions.network.endpoint import Secret
 from steelyard.memory.query import Query
-from steelyard.retrievers import RetrieverConfig
+from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check, open_dataset
@@ -298,7 +297,7 @@ class TestWhatWaits:
 class TestCompressed:
     def test_a_log_that_unpacks_to_too_much_is_refused(self, tmp_path, monkeypatch):
         """Both were read to their end, whatever that was."""
-        monkeypatch.setattr("steelyard.base.inputs.LEAST_UNPACKED", 8 * 2**20)
+        monkeypatch.setattr("steelyard.base.files.LEAST_UNPACKED", 8 * 2**20)
         bomb = gzip.compress(b"\n" * 2**20, 9) * 10
         for name, read in (
             ("log.jsonl.gz", lambda path: read_log(path, DatasetIndex(**KNOWN), 2e9)),
@@ -309,7 +308,7 @@ class TestCompressed:
                 read(tmp_path / name)
 
     def test_lines_are_numbered_over_blank_ones_and_cut_when_they_are_long(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("steelyard.base.inputs.BLOCK", 5)
+        monkeypatch.setattr("steelyard.base.files.BLOCK", 5)
         (tmp_path / "a.gz").write_bytes(gzip.compress(b"one\n\n \r\nlonger than ten\n\nend"))
         assert list(lines(tmp_path / "a.gz", 10)) == [(1, b"one"), (4, b"longer than"), (6, b"end")]
 
@@ -360,7 +359,7 @@ def test_a_baseline_is_read_by_query_and_not_by_line(folder):
 
 def test_intents_are_bounded(tmp_path):
     record = find_system("fts").config().to_json() | {"by_intent": {f"i{at}": "fts" for at in range(1001)}}
-    with pytest.raises(ConfigError, match="maxProperties"):
+    with pytest.raises(ConfigError, match="more than 1000 properties"):
         SearchConfig.from_json(record)
 
 

@@ -88,7 +88,7 @@ def test_every_variable_is_in_the_table():
         ("def f():\n    import socket", "network"),
         ("from os import environ", "environment"),
         ("import os\nos.environ['X']", "environment"),
-        ("from steelyard.base.inputs import read_text", "file"),
+        ("from steelyard.base.files import read_text", "file"),
         ("open('x')", "open"),
         ("path.read_bytes()", "open"),
         ("(folder / 'x').open('rb')", "open"),

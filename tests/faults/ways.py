@@ -10,7 +10,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (ROOT / "engine" / "steelyard", ROOT / "eval" / "steelyard_eval")
 NAMES = {
-    "file": ("steelyard.base.inputs",),
+    "file": tuple(
+        f"steelyard.base.files.{name}"
+        for name in (
+            "open_regular",
+            "inside",
+            "read_bytes",
+            "read_text",
+            "lines",
+            "open_unpacked",
+            "unpacked",
+            "LIMIT",
+        )
+    ),
     "open": (
         *("open", "io.open", "os.open", "os.fdopen", "os.scandir", "os.walk", "os.listdir", "mmap", "np.load"),
         *("np.loadtxt", "np.genfromtxt", "np.fromfile", "np.memmap", "np.lib.format.open_memmap", "np.fromregex"),

@@ -26,8 +26,7 @@ from steelyard.stores.postings import Counted
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit import DOCUMENTED
-from steelyard.systems.spec_kit.intents import INTENTS, classify, classify_shipped
-from steelyard.systems.spec_kit.words import STOP_WORDS, tokens_documented
+from steelyard.systems.spec_kit.words import INTENTS, STOP_WORDS, intent, intent_shipped, tokens_documented
 from steelyard.table.join import join
 
 RECIPE = "{title}\n{text}"
@@ -60,33 +59,33 @@ class TestFigures:
 
     def test_keyword_weighting(self):
         """fix (2.0) + crash (2.0) + login (1.0)."""
-        found = classify("fix login crash after update")
+        found = intent("fix login crash after update")
         assert (found.name, found.scores["fix_bug"]) == ("fix_bug", 5.0)
 
     def test_below_the_threshold_it_is_understand(self):
-        assert classify("login").name == "understand"
-        assert classify("fix login").scores["fix_bug"] == 3.0
-        assert classify("fix login").name == "fix_bug"
+        assert intent("login").name == "understand"
+        assert intent("fix login").scores["fix_bug"] == 3.0
+        assert intent("fix login").name == "fix_bug"
 
     def test_keywords_are_whole_words_in_any_regular_ending(self):
         """As substrings, "prefix" holds fix and "address" holds add, and each alone with login would be 3.0."""
-        assert classify("the login prefix of an address").name == "understand"
-        assert classify("logins crashed after migrating").scores["fix_bug"] == 3.0  # crash 2, login 1
-        assert classify("logins crashed after migrating").scores["refactor"] == 2.0
+        assert intent("the login prefix of an address").name == "understand"
+        assert intent("logins crashed after migrating").scores["fix_bug"] == 3.0  # crash 2, login 1
+        assert intent("logins crashed after migrating").scores["refactor"] == 2.0
 
     def test_an_asked_for_keyword_counts_once_more(self):
         """A pattern stands in for the secondary keyword of a query that has none: 2 + 1, and never 2 + 1 + 1."""
-        assert classify("fix tests").scores["fix_bug"] == classify("fix the login").scores["fix_bug"] == 3.0
-        assert classify("fixture").scores["fix_bug"] == 0.0
+        assert intent("fix tests").scores["fix_bug"] == intent("fix the login").scores["fix_bug"] == 3.0
+        assert intent("fixture").scores["fix_bug"] == 0.0
 
     def test_among_equals_another_intent_goes_before_the_default(self):
         """plan 2 and "what is the plan" 1; "what is" 2 and "what is the" 1."""
-        found = classify("what is the plan for the migration")
+        found = intent("what is the plan for the migration")
         assert (found.scores["find_spec"], found.scores["understand"], found.name) == (3.0, 3.0, "find_spec")
 
     @pytest.mark.parametrize(
         ("classifier", "right"),
-        [(classify, (7, 5, 3, 6, 10, 5, 3)), (classify_shipped, (7, 1, 2, 3, 10, 4, 2))],
+        [(intent, (7, 5, 3, 6, 10, 5, 3)), (intent_shipped, (7, 1, 2, 3, 10, 4, 2))],
     )
     def test_seventy_sentences_ten_an_intent(self, classifier, right):
         """Written before the lists were looked at; 21 of them were right before the lists were completed."""
@@ -95,8 +94,8 @@ class TestFigures:
         assert tuple(found[intent] for intent in INTENTS) == right
 
     def test_the_feature_examples(self):
-        assert classify("add user registration feature").name == "add_feature"
-        found = classify("add dark mode feature")
+        assert intent("add user registration feature").name == "add_feature"
+        found = intent("add dark mode feature")
         assert found.name == "add_feature"
         assert 0 < found.confidence <= 1
 

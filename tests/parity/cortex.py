@@ -109,7 +109,7 @@ def cases(folder):
 
 def intents(fixture):
     for query, intent, entity, threshold in fixture.recorded["intents"]:
-        ours = intent_shipped(query), is_entity(query), SHIPPED_THRESHOLDS[classify_shipped(query)]
+        ours = intent_shipped(query), is_entity(query), SHIPPED_THRESHOLDS[classify_shipped(query).name]
         yield repr(query), same((intent.lower(), entity, threshold), ours)
 
 

@@ -27,7 +27,7 @@ from steelyard.grammar import number_text
 from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import Filters, Query, visible_to
-from steelyard.retrievers.tsearch import LexicalScorer
+from steelyard.retrievers.tsearch import lexical
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.moltnet import HALF_LIFE, SHIPPED, text
@@ -284,7 +284,7 @@ def fusion_of_recorded_lists(case):
         name: [Found(case.place[n], score, place) for place, (n, score) in enumerate(rows, 1)]
         for name, rows in (("fts", case.keywords()), ("vector", case.nearest()))
     }
-    score = {"lexical": LexicalScorer(case.vault, text).score if case.words else lambda _, ids: np.ones(len(ids))}
+    score = {"lexical": lexical(case.vault, text) if case.words else lambda _, ids: np.ones(len(ids))}
     table = join([case.query], [case.query.asked_at], [lists], score, case.vault.get)
     config = case.config()
     yield compare(case, *rank_table(table, config, config.strategy)[:2], config, config.strategy)

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from steelyard.retrievers.english import tsvector
-from steelyard.retrievers.tsearch import best, flat, has_negation, matches, ranker, websearch
+from steelyard.retrievers.tsearch import Joined, Not, best, flat, has_negation, ranker, websearch
 from steelyard.stores.postings import Counted
 
 SINGLE = 1e-6  # ranks are recorded as PostgreSQL prints single precision
@@ -90,7 +90,7 @@ def tsvectors(recorded):
 def tsqueries(recorded):
     for query in recorded["queries"]:
         # No tsquery was made there for a text that is null or empty; ours has no terms.
-        yield query["qid"], same(query["tsquery"] or "", str(websearch(query["query"] or "") or ""))
+        yield query["qid"], same(query["tsquery"] or "", printed(websearch(query["query"] or "")))
 
 
 def negation_flags(recorded):
@@ -106,7 +106,10 @@ def ranks_of_recorded_vectors(recorded):
         node = websearch(query["query"] or "")
         for n, expected in query["fts"]:
             verdict = near(expected, ranker(node)(vectors[n]))
-            yield f"{query['qid']} n{n}", verdict if matches(node, vectors[n]) else same("a match", "none")
+            yield (
+                f"{query['qid']} n{n}",
+                verdict if best(Counted.of([("n", flat(vectors[n]))]), node) else same("a match", "none"),
+            )
 
 
 def own_analysis(recorded):
@@ -129,3 +132,31 @@ def against(expected, found):
         return same(sorted(expected), sorted(got))
     verdicts = [near(score, got[n]) for n, score in expected.items()]
     return next((verdict for verdict, _ in verdicts if verdict), ""), max((e for _, e in verdicts), default=0.0)
+
+
+# Queries as PostgreSQL prints them
+
+
+def printed(node):
+    """A query as PostgreSQL prints a tsquery; empty for none."""
+    if node is None:
+        return ""
+    if isinstance(node, Joined):
+        return f" {node.sign} ".join(inside(part, node) for part in node.parts)
+    if isinstance(node, Not):
+        return "!" * node.times + inside(node.part, node)
+    quoted = ["'{}'".format(lexeme.replace("\\", "\\\\").replace("'", "''")) for lexeme in node.lexemes]
+    steps = [later - offset for offset, later in zip(node.offsets, node.offsets[1:], strict=False)]
+    more = zip(steps, quoted[1:], strict=True)
+    return quoted[0] + "".join(f" <{step if step > 1 else '-'}> {lexeme}" for step, lexeme in more)
+
+
+def inside(part, whole):
+    """A part in brackets where it binds less tightly."""
+    return f"( {printed(part)} )" if binding(part) < binding(whole) else printed(part)
+
+
+def binding(node):
+    if isinstance(node, Joined):
+        return "|&".index(node.sign)
+    return 3 if isinstance(node, Not) else 2 if len(node.lexemes) > 1 else 4

@@ -21,16 +21,16 @@ from soleri_recording import (
 )
 
 from steelyard.embedders.embed import BATCH, embed_missing
-from steelyard.extensions.adaptive import Feedback, adapt
+from steelyard.extensions.adaptive import AdaptiveRule, Feedback, adapt
 from steelyard.finish import Cut, Merge
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query, valid_at
 from steelyard.memory.text import render
-from steelyard.retrievers.tfidf import Vocabulary
+from steelyard.retrievers.bm25 import Vocabulary
 from steelyard.signals.formulas import tags
 from steelyard.stores.base import Found
-from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED, content_hash, utf16_length
+from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED, utf16_length
 from steelyard.table.join import join
 
 LIMIT = 10
@@ -45,7 +45,6 @@ def cases(folder):
         tokens,
         match_expressions,
         tag_overlap,
-        content_hashes,
         keyword_lists,
         expired_too,
         vocabulary,
@@ -117,12 +116,6 @@ def tag_overlap(fixture):
         yield f"{asked} and {held}", close({"jaccard": expected}, {"jaccard": float(tags(pair).values[0])})
 
 
-def content_hashes(fixture):
-    own = fixture.by_id()
-    for id_, expected in fixture.recorded["functions"]["contentHash"]:
-        yield id_, same(expected, content_hash(own[id_]))
-
-
 def keyword_lists(fixture):
     setup = cache(lambda limit: Setup(fixture.vault, best("fts", limit), show=score))
     for number, run in enumerate(fixture.recorded["fts"]):
@@ -188,7 +181,7 @@ def weights(fixture):
     yield "hybrid", close(recorded["hybrid"]["weights"], weights_of(config.strategy))
     for mix in recorded["adaptive"]:
         counts = {name: mix[name] for name in ("accepted", "dismissed", "modified", "failed")}
-        moved = adapt(config, Feedback(**counts), SHIPPED.adaptive)
+        moved = adapt(config, Feedback(**counts), AdaptiveRule(**SHIPPED.adaptive))
         ours = weights_of(moved.strategy if mix["embedding"] else moved.keywords_only)
         case = f"{counts} {'with' if mix['embedding'] else 'without'} vectors"
         yield case, both(close(mix["weights"], ours), close({"sum": mix["sum"]}, {"sum": sum(ours.values())}))
@@ -205,7 +198,7 @@ def adapted_rankings(fixture):
     feedback = Feedback(**recorded["feedback"])
 
     def adapted(limit):
-        return adapt(brain(limit), feedback, SHIPPED.adaptive)
+        return adapt(brain(limit), feedback, AdaptiveRule(**SHIPPED.adaptive))
 
     yield "weights", close(recorded["weights"], weights_of(adapted(LIMIT).keywords_only))
     yield from ranked(fixture, recorded["runs"], fixture.vault, adapted)

@@ -4,7 +4,6 @@ from speckit_recording import Fixture, close, ranked, same
 
 from steelyard.retrievers.bm25 import Bm25Index
 from steelyard.stores.postings import Counted
-from steelyard.systems.spec_kit import intents
 from steelyard.systems.spec_kit import words as tokens
 
 
@@ -26,7 +25,7 @@ TOKENS = {"shipped": tokens.tokens_shipped, "js": tokens.tokens_js}
 STOP = {"shipped": tokens.STOP_WORDS_SHIPPED, "js": tokens.STOP_WORDS_JS}
 BLANKS = (("   ", " "), (" a  seach\t\u00a0b ", " a search b "), ("\x1fseach", "\x1fseach"))
 """Made, not recorded: the program splits at /\\s+/, which leaves empty words at the ends, and joins by a blank."""
-CLASSIFY = {"shipped": intents.classify_shipped, "js": intents.classify_js}
+CLASSIFY = {"shipped": tokens.intent_shipped, "js": tokens.intent_js}
 
 
 def stemmer(fixture):
@@ -111,9 +110,9 @@ def classified(fixture):
 
 def keywords(fixture):
     for intent, words in fixture.shipped["intent"]["keywords"].items():
-        yield f"shipped {intent}", same(sorted(words), sorted(intents.FLAT[intent]))
+        yield f"shipped {intent}", same(sorted(words), sorted(tokens.FLAT[intent]))
     for intent, words in fixture.js["intent"]["keywords"].items():
-        own = [sorted(intents.PRIMARY[intent]), sorted(intents.SECONDARY[intent])]
+        own = [sorted(tokens.PRIMARY[intent]), sorted(tokens.SECONDARY[intent])]
         yield f"js {intent}", same([sorted(words["primary"]), sorted(words["secondary"])], own)
 
 

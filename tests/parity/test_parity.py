@@ -50,7 +50,6 @@ LEAST = {
         "tokens": 35,
         "match expressions": 30,
         "tag overlap": 5,
-        "content hashes": 6,
         "keyword lists": 40,
         "expired too": 10,
         "vocabulary": 500,

@@ -7,18 +7,19 @@ collects them and raises once. The command line prints the message without a tra
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from steelyard.base.escape import visible as visible
-
 PATH_WIDTH = 1000
 """The width at which `shown` cuts paths, wide because paths mostly differ at their ends."""
 LISTED = 40
 """The largest number of valid names that a message lists."""
+MASK = "***"
+"""What stands for a key, wherever one would be shown."""
 
 
 class SteelyardError(Exception):
@@ -109,8 +110,6 @@ def nearest(word: str, valid: Iterable[str]) -> str:
 
     >>> nearest("vectr", ["fts", "vector"]), nearest("ndgc", ["nDCG", "AP"])
     ("; did you mean 'vector'?", "; did you mean 'nDCG'?")
-    >>> nearest("zzz", ["fts", "vector"])
-    '; valid: fts, vector'
     """
     names = sorted(map(visible, valid))
     return closest(word, names) or (f"; valid: {', '.join(names)}" if 0 < len(names) <= LISTED else "")
@@ -146,3 +145,29 @@ def shown(value: object, width: int = 80) -> str:
         return f"an integer of {value.bit_length()} bits"  # Python writes no more than 4300 digits
     text = ascii(value) if isinstance(value, str) else repr(value).encode("ascii", "backslashreplace").decode()
     return text if len(text) <= width else text[: width - 3] + "..."
+
+
+_COLOUR = re.compile(r"(\x1b\[(?:0|1|3[0-7]|9[0-7])m)")
+
+
+def visible(text: str, kept: str = "") -> str:
+    r"""The text on one line with nothing that moves a terminal: control and format characters escaped.
+
+    `kept` are such characters that stay as they are.
+
+    >>> visible("red \x1b[31m\n")
+    'red \\x1b[31m\\n'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
+
+
+def harmless(text: str, colours: bool = False) -> str:
+    r"""The text with its lines as they are, each made harmless; with `colours` those of our own tables stay.
+
+    >>> harmless("\x1b[1mbold\x1b[0m \x1b[2J", colours=True)
+    '\x1b[1mbold\x1b[0m \\x1b[2J'
+    """
+    parts = _COLOUR.split(text) if colours else [text]
+    return "".join(part if i % 2 else "\n".join(map(visible, part.split("\n"))) for i, part in enumerate(parts))

@@ -28,7 +28,6 @@ EXTENSIONS: Table = {
     "rerank": ("steelyard.extensions.rerank", "a re-ranker"),
     "secrets": ("steelyard.extensions.secrets", "keeping what queries say"),
 }
-GROUP = "steelyard.extensions"
 
 
 def extension(name: str, table: Table = EXTENSIONS) -> Any:  # noqa: ANN401 -- a module, known by its functions alone
@@ -37,21 +36,17 @@ def extension(name: str, table: Table = EXTENSIONS) -> Any:  # noqa: ANN401 -- a
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        lacking = _extension_of(error.name or "", {**EXTENSIONS, **table})
+        every, absent = {**EXTENSIONS, **table}, f"{error.name}."
+        lacking = next((other for other, (own, _) in every.items() if absent.startswith(f"{own}.")), "")
         if not lacking:  # a library that it needs, whose own error tells more
             raise
     from importlib.metadata import entry_points  # it loads the package email
 
-    for point in entry_points(group=GROUP, name=name):
+    for point in entry_points(group="steelyard.extensions", name=name):
         return point.load()
     raise MachineError(
         f"{what} needs the extension {lacking}, which is not installed here; install all of Steelyard again"
     )
-
-
-def _extension_of(module: str, table: Table) -> str:
-    """The extension that a module belongs to; empty for any other module."""
-    return next((name for name, (own, _) in table.items() if f"{module}.".startswith(f"{own}.")), "")
 
 
 EXTRAS = {
@@ -79,21 +74,14 @@ def installing(extra: str) -> str:
 
     It does not name our own package: whoever owns that name in an index decides what comes by it.
     """
-    return shlex.join(["pip", "install", *(_brought(extra) or [f".[{extra}]"])])
-
-
-def _brought(extra: str) -> list[str]:
-    """The requirements of an extra, and of those that it consists of; none in a checkout that is not installed."""
     from importlib import metadata  # it loads the package email, and few ask
 
     try:
         lines = metadata.requires("steelyard") or []
-    except metadata.PackageNotFoundError:
-        return []
+    except metadata.PackageNotFoundError:  # a checkout that is not installed
+        lines = []
     found = [line.partition(";")[0].strip() for line in lines if re.search(rf"extra == ['\"]{extra}['\"]", line)]
-    own = {name for line in found if line.startswith("steelyard[") for name in line[10:].rstrip("]").split(",")}
-    others = [line for name in sorted(own - {extra}) for line in _brought(name)]
-    return [*others, *(line for line in found if not line.startswith("steelyard["))]
+    return shlex.join(["pip", "install", *(found or [f".[{extra}]"])])
 
 
 def require(extra: str, what: str) -> None:

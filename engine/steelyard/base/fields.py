@@ -1,12 +1,19 @@
-"""The fields of entries with the types of their values, and the functions that read them from JSON."""
+"""The fields of entries, how their values are read from JSON, and what breaks a JSON Schema."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from functools import reduce
+from operator import getitem
+from typing import TYPE_CHECKING, Any
+
+from steelyard.base.errors import nearest, shown, visible
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
 
 TIME_FIELDS = frozenset(
     {"created_at", "updated_at", "last_accessed_at", "last_review", "valid_from", "valid_until"}
@@ -33,8 +40,6 @@ def parse_time(value: object) -> float:
 
     >>> parse_time("1970-01-02")
     86400.0
-    >>> parse_time("1970-01-01T01:00:00+01:00")
-    0.0
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError("not a time")
@@ -56,11 +61,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]++(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def parse_number(text: str) -> float:
-    """A number as it is written in ASCII; ValueError for one in other digits, with underscores, or infinite.
-
-    >>> parse_number("1.5e3")
-    1500.0
-    """
+    """A number as it is written in ASCII; ValueError for one in other digits, with underscores, or infinite."""
     if not _NUMBER.fullmatch(text) or not math.isfinite(value := float(text)):
         raise ValueError("not a finite number")
     return value
@@ -118,3 +119,47 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys(TIME_FIELDS, parse_time),
 }
 """The reader of every field except relations."""
+
+MOST = 40
+"""Violations that are told; a hostile file has as many as it likes."""
+LONGEST = 300
+"""Characters of a rule, which may name a key of the file."""
+
+
+class Schema:
+    """A JSON Schema of draft 2020-12, whose references are to its own ``$defs``, and what breaks it, in words.
+
+    jsonschema-rs checks, imported when a file is checked: the package jsonschema builds grammars for a second and
+    a half when it is imported beside Jupyter.
+    """
+
+    def __init__(self, document: Mapping[str, object]) -> None:
+        from jsonschema_rs import Draft202012Validator
+
+        self._document: Any = dict(document)
+        self._validator = Draft202012Validator(self._document, mask="it")
+
+    def violations(self, value: object) -> list[str]:
+        """The first violations, each once, by place: keys and indexes with dots between, the value, the rule.
+
+        ValueError for what is not JSON, for text that is not Unicode, and for nesting beyond some 250 levels. NaN
+        counts as null.
+        """
+        told: dict[str, None] = {}
+        for fault in sorted(self._validator.iter_errors(value), key=_order):
+            place = shown(".".join(map(str, fault.instance_path))) if fault.instance_path else ""
+            held = "" if isinstance(fault.instance, Mapping) else shown(fault.instance)  # the rule names its keys
+            rules = [visible(fault.message[:LONGEST])]
+            if unexpected := getattr(fault.kind, "unexpected", ()):
+                valid = reduce(getitem, fault.schema_path[:-1], self._document).get("properties", {})
+                rules = [f"unknown key {shown(name)}{nearest(name, valid)}" for name in sorted(unexpected)[:MOST]]
+            named = " = ".join(filter(None, (place, held)))
+            told |= dict.fromkeys(f"{named}: {rule}" if named else rule for rule in rules)
+            if len(told) >= MOST:
+                break
+        return list(told)[:MOST]
+
+
+def _order(fault: ValidationError) -> list[tuple[bool, str]]:
+    """Where a fault is, indexes before keys and in the order of numbers."""
+    return [(isinstance(part, str), str(part).rjust(9)) for part in fault.instance_path]

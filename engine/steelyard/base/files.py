@@ -1,10 +1,17 @@
-"""Writing files whole or not at all, and JSON with one form only."""
+"""Files: read within bounds, written whole or not at all, and JSON with one form only.
+
+Only regular files are read, no more bytes than are allowed, compressed or not: a name may lead anywhere, to a
+pipe that never answers, to a device without end, to eight megabytes that unpack to eight gigabytes. Links are
+followed to what they point at. Text is UTF-8, with or without a byte order mark.
+"""
 
 from __future__ import annotations
 
-import ctypes
+import codecs
+import errno
 import glob
 import gzip
+import io
 import json
 import math
 import os
@@ -12,6 +19,7 @@ import re
 import secrets
 import shutil
 import stat
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -29,9 +37,6 @@ MAX_NESTING = 64
 """Levels of lists and objects that a JSON file may have."""
 LONGEST_INTEGER = 300
 """Digits; more are beyond the range of floats."""
-
-_SWAP = 2  # RENAME_EXCHANGE in linux/fs.h
-_HERE = -100  # AT_FDCWD in fcntl.h: paths are relative to the working directory
 
 
 def _constant(name: str) -> float:
@@ -85,7 +90,6 @@ STRICT_JSON = _StrictDecoder(
 """Reads JSON as its standard says: no NaN, no Infinity, no number that overflows, no key twice in one object, and
 nothing nested deeper than `MAX_NESTING` (ValueError)."""
 
-
 _CONTROLS = re.compile("[\x7f-\x9f]")
 """Control characters that json does not escape; a terminal that shows the file would obey them."""
 
@@ -124,8 +128,15 @@ def write_texts(texts: Mapping[Path, str | bytes], *, private: bool = False) -> 
             if private:
                 part.chmod(0o600)
             write_bytes(part, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
-            if not private:
-                _keep_mode(part, path)
+            with suppress(
+                FileNotFoundError
+            ):  # a file that is replaced keeps who may read it, and if we may, whose it is
+                status, ours = path.stat(), part.stat()
+                if not private:
+                    part.chmod(stat.S_IMODE(status.st_mode))
+                    if (status.st_uid, status.st_gid) != (ours.st_uid, ours.st_gid):
+                        with suppress(PermissionError):
+                            os.chown(part, status.st_uid, status.st_gid)
         for part, path, _ in drafts:
             part.replace(path)
 
@@ -138,25 +149,10 @@ def spare(file: Path) -> Path:
 def regular_target(path: Path) -> Path:
     """Where a file is written: what a link points at. MachineError when that is something else, or nothing."""
     target = Path(os.path.realpath(path))
-    if path.is_symlink() and not target.exists():
-        raise MachineError(
-            f"{shown(str(path), PATH_WIDTH)} is a link to what is not there; remove the link, or make the file"
-        )
-    if target.exists() and not target.is_file():
-        raise MachineError(
-            f"{shown(str(path), PATH_WIDTH)} is not a regular file, and only files are written; name another"
-        )
+    if (target.exists() and not target.is_file()) or (path.is_symlink() and not target.exists()):
+        what = "is not a regular file" if target.exists() else "is a link to what is not there"
+        raise MachineError(f"{shown(str(path), PATH_WIDTH)} {what}, and only files are written; name another")
     return target
-
-
-def _keep_mode(part: Path, target: Path) -> None:
-    """A file that is replaced keeps who may read it, and whose it is where we may say so."""
-    with suppress(FileNotFoundError):
-        status = target.stat()
-        part.chmod(stat.S_IMODE(status.st_mode))
-        if (status.st_uid, status.st_gid) != (part.stat().st_uid, part.stat().st_gid):
-            with suppress(PermissionError):
-                os.chown(part, status.st_uid, status.st_gid)
 
 
 def write_bytes(path: Path, *chunks: bytes | memoryview) -> None:
@@ -191,29 +187,6 @@ def draft(target: Path, *, folder: bool = False) -> Iterator[Path]:
         raise MachineError(
             f"cannot write {shown(str(target), PATH_WIDTH)}: {reason}; free space or check permissions"
         ) from None
-
-
-def move_folder(source: Path, target: Path) -> None:
-    """Put a folder in the place of another in one step; what stood there is then at `source`.
-
-    Where the system cannot swap (Linux can), `target` is away between two renames.
-    """
-    if not target.exists():
-        source.rename(target)
-    elif not _swap(source, target):
-        aside = source / "replaced"
-        target.rename(aside)
-        source.rename(target)
-        (target / "replaced").rename(source)
-
-
-def _swap(first: Path, second: Path) -> bool:
-    """Exchange two paths atomically; whether the system did."""
-    try:
-        rename = ctypes.CDLL(None).renameat2
-    except (AttributeError, OSError, TypeError):
-        return False
-    return bool(rename(_HERE, os.fsencode(first), _HERE, os.fsencode(second), _SWAP) == 0)
 
 
 def _new(target: Path, folder: bool) -> tuple[Path, int | None]:
@@ -273,3 +246,134 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
         return Path(folder) if folder else (Path(home) if home else Path.home() / ".cache") / "steelyard"
     except RuntimeError:  # no HOME, and no user of this number
         raise MachineError("there is no home folder for caches; set STEELYARD_CACHE") from None
+
+
+LIMIT = "STEELYARD_LARGEST_FILE_MB"
+"""Names the megabytes that a file may have; 4096 without it."""
+LEAST_UNPACKED, MOST_UNPACKED = 64 * 2**20, 200
+"""A compressed file may unpack to this many bytes, or to this many times its size."""
+BLOCK = 2**20
+"""Bytes that are read at once."""
+
+
+class UnpackError(OSError):
+    """A compressed file that is broken, or unpacks to too much: the `reason`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(errno.EINVAL, f"is not a sound gzip file ({reason})")
+        self.reason = reason
+
+
+def largest() -> int:
+    """Bytes that a file may have; OSError when the environment asks for no number."""
+    asked = os.environ.get(LIMIT, "").strip()
+    if asked and not (asked.isascii() and asked.isdigit() and len(asked) < 10):
+        raise OSError(errno.EINVAL, f"{LIMIT} is not a whole number of megabytes")
+    return int(asked or 4096) * 2**20
+
+
+def open_regular(path: str | Path) -> io.BufferedReader:
+    """Open a regular file for reading; OSError for anything else, at once, and for a file that is too large."""
+    # Without O_NONBLOCK a pipe that nobody writes would be waited for here.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        status = os.fstat(handle)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "is not a regular file", str(path))
+        if status.st_size > (most := largest()):
+            reason = f"has more than {most / 2**20:g} MB; set {LIMIT} to read it"
+            raise OSError(errno.EFBIG, reason, str(path))
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        with suppress(OSError):  # an interrupt may come when the stream that owns it is gone already
+            os.close(handle)
+        raise
+
+
+def inside(folder: str | Path, name: str) -> Path:
+    """A file that another one names, in the folder of that one; ValueError when it lies, or leads, elsewhere."""
+    place = Path(os.path.realpath(Path(folder, name)))
+    if not place.is_relative_to(os.path.realpath(folder)):
+        raise ValueError("lies outside its folder")
+    return place
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The bytes of a regular file; OSError otherwise."""
+    with open_regular(path) as stream:
+        return stream.read()
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a regular file in UTF-8, unpacked under a name in ``.gz``; OSError, UnicodeDecodeError else."""
+    with open_unpacked(path) as stream:
+        return stream.read().decode("utf-8")
+
+
+def lines(path: str | Path, longest: int) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not blank, numbered from 1; it is unpacked under a name in ``.gz``.
+
+    Of a line that is longer than `longest` bytes so many and one more are given. Raises OSError.
+    """
+    number, rest = 0, b""
+    with open_unpacked(path) as stream:
+        while block := stream.read(BLOCK):
+            *whole, rest = (rest + block).split(b"\n")
+            for line in whole:
+                number += 1
+                if line and not line.isspace():
+                    yield number, line[: longest + 1]
+            rest = rest[: longest + 1]
+    if rest and not rest.isspace():
+        yield number + 1, rest
+
+
+def open_unpacked(path: str | Path) -> io.BufferedReader:
+    """Open a regular file of text behind its byte order mark, unpacked under a name in ``.gz``; OSError else."""
+    stream = open_regular(path)
+    if Path(path).suffix == ".gz":
+        stream = io.BufferedReader(_Unpacking(stream, os.fstat(stream.fileno()).st_size), BLOCK)
+    try:
+        if stream.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
+            stream.read(len(codecs.BOM_UTF8))
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
+def unpacked(raw: bytes) -> bytes:
+    """The bytes of a gzip file, of several members too; UnpackError when it is broken or unpacks to too much."""
+    return _Unpacking(io.BytesIO(raw), len(raw)).readall()
+
+
+class _Unpacking(io.RawIOBase):
+    """A gzip file of so many bytes, unpacked up to its budget while it is read."""
+
+    def __init__(self, packed: io.BufferedIOBase, size: int) -> None:
+        self._packed, self._unpacked = packed, gzip.GzipFile(fileobj=packed)
+        self._left = self._most = min(largest(), max(LEAST_UNPACKED, MOST_UNPACKED * size))
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def close(self) -> None:
+        """Close the packed file, too."""
+        self._packed.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 -- whatever io gives to fill
+        """Some bytes; 0 at the end. UnpackError, see `unpacked`."""
+        try:
+            data = self._unpacked.read1(len(buffer))
+        except (zlib.error, gzip.BadGzipFile, EOFError) as error:
+            raise UnpackError(str(error)) from None
+        self._left -= len(data)
+        if self._left < 0:
+            most = f"{self._most / 2**20:g} MB"
+            raise UnpackError(f"unpacks to more than {most}; unpack it yourself if that is right")
+        buffer[: len(data)] = data
+        return len(data)

@@ -1,15 +1,24 @@
-"""Embedding: the protocol of embedders, recorded vectors, and filling a store with vectors."""
+"""Embedding: the protocol, the embedders that a command can name, vectors that were recorded or paid for once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, Protocol
+import shlex
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, Protocol, cast
 
+import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Vectors as Vectors
-from steelyard.base.errors import EmbedderError, shown
+from steelyard.base.errors import ConfigError, EmbedderError, MachineError, nearest, shown
+from steelyard.base.extensions import extension, missing_modules, require
+from steelyard.base.files import cache_folder
 from steelyard.memory.query import Filters, Rule
 from steelyard.memory.text import render
 from steelyard.stores.base import Readable, Space, Store
@@ -20,6 +29,16 @@ BATCH = 100
 """The number of entries embedded and stored together (Soleri's document)."""
 LAYER_RECIPES = {"l0": "{l0}", "l1": "{l1}", "l2": "{text}\n{details}"}
 """The template of each layer's embedded text: abstract, overview, and the full text."""
+LSA = "lsa"
+"""The model that is fitted on the vault itself."""
+KINDS = {"minilm-int8": "onnx", "minilm": "minilm", "wordllama": "wordllama", "api": "api"}
+"""Kind -> the extra it needs."""
+LIGHT = {"minilm": "minilm-int8"}
+"""A kind that brings PyTorch -> the same model without it."""
+DIMENSIONS = {"minilm-int8": 384, "minilm": 384, "wordllama": 256}
+"""How long the vectors of a model of this machine are."""
+PROVIDERS = ("voyage", "openai", "cohere", "local")
+"""What the name of a model of the kind api begins with, before a slash."""
 
 
 class Embedder(Protocol):
@@ -56,14 +75,13 @@ class RecordedEmbedder:
 
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed; EmbedderError names the first text that was not recorded."""
-        rows = [self._vectors.get(text) for text in texts]
-        for text, row in zip(texts, rows, strict=True):
-            if row is None:
+        for text in texts:
+            if text not in self._vectors:
                 raise EmbedderError(
                     f"no recorded {self.model} vector for the text {shown(text)}; "
                     "use an embedder that can embed new text, such as lsa"
                 )
-        return unit(np.array(rows, dtype=np.float32))
+        return unit(np.array([self._vectors[text] for text in texts], dtype=np.float32))
 
     def warm(self) -> bool:
         """Return True: there is nothing to load."""
@@ -120,33 +138,197 @@ def embed_missing(
     embedder fails, with the number of entries that were done.
     """
     ids = store.missing(space)
-    done = store.count() - len(ids)
-    embedded = 0
+    done, embedded = store.count() - len(ids), 0
     for batch in progress([ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]):
-        try:
-            embedded += _embed_batch(store, embedder, space, batch)
-        except EmbedderError as error:
-            raise EmbedderError(f"{error}; {done} of {store.count()} entries were done") from None
+        if texts := texts_of(store, space, batch):
+            try:
+                vectors = embed_checked(embedder, list(texts.values()))
+            except EmbedderError as error:
+                raise EmbedderError(f"{error}; {done} of {store.count()} entries were done") from None
+            rows = dict(zip(texts, vectors, strict=True))
+            with store.transaction():
+                # An entry that was changed meanwhile is skipped, because this vector belongs to its old text.
+                now = texts_of(store, space, batch)
+                keep = [id_ for id_, text in texts.items() if rows[id_].any() and now.get(id_) == text]
+                if keep:
+                    store.put_vectors(space, keep, np.array([rows[id_] for id_ in keep]))
+            embedded += len(keep)
         done += len(batch)
     return embedded
-
-
-def _embed_batch(store: Store, embedder: Embedder, space: Space, batch: Sequence[str]) -> int:
-    texts = texts_of(store, space, batch)
-    if not texts:
-        return 0
-    vectors = embed_checked(embedder, list(texts.values()))
-    meaningful = np.any(vectors != 0, axis=1)
-    with store.transaction():
-        # An entry that was changed meanwhile is skipped, because this vector belongs to its old text.
-        now = texts_of(store, space, batch)
-        keep = [i for i, (id_, text) in enumerate(texts.items()) if meaningful[i] and now.get(id_) == text]
-        if keep:
-            store.put_vectors(space, [list(texts)[i] for i in keep], vectors[keep])
-    return len(keep)
 
 
 def texts_of(store: Store, space: Space, ids: Sequence[str]) -> dict[str, str]:
     """Return the texts to embed, for the entries that have one."""
     rendered = {entry.id: render(space.recipe, entry) for entry in store.get(ids)}
     return {id_: text for id_, text in rendered.items() if text.strip()}
+
+
+def installed() -> list[str]:
+    """The kinds that run on this machine and can be imported here; the first is the one to try."""
+    return [kind for kind, extra in KINDS.items() if kind != "api" and not missing_modules(extra)]
+
+
+def indexing_kind(model: str) -> str:
+    """The kind of embedder that a model is of, as `index --embedder` names it; empty for one that none names."""
+    kind = "api" if model.partition("/")[0] in PROVIDERS else model.partition(":")[0]
+    return kind if kind in (*KINDS, LSA) else ""
+
+
+def adding(model: str, vault: str = "", models: Iterable[str] = ()) -> str:
+    """The remedies for a vault without the vectors of a model: add them, or choose weights for `models`, its own.
+
+    The other options that these weights were chosen with are not known here. `vault` is its file, if it is one;
+    the data set is the folder of that name beside it, as `recommend` names the vault of a folder. Empty for a
+    model that no kind names.
+    """
+    kind, file = indexing_kind(model), Path(vault)
+    if not kind:
+        return ""
+    known = bool(vault) and file.is_file()
+    data = str(file.with_suffix("")) if known and file.with_suffix("").is_dir() else "DATASET"
+    add = shlex.join(["steelyard", "index", data, vault if known else "VAULT", "--embedder", kind])
+    own = min(filter(None, map(indexing_kind, models)), default="")
+    anew = f", or run the recommend that wrote these weights again, with --embedder {own}, whose vectors it has"
+    return f"; add them with {add}{anew if own else ''}"
+
+
+class UnavailableEmbedder:
+    """Stands for an embedder that cannot be asked here and now: `embed` raises EmbedderError with the reason."""
+
+    recipe: str | None = None
+
+    def __init__(self, model: str, reason: str) -> None:
+        self.model, self._reason = model, reason
+
+    def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
+        """Raises EmbedderError."""
+        raise EmbedderError(self._reason)
+
+    def warm(self) -> bool:
+        """Never."""
+        return False
+
+
+def open_embedder(kind: str, environ: Mapping[str, str]) -> CachedEmbedder:
+    """An embedder by kind, behind the cache on disk.
+
+    Raises ConfigError for an unknown kind or incomplete settings, MachineError for a missing extra.
+    """
+    if kind not in KINDS:
+        raise ConfigError(f"unknown embedder {shown(kind)}{nearest(kind, KINDS)}")
+    require(KINDS[kind], f"the embedder {kind}")
+    inner = extension("models").opened(kind, environ)
+    return CachedEmbedder(inner, cache_folder(environ) / "vectors.db", inner.identity)
+
+
+def remembered(embedder: CachedEmbedder) -> tuple[str, dict[str, object]]:
+    """Kind and settings by which `restore` makes the embedder again; never the key."""
+    settings = getattr(embedder.inner, "settings", None)
+    return (embedder.inner.model, {}) if settings is None else ("api", settings.to_json())
+
+
+def restore(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str]) -> Embedder:
+    """The embedder that a vault remembers, for live search: without the cache, and less patient.
+
+    What cannot be asked becomes an UnavailableEmbedder: search then answers by keywords. Raises ConfigError for a
+    kind this version does not know.
+    """
+    if kind not in KINDS:
+        raise ConfigError(
+            f"the vault was indexed with the embedder {shown(kind)}, unknown here; upgrade Steelyard"
+        )
+    known = settings if isinstance(settings, Mapping) else {}  # whatever JSON the file held
+    named = kind if kind != "api" else f"{known.get('provider', '')}/{known.get('model', '')}"
+    try:
+        return cast(Embedder, extension("models").restored(kind, known, environ))
+    except (ConfigError, MachineError) as error:
+        return UnavailableEmbedder(named, str(error))
+
+
+class CachedEmbedder:
+    """An embedder that asks another one only for texts it has no vector of.
+
+    The key is `identity` (what must be equal for vectors to be the same: model, address, dimension; the
+    embedder's own, or its model name), the kind, the embedder's recipe, and the SHA-256 of the text. Texts
+    themselves are not stored. Every 100 new vectors are one transaction, so an interrupted run keeps what
+    it has. Processes and threads may share the file.
+    """
+
+    remembers = True
+    """Texts can be embedded together: one that is asked for later, alone, has the same vector."""
+
+    def __init__(self, inner: Embedder, path: str | Path, identity: str = "") -> None:
+        self.inner, self.path = inner, Path(path)
+        self.model, self.recipe = inner.model, inner.recipe
+        self._identity = f"{identity or inner.model} {inner.recipe or ''}".rstrip()
+        self._lock = threading.Lock()
+
+    def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
+        """See Embedder.embed. Raises MachineError when the file cannot be used."""
+        if not texts:
+            return self.inner.embed(texts, kind)
+        key = {text: sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts}
+        sql = "SELECT vector FROM vectors WHERE model = ? AND kind = ? AND text = ?"
+        vectors: dict[str, NDArray[np.float32]] = {}
+        with self._used() as db:
+            for text, digest in key.items():
+                row = db.execute(sql, (self._identity, kind, digest)).fetchone()
+                vector = np.frombuffer(row[0] if row and len(row[0]) % 4 == 0 else b"", dtype=np.float32)
+                if len(vector) and np.isfinite(vector).all():  # damaged ones count as absent
+                    vectors[text] = vector
+        missing = [text for text in key if text not in vectors]
+        for start in range(0, len(missing), BATCH):
+            batch = missing[start : start + BATCH]
+            new = dict(zip(batch, embed_checked(self.inner, batch, kind).astype(np.float32), strict=True))
+            rows = [(self._identity, kind, key[text], row.tobytes()) for text, row in new.items()]
+            with self._used() as db, db:
+                db.executemany("INSERT OR REPLACE INTO vectors VALUES(?, ?, ?, ?)", rows)
+            vectors |= new
+        sizes = sorted({len(row) for row in vectors.values()})
+        if len(sizes) > 1:
+            raise EmbedderError(
+                f"{self.path} holds vectors of {self.model} with dimensions {sizes}: the model behind this name "
+                "changed; delete the file, and index the vaults made with it with --rebuild"
+            )
+        return np.array([vectors[text] for text in texts], dtype=np.float32)
+
+    def warm(self) -> bool:
+        """See Embedder.warm."""
+        return self.inner.warm()
+
+    @cached_property
+    def _db(self) -> apsw.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.path.touch(mode=0o600)  # vectors say something about texts: for the owner's eyes
+        db = apsw.Connection(str(self.path))
+        db.set_busy_timeout(30_000)
+        db.execute("PRAGMA journal_mode = wal; PRAGMA synchronous = normal")
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS vectors(model TEXT NOT NULL, kind TEXT NOT NULL, text BLOB NOT NULL, "
+            "vector BLOB NOT NULL, PRIMARY KEY(model, kind, text)) WITHOUT ROWID, STRICT"
+        )
+        return db
+
+    @contextmanager
+    def _used(self) -> Iterator[apsw.Connection]:
+        """The file, for one thread at a time."""
+        try:
+            with self._lock:
+                yield self._db
+        except (apsw.Error, OSError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise MachineError(
+                f"cannot use the embedding cache {shown(str(self.path))}: {why}; free space, check permissions, "
+                "delete the file if it is damaged, or set STEELYARD_CACHE to another folder"
+            ) from None
+
+
+@contextmanager
+def resumable(embedder: Embedder | None) -> Iterator[None]:
+    """Add to an EmbedderError how to continue, when the embedder caches its vectors on disk."""
+    try:
+        yield
+    except EmbedderError as error:
+        if not isinstance(embedder, CachedEmbedder):
+            raise
+        raise EmbedderError(f"{error}; run the same command again to go on: what was embedded is kept") from None

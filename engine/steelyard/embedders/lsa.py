@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import EmbedderError, VaultError, shown
-from steelyard.embedders.embed import Kind, Vectors, unit
+from steelyard.embedders.embed import LSA, Kind, Vectors, unit
 from steelyard.memory.text import terms
 
-MODEL = "lsa"
 DIMENSIONS = 192
 VOCABULARY = 30_000
 ITERATIONS = 2
@@ -38,7 +37,7 @@ _FITTING = threading.Lock()
 class LsaEmbedder:
     """Projects ``(1 + ln tf) * idf`` vectors of length 1 onto the leading singular directions."""
 
-    model = MODEL
+    model = LSA
     recipe: str | None = None
 
     def __init__(self, vocabulary: Mapping[str, int], idf: Vectors, components: Vectors) -> None:

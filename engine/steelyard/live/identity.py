@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.retrievers import EMBEDDING, RETRIEVER_KINDS
-from steelyard.retrievers.reading import as_asked
+from steelyard.retrievers.kinds import as_asked
 from steelyard.systems import find_system
 
 BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")

@@ -20,8 +20,7 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
 from steelyard.config import CrossEncoder, Document, SearchConfig, policy_of
-from steelyard.embedders.embed import Embedder
-from steelyard.embedders.kinds import adding
+from steelyard.embedders.embed import Embedder, adding
 from steelyard.feedback import Explore, drafted
 from steelyard.finish import AtLeast, Floor, Mmr, Ranking, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, compile_plan, fuse
@@ -159,8 +158,7 @@ class Searcher:
             text = clean_query(other)
         intent, sure = query.intent, query.confidence
         if not intent:
-            intent = reading.classify(query.text)
-            sure = reading.confidence(query.text) if reading.confidence else None
+            intent, sure, _ = reading.classify(query.text)
         embedded = query.rewritten
         if embedded is None and self._rewriter is not None:
             embedded = self._rewriter(query.text)

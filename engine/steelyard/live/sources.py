@@ -18,17 +18,9 @@ from steelyard.config import LISTS, SearchConfig
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, Vectors, embed_checked, space_of
 from steelyard.fusion import Expr
 from steelyard.memory.query import EVERYTHING, Filters, Query, Rule, valid_at
-from steelyard.retrievers import (
-    DEPENDENT,
-    EMBEDDING,
-    LAYERS,
-    RETRIEVER_KINDS,
-    SCORER_KINDS,
-    RetrieverConfig,
-    Scorer,
-)
-from steelyard.retrievers.cache import Directories, ScopeCache
-from steelyard.retrievers.kinds import Bounded, Foreseeing, QueryVector
+from steelyard.retrievers import DEPENDENT, EMBEDDING, LAYERS, RETRIEVER_KINDS, SCORER_KINDS
+from steelyard.retrievers.graph import Directories
+from steelyard.retrievers.kinds import QueryVector, RetrieverConfig, ScopeCache, Scorer
 from steelyard.signals import PRIORS
 from steelyard.stores.base import COSINE, Found, Readable, Space
 from steelyard.stores.federation import same_copies
@@ -205,7 +197,7 @@ class Sources:
             return []
         try:
             scoped = self._scoped(name, query)
-            find = partial(self._find, name, scoped, depth, lists)
+            find = partial(self._find, name, scoped, depth, lists, kept)
             if kept is None or kind.after or depth is None:
                 return same_copies(find(), lists)
             return same_copies(kept.first(self._key(name, scoped), depth, find), lists)
@@ -217,21 +209,27 @@ class Sources:
             raise LostError(name, error) from None
 
     def _find(
-        self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]
+        self,
+        name: str,
+        query: Query,
+        depth: int | None,
+        lists: Mapping[str, Sequence[Found]],
+        kept: KeptLists | None,
     ) -> list[Found]:
         retriever, instead = self._retriever(name), self._searching.instead
         if not RETRIEVER_KINDS[name].after:
             return list(retriever.retrieve(query, depth))
         starts = [other if other in lists else instead.get(other, "") for other in self.config.before(name)]
         before = {other: lists[other] for other in starts if other in lists}
-        return list(retriever.follow(query, depth, before))
+        known: dict[str, Any] | None = None if kept is None else kept.get(("edges", query.filters), dict)
+        return list(retriever.follow(query, depth, before, known))
 
     def ends(self, names: Iterable[str], query: Query, kept: KeptLists | None = None) -> Ends:
         """Between which ends the scores of these retrievers can lie for a query, where their formulas say."""
         ends: dict[str, tuple[float, float]] = {}
         for name in names:
             retriever = self._retriever(name)
-            if isinstance(retriever, Bounded) and RETRIEVER_KINDS[name].aside is None:
+            if hasattr(retriever, "ends") and RETRIEVER_KINDS[name].aside is None:
                 scoped = self._scoped(name, query)
                 find = partial(retriever.ends, scoped)
                 ends[name] = find() if kept is None else kept.get(self._key(name, "ends", scoped), find)
@@ -241,7 +239,7 @@ class Sources:
         """Compute the scores of one scorer for the candidates of a query; float64[len(ids)]."""
         if name not in self._scorers:
             self._scorers[name] = SCORER_KINDS[name].build(self)
-        return self._scorers[name].score(query, ids)
+        return self._scorers[name](query, ids)
 
     def homes(self, names: Iterable[str]) -> Callable[[tuple[str, ...]], Ints | None] | None:
         """What gives the place of each entry's directory, where layers are among these signals."""
@@ -255,7 +253,7 @@ class Sources:
             self._thread.vectors = {(id(embedder), text): row for embedder, (text, row) in pairs}
         for name in names:
             retriever = self._retriever(name)
-            if isinstance(retriever, Foreseeing):
+            if hasattr(retriever, "expect"):
                 retriever.expect(queries)
 
     def _key(self, *what: Hashable) -> Hashable:

@@ -10,13 +10,13 @@ import dataclasses
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from steelyard.base.arrays import Floats
 from steelyard.base.errors import DataError, Fault, shown
 from steelyard.base.fields import READERS, RULES, TIME_FIELDS, Reader, read_number, read_text
+
+if TYPE_CHECKING:
+    from steelyard.base.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +235,12 @@ def fsrs(days: Floats, stability: Floats) -> Floats:
 
     The forgetting curve of FSRS (Ye, Su and Cao, 2022).
 
+    >>> import numpy as np
     >>> fsrs(np.array([9.0]), np.array([9.0]))
     array([0.9])
     """
+    import numpy as np  # whoever reads entries alone loads none
+
     sound = (stability > 0) & (days >= 0)
     base = 1.0 + 19.0 / 81.0 * np.where(sound, days, 0.0) / np.where(sound, stability, 1.0)
     return np.where(sound, np.clip(base**-0.5, 0.0, 1.0), 0.0)

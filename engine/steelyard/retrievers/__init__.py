@@ -8,26 +8,19 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from steelyard.node import Registry
-from steelyard.retrievers import bm25, fts, graph, tfidf, tsearch, vector
-from steelyard.retrievers.kinds import (
-    Kind,
-    Retriever,
-    RetrieverConfig,
-    RetrieverKind,
-    Scorer,
-    ScorerKind,
-)
+from steelyard.retrievers import bm25, graph, tsearch, vector
+from steelyard.retrievers.kinds import Kind, RetrieverKind, ScorerKind
 
 RETRIEVER_KINDS: Registry[RetrieverKind] = Registry(
     "retriever",
     "name",
     (
-        *(fts.FTS, bm25.BM25, vector.VECTOR, vector.L0, vector.L1, vector.L2, vector.UNINDEXED),
-        *(fts.MEMORY, vector.CONSTITUTIONAL, graph.GRAPH),
+        *(bm25.FTS, bm25.BM25, vector.VECTOR, vector.L0, vector.L1, vector.L2, vector.UNINDEXED),
+        *(bm25.MEMORY, vector.CONSTITUTIONAL, graph.GRAPH),
     ),
 )
 SCORER_KINDS: Registry[ScorerKind] = Registry(
-    "scorer", "name", (tfidf.TFIDF, vector.COSINE_SCORE, tsearch.LEXICAL, bm25.TERMS, vector.INSIDE)
+    "scorer", "name", (bm25.TFIDF, vector.COSINE_SCORE, tsearch.LEXICAL, bm25.TERMS, vector.INSIDE)
 )
 
 
@@ -53,5 +46,3 @@ FINDERS = RETRIEVERS - ASIDE - DEPENDENT - frozenset(LAYERS)
 """Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
 EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
 """Signals that need the query's embedding."""
-
-__all__ = ["Retriever", "RetrieverConfig", "RetrieverKind", "Scorer", "ScorerKind"]

@@ -1,24 +1,36 @@
-"""BM25 in memory, with the statistics of the query's own scope (Robertson and Zaragoza, 2009).
+"""Keywords by the statistics of words: BM25 in memory, TF-IDF, and the BM25 of SQLite's FTS5.
 
+BM25 in memory has those of the query's own scope (Robertson and Zaragoza, 2009):
 ``sum of idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean length))`` with
 ``idf = ln(1 + (N - n + 0.5) / (n + 0.5))``, over the terms of the query.
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from steelyard.base.arrays import Floats
+from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.node import Option
-from steelyard.retrievers.cache import ScopeCache
-from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind, ScorerKind
-from steelyard.retrievers.reading import Words
-from steelyard.stores.base import Found, Readable
+from steelyard.retrievers.kinds import (
+    Parts,
+    Retriever,
+    RetrieverConfig,
+    RetrieverKind,
+    ScopeCache,
+    Scorer,
+    ScorerKind,
+    Words,
+)
+from steelyard.retrievers.tsearch import TsRetriever, analysis
+from steelyard.stores.base import Found, KeywordIndex, Readable, TextSearch
 from steelyard.stores.postings import Counted
 
 K1 = Option("k1", 1.2, 0, 1000, "How much further occurrences of a term add; at 0 only the first one counts")
@@ -53,12 +65,11 @@ class Bm25Index:
     @cached_property
     def _norm(self) -> Floats:
         """float64[entries]: how much more often a term has to occur in a longer entry."""
-        lengths = self.counted.lengths.astype(np.float64)
         mean = max(self.mean_length or self.counted.mean_length, 1e-9)
-        norm: Floats = self.k1 * (1 - self.b + self.b * lengths / mean)
-        return norm
+        return self.k1 * (1 - self.b + self.b * self.counted.lengths.astype(np.float64) / mean)
 
 
+@dataclass(frozen=True)
 class Bm25Retriever:
     """BM25 over the words of an entry, with the statistics of each scope.
 
@@ -66,56 +77,52 @@ class Bm25Retriever:
     found, before the cut.
     """
 
-    def __init__(
-        self,
-        store: Readable,
-        k1: float = K1.default,
-        b: float = B.default,
-        words: Words | None = None,
-        corpus: Callable[[Query], Filters] = lambda query: EVERYTHING,
-        mean_length: float = LENGTH.default,
-    ) -> None:
-        K1.checked(k1)
-        B.checked(b)
-        LENGTH.checked(mean_length)
-        self._corpus, self._words = corpus, words or Words()
-        analysis, least, self._most = self._words.analysis, self._words.least, k1 + 1
+    store: Readable
+    k1: float = K1.default
+    b: float = B.default
+    words: Words = field(default_factory=Words)
+    corpus: Callable[[Query], Filters] = lambda query: EVERYTHING
+    mean_length: float = LENGTH.default
 
+    def __post_init__(self) -> None:
+        for option, value in ((K1, self.k1), (B, self.b), (LENGTH, self.mean_length)):
+            option.checked(value)
+
+    @cached_property
+    def _index(self) -> ScopeCache[Bm25Index]:
         def index(filters: Filters) -> Bm25Index:
-            counted = store.counted(analysis, filters)
-            return Bm25Index(counted.only(counted.lengths >= least) if least else counted, k1, b, mean_length)
+            counted, least = self.store.counted(self.words.analysis, filters), self.words.least
+            kept = counted.only(counted.lengths >= least) if least else counted
+            return Bm25Index(kept, self.k1, self.b, self.mean_length)
 
-        self._index = ScopeCache(store, index)
+        return ScopeCache(self.store, index)
+
+    def _asked(self, query: Query) -> tuple[Bm25Index, list[str]]:
+        """The index that a query is searched in, and its terms."""
+        scope = self.corpus(query) if self.words.whole else query.filters
+        return self._index(scope), self.words.split(query.keywords)
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; entries without any term of the query are not returned."""
-        index = self._index_of(query)
-        scores = index.scores(self._words.split(query.keywords))
+        index, terms = self._asked(query)
+        scores = index.scores(terms)
         matching = scores > 0
-        if self._words.whole and query.filters:
+        if self.words.whole and query.filters:
             matching &= index.counted.within(query.filters)
         best = index.counted.best(scores, np.flatnonzero(matching), depth)
         return [Found(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
 
     def ends(self, query: Query) -> tuple[float, float]:
-        """See Bounded.ends: from 0 to the sum of ``idf * (k1 + 1)``, terms that no entry has included."""
-        index = self._index_of(query)
-        terms = self._words.split(query.keywords)
-        return 0.0, float(sum(index.idf(len(index.counted.posting(term).at)) for term in terms)) * self._most
-
-    def _index_of(self, query: Query) -> Bm25Index:
-        return self._index(self._corpus(query) if self._words.whole else query.filters)
+        """See Retriever: from 0 to the sum of ``idf * (k1 + 1)``, terms that no entry has included."""
+        index, terms = self._asked(query)
+        return 0.0, float(sum(index.idf(len(index.counted.posting(term).at)) for term in terms)) * (self.k1 + 1)
 
 
-def _bm25(parts: Parts, settings: RetrieverConfig) -> Bm25Retriever:
-    return Bm25Retriever(
-        parts.store, words=parts.reading.bm25_words, corpus=parts.counted, **BM25.values(settings)
-    )
-
-
-BM25 = RetrieverKind(
+BM25: RetrieverKind = RetrieverKind(
     name="bm25",
-    build=_bm25,
+    build=lambda parts, settings: Bm25Retriever(
+        parts.store, words=parts.reading.bm25_words, corpus=parts.counted, **BM25.values(settings)
+    ),
     bounded=True,
     parameters=(K1, B, LENGTH),
     counts=lambda reading: reading.bm25_words.analysis,
@@ -123,15 +130,118 @@ BM25 = RetrieverKind(
 )
 
 
-@dataclass(frozen=True)
-class TermCounter:
+def _terms(parts: Parts) -> Scorer:
     """How many terms of the query BM25 counts, the same for every candidate."""
-
-    words: Words
-
-    def score(self, query: Query, ids: Sequence[str]) -> Floats:
-        """See Scorer.score."""
-        return np.full(len(ids), float(len(self.words.split(query.keywords))))
+    split = parts.reading.bm25_words.split
+    return lambda query, ids: np.full(len(ids), float(len(split(query.keywords))))
 
 
-TERMS = ScorerKind(name="terms", build=lambda parts: TermCounter(parts.reading.bm25_words))
+TERMS = ScorerKind(name="terms", build=_terms)
+
+# TF-IDF
+
+Sparse = tuple[dict[str, float], float]
+"""Weights by word, and their Euclidean length."""
+
+
+def tfidf(store: Readable, words: Words, corpus: Callable[[Query], Filters]) -> Scorer:
+    """Cosine of ``tf / length * idf`` vectors with ``idf = ln((N + 1) / (df + 1)) + 1``, in 0..1.
+
+    The vocabulary is taken from the entries in the `corpus` of a query; words outside it have no weight.
+    The score is 0 when either side has no known word. Source: Soleri's document, its semantic signal.
+    """
+    vocabularies = ScopeCache(store, lambda filters: Vocabulary(store.counted(words.analysis, filters)))
+
+    def score(query: Query, ids: Sequence[str]) -> Floats:
+        vocabulary = vocabularies(corpus(query))
+        entries = store.get([id_ for id_ in ids if id_ not in vocabulary.vectors], words.analysis.fields)
+        (asked, length), *weighed = vocabulary.weigh([words.split(query.keywords), *map(words.of, entries)])
+        vocabulary.vectors.update(zip((entry.id for entry in entries), weighed, strict=True))
+        scores = np.zeros(len(ids))
+        for row, id_ in enumerate(ids):
+            weights, other = vocabulary.vectors.get(id_, ({}, 0.0))
+            if length and other:
+                scores[row] = sum(w * weights.get(word, 0.0) for word, w in asked.items()) / (length * other)
+        return scores
+
+    return score
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """IDF of the words of a corpus, and the vectors of the entries scored so far."""
+
+    counted: Counted
+    vectors: dict[str, Sparse] = field(default_factory=dict)
+    _idf: dict[str, float] = field(default_factory=dict)
+
+    def weigh(self, texts: Sequence[Sequence[str]]) -> list[Sparse]:
+        """Weigh the words of texts by TF-IDF; those outside the vocabulary are left out."""
+        size = len(self.counted.numbers)
+        new = list({word: 0 for words in texts for word in words if word not in self._idf})
+        for word, count in zip(new, self.counted.frequencies(new), strict=True):
+            self._idf[word] = math.log((size + 1) / (count + 1)) + 1 if count else 0.0
+        weighed = []
+        for words in texts:
+            weights = {w: n / len(words) * idf for w, n in Counter(words).items() if (idf := self._idf[w])}
+            weighed.append((weights, math.sqrt(sum(weight * weight for weight in weights.values()))))
+        return weighed
+
+
+TFIDF = ScorerKind(
+    name="tfidf",
+    build=lambda parts: tfidf(parts.store, parts.reading.words, parts.counted),
+    ends=(0.0, 1.0),
+    counts=lambda reading: reading.words.analysis,
+)
+
+
+# FTS5, or PostgreSQL's rules in systems that use those
+
+
+@dataclass(frozen=True)
+class FtsRetriever:
+    """FTS5's BM25 with a weight for each field; the scope is a condition in SQL, before the cut.
+
+    FTS5 computes its statistics over the whole vault, whatever the scope.
+    """
+
+    store: Readable
+    index: KeywordIndex
+    match: Callable[[str], str]
+    weights: Sequence[float]
+
+    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+        """See Retriever.retrieve."""
+        most = -1 if depth is None else depth
+        return self.store.keyword(self.index, self.match(query.keywords), self.weights, query.filters, most)
+
+    def ends(self, query: Query) -> tuple[float, float]:
+        """See Retriever; SQLite tells no upper end."""
+        return 0.0, math.nan
+
+
+def _keywords(parts: Parts, settings: RetrieverConfig, match: Callable[[str], str]) -> Retriever:
+    index = parts.reading.index
+    fields = () if isinstance(index, TextSearch) else index.fields
+    if unknown := [name for name in settings.field_weights if name not in fields]:
+        named = ", ".join(f"{shown(name)}{nearest(name, fields)}" for name in unknown)
+        raise ConfigError(f"field_weights of {parts.name}: unknown field {named}")
+    if isinstance(index, TextSearch):
+        return TsRetriever(parts.store, index)
+    return FtsRetriever(parts.store, index, match, [settings.field_weights.get(name, 1.0) for name in fields])
+
+
+FTS = RetrieverKind(
+    name="fts",
+    build=lambda parts, settings: _keywords(parts, settings, parts.reading.match),
+    weighs_fields=True,
+    counts=lambda reading: analysis(reading.index) if isinstance(reading.index, TextSearch) else None,
+    seeks=lambda reading, text: None if isinstance(reading.index, TextSearch) else reading.match(text),
+)
+MEMORY = RetrieverKind(
+    name="memory",
+    build=lambda parts, settings: _keywords(parts, settings, parts.reading.match_memory),
+    weighs_fields=True,
+    aside=Filters.of({"kind": "memory"}),
+)

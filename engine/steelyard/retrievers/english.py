@@ -52,7 +52,6 @@ _DIGITS = frozenset("0123456789")
 _LETTER_BY_LETTER = str.maketrans({"\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}": "i", "\u03a3": "\u03c3"})
 """Letters that str.lower would turn into two, or lower differently at the end of a word (Greek sigma)."""
 
-
 LETTER, MARK, OTHER = "é", "\u0301", "¤"
 """One stand-in for each class of characters beyond ASCII, so that patterns need no tables of Unicode."""
 
@@ -137,11 +136,7 @@ def _lexeme(kind: str, word: str) -> str:
 
 
 def chunks(text: str) -> Iterator[tuple[str, bool]]:
-    """Split a text at blanks and markup, which no token contains; with each chunk, whether no blank precedes it.
-
-    >>> list(chunks("./a b"))
-    [('./a', True), ('b', False)]
-    """
+    """Split a text at blanks and markup, which no token contains; with each, whether no blank precedes it."""
     for piece in _between_markup(text) if "<" in text else (text,):
         first = not piece[:1].isspace()
         for chunk in piece.split():
@@ -256,7 +251,10 @@ def stem(word: str) -> str:
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     word = _CONSONANT_Y.sub(r"\1Y", word)
-    first, second = _regions(word)
+    match = _IRREGULAR_REGION.match(word) or _REGION.match(word)
+    first = match.end() if match else len(word)  # R1: after the first consonant that follows a vowel
+    match = _REGION.match(word, first)
+    second = match.end() if match else len(word)  # R2: the same again inside R1
     word = _plural(word)
     if word in _FINISHED:
         return word
@@ -264,15 +262,10 @@ def stem(word: str) -> str:
     word = _replaced(word, _STEP_2, first)
     word = _replaced(word, _STEP_3, first, second)
     word = _replaced(word, _STEP_4, second)
-    return _final_e_or_l(word, first, second).replace("Y", "y")
-
-
-def _regions(word: str) -> tuple[int, int]:
-    """Where R1 and R2 start: after the first consonant that follows a vowel, and the same again inside R1."""
-    match = _IRREGULAR_REGION.match(word) or _REGION.match(word)
-    first = match.end() if match else len(word)
-    match = _REGION.match(word, first)
-    return first, match.end() if match else len(word)
+    rest, last = word[:-1], len(word) - 1  # step 5: a final -e or -l
+    final_e = word.endswith("e") and (last >= second or (last >= first and not _SHORT_END.search(rest)))
+    final_l = word.endswith("ll") and last >= second
+    return (rest if final_e or final_l else word).replace("Y", "y")
 
 
 def _plural(word: str) -> str:
@@ -309,11 +302,3 @@ def _replaced(word: str, endings: dict[str, str], region: int, second: int = 0) 
             fits = start >= region and (suffix not in _BEFORE or word[start - 1] in _BEFORE[suffix])
             return word[:start] + endings[suffix] if fits and (suffix != "ative" or start >= second) else word
     return word
-
-
-def _final_e_or_l(word: str, first: int, second: int) -> str:
-    """Step 5."""
-    rest, last = word[:-1], len(word) - 1
-    if word.endswith("e"):
-        return rest if last >= second or (last >= first and not _SHORT_END.search(rest)) else word
-    return rest if word.endswith("ll") and last >= second else word

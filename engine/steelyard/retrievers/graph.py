@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard.memory.query import Query
+import numpy as np
+
+from steelyard.base.arrays import Ints
+from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.node import Option
-from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind
-from steelyard.stores.base import Edge, Found, Readable
+from steelyard.retrievers.kinds import RetrieverKind, ScopeCache
+from steelyard.stores.base import Found, Readable
+from steelyard.stores.federation import MARK
 
 STRENGTHS = {
     "caused": 1.0,
@@ -19,8 +23,8 @@ STRENGTHS = {
     "supports": 0.5,
     "related": 1.0,
 }
-"""What an edge of each type passes on; `related` is co-activation, whose own strength says how similar two are.
-Source: the weights of the code of system-spec-kit."""
+"""What an edge of each type passes on, times its own strength, 0..1 (1 where none is given); `related` is
+co-activation, whose own strength says how similar two are. Source: the weights of the code of system-spec-kit."""
 OTHER = 0.5
 """What an edge of any other type passes on."""
 STARTS = "How many of the first places of each list before it the search starts from"
@@ -43,17 +47,26 @@ class GraphRetriever:
     """
 
     store: Readable
-    seeds: int
-    hops: int
+    seeds: float
+    hops: float
     decay: float
     least: float
-    fan: int
-    again: int = 1
+    fan: float
+    again: float = 1
 
-    def follow(self, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]]) -> list[Found]:
-        """As `Retriever.retrieve`; `lists` are those that it starts from."""
+    def follow(
+        self,
+        query: Query,
+        depth: int | None,
+        lists: Mapping[str, Sequence[Found]],
+        known: dict[str, list[tuple[float, str]]] | None = None,
+    ) -> list[Found]:
+        """As `Retriever.retrieve`; `lists` are those that it starts from.
+
+        `known` has (strength, target) of entries whose edges were read before in this scope, and takes others'.
+        """
         start = sorted({hit.id for hits in lists.values() for hit in hits if hit.position <= self.seeds})
-        edges = self._edges(query, start)
+        edges = self._edges(query, start, {} if known is None else known)
         best: dict[str, float] = {}
         for seed in start:
             for id_, activation in self._spread(seed, edges).items():
@@ -65,7 +78,7 @@ class GraphRetriever:
     def _spread(self, seed: str, edges: Mapping[str, Sequence[tuple[float, str]]]) -> dict[str, float]:
         """The activation of every entry that relations lead to from one seed."""
         active, reached = {seed: 1.0}, {seed: 1.0}
-        for _ in range(self.hops):
+        for _ in range(int(self.hops)):
             further: dict[str, float] = {}
             for here, activation in active.items():
                 for part, there in edges.get(here, ()):
@@ -76,41 +89,66 @@ class GraphRetriever:
             reached |= active
         return reached
 
-    def _edges(self, query: Query, start: Sequence[str]) -> dict[str, list[tuple[float, str]]]:
+    def _edges(
+        self, query: Query, start: Sequence[str], known: dict[str, list[tuple[float, str]]]
+    ) -> dict[str, list[tuple[float, str]]]:
         """(strength, target) of the strongest edges of all entries within reach, best first."""
-        known: dict[str, list[tuple[float, str]]] = {}
+        edges: dict[str, list[tuple[float, str]]] = {}
         front = set(start)
-        for _ in range(self.hops):
-            near: dict[str, dict[str, float]] = {id_: {} for id_ in sorted(front)}
-            for edge in self.store.edges(list(near)):
+        for _ in range(int(self.hops)):
+            near: dict[str, dict[str, float]] = {id_: {} for id_ in sorted(front - known.keys())}
+            for edge in self.store.edges(list(near)) if near else ():
+                stated = 1.0 if edge.strength is None else min(max(edge.strength, 0.0), 1.0)
+                part = STRENGTHS.get(edge.type, OTHER) * stated
                 for here, there in ((edge.source, edge.target), (edge.target, edge.source)):
                     if here in near and here != there:
-                        near[here][there] = max(strength(edge), near[here].get(there, 0.0))
+                        near[here][there] = max(part, near[here].get(there, 0.0))
             ends = {there for parts in near.values() for there in parts}
             inside = self.store.within(sorted(ends), query.filters)
             for here, parts in near.items():
                 best = sorted((-part, there) for there, part in parts.items() if there in inside)
-                known[here] = [(-part, there) for part, there in best[: self.fan]]
-            front = {there for here in near for _, there in known[here]} - known.keys()
-        return known
+                known[here] = [(-part, there) for part, there in best]
+            edges |= {here: known[here][: int(self.fan)] for here in front}
+            front = {there for here in front for _, there in edges[here]} - edges.keys()
+        return edges
 
 
-def strength(edge: Edge) -> float:
-    """What an edge passes on, 0..1: the weight of its type times its own strength, 1 where none is given."""
-    stated = 1.0 if edge.strength is None else min(max(edge.strength, 0.0), 1.0)
-    return STRENGTHS.get(edge.type, OTHER) * stated
-
-
-def _graph(parts: Parts, settings: RetrieverConfig) -> GraphRetriever:
-    values = GRAPH.values(settings)
-    whole = {name: int(value) for name, value in values.items() if name not in ("decay", "least")}
-    return GraphRetriever(parts.store, **whole, decay=values["decay"], least=values["least"])
-
-
-GRAPH = RetrieverKind(
+GRAPH: RetrieverKind = RetrieverKind(
     name="graph",
-    build=_graph,
+    build=lambda parts, settings: GraphRetriever(parts.store, **GRAPH.values(settings)),
     after=("vector", "bm25", "fts"),
     starts="seeds",
     parameters=(SEEDS, HOPS, DECAY, LEAST, FAN, AGAIN),
 )
+
+
+class Directories:
+    """The directory of every entry of a store; `directory` gives the URI of the one that a URI lies in.
+
+    An entry that has an abstract or an overview is its own directory, and so is one in no directory that has.
+    """
+
+    def __init__(self, store: Readable, directory: Callable[[str], str]) -> None:
+        self._store, self._directory = store, directory
+        self._homes = ScopeCache(store, self._mapped)
+        self._kept: tuple[Mapping[str, str], tuple[str, ...], Ints | None] | None = None
+
+    def places(self, ids: tuple[str, ...]) -> Ints | None:
+        """Where each entry's directory stands among the ids, int32[n]; its own place where it is not one of them.
+
+        None where every entry is its own. Kept for the next search of the very same ids.
+        """
+        homes, kept = self._homes(EVERYTHING), self._kept
+        if kept is None or kept[0] is not homes or kept[1] is not ids:
+            code = {id_: place for place, id_ in enumerate(ids)} if not homes.keys().isdisjoint(ids) else {}
+            placed = [code.get(homes.get(id_, id_), place) for id_, place in code.items()]
+            self._kept = kept = (homes, ids, np.array(placed, dtype=np.int32) if placed else None)
+        return kept[2]
+
+    def _mapped(self, everything: Filters) -> dict[str, str]:
+        """The entries that lie in another one, tier by tier, with that one's id."""
+        places = [(id_, uri, id_.partition(MARK)[2], layered) for id_, uri, layered in self._store.places()]
+        named = {(uri, tier): id_ for id_, uri, tier, layered in reversed(places) if layered}
+        files = [(id_, uri, tier) for id_, uri, tier, layered in places if named and not layered]
+        homes = ((id_, (self._directory(uri), tier)) for id_, uri, tier in files)
+        return {id_: named[home] for id_, home in homes if home[0] and home in named}

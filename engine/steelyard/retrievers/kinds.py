@@ -7,63 +7,44 @@ embedded and which parameters a recording fixes all follow from the lists in `st
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.embedders.embed import Vectors
-from steelyard.memory.query import Filters, Query
+from steelyard.memory.entry import EVERY_FIELD, Entry
+from steelyard.memory.query import EVERYTHING, Filters, Query
+from steelyard.memory.text import CONTENT, content, quote, terms, unique_words
 from steelyard.node import Option
-from steelyard.retrievers.reading import Reading
-from steelyard.stores.base import COSINE, Found, Readable, Space
+from steelyard.stores.base import COSINE, Found, KeywordIndex, Readable, Space, TextSearch
 from steelyard.stores.postings import Analysis
 
 QueryVector = Callable[[str], Vectors]
 """From text to float32[dim]; all zeros when the model knows no word of the text."""
-
-
 UNKNOWN = (math.nan, math.nan)
 """The ends of scores of which nothing is known."""
 
 
 class Retriever(Protocol):
-    """Finds candidates for a query."""
+    """Finds candidates for a query.
+
+    One whose formula says between which ends a score of a query can lie, whatever else was found, has
+    ``ends(query)``, with NaN for an end that is not known. One that is faster when it knows what comes has
+    ``expect(queries)``: these come next, with their scopes.
+    """
 
     def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
-        """Return the entries found in the query's scope, best first.
+        """Return the entries found in the query's scope, best first, at most `depth` (None: all).
 
         Ties are broken by ascending id, also at the cut. Scores are finite.
-
-        Parameters
-        ----------
-        depth : int or None
-            How many to return at most; None for all.
         """
 
 
-@runtime_checkable
-class Foreseeing(Protocol):
-    """A retriever that is faster when it knows what comes."""
-
-    def expect(self, queries: Sequence[Query]) -> None:
-        """These queries come next, with their scopes: compute for all of them what can be at once."""
-
-
-@runtime_checkable
-class Bounded(Protocol):
-    """A retriever whose formula says between which ends its scores can lie, whatever else was found."""
-
-    def ends(self, query: Query) -> tuple[float, float]:
-        """The least and the most that a score of this query can be; NaN for an end that is not known."""
-
-
-class Scorer(Protocol):
-    """Computes a number for every candidate of a query."""
-
-    def score(self, query: Query, ids: Sequence[str]) -> Floats:
-        """Score the candidates, float64[len(ids)], finite; a score does not depend on the other ids."""
+Scorer = Callable[[Query, Sequence[str]], Floats]
+"""Scores the candidates of a query, float64[ids], finite; a score does not depend on the other ids."""
 
 
 class Parts(Protocol):
@@ -98,7 +79,6 @@ class RetrieverConfig:
     depth: int | None = None
     """How many candidates it returns at most; None for all in scope."""
     field_weights: Mapping[str, float] = field(default_factory=dict)
-    """FTS5's bm25 weights by field."""
     model: str = ""
     """The model of the vectors; empty for the model of the embedder."""
     filters: str = "before_cut"
@@ -112,14 +92,8 @@ class RetrieverConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings of a weights file; those at their defaults are left out."""
-        named = {
-            "filters": self.filters,
-            "depth": self.depth,
-            "field_weights": dict(self.field_weights),
-            "model": self.model,
-            "similarity": self.similarity,
-            "after": list(self.after),
-        }
+        lists = {"field_weights": dict(self.field_weights), "after": list(self.after)}
+        named = {name: value for name, value in (vars(self) | lists).items() if name != "parameters"}
         record = {name: value for name, value in named.items() if value not in (None, {}, "", COSINE, [])}
         whole = {name: int(value) for name, value in self.parameters.items() if value == int(value)}
         return record | dict(self.parameters) | whole  # 1 and 1.0 are one configuration, under one hash
@@ -150,7 +124,6 @@ class ScorerKind(Kind):
     """The declaration of a scorer, which computes a number for every candidate, whichever retriever found it."""
 
     build: Callable[[Parts], Scorer]
-    """Makes one for a system over a store."""
     ends: tuple[float, float] | None = None
     """The least and the most that its formula can give; None where it gives no such ends."""
 
@@ -160,18 +133,16 @@ class RetrieverKind(Kind):
     """The declaration of a retriever, which finds candidates and scores only those."""
 
     build: Callable[[Parts, RetrieverConfig], Any]
-    """Makes a `Retriever` for a system over a store; ConfigError where the configuration does not fit the system.
-    Where `after` names others, it has ``follow(query, depth, lists)`` instead, whose `lists` are those of these.
-    """
+    """Makes a `Retriever`; ConfigError where the configuration does not fit the system. Where `after` names
+    others, it has ``follow(query, depth, lists)`` instead, whose `lists` are those of these."""
     weighs_fields: bool = False
     """Whether it searches the system's full-text index, with a weight for each field."""
     compares: bool = False
     """Whether the system chooses the similarity of vectors."""
     bounded: bool = False
-    """Whether its retrievers are `Bounded`, with both ends known for their usual settings."""
+    """Whether its retrievers have `ends`, both known for their usual settings."""
     whole: bool = False
-    """Whether it returns every entry in scope, so that no depth cuts its list, and being returned does not
-    make an entry a candidate."""
+    """Whether it returns all in scope: no depth cuts its list, and to be returned makes no entry a candidate."""
     aside: Filters | None = None
     """The entries that it searches separately from the system's corpus, merged into the ranking at the end."""
     after: tuple[str, ...] = ()
@@ -179,18 +150,8 @@ class RetrieverKind(Kind):
     starts: str = ""
     """The parameter that says how many places of each of their lists it reads."""
     parameters: tuple[Option, ...] = ()
-    """The numbers that configure it."""
     seeks: Callable[[Reading, str], str | None] = lambda reading, text: None
     """What it looks for in entries, of the text of a query, for messages; None where it cannot tell."""
-
-    def depth(self, limit: int, pool: int) -> int | None:
-        """Return its depth in a search for `limit` results by a system that retrieves `pool` candidates.
-
-        A list that is merged at the end is no longer than the result.
-        """
-        if self.whole:
-            return None
-        return pool if self.aside is None else limit
 
     def values(self, settings: RetrieverConfig) -> dict[str, float]:
         """Return every parameter by name, as set or by default.
@@ -198,7 +159,161 @@ class RetrieverKind(Kind):
         Raises ConfigError for a parameter that it does not declare, or a value outside the legal range.
         """
         known, given = {parameter.name: parameter for parameter in self.parameters}, settings.parameters
-        if unknown := sorted(set(given) - set(known)):
+        if unknown := sorted(given.keys() - known):
             remedy = nearest(unknown[0], known) if known else "; it has none"
             raise ConfigError(f"unknown parameter {shown(unknown[0])} of {self.name}{remedy}")
         return {name: parameter.checked(given.get(name, parameter.default)) for name, parameter in known.items()}
+
+
+def words_or(text: str) -> str:
+    """Join the words of a query by OR, without stop words unless the query has no other words.
+
+    >>> words_or("how do we rotate the token?")
+    '"how" OR "do" OR "we" OR "rotate" OR "token"'
+    """
+    return " OR ".join(map(quote, unique_words(text)))
+
+
+def itself(uri: str) -> str:
+    """The URI: no entry lies in another."""
+    return uri
+
+
+def as_asked(text: str) -> str:
+    """The text as it is."""
+    return text
+
+
+class Intent(NamedTuple):
+    """What a query is for; empty where that does not matter."""
+
+    name: str = ""
+    confidence: float | None = None
+    """How sure the classifier is, 0..1; None where it has no measure."""
+    scores: Mapping[str, float] = {}
+    """The score of every intent that it considered."""
+
+
+def no_intent(text: str) -> Intent:
+    """No intent, whatever the text asks."""
+    return Intent()
+
+
+@dataclass(frozen=True)
+class Words:
+    """How the text of an entry, and a query, are split into words, for signals that count words."""
+
+    text: Callable[[Entry], str] = content
+    split: Callable[[str], list[str]] = terms
+    fields: tuple[str, ...] = EVERY_FIELD
+    """The fields of an entry that `text` reads, so that others need not be."""
+    least: int = 0
+    """How many words an entry needs to be counted at all."""
+    whole: bool = False
+    """Whether statistics are those of all that the system searches, not of the query's own scope."""
+
+    def of(self, entry: Entry) -> list[str]:
+        """Return the words of an entry."""
+        return self.split(self.text(entry))
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """How a store counts these words."""
+        name = " ".join(f"{function.__module__}.{function.__qualname__}" for function in (self.text, self.split))
+        fields = CONTENT if self.text is content else self.fields
+        return Analysis(name, lambda entry: (self.of(entry), ()), fields)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a system indexes and embeds, which entries it searches, and how it turns queries into expressions.
+
+    Recordings compare the functions by their names, so a lambda is refused.
+    """
+
+    index: KeywordIndex | TextSearch
+    """The full-text index: FTS5 over fields of the vault, or PostgreSQL's rules in memory."""
+    recipe: str
+    """The template of the embedded text, such as ``{title} {text}``."""
+    match: Callable[[str], str] = words_or
+    """Turns a query into an FTS5 expression; empty when there is nothing to search for."""
+    match_memory: Callable[[str], str] = words_or
+    """The same for entries of kind memory, which are searched separately."""
+    words: Words = field(default_factory=Words)
+    """The words that TF-IDF counts."""
+    bm25_words: Words = field(default_factory=Words)
+    """What BM25 counts."""
+    classify: Callable[[str], Intent] = no_intent
+    """The intent of a query that names none."""
+    intents: tuple[str, ...] = ()
+    """The intents that a query may name; none where nothing classifies, and any word may choose a strategy."""
+    rewrite: Callable[[str], str] = as_asked
+    """The text that keywords match; what is embedded is the text as asked."""
+    valid_words: bool = False
+    """Whether TF-IDF counts only the entries that are valid at the query's clock."""
+    corpus: Filters = EVERYTHING
+    """The entries that are searched."""
+    hidden: Mapping[str, Filters] = field(default_factory=dict)
+    """By retriever, the entries of the corpus that it may return, where these are not all."""
+    valid_only: bool = False
+    """Whether only entries whose validity window contains the query's clock are searched."""
+    directory: Callable[[str], str] = itself
+    """The URI whose abstract and overview stand for the entry at a URI."""
+
+    def __post_init__(self) -> None:
+        words, counted = self.words, self.bm25_words
+        read = (words.text, words.split, counted.text, counted.split)
+        for function in (self.match, self.match_memory, self.classify, self.rewrite, self.directory, *read):
+            if getattr(function, "__name__", "<lambda>") == "<lambda>":
+                raise ConfigError(
+                    f"{function!r} has no name, and recordings compare functions by their names; use a def"
+                )
+
+    def identity(self) -> dict[str, object]:
+        """Return everything except the embedded text, as JSON values for the fingerprint of a recording.
+
+        Function names are part of recordings that people keep: renaming a function makes those unusable.
+        """
+        index, words, counted = self.index, self.words, self.bm25_words
+        return {
+            "index": {"text": index.text.__module__, "tokenizer": "tsearch english"}
+            if isinstance(index, TextSearch)
+            else {"fields": list(index.fields), "tokenizer": index.tokenizer},
+            "match": self.match.__name__,
+            "match_memory": self.match_memory.__name__,
+            "words": [words.text.__name__, words.split.__name__, self.valid_words],
+            "searched": [str(self.corpus), self.valid_only],
+            "hidden": {name: str(shown) for name, shown in self.hidden.items()},
+            "directory": self.directory.__name__,
+            "classified": self.classify.__name__,
+            "bm25_words": [counted.text.__name__, counted.split.__name__, counted.least, counted.whole],
+        }
+
+
+T = TypeVar("T")
+SCOPES = 64
+"""How many scopes are kept, the newest ones: queries with clocks of their own have one each."""
+
+
+class ScopeCache(Generic[T]):
+    """Caches ``build(scope)`` for every scope, and empties itself when the store's revision changes.
+
+    Threads may share it; at worst two of them build the same value.
+    """
+
+    def __init__(self, store: Readable, build: Callable[[Any], T]) -> None:
+        self._store, self._build = store, build
+        self._kept: tuple[int, dict[Hashable, T]] = (-1, {})
+
+    def __call__(self, scope: Hashable) -> T:
+        """Return the value for a scope (`Filters`, or a tuple of several), built on first use."""
+        revision, kept = self._store.revision(), self._kept
+        if revision != kept[0]:
+            self._kept = kept = (revision, {})
+        try:
+            return kept[1][scope]
+        except KeyError:
+            value = kept[1][scope] = self._build(scope)
+        while len(kept[1]) > SCOPES:
+            kept[1].pop(next(iter(kept[1])), None)
+        return value

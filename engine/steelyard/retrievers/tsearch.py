@@ -1,7 +1,7 @@
 """Full-text search by PostgreSQL's rules for English, without PostgreSQL, and its match as a scorer (MoltNet).
 
-`websearch` reads typed text as a query, `matches` and `ranker` apply a query to one text, `best` to all texts of a
-scope. All were compared with PostgreSQL 15.
+`websearch` reads typed text as a query, `best` applies one to the texts of a scope, `ranker` ranks a single text.
+All were compared with PostgreSQL 15.
 
 Ranks are those of ``ts_rank`` with its default weights and normalisation 0, in single precision as PostgreSQL
 computes it. Every lexeme of a text has the weight w = 0.1. A query of one lexeme, or one that is an *or* or a
@@ -22,7 +22,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from itertools import compress, product
+from itertools import accumulate, product
 
 import numpy as np
 
@@ -30,42 +30,28 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters, Query
-from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.english import LETTER, MAX_POSITIONS, TsVector, lexemes, shape_of, tsvector
-from steelyard.retrievers.kinds import Parts, ScorerKind
+from steelyard.retrievers.kinds import Parts, ScopeCache, Scorer, ScorerKind
 from steelyard.stores.base import Found, Readable, TextSearch
 from steelyard.stores.postings import Analysis, Counted, Read
 
-# Queries, which print as PostgreSQL prints a tsquery: 'cach' & !( 'npm' <-> 'audit' )
+# Queries
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Lexemes at fixed distances; `offsets` are counted from the first one, so they ascend from 0.
-
-    >>> print(Phrase(("state", "art"), (0, 3)), "|", Phrase(("cach",)))
-    'state' <3> 'art' | 'cach'
-    """
+    """Lexemes at fixed distances; `offsets` are counted from the first one, so they ascend from 0."""
 
     lexemes: tuple[str, ...]
     offsets: tuple[int, ...] = (0,)
 
-    def __str__(self) -> str:
-        quoted = ["'{}'".format(lexeme.replace("\\", "\\\\").replace("'", "''")) for lexeme in self.lexemes]
-        steps = [later - offset for offset, later in zip(self.offsets, self.offsets[1:], strict=False)]
-        more = zip(steps, quoted[1:], strict=True)
-        return quoted[0] + "".join(f" <{step if step > 1 else '-'}> {lexeme}" for step, lexeme in more)
-
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """A negation, written `times` times: ``--word`` requires the word again, and prints both signs."""
+    """A negation, written `times` times: ``--word`` requires the word again."""
 
     part: Node
     times: int = 1
-
-    def __str__(self) -> str:
-        return "!" * self.times + _inside(self.part, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +61,8 @@ class Joined:
     sign: str
     parts: tuple[Node, ...]
 
-    def __str__(self) -> str:
-        return f" {self.sign} ".join(_inside(part, self) for part in self.parts)
-
 
 Node = Phrase | Not | Joined
-
-
-def _inside(part: Node, whole: Node) -> str:
-    """Print a part of a node, in brackets where it binds less tightly."""
-    return f"( {part} )" if _binding(part) < _binding(whole) else str(part)
-
-
-def _binding(node: Node) -> int:
-    if isinstance(node, Joined):
-        return "|&".index(node.sign)
-    return 3 if isinstance(node, Not) else 2 if len(node.lexemes) > 1 else 4
-
 
 _BLANKS = r" \t\n\r\f\v"
 _SEPARATORS = rf"{_BLANKS}!&|()<"
@@ -113,8 +84,8 @@ def websearch(text: str) -> Node | None:
     negates it, also with blanks between. ``! & | ( ) <`` only separate words; other signs are left to the lexer.
     Stop words are removed, and so is what they leave empty: a negation, a side of an ``or``, or the whole query.
 
-    >>> print(websearch('"security vulnerability" +audit -npm'))
-    'secur' <-> 'vulner' & 'audit' & !'npm'
+    >>> websearch('-"security vulnerability"')
+    Not(part=Phrase(lexemes=('secur', 'vulner'), offsets=(0, 1)), times=1)
     """
     shape, place, signs, after_operand = shape_of(text), 0, 0, False
     sides: list[list[Node]] = [[]]
@@ -140,38 +111,16 @@ def _joined(sign: str, parts: Sequence[Node]) -> Node | None:
     return Joined(sign, tuple(parts)) if len(parts) > 1 else next(iter(parts), None)
 
 
-def matches(node: Node, vector: TsVector) -> bool:
-    """Whether the text of the vector matches the query.
-
-    >>> matches(websearch("deploy -staging"), {"deploy": (1,)})
-    True
-    """
+def phrases(node: Node, negated: bool = False) -> Iterator[tuple[Phrase, bool]]:
+    """The phrases of a query in the order written, each with whether it stands below a negation."""
     match node:
-        case Phrase((word,)):
-            return word in vector
-        case Phrase(words, offsets):
-            if any(word not in vector for word in words):
-                return False
-            starts = set(vector[words[0]])
-            for word, offset in zip(words, offsets, strict=True):
-                starts.intersection_update([position - offset for position in vector[word]])
-            return bool(starts)
-        case Not(part, times):
-            return matches(part, vector) != bool(times % 2)
-        case Joined(sign, parts):
-            return (any if sign == "|" else all)(matches(part, vector) for part in parts)
-
-
-def lexemes_of(node: Node) -> Iterator[str]:
-    """Iterate over the lexemes of the query in the order written, including negated ones."""
-    match node:
-        case Phrase(words):
-            yield from words
+        case Phrase():
+            yield node, negated
         case Not(part):
-            yield from lexemes_of(part)
+            yield from phrases(part, negated=True)
         case Joined(_, parts):
             for part in parts:
-                yield from lexemes_of(part)
+                yield from phrases(part, negated)
 
 
 # Ranks
@@ -188,24 +137,13 @@ def single(value: float) -> float:
     return array("f", [value])[0]
 
 
-def _count_table() -> list[float]:
-    """The contribution of a lexeme that is present n times, for n from 0."""
-    table, total = [0.0], 0.0
-    for n in range(1, MAX_POSITIONS + 1):
-        total = single(total + single(_WEIGHT / (n * n)))
-        table.append(single(single(_WEIGHT + total) - _WEIGHT) / 1.64493406685)
-    return table
-
-
-def _pair_table() -> list[float]:
-    """The contribution of a pair at distance d, for d from 0 to _FAR + 1; the last applies to all beyond."""
-    near = [single(1 / (1.005 + 0.05 * math.exp(d / 1.5 - 2))) for d in range(_FAR + 1)]
-    weights = single(_WEIGHT * _WEIGHT)
-    return [single(math.sqrt(single(weights * g))) for g in (*near, single(1e-30))]
-
-
 _WEIGHT = single(0.1)
-_BY_COUNT, _BY_DISTANCE = _count_table(), _pair_table()
+_SUMS = accumulate((single(_WEIGHT / (n * n)) for n in range(1, MAX_POSITIONS + 1)), lambda a, b: single(a + b))
+_BY_COUNT = [0.0, *(single(single(_WEIGHT + total) - _WEIGHT) / 1.64493406685 for total in _SUMS)]
+"""The contribution of a lexeme that is present n times, for n from 0."""
+_NEAR = (single(1 / (1.005 + 0.05 * math.exp(d / 1.5 - 2))) for d in range(_FAR + 1))
+_BY_DISTANCE = [single(math.sqrt(single(single(_WEIGHT * _WEIGHT) * g))) for g in (*_NEAR, single(1e-30))]
+"""The contribution of a pair at distance d, for d from 0 to _FAR + 1; the last applies to all beyond."""
 
 
 def ranker(node: Node) -> Callable[[TsVector], float]:
@@ -214,12 +152,11 @@ def ranker(node: Node) -> Callable[[TsVector], float]:
     >>> ranker(websearch("cache"))({"cach": (3,)})
     0.0607927106320858
     """
-    items = sorted(set(lexemes_of(node)))
-    joined = isinstance(node, Phrase) or (isinstance(node, Joined) and node.sign == "&")
+    items = sorted({lexeme for phrase, _ in phrases(node) for lexeme in phrase.lexemes})
+    by_pairs = len(items) > 1 and (isinstance(node, Phrase) or (isinstance(node, Joined) and node.sign == "&"))
 
     def score(vector: TsVector) -> float:
         present = [vector[item] for item in items if item in vector]
-        by_pairs = joined and len(items) > 1
         return _of_pairs(present) if by_pairs else _of_counts(tuple(map(len, present)), len(items))
 
     return score
@@ -249,6 +186,13 @@ def _of_pairs(present: list[tuple[int, ...]]) -> float:
 # All texts of a scope
 
 
+def analysis(search: TextSearch) -> Analysis:
+    """How a store counts the lexemes of its entries: each as often as it has positions, and those."""
+    text = search.text
+    name = f"tsearch {text.__module__}.{text.__qualname__}"
+    return Analysis(name, lambda entry: flat(tsvector(text(entry))), search.fields)
+
+
 def flat(vector: TsVector) -> Read:
     """The lexemes of a text, each as often as it has positions, and those."""
     pairs = [(lexeme, place) for lexeme, places in vector.items() for place in places]
@@ -260,52 +204,42 @@ def best(
 ) -> list[tuple[str, float]]:
     """Return (id, ts_rank) of the best matching texts that pass the filters, ties by ascending id."""
     numbers = counted.numbers
-    if filters:
-        numbers = numbers[counted.within(filters)[numbers]]
-    matching, scores = _matching(counted, node, numbers), np.zeros(len(counted.lengths))
-    vectors = _vectors(counted, set(lexemes_of(node)), matching)
-    scores[matching] = list(map(ranker(node), vectors))
-    return counted.best(scores, matching, depth)
+    found = matching(counted, node, numbers[counted.within(filters)[numbers]] if filters else numbers)
+    scores = np.zeros(len(counted.lengths))
+    scores[found] = list(map(ranker(node), _vectors(counted, node, found)))
+    return counted.best(scores, found, depth)
 
 
-def _matching(counted: Counted, node: Node, numbers: Indices) -> Indices:
-    """Those of some texts, ascending, that match."""
+def matching(counted: Counted, node: Node, numbers: Indices) -> Indices:
+    """Those of some texts, ascending, that match the query."""
     match node:
-        case Phrase(words):
-            found: Indices = reduce(_both, (counted.posting(word).at for word in words), numbers)
+        case Phrase(words, offsets):
+            found = numbers
+            for word in words:
+                found = np.intersect1d(found, counted.posting(word).at, assume_unique=True)
             if len(words) == 1:
                 return found
-            held = [matches(node, vector) for vector in _vectors(counted, set(words), found)]
-            return np.array(list(compress(found, held)), dtype=np.int64)
+            vectors, pairs = _vectors(counted, node, found), list(zip(words, offsets, strict=True))
+            starts = (({at - offset for at in vector[word]} for word, offset in pairs) for vector in vectors)
+            return found.compress([bool(set.intersection(*each)) for each in starts])
         case Not(part, times):
-            found = _matching(counted, part, numbers)
+            found = matching(counted, part, numbers)
             return np.setdiff1d(numbers, found, assume_unique=True) if times % 2 else found
         case Joined("|", parts):
-            return np.unique(np.concatenate([_matching(counted, part, numbers) for part in parts]))
+            return np.unique(np.concatenate([matching(counted, part, numbers) for part in parts]))
         case Joined(_, parts):
-            return reduce(lambda left, part: _matching(counted, part, left), parts, numbers)
+            return reduce(lambda left, part: matching(counted, part, left), parts, numbers)
 
 
-def _both(first: Indices, second: Indices) -> Indices:
-    return np.intersect1d(first, second, assume_unique=True)
-
-
-def _vectors(counted: Counted, words: set[str], numbers: Indices) -> list[TsVector]:
-    """What the texts hold of these lexemes."""
+def _vectors(counted: Counted, node: Node, numbers: Indices) -> list[TsVector]:
+    """What the texts hold of the lexemes of a query."""
     vectors: list[TsVector] = [{} for _ in numbers]
-    for word in words:
+    for word in {word for phrase, _ in phrases(node) for word in phrase.lexemes}:
         posting = counted.posting(word)
         held, places = np.flatnonzero(np.isin(numbers, posting.at)), np.flatnonzero(np.isin(posting.at, numbers))
         for row, end, count in zip(held, np.cumsum(posting.counts)[places], posting.counts[places], strict=True):
             vectors[row][word] = tuple(posting.positions[end - count : end].tolist())
     return vectors
-
-
-def analysis(search: TextSearch) -> Analysis:
-    """How a store counts the lexemes of its entries: with their positions."""
-    text = search.text
-    name = f"tsearch {text.__module__}.{text.__qualname__}"
-    return Analysis(name, lambda entry: flat(tsvector(text(entry))), search.fields)
 
 
 class TsRetriever:
@@ -325,36 +259,34 @@ class TsRetriever:
         return [Found(id_, score, place) for place, (id_, score) in enumerate(found, 1)]
 
 
-@dataclass(frozen=True)
-class LexicalScorer:
-    """Scores 1 for a candidate that matches the whole query, or when the query excludes nothing; else 0.
+def has_negation(node: Node) -> bool:
+    """Whether MoltNet treats the query as negated: as PostgreSQL prints it there is a "!", be it a file path's."""
+    return any(negated or any("!" in word for word in phrase.lexemes) for phrase, negated in phrases(node))
+
+
+def lexical(store: Readable, text: Callable[[Entry], str]) -> Scorer:
+    """1 for a candidate that matches the whole query, or when the query excludes nothing; else 0.
 
     A negation is a lexical constraint: it also drops what only the vectors found, unless the positive
     part matches too. Source: MoltNet's document, negation tradeoff.
     """
 
-    store: Readable
-    text: Callable[[Entry], str]
-
-    def score(self, query: Query, ids: Sequence[str]) -> Floats:
-        """See Scorer.score."""
+    def score(query: Query, ids: Sequence[str]) -> Floats:
         asked = websearch(query.keywords)
         if asked is None or not has_negation(asked):
             return np.ones(len(ids))
-        held = {e.id for e in self.store.get(ids) if matches(asked, tsvector(self.text(e)))}
+        counted = Counted.of((entry.id, flat(tsvector(text(entry)))) for entry in store.get(ids))
+        held = set(counted.ids(matching(counted, asked, counted.numbers)))
         return np.array([float(id_ in held) for id_ in ids], dtype=np.float64)
 
-
-def has_negation(node: Node) -> bool:
-    """Whether MoltNet treats the query as negated: its printed form has a "!", be it that of a file path."""
-    return "!" in str(node)
+    return score
 
 
-def _lexical(parts: Parts) -> LexicalScorer:
+def _lexical(parts: Parts) -> Scorer:
     index = parts.reading.index
     if not isinstance(index, TextSearch):
         raise ConfigError(f"{parts.name} has no exclusions, so it has no signal lexical; drop the stage")
-    return LexicalScorer(parts.store, index.text)
+    return lexical(parts.store, index.text)
 
 
 LEXICAL = ScorerKind(name="lexical", build=_lexical)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from steelyard.base.arrays import Floats, Indices
+from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, DimensionMismatchError
 from steelyard.embedders.embed import Vectors
 from steelyard.memory.entry import DAY, Entry, fsrs
 from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.node import Option
-from steelyard.retrievers.cache import ScopeCache
 from steelyard.retrievers.kinds import (
     UNKNOWN,
     Parts,
@@ -22,15 +23,18 @@ from steelyard.retrievers.kinds import (
     Retriever,
     RetrieverConfig,
     RetrieverKind,
+    ScopeCache,
+    Scorer,
     ScorerKind,
 )
 from steelyard.stores.base import COSINE, Found, Readable, ScoredIds, Space
 from steelyard.stores.federation import plain_id
 
+Fading = Callable[[float | None], Floats]
 COSINES = (-1.0, 1.0)
 """The ends of a cosine."""
-BLOCK = 1024
-"""Rows that are widened to float64 at a time, in a buffer that stays in the processor's cache."""
+BLOCK = 256
+"""Rows that are widened to float64 at a time, so that they stay in the processor's cache."""
 HALF_LIFE = 90.0
 """Days after which the importance of an entry that states no half-life is halved."""
 IMPORTANCE = (
@@ -41,66 +45,98 @@ IMPORTANCE = (
 
 
 @dataclass(frozen=True)
-class VectorRetriever:
-    """Finds nearest neighbours by a metric (see Readable.nearest); the scope acts before or after the cut."""
+class _EverySpace:
+    """Merges what is found in the vectors of each model; an entry is listed once, at its best score.
+
+    Similarities are compared as they are, whatever the model.
+    """
 
     store: Readable
-    space: Space
-    embed: QueryVector
+    spaces: Sequence[tuple[Space, QueryVector]]
     filter_first: bool = True
+
+    def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
+        """See Retriever.retrieve; entries without a vector are not returned."""
+        if len(self.spaces) == 1:
+            return self._found(*self.spaces[0], query, depth)
+        asked = query if self.filter_first else replace(query, filters=EVERYTHING)
+        hits = [hit for space, embed in self.spaces for hit in self._found(space, embed, asked, depth)]
+        best: dict[str, Found] = {}
+        for hit in sorted(hits, key=lambda hit: (-hit.score, hit.id)):
+            best.setdefault(plain_id(hit.id), hit)
+        listed = [replace(hit, position=place) for place, hit in enumerate(list(best.values())[:depth], 1)]
+        if self.filter_first:
+            return listed
+        inside = self.store.within([hit.id for hit in listed], query.filters)
+        return [hit for hit in listed if hit.id in inside]
+
+    def _found(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> Sequence[Found]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class VectorRetriever(_EverySpace):
+    """Finds nearest neighbours by a metric (see Readable.nearest); the scope acts before or after the cut."""
+
     metric: str = COSINE
 
-    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
-        """See Retriever.retrieve; entries without a vector are not returned."""
-        vector = self.embed(query.embedded)
+    def _found(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> list[Found]:
+        vector = embed(query.embedded)
         if not vector.any():
             return []
         count = self.store.count() if depth is None else depth
-        return self.store.nearest(self.space, vector, query.filters, count, self.filter_first, self.metric)
+        return self.store.nearest(space, vector, query.filters, count, self.filter_first, self.metric)
 
     def expect(self, queries: Sequence[Query]) -> None:
-        """See Foreseeing.expect."""
-        self.store.expect(self.space, [self.embed(query.embedded) for query in queries])
+        """See Retriever."""
+        for space, embed in self.spaces:
+            self.store.expect(space, [embed(query.embedded) for query in queries])
 
     def ends(self, query: Query) -> tuple[float, float]:
-        """See Bounded.ends; what a distance leaves of 1 has no lower end."""
+        """See Retriever; what a distance leaves of 1 has no lower end."""
         return COSINES if self.metric == COSINE else (math.nan, 1.0)
 
 
-class LayerRetriever:
+@dataclass(frozen=True)
+class LayerRetriever(_EverySpace):
     """Scores one layer of every entry in scope that has it, by cosine; vectors are kept in memory.
 
     With a `lift` it adds that many times how important an entry still is (spec-kit's code), see `fading`. The
-    store is read once a scope, not once a directory, and not again until it changes.
+    store is read once a scope, not once a directory, and not again until it changes. Without a depth, as layered
+    strategies ask, the list is the whole scope.
     """
 
-    def __init__(self, store: Readable, space: Space, embed: QueryVector, lift: float = 0.0) -> None:
-        self._store, self._space, self._embed, self._lift = store, space, embed, lift
-        self._rows = ScopeCache(store, self._read)
+    lift: float = 0.0
 
-    def _read(self, filters: Filters) -> tuple[tuple[str, ...], Vectors, Floats, Callable[[float | None], Floats]]:
-        ids, matrix = self._store.vectors(self._space, filters)
-        facts = self._store.get(ids, IMPORTANCE) if self._lift else ()
-        return tuple(ids), matrix, np.sqrt(dots(matrix)), fading(facts)
+    @cached_property
+    def _rows(self) -> ScopeCache[Any]:
+        def read(scope: tuple[Space, Filters]) -> tuple[tuple[str, ...], Vectors, Floats, Fading]:
+            ids, matrix = self.store.vectors(*scope)
+            facts = self.store.get(ids, IMPORTANCE) if self.lift else ()
+            return tuple(ids), matrix, np.sqrt(dots(matrix)), fading(facts)
 
-    def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
-        """See Retriever.retrieve; without a depth, as layered strategies ask, it is the whole scope."""
-        ids, matrix, lengths, importance = self._rows(query.filters)
-        vector = self._embed(query.embedded)
+        return ScopeCache(self.store, read)
+
+    def _found(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> Sequence[Found]:
+        ids, matrix, lengths, importance = self._rows((space, query.filters))
+        vector = embed(query.embedded)
         if not ids or not vector.any():
             return []
         scores = cosine(matrix, vector, lengths)
-        if self._lift:
-            scores = scores + self._lift * importance(query.asked_at)
-        listed = ScoredIds(ids, scores, _best_first(scores))
+        if self.lift:
+            scores = scores + self.lift * importance(query.asked_at)
+        order = np.argsort(-scores)
+        if not np.diff(scores[order]).all():  # a sort that keeps the order of ties takes twice as long
+            order = np.argsort(-scores, kind="stable")
+        listed = ScoredIds(ids, scores, order)
         return listed if depth is None else listed[:depth]
 
     def ends(self, query: Query) -> tuple[float, float]:
-        """See Bounded.ends; importance lifts a cosine beyond them."""
-        return UNKNOWN if self._lift else COSINES
+        """See Retriever; importance lifts a cosine beyond them."""
+        return UNKNOWN if self.lift else COSINES
 
 
-def fading(entries: Sequence[Entry]) -> Callable[[float | None], Floats]:
+def fading(entries: Sequence[Entry]) -> Fading:
     """What is left of each entry's importance at a clock (seconds UTC; None: nothing has faded), float64[n].
 
     It is ``importance / 10``, 0.5 where none is given, and fades by FSRS since the last review where there were
@@ -135,92 +171,43 @@ class Unindexed:
         return [Found(id_, 0.0, place) for place, id_ in enumerate(self._scope(query.filters)[:depth], 1)]
 
 
-@dataclass(frozen=True)
-class EverySpace:
-    """Merges retrievers that each search the vectors of one model; an entry is listed once, at its best score."""
-
-    store: Readable
-    parts: Sequence[VectorRetriever | LayerRetriever]
-    filter_first: bool = True
-
-    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
-        """See Retriever.retrieve; similarities are compared as they are, whatever the model."""
-        asked = query if self.filter_first else replace(query, filters=EVERYTHING)
-        hits = [hit for part in self.parts for hit in part.retrieve(asked, depth)]
-        best: dict[str, Found] = {}
-        for hit in sorted(hits, key=lambda hit: (-hit.score, hit.id)):
-            best.setdefault(plain_id(hit.id), hit)
-        listed = [replace(hit, position=place) for place, hit in enumerate(list(best.values())[:depth], 1)]
-        if self.filter_first:
-            return listed
-        inside = self.store.within([hit.id for hit in listed], query.filters)
-        return [hit for hit in listed if hit.id in inside]
-
-    def expect(self, queries: Sequence[Query]) -> None:
-        """See Foreseeing.expect."""
-        for part in self.parts:
-            if isinstance(part, VectorRetriever):
-                part.expect(queries)
-
-    def ends(self, query: Query) -> tuple[float, float]:
-        """See Bounded.ends; all parts measure alike."""
-        return self.parts[0].ends(query)
-
-
-@dataclass(frozen=True)
-class CosineScorer:
-    """Scores the cosine of the query and each candidate, in -1..1; 0 for an entry without a vector.
+def cosines(store: Readable, spaces: Sequence[tuple[Space, QueryVector]]) -> Scorer:
+    """The cosine of the query and each candidate, in -1..1; 0 for an entry without a vector.
 
     An entry has vectors of only one of the models.
     """
 
-    store: Readable
-    spaces: Sequence[tuple[Space, QueryVector]]
-
-    def score(self, query: Query, ids: Sequence[str]) -> Floats:
-        """See Scorer.score."""
+    def score(query: Query, ids: Sequence[str]) -> Floats:
         scores = np.zeros(len(ids))
-        for space, embed in self.spaces:
-            vector, stored = embed(query.embedded), self.store.vectors_of(space, ids)
+        for space, embed in spaces:
+            vector, stored = embed(query.embedded), store.vectors_of(space, ids)
             known = [row for row, id_ in enumerate(ids) if id_ in stored and scores[row] == 0]
             if known:
                 scores[known] = cosine(np.array([stored[ids[row]] for row in known]), vector)
         return scores
 
+    return score
 
-@dataclass(frozen=True)
-class InsideScorer:
+
+def _inside(parts: Parts) -> Scorer:
     """1 for a candidate that the query's own filters admit, else 0."""
 
-    store: Readable
-
-    def score(self, query: Query, ids: Sequence[str]) -> Floats:
-        """See Scorer.score."""
-        if not query.filters:
-            return np.ones(len(ids))
-        inside = self.store.within(ids, query.filters)
+    def score(query: Query, ids: Sequence[str]) -> Floats:
+        inside = parts.store.within(ids, query.filters) if query.filters else set(ids)
         return np.array([float(id_ in inside) for id_ in ids], dtype=np.float64)
+
+    return score
 
 
 # Numbers
 
 
 def cosine(matrix: Vectors, vector: Vectors, lengths: Floats | None = None) -> Floats:
-    """Compute the cosine of every row and a vector, float64[rows]; 0 where either is all zeros.
+    """The cosine of every row of float32[rows, dim] and float32[dim], float64[rows]; 0 where either is all zeros.
 
     Each row is summed separately, so its value does not depend on the number of rows; the last bits of a
-    matrix product depend on its shape.
-
-    Parameters
-    ----------
-    matrix : float32[rows, dim]
-    vector : float32[dim]
-    lengths : float64[rows], those of the rows, where they are known.
-
-    Raises
-    ------
-    DimensionMismatchError
-        When the rows and the vector differ in length.
+    matrix product depend on its shape. `lengths` are those of the rows, float64[rows], where they are known.
+    Raises DimensionMismatchError when the rows and the vector differ in length.
     """
     if len(matrix) and matrix.shape[1] != len(vector):
         raise DimensionMismatchError(
@@ -236,21 +223,11 @@ def cosine(matrix: Vectors, vector: Vectors, lengths: Floats | None = None) -> F
 def dots(matrix: Vectors, vector: Floats | None = None) -> Floats:
     """float64[rows]: each row times the vector, or times itself, in double precision; blocks change no bit."""
     products = np.empty(len(matrix))
-    buffer = np.empty((min(BLOCK, len(matrix)), matrix.shape[1] if matrix.ndim == 2 else 0))
     for begin in range(0, len(matrix), BLOCK):
-        part = matrix[begin : begin + BLOCK]
-        rows = buffer[: len(part)]
-        np.copyto(rows, part)
-        np.multiply(rows, rows if vector is None else vector, out=rows)
-        np.sum(rows, axis=1, out=products[begin : begin + BLOCK])
+        rows = matrix[begin : begin + BLOCK].astype(np.float64)
+        rows *= rows if vector is None else vector
+        rows.sum(axis=1, out=products[begin : begin + BLOCK])
     return products
-
-
-def _best_first(scores: Floats) -> Indices:
-    """The rows by falling score, ties in order; a sort that keeps their order takes twice as long."""
-    order = np.argsort(-scores)
-    ranked = scores[order]
-    return order if (ranked[1:] != ranked[:-1]).all() else np.argsort(-scores, kind="stable")
 
 
 # Declarations
@@ -260,21 +237,16 @@ def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:
     first, lift = settings.filters != "after_cut", VECTOR.values(settings)["lift"]
     if lift and settings.similarity != COSINE:
         raise ConfigError(f"lift is {lift:g} and similarity {settings.similarity}; importance lifts cosines alone")
-    made: list[VectorRetriever | LayerRetriever] = [
-        LayerRetriever(parts.store, space, embed, lift)
-        if lift
-        else VectorRetriever(parts.store, space, embed, first, settings.similarity)
-        for space, embed in parts.vectors("text")
-    ]
-    return made[0] if len(made) == 1 else EverySpace(parts.store, made, first)
+    if lift:
+        return LayerRetriever(parts.store, parts.vectors("text"), first, lift)
+    return VectorRetriever(parts.store, parts.vectors("text"), first, settings.similarity)
 
 
 def _layer(name: str) -> RetrieverKind:
     """Declare a signal that compares the query with one layer of every entry."""
 
     def build(parts: Parts, settings: RetrieverConfig) -> Retriever:
-        made = [LayerRetriever(parts.store, space, embed) for space, embed in parts.vectors(name)]
-        return made[0] if len(made) == 1 else EverySpace(parts.store, made, settings.filters != "after_cut")
+        return LayerRetriever(parts.store, parts.vectors(name), settings.filters != "after_cut")
 
     return RetrieverKind(name=name, build=build, layer=name, whole=True, bounded=True)
 
@@ -299,8 +271,8 @@ UNINDEXED = RetrieverKind(
 )
 COSINE_SCORE = ScorerKind(
     name="cosine",
-    build=lambda parts: CosineScorer(parts.store, parts.vectors("text")),
+    build=lambda parts: cosines(parts.store, parts.vectors("text")),
     layer="text",
     ends=COSINES,
 )
-INSIDE = ScorerKind(name="inside", build=lambda parts: InsideScorer(parts.store))
+INSIDE = ScorerKind(name="inside", build=_inside)

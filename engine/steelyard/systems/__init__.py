@@ -7,25 +7,56 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.fields import parse_number
-from steelyard.config import SearchConfig
+from steelyard.config import LISTS
 from steelyard.embedders.embed import LAYER_RECIPES
-from steelyard.grammar import number_text
-from steelyard.memory.text import template_fields
+from steelyard.fusion import parse_strategy
+from steelyard.memory.text import CONTENT, template_fields
 from steelyard.node import Registry
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS
+from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.postings import Analysis
-from steelyard.systems import baselines, cortex_mem, echovault, mem0, moltnet, soleri, spec_kit
-from steelyard.systems.base import System
+from steelyard.systems import cortex_mem, echovault, mem0, moltnet, soleri, spec_kit
+from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
+
+POOL = 100
+"""The least depth of the baselines, and of the lists that custom strategies are fused from."""
+
+
+def _baseline(name: str, strategy: str, retrievers: tuple[str, ...]) -> System:
+    """A system of a single retriever, or of all, on which custom strategies run."""
+    return System(
+        name=name,
+        profile="documented",
+        reading=Reading(
+            index=KeywordIndex("content", CONTENT, "porter unicode61"),
+            recipe="{title}\n{text}",
+            directory=cortex_mem.directory_of,
+        ),
+        searching=SearchSettings(
+            strategy=parse_strategy(strategy),
+            retrievers=retrievers,
+            depth=lambda limit: max(POOL, limit),
+            field_weights=dict.fromkeys(CONTENT, 1.0),
+        ),
+        showing=ResultForms(lambda hit: shown_fields(hit, "id title text tags project score created_at")),
+    )
+
+
+_PLAIN = "rrf(fts, vector, k=60)", tuple(name for name, kind in RETRIEVER_KINDS.items() if kind.aside is None)
+_LISTS = replace(_baseline(LISTS, "bm25", ()), reading=Reading(index=KeywordIndex("none", (), "none"), recipe=""))
+"""Runs strategies over recorded lists of other engines; it has no retriever, so it cannot search live."""
 
 SYSTEMS: Registry[System] = Registry(
     "system",
     "key",
     (
-        *(baselines.FTS, baselines.BM25, baselines.VECTOR, baselines.PLAIN),
+        *(_baseline(name, name, (name,)) for name in ("fts", "bm25", "vector")),
+        _baseline("plain", *_PLAIN),
         *(echovault.DOCUMENTED, echovault.SHIPPED, moltnet.DOCUMENTED, moltnet.SHIPPED),
         *(soleri.DOCUMENTED, soleri.SHIPPED, spec_kit.DOCUMENTED, spec_kit.SHIPPED, spec_kit.JS),
         *(cortex_mem.DOCUMENTED, cortex_mem.SHIPPED, mem0.DOCUMENTED),
@@ -68,42 +99,36 @@ def analyses(systems: Iterable[System]) -> list[Analysis]:
 
 
 def find_system(name: str) -> System:
-    """Look one system up by name; ConfigError when it is unknown."""
+    """Look one system up by name; ConfigError when it is unknown, or has no such parameter."""
     plain, given = plain_name(name)
     key = plain if ":" in plain else f"{plain}:documented"
-    system = baselines.LISTS if key == baselines.LISTS.key else SYSTEMS.find(key)
+    system = _LISTS if key == _LISTS.key else SYSTEMS.find(key)
     if system is None:
         near = nearest(plain.partition(":")[0], [known.removesuffix(":documented") for known in SYSTEMS])
         raise ConfigError(f"unknown system {shown(plain)}{near}")
-    numbers = {}
+    known = {
+        f"{retriever}.{option.name}": (retriever, option)
+        for retriever in system.searching.retrievers
+        for option in RETRIEVER_KINDS[retriever].parameters
+    }
+    parameters = {retriever: dict(values) for retriever, values in system.searching.parameters.items()}
     for part in given.split(",") if given else ():
-        parameter, _, value = part.partition("=")
+        parameter, _, text = map(str.strip, part.partition("="))
         try:
-            numbers[parameter.strip()] = parse_number(value.strip())
+            value = parse_number(text)
         except ValueError:
             raise ConfigError(
                 f"{shown(part)} is not RETRIEVER.PARAMETER=NUMBER; write it as graph.hops=1"
             ) from None
-    return system.with_parameters(numbers) if numbers else system
+        if parameter not in known:
+            hint = nearest(parameter, known) if known else "; it has none"
+            raise ConfigError(f"{system.name} has no parameter {shown(parameter)}{hint}")
+        retriever, option = known[parameter]
+        parameters.setdefault(retriever, {})[option.name] = option.checked(value)
+    return replace(system, searching=replace(system.searching, parameters=parameters)) if given else system
 
 
 def plain_name(text: str) -> tuple[str, str]:
-    """The name of a system, and the parameters in the brackets behind it; empty without any.
-
-    >>> plain_name("spec_kit:js[graph.hops=1]")
-    ('spec_kit:js', 'graph.hops=1')
-    """
+    """The name of a system, and the parameters in the brackets behind it; empty without any."""
     match = _WITH_PARAMETERS.fullmatch(text.strip())
     return (match[1].rstrip(), match[2]) if match else (text, "")
-
-
-def written_name(config: SearchConfig) -> str:
-    """How a command names the system of a configuration, with the parameters that are not the system's own."""
-    usual = find_system(config.name).config().retrievers
-    changed = [
-        f"{name}.{parameter}={number_text(value)}"
-        for name, retriever in config.retrievers.items()
-        for parameter, value in retriever.parameters.items()
-        if name not in usual or value != usual[name].parameters.get(parameter)
-    ]
-    return config.name.removesuffix(":documented") + (f"[{', '.join(changed)}]" if changed else "")

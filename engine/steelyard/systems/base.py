@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, nearest, shown
+from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, shown
 from steelyard.base.fields import TIME_FIELDS, format_time
 from steelyard.config import SearchConfig, default_finish
 from steelyard.finish import Stage
 from steelyard.fusion import Expr
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import is_blank
-from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
-from steelyard.retrievers.reading import Reading
+from steelyard.retrievers import RETRIEVER_KINDS
+from steelyard.retrievers.kinds import Reading, RetrieverConfig
 from steelyard.stores.base import COSINE
 from steelyard.stores.federation import FederationRule
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
 
-
 SNIPPET = 120
 """How many characters of a text a scan shows."""
+SEMANTIC = ("always", "auto", "never")
+"""When a search may use vectors: always, only if the model is loaded (auto), or never."""
 
 
 def shown_fields(hit: Hit, form: str) -> dict[str, Any]:
@@ -54,15 +55,6 @@ def scan_result(hit: Hit) -> dict[str, Any]:
     return shown | {"snippet": entry.text[:SNIPPET], "tokenEstimate": math.ceil(size / 4)}
 
 
-def plain_result(hit: Hit) -> dict[str, object]:
-    """Show a result of a system that documents no form of its own."""
-    return shown_fields(hit, "id title text tags project score created_at")
-
-
-SEMANTIC = ("always", "auto", "never")
-"""When a search may use vectors: always, only if the model is loaded (auto), or never."""
-
-
 def known_mode(mode: str | bool) -> str:
     """Return a mode of `SEMANTIC` unchanged; ConfigError for any other."""
     if mode not in SEMANTIC:
@@ -75,24 +67,18 @@ class SearchSettings:
     """How a system retrieves, fuses and finishes."""
 
     strategy: Expr
-    """The fusion of its signals."""
     retrievers: tuple[str, ...]
-    """The retrievers that it has."""
     depth: Callable[[int], int]
     """From the limit to the number of candidates that a retriever returns."""
     limit: int = 10
-    """The number of results by default."""
-    ask: Callable[[float | None, int], Expr] | None = None
-    """From a threshold of similarity (None: the system's own) and a limit to the strategy, where it depends on
-    them."""
-    direct: Callable[[float | None, int], tuple[Expr, tuple[Stage, ...]]] | None = None
-    """From a threshold and a limit to the strategy and stages of a second search, where a system has one."""
+    ask: Callable[[float | None, int, bool], tuple[Expr, tuple[Stage, ...]]] | None = None
+    """From a threshold of similarity (None: the system's own), a limit, and whether to bypass the usual search, to
+    the strategy and the stages, in a system that takes such."""
     finish: Callable[[int], tuple[Stage, ...]] = default_finish
     """From the limit to the stages after fusion."""
     keywords_only: Expr | None = None
     """The strategy when there are no vectors; None for what is left of `strategy`."""
     field_weights: Mapping[str, float] = field(default_factory=dict)
-    """FTS5's bm25 weights by field."""
     filters: Mapping[str, str] = field(default_factory=dict)
     """Where the query's scope acts, by retriever; before_cut for those not named."""
     parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -109,22 +95,16 @@ class SearchSettings:
     """Reads a caller's semantic mode to one of `SEMANTIC`."""
 
 
-Present = Callable[[Hit], dict[str, object]]
-PresentIn = Callable[[Hit, "SearchResult"], dict[str, object]]
-
-
 @dataclass(frozen=True)
 class ResultForms:
     """The forms in which a system returns a hit, as JSON values."""
 
-    present: Present
+    present: Callable[[Hit], dict[str, object]]
     """The whole result."""
-    scan: Present = scan_result
-    """The summary for a first look, before whole entries are read by id."""
-    within: PresentIn | None = None
+    scan: Callable[[Hit], dict[str, object]] | None = scan_result
+    """The summary for a first look, before whole entries are read by id; None: the whole result."""
+    within: Callable[[Hit, SearchResult], dict[str, object]] | None = None
     """The whole result where it shows more than one hit has: ranks, sources, the query."""
-    scan_within: PresentIn | None = None
-    """The summary where it shows more than one hit has."""
     rows: Callable[[SearchResult, bool], list[dict[str, object]]] | None = None
     """The results of a direct search, which may have an entry several times, with the whole texts or without."""
     content: Callable[[Entry], str] | None = None
@@ -139,8 +119,10 @@ class ResultForms:
         """
         if result is not None:
             result, hit = result.behind(hit)
-        alone, within = (self.scan, self.scan_within) if mode == "scan" else (self.present, self.within)
-        shown = alone(hit) if within is None or result is None else within(hit, result)
+        if mode == "scan" and self.scan is not None:
+            shown = self.scan(hit)
+        else:
+            shown = self.present(hit) if self.within is None or result is None else self.within(hit, result)
         return shown | {"content": self.content(hit.entry)} if content and self.content else shown
 
 
@@ -157,22 +139,6 @@ class Contexts:
 
 
 @dataclass(frozen=True)
-class AdaptiveRule:
-    """Which weight of a sum follows feedback, and how far (`steelyard.extensions.adaptive`)."""
-
-    signal: str = "tfidf"
-    """The signal whose weight moves."""
-    span: float = 0.15
-    """The largest change in either direction."""
-    at_least: int = 30
-    """With fewer entries of feedback, nothing changes."""
-    least: float = 0.0
-    """The lower bound of the weight."""
-    held: tuple[str, ...] = ()
-    """Signals whose weights do not change."""
-
-
-@dataclass(frozen=True)
 class System:
     """One system under one profile."""
 
@@ -181,17 +147,12 @@ class System:
     profile: str
     """``documented``, or ``shipped`` for what the system's code does where it differs from its document."""
     reading: Reading
-    """What it indexes and embeds, and how it turns queries into expressions."""
     searching: SearchSettings
-    """How it retrieves, fuses and finishes."""
     showing: ResultForms
-    """How it shows results."""
     contexts: Contexts = field(default_factory=Contexts)
-    """How it assembles a context."""
     federation: FederationRule = field(default_factory=FederationRule)
-    """How it searches several vaults as one."""
-    adaptive: AdaptiveRule | None = None
-    """The rule by which its weights adapt to feedback; None when it documents none."""
+    adaptive: Mapping[str, Any] | None = None
+    """The options of the rule by which its weights follow feedback; None when it documents none."""
     environment: Callable[[SearchConfig, Mapping[str, str]], SearchConfig] | None = None
     """How environment variables change its configuration, where its document names some."""
 
@@ -223,22 +184,19 @@ class System:
             raise ConfigError(
                 f"limit {size} must be at least 1; leave it out for {self.name}'s own, {searching.limit}"
             )
-        if direct and searching.direct is None:
-            raise ConfigError(f"{self.name} has no direct search; leave that out, or use cortex_mem")
-        if threshold is not None and searching.ask is None:
-            raise ConfigError(f"{self.name} has no threshold of similarity; leave it out, or use cortex_mem")
+        if searching.ask is None and (direct or threshold is not None):
+            what = "direct search" if direct else "threshold of similarity"
+            raise ConfigError(f"{self.name} has no {what}; leave it out, or use cortex_mem")
         if threshold is not None and not -1 <= threshold <= 1:
             raise ConfigError(f"threshold {threshold} is not a similarity; it must lie between -1 and 1")
         strategy, finish = searching.strategy, searching.finish(size)
         if searching.ask is not None:
-            strategy = searching.ask(threshold, size)
-        if direct and searching.direct is not None:
-            strategy, finish = searching.direct(threshold, size)
+            strategy, finish = searching.ask(threshold, size, direct)
         retrievers = {}
         for name in searching.retrievers:
             kind = RETRIEVER_KINDS[name]
             retrievers[name] = RetrieverConfig(
-                depth=kind.depth(size, searching.depth(size)),
+                depth=None if kind.whole else size if kind.aside else searching.depth(size),
                 field_weights=searching.field_weights if kind.weighs_fields else {},
                 model=model if kind.layer else "",
                 filters=searching.filters.get(name, "before_cut"),
@@ -250,23 +208,3 @@ class System:
             self.name, self.profile, size, strategy, retrievers, finish, keywords_only=searching.keywords_only
         )
         return config if self.environment is None or environ is None else self.environment(config, environ)
-
-    def with_parameters(self, values: Mapping[str, float]) -> System:
-        """The same system with other parameters of its retrievers, by names such as ``graph.hops``.
-
-        Raises ConfigError for a parameter that none of its retrievers has, and for a value out of its range.
-        """
-        searching = self.searching
-        parameters = {name: dict(given) for name, given in searching.parameters.items()}
-        known = {
-            f"{name}.{option.name}": (name, option)
-            for name in searching.retrievers
-            for option in RETRIEVER_KINDS[name].parameters
-        }
-        for name, value in values.items():
-            if name not in known:
-                hint = nearest(name, known) if known else "; it has none"
-                raise ConfigError(f"{self.name} has no parameter {shown(name)}{hint}")
-            retriever, option = known[name]
-            parameters.setdefault(retriever, {})[option.name] = option.checked(value)
-        return replace(self, searching=replace(searching, parameters=parameters))

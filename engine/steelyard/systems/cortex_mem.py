@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.text import CONTENT
-from steelyard.retrievers.reading import Reading
+from steelyard.retrievers.kinds import Intent, Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import ResultForms, SearchSettings, System
 
@@ -51,51 +51,55 @@ def timeline_of(uri: str) -> str:
 
 # What kind of question a query is, and how similar an abstract must be before its directory is opened
 
-GENERAL, FACTUAL, SEARCH, RELATIONAL, TEMPORAL = "general", "factual", "search", "relational", "temporal"
-ENTITY = "entity"
-"""The shipped program tests for the name of a thing beside the intent; it wins over the intent."""
-THRESHOLDS = {FACTUAL: 0.4, SEARCH: 0.5, RELATIONAL: 0.5, TEMPORAL: 0.5, GENERAL: 0.5}
+GENERAL, ENTITY = "general", "entity"
+"""What no rule fits; and the name of a thing, for which the shipped program tests first."""
+THRESHOLDS = {"factual": 0.4, "search": 0.5, "relational": 0.5, "temporal": 0.5, GENERAL: 0.5}
 """The document's table."""
-SHIPPED_THRESHOLDS = {ENTITY: 0.4, FACTUAL: 0.4, SEARCH: 0.4, RELATIONAL: 0.4, TEMPORAL: 0.45, GENERAL: 0.5}
+SHIPPED_THRESHOLDS = {
+    ENTITY: 0.4,
+    "factual": 0.4,
+    "search": 0.4,
+    "relational": 0.4,
+    "temporal": 0.45,
+    GENERAL: 0.5,
+}
 """The real program's."""
-_RULES = (
-    (FACTUAL, re.compile(r"^(what is|what's|when did|who is|how to|define)\b")),
-    (SEARCH, re.compile(r"^(find|look for|search|show me|list)\b")),
-    (
-        RELATIONAL,
-        re.compile(
-            r"\bhow (is|are) .+ (related|connected) (to|with)\b"
-            r"|\b(vs|versus|compared to|difference between|related to|connected with)\b"
-        ),
-    ),
-    (TEMPORAL, re.compile(r"\b(when|recent|latest|yesterday|last|ago)\b")),
-)
+_RULES = {
+    "factual": r"^(what is|what's|when did|who is|how to|define)\b",
+    "search": r"^(find|look for|search|show me|list)\b",
+    "relational": r"\bhow (is|are) .+ (related|connected) (to|with)\b"
+    r"|\b(vs|versus|compared to|difference between|related to|connected with)\b",
+    "temporal": r"\b(when|recent|latest|yesterday|last|ago)\b",
+}
 """The examples of the table, in its order; the words of the real program fill it up, as whole words."""
-_RULES_SHIPPED = (
-    (TEMPORAL, re.compile("when|recent|latest|yesterday|last|ago")),
-    (FACTUAL, re.compile("^(what is|who is|how to|define)")),
-    (RELATIONAL, re.compile(" vs | versus |compared to|difference between|related to|connected with")),
-    (SEARCH, re.compile("^(find|search|show me|list)")),
-)
+_RULES_SHIPPED = {
+    "temporal": "when|recent|latest|yesterday|last|ago",
+    "factual": "^(what is|who is|how to|define)",
+    "relational": " vs | versus |compared to|difference between|related to|connected with",
+    "search": "^(find|search|show me|list)",
+}
 """The real program looks for temporal words first, and also inside other words."""
 _QUESTION_WORDS = frozenset("what when where who why how is are do does".split())  # noqa: SIM905 -- reads better
 _CJK = re.compile(r"[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff]{2,4}")
 
 
-def intent_of(text: str) -> str:
+def _first(rules: Mapping[str, str], text: str) -> str:
+    """The first intent whose rule fits."""
+    return next((intent for intent, rule in rules.items() if re.search(rule, text)), GENERAL)
+
+
+def intent_of(text: str) -> Intent:
     """The intent that the document's table gives a query; the first row that fits.
 
-    >>> [intent_of(q) for q in ("When did we deploy?", "Look for tokens", "last week's notes", "user's password")]
+    >>> [intent_of(q).name for q in ("When did we deploy?", "Look for tokens", "last week's notes", "user's key")]
     ['factual', 'search', 'temporal', 'general']
     """
-    lowered = text.lower().strip()
-    return next((intent for intent, rule in _RULES if rule.search(lowered)), GENERAL)
+    return Intent(_first(_RULES, text.lower().strip()))
 
 
 def intent_shipped(text: str) -> str:
     """The intent of the real program."""
-    lowered = text.lower()
-    return next((intent for intent, rule in _RULES_SHIPPED if rule.search(lowered)), GENERAL)
+    return _first(_RULES_SHIPPED, text.lower())
 
 
 def is_entity(text: str) -> bool:
@@ -111,21 +115,15 @@ def is_entity(text: str) -> bool:
     return short and text[0].isupper() and not _QUESTION_WORDS & {word.lower() for word in words}
 
 
-def classify_shipped(text: str) -> str:
+def classify_shipped(text: str) -> Intent:
     """What decides the threshold of the real program: entity, or else the intent."""
-    return ENTITY if is_entity(text) else intent_shipped(text)
+    return Intent(ENTITY if is_entity(text) else intent_shipped(text))
 
 
 # Strategies and stages
 
 RETRIEVERS = ("l0", "l1", "l2", "unindexed")
 LAYERS = "0.2*l0, 0.3*l1, 0.5*l2"
-STEPS = (0.5, 0.4, 0.3)
-"""The document's ladder."""
-RELAXED = 0.3
-"""How far below the start the real program's one retry looks; at 0.4 or less it looks at 0.3."""
-FIRST, RETRY = 3, 5
-"""Abstracts that the real program looks at, times the limit: at first, and in its retry."""
 FULL = parse_strategy("comb_max(l0, l1, l2, normalize=none)")
 """Everything by its best layer: a direct search."""
 LEAST = 0.5
@@ -133,51 +131,52 @@ LEAST = 0.5
 
 
 def layered(threshold: float) -> str:
-    """The document's search from a threshold on: the steps of the ladder below it, then all details, uncut."""
-    steps = ", ".join(number_text(step) for step in STEPS if step < threshold)
+    """The document's search from a threshold on: the steps of its ladder below that, then all details, uncut."""
+    steps = ", ".join(number_text(step) for step in (0.5, 0.4, 0.3) if step < threshold)
     return f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{steps}], cut=step, lacking=file)"
 
 
-def layered_shipped(threshold: float, limit: int, cut: float = 0.5) -> str:
-    """The real program's: one retry, a fixed cut, then the best layer of everything, whatever the scope."""
-    relaxed = 0.3 if threshold <= 0.4 else round(threshold - RELAXED, 10)
+def layered_shipped(threshold: float, limit: int, cut: float) -> str:
+    """The real program's: a fixed cut, and one retry before the best layer of everything, whatever the scope.
+
+    The retry looks 0.3 below the start, or at 0.3. It looks at five times the limit of abstracts, and the first
+    search at three times.
+    """
+    relaxed = number_text(0.3 if threshold <= 0.4 else round(threshold - 0.3, 10))
     return (
-        f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{number_text(relaxed)}], "
-        f"cut={number_text(cut)}, depths=[{FIRST * limit}, {RETRY * limit}], lacking=estimate, then=best, "
-        "scope=gate)"
+        f"layered({LAYERS}, threshold={number_text(threshold)}, relax=[{relaxed}], cut={number_text(cut)}, "
+        f"depths=[{3 * limit}, {5 * limit}], lacking=estimate, then=best, scope=gate)"
     )
 
 
-def strategy(threshold: float | None, limit: int) -> Expr:
-    """What the document says: thresholds by intent, or the one that is asked for.
+def asked(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
+    """What the document says: thresholds by intent, or the one that is asked for, or a direct search.
 
-    An explicit threshold gates abstracts and cuts what they find; the ladder goes on below it.
+    An explicit threshold gates abstracts and cuts what they find; the ladder goes on below it. Results are files:
+    a directory that only its own layers found is left out.
     """
-    if threshold is not None:
-        return parse_strategy(layered(threshold))
-    return _by_intent({intent: layered(value) for intent, value in THRESHOLDS.items()})
+    if direct:
+        return FULL, (AtLeast(LEAST if threshold is None else threshold), Cut(limit))
+    made = {GENERAL: threshold} if threshold is not None else THRESHOLDS
+    return _by_intent({intent: layered(value) for intent, value in made.items()}), (Files("none"), Cut(limit))
 
 
-def strategy_shipped(threshold: float | None, limit: int) -> Expr:
-    """What the program does: intents decide which abstracts are opened, the threshold cuts results alone."""
-    cut = 0.5 if threshold is None else threshold
-    return _by_intent({intent: layered_shipped(value, limit, cut) for intent, value in SHIPPED_THRESHOLDS.items()})
+def asked_shipped(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
+    """What the program does: intents decide which abstracts are opened, the threshold cuts results alone.
+
+    It also returns directories, which its callers can open.
+    """
+    if direct:
+        return asked(threshold, limit, direct)
+    cut = LEAST if threshold is None else threshold
+    made = {intent: layered_shipped(value, limit, cut) for intent, value in SHIPPED_THRESHOLDS.items()}
+    return _by_intent(made), default_finish(limit)
 
 
 def _by_intent(made: dict[str, str]) -> Expr:
     """The general strategy, and those of intents that differ from it."""
     others = [f", {intent}={text}" for intent, text in made.items() if text != made[GENERAL]]
-    return parse_strategy(f"by_intent(default={made[GENERAL]}{''.join(others)})")
-
-
-def direct(threshold: float | None, limit: int) -> tuple[Expr, tuple[Stage, ...]]:
-    """The strategy and the stages of a direct search."""
-    return FULL, (AtLeast(LEAST if threshold is None else threshold), Cut(limit))
-
-
-def finish(limit: int) -> tuple[Stage, ...]:
-    """Results are files: a directory that only its own layers found is left out."""
-    return (Files("none"), Cut(limit))
+    return parse_strategy(f"by_intent(default={made[GENERAL]}{''.join(others)})" if others else made[GENERAL])
 
 
 # How results are shown
@@ -207,9 +206,6 @@ def snippet(text: str, query: str) -> Snippet:
     The match is the query as a whole, else the first of its words, whatever their case. 100 characters
     stand before and after it, fewer where the whole would be longer than 200. A text without a match is
     shown from its beginning. (Document, section 6.1.)
-
-    >>> snippet("We rotate keys every week.", "keys").highlights
-    ((10, 14),)
     """
     whole = query.strip()
     match = re.search(re.escape(whole), text, re.IGNORECASE) if 0 < len(whole) <= LONGEST else None
@@ -266,14 +262,11 @@ def quoted(hit: Hit, found: SearchResult) -> dict[str, object]:
     return scan(hit) | snippet(content(hit.entry), found.query.text).to_json()
 
 
-def whole(hit: Hit) -> dict[str, object]:
-    """The result of the real program, which always has its content."""
-    return scan(hit) | {"content": content(hit.entry)}
-
-
-def quoted_shipped(hit: Hit, found: SearchResult) -> dict[str, object]:
-    """The same with its snippet, which highlights nothing."""
-    return whole(hit) | {"snippet": snippet_shipped(content(hit.entry), found.query.text)}
+def whole(hit: Hit, found: SearchResult | None = None) -> dict[str, object]:
+    """The result of the real program: with its content, and in answers a snippet that highlights nothing."""
+    text = content(hit.entry)
+    quoted = {"snippet": snippet_shipped(text, found.query.text)} if found is not None else {}
+    return scan(hit) | {"content": text} | quoted
 
 
 @dataclass(frozen=True)
@@ -291,27 +284,25 @@ class LayerRow:
 
 
 def rows(found: SearchResult) -> list[LayerRow]:
-    """The results of a direct search, best first, as many as its limit."""
+    """The results of a direct search, best first, as many as its limit; a hit is there once for each layer."""
     least = max(stage.score for stage in found.finish if isinstance(stage, AtLeast))
     limit = min(stage.limit for stage in found.finish if isinstance(stage, Cut))
-    every = [row for hit in found.hits for row in _layers(hit, found) if row.score >= least]
-    return sorted(every, key=lambda row: (-row.score, uri_or_id(row.entry).encode(), row.layer))[:limit]
-
-
-def _layers(hit: Hit, found: SearchResult) -> Iterator[LayerRow]:
-    """A hit once for each of its layers; the cosine of one that it lacks is NaN, which reaches nothing."""
-    entry, columns = hit.entry, found.table.columns
-    for layer, text in (("l0", entry.l0), ("l1", entry.l1), ("l2", entry.text)):
-        if layer in columns:
-            yield LayerRow(entry, layer, float(columns[layer][found.row(hit)]), text)
+    columns = found.table.columns
+    every = [
+        LayerRow(hit.entry, layer, float(columns[layer][found.row(hit)]), getattr(hit.entry, field))
+        for hit in found.hits
+        for layer, field in (("l0", "l0"), ("l1", "l1"), ("l2", "text"))
+        if layer in columns
+    ]
+    near = (row for row in every if row.score >= least)  # the cosine of a layer that it lacks is NaN
+    return sorted(near, key=lambda row: (-row.score, uri_or_id(row.entry).encode(), row.layer))[:limit]
 
 
 def rows_shown(found: SearchResult, content: bool) -> list[dict[str, object]]:
     """The rows with their snippets, and with their texts where these are asked for."""
-    return [
-        row.to_json() | snippet(row.text, found.query.text).to_json() | ({"content": row.text} if content else {})
-        for row in rows(found)
-    ]
+    asked = found.query.text
+    shown = [row.to_json() | snippet(row.text, asked).to_json() | {"content": row.text} for row in rows(found)]
+    return shown if content else [{name: row[name] for name in row if name != "content"} for row in shown]
 
 
 def rows_shown_shipped(found: SearchResult, content: bool) -> list[dict[str, object]]:
@@ -330,14 +321,12 @@ DOCUMENTED = System(
         intents=tuple(THRESHOLDS),
     ),
     searching=SearchSettings(
-        strategy=strategy(None, 10),
+        strategy=asked(None, 10, False)[0],
         retrievers=RETRIEVERS,
         depth=lambda limit: limit,
-        finish=finish,
-        ask=strategy,
-        direct=direct,
+        ask=asked,
     ),
-    showing=ResultForms(scan, scan, quoted, quoted, rows_shown, content),
+    showing=ResultForms(scan, None, quoted, rows_shown, content),
 )
 
 SHIPPED = replace(
@@ -351,10 +340,9 @@ SHIPPED = replace(
     ),
     searching=replace(
         DOCUMENTED.searching,
-        strategy=strategy_shipped(None, 10),
-        finish=default_finish,  # the real program also returns directories, which its callers can open
+        strategy=asked_shipped(None, 10, False)[0],
         filters=dict.fromkeys(RETRIEVERS, "none"),
-        ask=strategy_shipped,
+        ask=asked_shipped,
     ),
-    showing=ResultForms(whole, whole, quoted_shipped, quoted_shipped, rows_shown_shipped),
+    showing=ResultForms(whole, None, whole, rows_shown_shipped),
 )

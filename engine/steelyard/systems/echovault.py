@@ -12,7 +12,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Filters
 from steelyard.memory.text import quote
-from steelyard.retrievers.reading import Reading
+from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import SEMANTIC, Contexts, ResultForms, SearchSettings, System, shown_fields
 
@@ -63,8 +63,7 @@ def row(hit: Hit) -> dict[str, object]:
 
 def tool_result(hit: Hit) -> dict[str, object]:
     """Show what the real program's search tool does: the date alone, a score of two decimals, no source."""
-    shown = _with_nulls(hit)
-    del shown["source"]
+    shown = {name: value for name, value in _with_nulls(hit).items() if name != "source"}
     score = None if hit.score is None else round(hit.score, 2)
     return shown | {"created_at": shown["created_at"][:10], "score": score}
 
@@ -80,11 +79,6 @@ def any_mode(mode: str | bool) -> str:
     if isinstance(mode, bool):
         return "always" if mode else "never"
     return mode if mode in SEMANTIC else "auto"
-
-
-def is_empty(text: str) -> bool:
-    """Whether the text is empty; a text of blanks is a query, which is then refused."""
-    return not text
 
 
 DOCUMENTED = System(
@@ -120,5 +114,6 @@ SHIPPED = replace(
         mode=any_mode,
     ),
     showing=ResultForms(present=row, scan=tool_result),
-    contexts=replace(DOCUMENTED.contexts, no_query=is_empty),
+    # A text of blanks is a query, which is then refused.
+    contexts=replace(DOCUMENTED.contexts, no_query=lambda text: not text),
 )

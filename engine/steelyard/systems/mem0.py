@@ -6,21 +6,12 @@ from steelyard.base.fields import format_time
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Hit
 from steelyard.memory.text import CONTENT
-from steelyard.retrievers.reading import Reading
+from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import ResultForms, SearchSettings, System
 
 AVERAGE = 256
 """The length that the keyword model of mem0's usual store takes as average, whatever the memories (fastembed)."""
-
-
-def pool(limit: int) -> int:
-    """How many candidates each list has.
-
-    >>> pool(10), pool(20)
-    (60, 80)
-    """
-    return max(4 * limit, 60)
 
 
 def result(hit: Hit) -> dict[str, object]:
@@ -40,7 +31,7 @@ DOCUMENTED = System(
     searching=SearchSettings(
         strategy=parse_strategy("gated(vector, bm25, least=0.1)"),
         retrievers=("vector", "bm25"),
-        depth=pool,
+        depth=lambda limit: max(4 * limit, 60),
         limit=20,
         parameters={"bm25": {"mean_length": AVERAGE}},
         survives=(),

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import re
 from dataclasses import replace
 
 from steelyard.config import WEIGHT_NAMES
-from steelyard.finish import Cut, Merge, Stage
+from steelyard.finish import Cut, Merge
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Filters
-from steelyard.retrievers.reading import Reading, Words
+from steelyard.retrievers.kinds import Reading, Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.federation import FederationRule
-from steelyard.systems.base import SNIPPET, AdaptiveRule, ResultForms, SearchSettings, System, scan_result
+from steelyard.systems.base import SNIPPET, ResultForms, SearchSettings, System, scan_result
 
 FIELD_WEIGHTS = {"id": 5.0, "title": 10.0, "text": 3.0, "context": 1.0, "tags": 2.0}
-SMALL = 50
-MEMORY_SCORE = 0.5
 FACTORS = WEIGHT_NAMES["soleri"]
 """Soleri's names of the six signals, with ours."""
 
@@ -87,16 +83,6 @@ def text(entry: Entry) -> str:
     return " ".join((entry.title, entry.text, entry.context, " ".join(entry.tags)))
 
 
-def finish(limit: int) -> tuple[Stage, ...]:
-    """Add memories at 0.5 and cut; with fewer than 50 keyword results, a cut that drops over half is not made."""
-    return (Merge("memory", score=MEMORY_SCORE), Cut(limit, all_below=SMALL, counting="fts"))
-
-
-def finish_shipped(limit: int) -> tuple[Stage, ...]:
-    """Apply the guard of the cut to all candidates, then add memories, and cut again, like the real program."""
-    return (Cut(limit, all_below=SMALL), Merge("memory", score=MEMORY_SCORE), Cut(limit))
-
-
 def result(hit: Hit) -> dict[str, object]:
     """Show the documented full form; the breakdown of a memory is all zeros."""
     breakdown = {name: hit.signals.get(ours, 0.0) for name, ours in FACTORS.items()}
@@ -108,36 +94,12 @@ def examples(entry: Entry) -> tuple[str, str]:
     return str(entry.extra.get("example") or ""), str(entry.extra.get("counter_example") or "")
 
 
-def content_hash(entry: Entry) -> str:
-    """Hash the content of an entry to 40 hexadecimal digits of SHA-256, whatever its id.
-
-    This is the duplicate check of Soleri's code: compact JSON of the trimmed content, with sorted tags.
-    """
-    example, counter_example = examples(entry)
-    content = {
-        "counterExample": counter_example.strip(),
-        "description": entry.text.strip(),
-        "domain": entry.domain.strip().lower(),
-        "example": example.strip(),
-        "tags": sorted(entry.tags),
-        "title": entry.title.strip(),
-        "type": entry.type.strip(),
-    }
-    written = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(written.encode()).hexdigest()[:40]
-
-
 def scan_shipped(hit: Hit) -> dict[str, object]:
     """Summarise a result like the real program: with severity, an ellipsis, and lengths as in JavaScript."""
-    entry = hit.entry
-    more = "..." if utf16_length(entry.text) > SNIPPET else ""
+    entry, shown = hit.entry, scan_result(hit)
     size = sum(map(utf16_length, (entry.title, entry.text, entry.context, entry.why, *examples(entry))))
-    shown = scan_result(hit)
-    return shown | {
-        "severity": entry.severity,
-        "snippet": shown["snippet"] + more,
-        "tokenEstimate": math.ceil(size / 4),
-    }
+    snippet = shown["snippet"] + ("..." if utf16_length(entry.text) > SNIPPET else "")
+    return shown | {"severity": entry.severity, "snippet": snippet, "tokenEstimate": math.ceil(size / 4)}
 
 
 DOCUMENTED = System(
@@ -157,11 +119,12 @@ DOCUMENTED = System(
         keywords_only=parse_strategy(_KEYWORDS.format(since="")),
         retrievers=("fts", "vector", "memory"),
         depth=lambda limit: max(3 * limit, 30),
-        finish=finish,
+        # Memories are added at 0.5; with fewer than 50 keyword results, a cut that drops over half is not made.
+        finish=lambda limit: (Merge("memory", score=0.5), Cut(limit, all_below=50, counting="fts")),
         field_weights=FIELD_WEIGHTS,
     ),
     showing=ResultForms(result),
-    adaptive=AdaptiveRule(),
+    adaptive={},
 )
 
 SHIPPED = replace(
@@ -172,12 +135,13 @@ SHIPPED = replace(
         DOCUMENTED.searching,
         strategy=parse_strategy(_HYBRID.format(since=", since=never")),
         keywords_only=parse_strategy(_KEYWORDS.format(since=", since=never")),
-        finish=finish_shipped,
+        # The guard of the cut acts on all candidates, then memories are added, and it is cut again.
+        finish=lambda limit: (Cut(limit, all_below=50), Merge("memory", score=0.5), Cut(limit)),
         filters={"vector": "none"},
     ),
     showing=replace(DOCUMENTED.showing, scan=scan_shipped),
     federation=FederationRule(
         best_copy=True, per_tier=10, first_vectors=True, after_merge=("domain", "type", "severity")
     ),
-    adaptive=AdaptiveRule(least=0.25, held=("cosine",)),
+    adaptive={"least": 0.25, "held": ("cosine",)},
 )

@@ -7,7 +7,7 @@ import math
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query
-from steelyard.retrievers import Retriever
+from steelyard.retrievers.kinds import Retriever
 
 WORDS = ("auth", "token", "cache", "retry", "graph", "node", "index", "query")
 QUERIES = ("auth token", "cache", "retry the index of a graph node", "query query auth", "nothing of this")

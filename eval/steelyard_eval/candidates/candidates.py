@@ -217,10 +217,10 @@ class Current:
         return None if self.config is None else config_key(self.config)
 
 
-def of_config(given: Contender, layout: CandidateSet, measures: Sequence[Measure]) -> Current:
+def of_config(given: Contender, candidates: CandidateSet, measures: Sequence[Measure]) -> Current:
     """A configuration as the current one, by replay."""
-    _, composite = layout.measured(given.config, measures[0])
-    return Current(given, layout.values(given.config, measures), composite)
+    _, composite = candidates.measured(given.config, measures[0])
+    return Current(given, candidates.values(given.config, measures), composite)
 
 
 def of_lists(

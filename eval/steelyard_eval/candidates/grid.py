@@ -17,13 +17,12 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.config import SearchConfig
 from steelyard.finish import Cut
-from steelyard.fusion import Expr
 from steelyard.fusion.node import RECIPROCAL, Linear
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import KEPT_ROWS, SignalTable
 from steelyard_eval.candidates.form import Form, forms, movable, on_simplices
 from steelyard_eval.candidates.kernel import DEEPEST, Kernel, Singles, composite, parts_for, smoothing
-from steelyard_eval.candidates.settings import config_key, setting_key, with_shares
+from steelyard_eval.candidates.settings import config_key, setting_key, texts_with_shares
 from steelyard_eval.common.console import bar
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.replay import only, replay
@@ -73,13 +72,15 @@ class Block:
 
     def written(self, row: int) -> SearchConfig:
         """The configuration with the weights of one row, in four decimals."""
-        return self.config.with_strategy(self._strategy(row))
+        return self.config.with_strategy(self.config.strategy.with_weights(self._rows[row]))
 
-    def _strategy(self, row: int) -> Expr:
-        whole = np.array(self.config.strategy.weights, dtype=np.float64)
+    @cached_property
+    def _rows(self) -> Floats:
+        """float64[W, n]: the weights of the strategy in each row."""
+        whole = np.repeat([self.config.strategy.weights], len(self.weights), axis=0).astype(np.float64)
         moved = self.slot >= 0
-        whole[self.slot[moved]] = self.weights[row][moved]
-        return self.config.strategy.with_weights(np.round(whole, DIGITS))
+        whole[:, self.slot[moved]] = self.weights[:, moved]
+        return np.round(whole, DIGITS)
 
     @cached_property
     def keys(self) -> list[str]:
@@ -87,7 +88,7 @@ class Block:
         if self.config.by_intent:
             return [config_key(self.written(row)) for row in range(len(self.weights))]
         setting = setting_key(self.config)
-        return [f"{setting} {with_shares(self._strategy(row))}" for row in range(len(self.weights))]
+        return [f"{setting} {text}" for text in texts_with_shares(self.config.strategy, self._rows.tolist())]
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
-from steelyard_eval.candidates.form import LANES, Form
-from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.candidates.form import LANES, Form, pairs_of
+from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, HITS, PRECISIONS, Measure
 
 Singles = NDArray[np.float32]
 
 SMALL = 10_000_000  # work of fewer scores than this uses one thread
+TINY = 300_000
+"""Comparisons of two rows below which numpy makes them: to load what compiles loops takes longer than a search."""
 STEP = 4  # columns are padded with zeros, which do not change a sum, to a multiple of this
 METRIC = Measure("nDCG", 10)
 PARTS: Mapping[Measure, float] = {
@@ -79,7 +81,10 @@ class Kernel:
         """Compute every measure for every query, float64[W, Q] each, for weights float[W, S]. So many `threads`
         share the weights; by default numba's number, or one for little work.
         """
-        each = self._each(self._scaled(np.atleast_2d(np.asarray(weights, dtype=np.float64))), threads)
+        scaled = self._scaled(np.atleast_2d(np.asarray(weights, dtype=np.float64)))
+        form = self.form
+        pairs = len(scaled) * int(np.diff(form.offsets) @ np.diff(form.relevant_offsets))
+        each = self._in_numpy(scaled) if threads is None and pairs <= TINY else self._compiled(scaled, threads)
         return {m: np.ascontiguousarray(each[..., i]) for i, m in enumerate(self.measures)}
 
     def _scaled(self, weights: Floats) -> Singles:
@@ -93,9 +98,9 @@ class Kernel:
         exponent = np.where(fraction == 0, -(2**20), exponent + self.exponents)
         return _filled(np.ldexp(fraction, exponent - exponent.max(axis=1, initial=-(2**20), keepdims=True)))
 
-    def _each(self, scaled: Singles, threads: int | None) -> Floats:
+    def _compiled(self, scaled: Singles, threads: int | None) -> Floats:
         """float64[W, Q, M]: every measure by the compiled loops."""
-        from numba import config as numba_settings  # takes half a second to load
+        from numba import config as numba_settings  # takes longer to load than a small search
 
         from steelyard_eval.candidates.lanes import compiled
 
@@ -121,6 +126,61 @@ class Kernel:
             with ThreadPoolExecutor(count) as pool:
                 list(pool.map(work, ends[:-1], ends[1:]))
         return each
+
+    def _in_numpy(self, scaled: Singles) -> Floats:
+        """float64[W, Q, M]: the same, bit by bit: scores are added in the order of the columns, gains by rank."""
+        form = self.form
+        each = np.zeros((form.queries, len(self.measures), len(scaled)))
+        some = np.diff(form.relevant_offsets) > 0
+        if not some.any():
+            return each.transpose(2, 0, 1)
+        rank, grade = self._ranks(self._scores(scaled))
+        place = np.arange(1, rank.shape[1] + 1)[:, None]
+        gains = grade / self.logs[np.minimum(rank, len(self.logs) - 1)]
+        for m, (kind, cutoff) in enumerate(zip(self.kinds.tolist(), self.cutoffs.tolist(), strict=True)):
+            worth = gains if kind == GAIN else place / rank if kind in (PRECISIONS, FIRST) else np.ones(rank.shape)
+            within = (rank <= cutoff) & (place == 1) if kind == FIRST else rank <= cutoff
+            value = _added(np.where(within, worth, 0.0))[some]
+            divisor = self.divisors[m, some, None]
+            if kind in (ANY, ALL):
+                value = (value >= (1.0 if kind == ANY else divisor)).astype(np.float64)
+            each[some, m] = value / divisor if kind in (GAIN, PRECISIONS, HITS) else value
+        return each.transpose(2, 0, 1)
+
+    def _scores(self, scaled: Singles) -> Singles:
+        """float32[N, W]: a weight of one configuration beside that of the next, so that they are added at once."""
+        columns = np.ascontiguousarray(self.rows.T)
+        scores = scaled[:, :1] * columns[0]
+        product = np.empty_like(scores)
+        for column in range(1, len(self.exponents)):
+            scores += np.multiply(scaled[:, column, None], columns[column], out=product)
+        return np.ascontiguousarray(scores.T)
+
+    def _ranks(self, scores: Singles) -> tuple[Indices, Floats]:
+        """int64[Q, R, W]: the ranks of the relevant rows of each query, ascending, and grades in their order."""
+        form = self.form
+        of, row, begins = pairs_of(form.offsets, form.relevant, form.relevant_offsets)
+        own = scores[form.relevant]
+        bars = np.concatenate([np.nextafter(own, np.float32(-np.inf)), own])  # rows before it are ahead in a tie
+        later = row >= form.relevant[of]
+        ahead = scores.take(row, axis=0) > bars.take(of + len(own) * later, axis=0)
+        smallest = np.min_scalar_type(int(np.diff(form.offsets).max()))  # that can count the rows of a query
+        shape = form.queries, int(np.diff(form.relevant_offsets).max())
+        rank = np.full((*shape, scores.shape[1]), len(form) + 1, dtype=np.int64)  # beyond all for what is no row
+        counts = np.add.reduceat(ahead.view(np.uint8), begins, axis=0, dtype=smallest)
+        rank[form.relevant_places] = 1 + counts.astype(np.int64)
+        grade = np.zeros(shape)
+        grade[form.relevant_places] = form.grade
+        order = rank.argsort(axis=1)
+        return np.take_along_axis(rank, order, 1), np.take_along_axis(grade[..., None], order, 1)
+
+
+def _added(worth: Floats) -> Floats:
+    """float64[Q, W]: the sum of float64[Q, R, W] over the places, from the first on, as the compiled loops add."""
+    total = worth[:, 0].copy()
+    for place in range(1, worth.shape[1]):
+        total += worth[:, place]
+    return total
 
 
 def _filled(columns: Floats) -> Singles:

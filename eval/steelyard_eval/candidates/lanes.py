@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from steelyard.base.compiled import compiled as compile_loop
+from steelyard.base.arrays import compiled as compile_loop
 from steelyard_eval.candidates.form import LANES
 from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, HITS, PRECISIONS
 

@@ -90,21 +90,21 @@ class Restriction:
         return None
 
     def not_allowed(
-        self, found: CandidateSet, space: Workspace | None, queries: Sequence[Query], config: SearchConfig
+        self, candidates: CandidateSet, space: Workspace | None, queries: Sequence[Query], config: SearchConfig
     ) -> Said | None:
         """Why a configuration may not be chosen; None where it may."""
-        if why := self.rejection_reason(config) or self.costs(found, config):
+        if why := self.rejection_reason(config) or self.costs(candidates, config):
             return why
         if self.latency is None or space is None:
             return None
         took = _median(space, config, queries, warm=True)
         return Said("too_slow", {"ms": f"{took:.1f}"}) if took > self.latency else None
 
-    def costs(self, found: CandidateSet, config: SearchConfig) -> Said | None:
+    def costs(self, candidates: CandidateSet, config: SearchConfig) -> Said | None:
         """What of 100 queries a configuration embeds, where that is too much; None where it is not."""
         if self.embedding_calls is None:
             return None
-        table = found.recorded(config).table.at_depth(config.depths)
+        table = candidates.recorded(config).table.at_depth(config.depths)
         if not self.embedding_calls and may_embed(table, config):
             return Said("reads_vectors")
         calls = 100 * float(embedded(table, config).mean())
@@ -120,16 +120,16 @@ class Restriction:
                 f"without labels {attempt.effective} is all that is known, and {lost.facts['text']}; {remedy}"
             )
 
-    def allowed(self, found: CandidateSet, space: Workspace | None, queries: Sequence[Query]) -> Bools:
+    def allowed(self, candidates: CandidateSet, space: Workspace | None, queries: Sequence[Query]) -> Bools:
         """bool[C]: the candidates that may be chosen; ConfigError where none is left."""
         if self.latency is not None and space is None:
             raise ConfigError("over a recording nothing can be timed; leave --latency out")
-        kept = np.zeros(len(found.grid), dtype=bool)
+        kept = np.zeros(len(candidates.grid), dtype=bool)
         took: dict[object, float] = {}
-        starts = [*found.grid.starts.tolist()]
-        blocks = list(zip(found.grid.blocks, starts[:-1], starts[1:], strict=True))
+        starts = [*candidates.grid.starts.tolist()]
+        blocks = list(zip(candidates.grid.blocks, starts[:-1], starts[1:], strict=True))
         for block, begin, end in bar("what may be chosen")(blocks):
-            if self.costs(found, block.config):
+            if self.costs(candidates, block.config):
                 continue
             if self.latency is not None and space is not None:
                 config, read = block.config, block.config.effective  # what is fetched does not depend on weights
@@ -138,7 +138,7 @@ class Restriction:
                     took[key] = _median(space, config, queries, warm=bool(took))
                 if took[key] > self.latency:
                     continue
-            kept[begin:end] = self._expressed([partial(found.grid.config, row) for row in range(begin, end)])
+            kept[begin:end] = self._expressed([partial(candidates.grid.config, row) for row in range(begin, end)])
         if not kept.any():
             raise ConfigError(
                 "nothing that was tried is what is asked for"

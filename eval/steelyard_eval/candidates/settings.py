@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from operator import add
 
 import numpy as np
 
@@ -21,10 +23,11 @@ from steelyard.config import SearchConfig
 from steelyard.finish import Cut
 from steelyard.fusion import Expr, all_variants, leaves, near_variants
 from steelyard.fusion.node import Linear
+from steelyard.grammar import number_text
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.signals import PRIORS
-from steelyard.systems import written_name
 from steelyard.table.signal_table import SignalTable
+from steelyard_eval.common.configurations import written_name
 
 MOST = 500
 DEPTHS = (1.0, 0.5, 2.0)  # times the depth of every retriever; never less than the limit
@@ -119,6 +122,27 @@ def with_shares(expr: Expr) -> Expr:
         return expr.with_children([with_shares(child) for child in expr.children])
     total = sum(expr.weights)
     return expr.with_weights([round(weight / total, DIGITS) for weight in expr.weights]) if total > 0 else expr
+
+
+def texts_with_shares(expr: Expr, rows: Sequence[Sequence[float]]) -> list[str]:
+    """The texts of `with_shares` under each of these weights; of a sum they differ in its numbers alone.
+
+    >>> from steelyard.fusion import parse_strategy
+    >>> texts_with_shares(parse_strategy("rrf(bm25, 2*vector)"), [[3.0, 1.0], [0.0, 2.0]])
+    ['rrf(0.75*bm25, 0.25*vector, k=60)', 'rrf(0*bm25, vector, k=60)']
+    """
+    marks = [0.5 + (place + 1) * 1e-9 for place in range(len(expr.weights))]  # that nobody writes
+    pattern = "|".join(re.escape(f"{number_text(mark)}*") for mark in marks)
+    parts = re.split(pattern, str(expr.with_weights(marks))) if marks else []
+    if expr.routes or expr.wraps or len(parts) != len(marks) + 1:
+        return [str(with_shares(expr.with_weights(row))) for row in rows]
+    texts, bare = [], expr.unwritten is not None
+    for row in rows:
+        total = sum(row)
+        shares = [round(weight / total, DIGITS) for weight in row] if total > 0 else row
+        numbers = ["" if bare and share == 1 else f"{number_text(share)}*" for share in shares]
+        texts.append(parts[0] + "".join(map(add, numbers, parts[1:])))
+    return texts
 
 
 SAME_SHARE = 0.101  # by less the shares of weights lie apart in what is the same sum on another scale

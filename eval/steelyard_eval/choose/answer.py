@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from steelyard.base.errors import ConfigError, shown
-from steelyard.base.files import canonical, spare, write_text
-from steelyard.base.inputs import read_bytes
+from steelyard.base.files import canonical, read_bytes, spare, write_text
 from steelyard.config import LISTS, SearchConfig, read_json
 from steelyard_eval.candidates.restriction import Best, said_of_cost
 from steelyard_eval.choose.blockers import DRAWN

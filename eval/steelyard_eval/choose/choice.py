@@ -225,9 +225,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class Decided:
-    """A choice that was decided, and what is written of it.
-
-    `public`: the ruling rests on public collections, because the labels prove nothing.
+    """A choice that was decided, and what is written of it. `public`: the ruling rests on public collections,
+    because the labels prove nothing.
     """
 
     choice: Choice

@@ -23,6 +23,8 @@ from steelyard_eval.choose.public import (
     CONTENDERS,
     DEFAULT,
     MINILM,
+    PRIOR_QUERIES,
+    PriorGains,
     PublicGains,
     PublicTable,
     class_of,
@@ -38,7 +40,7 @@ from steelyard_eval.choose.rule import (
     keep_decision,
     try_decision,
 )
-from steelyard_eval.choose.scored import FEWEST, PRIOR_QUERIES, PriorGains, Scored, posterior
+from steelyard_eval.choose.scored import FEWEST, Scored, posterior
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.spread import Matrix, spread
 from steelyard_eval.result.structs import Blocker, Fact, Said

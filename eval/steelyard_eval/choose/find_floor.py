@@ -24,7 +24,8 @@ from steelyard.config import SearchConfig
 from steelyard.finish import FUSED, Floor
 from steelyard.grammar import number_text
 from steelyard.memory.query import Query
-from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
+from steelyard.retrievers import RETRIEVER_KINDS
+from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.choose.answer import ChosenAnswer
 from steelyard_eval.common.configurations import Setting

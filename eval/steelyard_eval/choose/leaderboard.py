@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.retrievers import EMBEDDING
-from steelyard.retrievers.reading import Words
+from steelyard.retrievers.kinds import Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import find_system
 from steelyard_eval.candidates.restriction import TIMED
@@ -53,22 +53,22 @@ class Place:
 def leaderboard(decided: Decided) -> list[Place]:
     """The best candidate of every family, every preset, and what was decided on, as it is written; best first."""
     choice, picked = decided.choice, decided.ruling.candidate
-    found, current, mean = choice.candidates, choice.current, choice.scored.of_composite.mean
-    embedded = None if current.config is None else int(found.replayed(current.config).embedded.sum())
+    candidates, current, mean = choice.candidates, choice.current, choice.scored.of_composite.mean
+    embedded = None if current.config is None else int(candidates.replayed(current.config).embedded.sum())
     places = [Place(current.label, current.config, current.values, False, embedded)]
 
     def add(label: str, config: SearchConfig, tuned: bool) -> None:
         if all(place.config != config for place in places[1:]):
-            run = found.replayed(config)
-            values = run.metrics(found.recorded(config).judgments, choice.measures)
+            run = candidates.replayed(config)
+            values = run.metrics(candidates.recorded(config).judgments, choice.measures)
             places.append(Place(label, config, values, tuned, int(run.embedded.sum())))
 
-    for at, start in bar("leaderboard")(list(enumerate(found.starts))):
-        rows = np.flatnonzero(found.start_index == at)
+    for at, start in bar("leaderboard")(list(enumerate(candidates.starts))):
+        rows = np.flatnonzero(candidates.start_index == at)
         if start.preset and current.config != start.config:
             add(start.label, start.config, tuned=False)
         best = picked if picked is not None and picked in rows else int(rows[np.argmax(mean[rows])])
-        of = decided.picked if decided.picked and best == picked else found.written(best, choice.measures)
+        of = decided.picked if decided.picked and best == picked else candidates.written(best, choice.measures)
         if of not in (start.config, current.config) or not start.preset:
             add(f"{start.label}, tuned", of, tuned=True)
     return sorted(places, key=lambda place: (-place.values[choice.metric].mean(), place.label))

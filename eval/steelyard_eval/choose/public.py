@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.base.arrays import Floats
+from steelyard.base.arrays import Floats, Indices
 from steelyard.base.files import STRICT_JSON
 from steelyard.config import SearchConfig
 from steelyard.fusion import Linear, parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.settings import config_key
-from steelyard_eval.choose.scored import PriorGains, table_weight
+from steelyard_eval.measures.spread import Matrix
 from steelyard_eval.result.structs import Fact
 
 FILE = "public.json"
@@ -192,7 +192,38 @@ def reciprocal(worth: Floats) -> Floats:
     return np.where(ranked, 2.0 ** -(1.0 / np.where(ranked, worth, 1.0)), 0.0)
 
 
+PRIOR_QUERIES = 10.0
+"""Queries that the table of other collections counts as at most, for the mean and for the variance."""
 PRIORS_FILE = "priors.npz"
+
+
+@dataclass(frozen=True)
+class PriorGains:
+    """What other collections showed of each candidate, as differences to the same current configuration."""
+
+    mean: Floats  # float64[C]: mean over the collections of the mean difference; 0 where nothing is known
+    variance: Floats  # float64[C]: mean over the collections of the variance between queries
+    effective_n: Floats  # float64[C]: how many queries that counts as; 0 where nothing is known
+
+    @classmethod
+    def none(cls, count: int) -> PriorGains:
+        """Nothing is known of any of the candidates."""
+        return cls(np.zeros(count), np.zeros(count), np.zeros(count))
+
+    @classmethod
+    def of(cls, means: Matrix, variances: Matrix) -> PriorGains:
+        """From float[S, C] of S collections; NaN where a collection lacks a candidate."""
+        seen = np.isfinite(means)
+        count = seen.sum(axis=0)
+        share = 1.0 / np.maximum(count, 1)
+        mean = np.where(seen, means, 0.0).sum(axis=0) * share
+        variance = np.where(seen, variances, 0.0).sum(axis=0) * share
+        return cls(mean, variance, table_weight(count))
+
+
+def table_weight(collections: Indices) -> Floats:
+    """float64[C]: the queries that means over so many collections, int64[C], count as; they are few themselves."""
+    return np.asarray(PRIOR_QUERIES * collections / (collections + 1), dtype=np.float64)
 
 
 @dataclass(frozen=True)

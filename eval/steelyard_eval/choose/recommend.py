@@ -115,17 +115,19 @@ def recommend(
     else:
         tried = (StartingPoint.alone(one.row, source, len(queries), weights_only),)
     recorded = record_all(source, queries, tried, beside=[config] if one and config else [])
-    found = build_candidates(recorded, tried, LabelScorer(measures[0]))
-    second = model_labels.measured(source, queries, found, config, measures[0]) if model_labels else None
+    candidates = build_candidates(recorded, tried, LabelScorer(measures[0]))
+    second = model_labels.measured(source, queries, candidates, config, measures[0]) if model_labels else None
     gates = ALL_FAMILIES if one is None else ONE_STRATEGY
     if isinstance(used, Contender):
-        today = of_config(used, found, measures)
+        today = of_config(used, candidates, measures)
     else:
         today = of_lists(used, dataset, queries, size, measures)
-    choice = Choice(source, queries, measures, found, today, size, seed, second, gates, one, model=model_labels)
+    choice = Choice(
+        source, queries, measures, candidates, today, size, seed, second, gates, one, model=model_labels
+    )
     decided = decide(choice.restricted(restriction))
     result, values = result_of(decided, leaderboard(decided), timed)
-    return Recommendation(result, values, *weights_of(decided, now), not found.complete)
+    return Recommendation(result, values, *weights_of(decided, now), not candidates.complete)
 
 
 def _default(source: Source) -> str:

@@ -30,13 +30,12 @@ from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, record_all
 from steelyard_eval.candidates.source import Source
+from steelyard_eval.choose.public import PRIOR_QUERIES, PriorGains
 from steelyard_eval.datasets.dataset import LOGGED
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.spread import BLOCK, LEAST, Matrix, Spread, spread
 
-PRIOR_QUERIES = 10.0
-"""Queries that the table of other collections counts as at most, for the mean and for the variance."""
 FEWEST = 20  # labelled queries from which on labels choose better than the default; five do not (docs/start.md)
 FEWEST_BOTH = 5  # labelled queries that it measured, below which it is not used
 ROUNDING = 1e-9  # A sum of squares of less is rounding
@@ -104,35 +103,6 @@ class Scored:
         """The probability that a candidate gains nothing, by other differences of the metric, float64[n]."""
         prior = PriorGains(*(values[[candidate]] for values in vars(self.prior_metric).values()))
         return float(posterior(spread(differences[None, :], self.units), prior).p_loss()[0])
-
-
-@dataclass(frozen=True)
-class PriorGains:
-    """What other collections showed of each candidate, as differences to the same current configuration."""
-
-    mean: Floats  # float64[C]: mean over the collections of the mean difference; 0 where nothing is known
-    variance: Floats  # float64[C]: mean over the collections of the variance between queries
-    effective_n: Floats  # float64[C]: how many queries that counts as; 0 where nothing is known
-
-    @classmethod
-    def none(cls, count: int) -> PriorGains:
-        """Nothing is known of any of the candidates."""
-        return cls(np.zeros(count), np.zeros(count), np.zeros(count))
-
-    @classmethod
-    def of(cls, means: Matrix, variances: Matrix) -> PriorGains:
-        """From float[S, C] of S collections; NaN where a collection lacks a candidate."""
-        seen = np.isfinite(means)
-        count = seen.sum(axis=0)
-        share = 1.0 / np.maximum(count, 1)
-        mean = np.where(seen, means, 0.0).sum(axis=0) * share
-        variance = np.where(seen, variances, 0.0).sum(axis=0) * share
-        return cls(mean, variance, table_weight(count))
-
-
-def table_weight(collections: Indices) -> Floats:
-    """float64[C]: the queries that means over so many collections, int64[C], count as; they are few themselves."""
-    return np.asarray(PRIOR_QUERIES * collections / (collections + 1), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -254,7 +224,7 @@ class ModelLabels:
         self,
         source: Source,
         labelled: Sequence[Query],
-        laid: CandidateSet,
+        candidates: CandidateSet,
         used: SearchConfig | None,
         metric: Measure,
     ) -> SecondMeasurement | None:
@@ -276,8 +246,8 @@ class ModelLabels:
         ]
         if len({query.id for query in labelled} & {query.id for query in asked}) < FEWEST:
             return None
-        recordings = record_all(source, asked, laid.starts, self.qrels)
-        layout = replace(laid, recordings=recordings)
-        values = layout.again(metric)
-        base = layout.values(used, [metric])[metric].astype(np.float32)
+        recordings = record_all(source, asked, candidates.starts, self.qrels)
+        on_judged = replace(candidates, recordings=recordings)
+        values = on_judged.again(metric)
+        base = on_judged.values(used, [metric])[metric].astype(np.float32)
         return SecondMeasurement.among(values - base, asked, labelled)

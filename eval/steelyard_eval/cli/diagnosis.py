@@ -182,7 +182,7 @@ def _font() -> str:
 
 
 def _memory_bound() -> str:
-    from steelyard.base.machine import budget
+    from steelyard.base.arrays import budget
     from steelyard_eval.common.process import usual
 
     return f"{mebibytes(usual())} a command without --memory, {mebibytes(budget())} of it for vaults"
@@ -213,7 +213,7 @@ def _vault(path: str) -> str:
 
 def _vectors(vault: Vault) -> list[str]:
     """How the vectors of the largest space are searched."""
-    from steelyard.base.machine import PRECISION, VARIABLE, budget, precision
+    from steelyard.base.arrays import MEMORY, PRECISION, budget, precision
 
     sizes, most = vault.vector_bytes(), budget()
     largest = max(sizes.values(), default=0)
@@ -221,5 +221,5 @@ def _vectors(vault: Vault) -> list[str]:
         return []
     if largest > most:
         hint = f"; {PRECISION}=int8 takes about a quarter" if precision() == "float" else ""
-        return [f"vectors of {mebibytes(largest)} are left to sqlite-vec: {VARIABLE} is {mebibytes(most)}{hint}"]
+        return [f"vectors of {mebibytes(largest)} are left to sqlite-vec: {MEMORY} is {mebibytes(most)}{hint}"]
     return [f"vectors of up to {mebibytes(largest)}, searched in memory"]

@@ -12,8 +12,7 @@ from pathlib import Path
 import click
 
 from steelyard.base.errors import SteelyardError
-from steelyard.base.files import regular_target, write_text, write_texts
-from steelyard.base.inputs import read_text
+from steelyard.base.files import read_text, regular_target, write_text, write_texts
 from steelyard_eval.recording.record import day
 from steelyard_eval.result import document
 from steelyard_eval.result.structs import Result

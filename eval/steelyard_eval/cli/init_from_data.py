@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown, visible
+from steelyard.base.errors import MASK, PATH_WIDTH, ConfigError, DataError, shown, visible
 from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
-from steelyard.base.secret import MASK
 from steelyard.config import read_json
 from steelyard_eval.cli.workflow import RULE, named, recorded, workflow_text
 from steelyard_eval.common.extensions import extension
@@ -44,7 +43,6 @@ _PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
 @dataclass(frozen=True)
 class InitResult:
     """What `init` found out, the files it wrote, those that were there and are kept, and what is left open.
-
     `needed` is all that has to be committed, `command` gates here, and `gates` says whether there is a workflow.
     """
 

@@ -19,8 +19,7 @@ from typing import Any
 import click
 
 from steelyard import __version__
-from steelyard.base.errors import ConfigError, MachineError, SteelyardError, nearest, shown
-from steelyard.base.escape import harmless
+from steelyard.base.errors import ConfigError, MachineError, SteelyardError, harmless, nearest, shown
 from steelyard_eval.cli import choose, data, keep, measure, search, vault
 from steelyard_eval.cli.options import LOGGER, tell
 from steelyard_eval.common.console import folded, painted

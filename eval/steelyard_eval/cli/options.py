@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import click
 from click.core import ParameterSource
 
-from steelyard.base.escape import harmless
+from steelyard.base.errors import harmless
 
 if TYPE_CHECKING:
     from steelyard_eval.views.answered import Answered

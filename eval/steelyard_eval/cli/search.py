@@ -89,7 +89,7 @@ def search(
     steelyard search memory.db "rotate keys" --weights search-weights.json --explain
     steelyard search agent.db team=shared/team.db "rotate keys" --system soleri --set priority.team=0.6
     """
-    from steelyard.base.escape import visible
+    from steelyard.base.errors import visible
     from steelyard.base.extensions import extension
     from steelyard.feedback import FeedbackLog
     from steelyard.memory.query import Query
@@ -108,7 +108,7 @@ def search(
             scope &= (
                 extension("cortex_client").SearchOptions(dimension=own.dimension).filters()
             )  # it loads asyncio
-        named = intent or ("" if own.detect_intent else searcher.system.reading.classify(""))
+        named = intent or ("" if own.detect_intent else searcher.system.reading.classify("").name)
         tags = tuple(filter(None, own.tags.split(",")))
         asked = Query(query, filters=scope, tags=tags, domain=own.domain, intent=named)
         result = searcher.search(asked, semantic=own.semantic or "always")

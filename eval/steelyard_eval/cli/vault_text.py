@@ -9,7 +9,7 @@ from typing import Any
 from steelyard.base.errors import ConfigError, shown, visible
 from steelyard.base.fields import format_time
 from steelyard.config import SearchConfig
-from steelyard.embedders.kinds import indexing_kind
+from steelyard.embedders.embed import indexing_kind
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems.base import scan_result
 from steelyard_eval.common.console import cut, painted, table, width, wrapped

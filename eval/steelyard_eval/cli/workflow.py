@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
-from steelyard.base.inputs import open_regular
+from steelyard.base.files import open_regular
 from steelyard_eval.recording.steps import word
 
 TEMPLATE = "relevance.yml.txt"

@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.base.inputs import open_unpacked
+from steelyard.base.files import open_unpacked
 from steelyard.config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
-from steelyard.retrievers import FETCHED, RetrieverConfig
+from steelyard.grammar import number_text
+from steelyard.retrievers import FETCHED
+from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system, plain_name
 
@@ -209,3 +211,15 @@ def short_name(label: str) -> str:
     """
     name = label.partition("(")[0]
     return name if name in PRIORS else label
+
+
+def written_name(config: SearchConfig) -> str:
+    """How a command names the system of a configuration, with the parameters that are not the system's own."""
+    usual = find_system(config.name).config().retrievers
+    changed = [
+        f"{name}.{parameter}={number_text(value)}"
+        for name, retriever in config.retrievers.items()
+        for parameter, value in retriever.parameters.items()
+        if name not in usual or value != usual[name].parameters.get(parameter)
+    ]
+    return config.name.removesuffix(":documented") + (f"[{', '.join(changed)}]" if changed else "")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-from steelyard.base.escape import visible
+from steelyard.base.errors import visible
 
 TOO_FEW = "[too few queries]"
 """In place of an interval that tells nothing."""

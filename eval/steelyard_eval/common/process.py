@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from steelyard.base.arrays import MEMORY, memory_bytes
 from steelyard.base.errors import ConfigError, shown
-from steelyard.base.machine import VARIABLE, memory_bytes
 
 try:
     import resource
@@ -48,10 +48,10 @@ def bounded(size: int | None) -> Iterator[None]:
     """Inside, this process and those that it starts may take `size` bytes each; `usual` without one. A quarter of
     a size that was asked for is for what vaults keep in memory, unless the environment says how much.
     """
-    exported = size is not None and VARIABLE not in os.environ
+    exported = size is not None and MEMORY not in os.environ
     before = resource.getrlimit(resource.RLIMIT_DATA) if resource else (0, 0)
     if size is not None and exported:
-        os.environ[VARIABLE] = str(size >> 22)
+        os.environ[MEMORY] = str(size >> 22)
     try:
         if resource and (size is not None or before[0] == resource.RLIM_INFINITY):
             resource.setrlimit(resource.RLIMIT_DATA, (size or usual(), before[1]))
@@ -60,7 +60,7 @@ def bounded(size: int | None) -> Iterator[None]:
         if resource:
             resource.setrlimit(resource.RLIMIT_DATA, before)
         if exported:
-            os.environ.pop(VARIABLE, None)
+            os.environ.pop(MEMORY, None)
 
 
 NAME = "SOURCE_DATE_EPOCH"

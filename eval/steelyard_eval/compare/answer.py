@@ -15,7 +15,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError, shown
-from steelyard.embedders import installed
+from steelyard.embedders.embed import installed
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import parted
 from steelyard_eval.common.markup import tells

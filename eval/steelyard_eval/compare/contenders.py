@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from steelyard.base.errors import ConfigError, nearest, shown, together
 from steelyard.base.extensions import installing, missing_modules
 from steelyard.config import SearchConfig
-from steelyard.embedders.kinds import KINDS, LIGHT
+from steelyard.embedders.embed import KINDS, LIGHT
 from steelyard.finish import stages_without
 from steelyard.table.signal_table import RERANK
 from steelyard_eval.common import SYSTEMS

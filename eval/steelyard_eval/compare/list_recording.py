@@ -15,7 +15,7 @@ from steelyard.config import LISTS as SYSTEM
 from steelyard.fusion import parse_strategy
 from steelyard.live.identity import identity
 from steelyard.memory.entry import Entry
-from steelyard.retrievers import RetrieverConfig
+from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.stores.base import Found
 from steelyard.systems import find_system
 from steelyard.table.join import join

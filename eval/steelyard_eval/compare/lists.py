@@ -11,7 +11,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.config import SearchConfig
-from steelyard.embedders import CachedEmbedder
+from steelyard.embedders.embed import CachedEmbedder
 from steelyard.finish import Floor
 from steelyard.fusion.layered import progress as layered_progress
 from steelyard.live.identity import share

@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import DataError, shown
-from steelyard.base.inputs import read_text
+from steelyard.base.files import read_text
 from steelyard.memory.query import Query
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists import Made

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import Fault, MachineError, shown
-from steelyard.base.files import STRICT_JSON
-from steelyard.base.inputs import UnpackError, inside, open_regular, read_bytes, unpacked
+from steelyard.base.files import STRICT_JSON, UnpackError, inside, open_regular, read_bytes, unpacked
 from steelyard_eval.common.markup import counted
 
 T = TypeVar("T")

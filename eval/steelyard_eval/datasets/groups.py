@@ -13,7 +13,7 @@ name different numbers are never alike. Entries with the same content are found 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from unicodedata import category, normalize
 
 import numpy as np
@@ -22,7 +22,7 @@ from steelyard.base.arrays import Indices
 from steelyard.base.errors import shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.systems.soleri import content_hash
+from steelyard.systems.soleri import examples
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.dataset import Dataset, Matrix
 
@@ -189,7 +189,12 @@ def duplicates(entries: Iterable[Entry]) -> list[list[str]]:
     [['a', 'c']]
     """
     titled = (entry for entry in entries if entry.title.strip() or entry.text.strip())
-    return _repeated((content_hash(entry), entry.id) for entry in titled)
+    return _repeated((_content(entry), entry.id) for entry in titled)
+
+
+def _content(entry: Entry) -> tuple[str | tuple[str, ...], ...]:
+    texts = (entry.title, entry.text, entry.type, entry.domain.lower(), *examples(entry))
+    return (*map(str.strip, texts), tuple(sorted(entry.tags)))
 
 
 def asked_again(queries: Iterable[Query]) -> list[list[str]]:
@@ -197,9 +202,9 @@ def asked_again(queries: Iterable[Query]) -> list[list[str]]:
     return _repeated((wording(query.text), query.id) for query in queries)
 
 
-def _repeated(keys: Iterable[tuple[str, str]]) -> list[list[str]]:
+def _repeated(keys: Iterable[tuple[Hashable, str]]) -> list[list[str]]:
     """The ids of every key that has several."""
-    groups: dict[str, list[str]] = {}
+    groups: dict[Hashable, list[str]] = {}
     for key, id_ in keys:
         groups.setdefault(key, []).append(id_)
     return [ids for ids in groups.values() if len(ids) > 1]

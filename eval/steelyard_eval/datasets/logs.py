@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
-from steelyard.base.inputs import lines
+from steelyard.base.files import lines
 from steelyard.feedback import Action
 from steelyard.memory.query import Filters
 from steelyard_eval.datasets.file_reader import FolderReader

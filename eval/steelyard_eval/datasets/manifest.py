@@ -16,9 +16,8 @@ from pathlib import Path, PurePath
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, Fault, shown, visible
 from steelyard.base.fields import parse_time
-from steelyard.base.files import canonical, write_text
-from steelyard.base.inputs import inside
-from steelyard.embedders.kinds import KINDS as MODELS
+from steelyard.base.files import canonical, inside, write_text
+from steelyard.embedders.embed import KINDS as MODELS
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import FIELDS, read_fields
 from steelyard.memory.text import template_fields

@@ -9,7 +9,7 @@ import re
 
 from steelyard.base.errors import ConfigError, MachineError, closest, shown
 from steelyard.config import SearchConfig
-from steelyard.embedders.lsa import MODEL as LSA
+from steelyard.embedders.embed import LSA
 from steelyard.finish import Cut, Floor, Mmr
 from steelyard.stores.base import COSINE
 from steelyard_eval.export.base import Export, Lost, Target

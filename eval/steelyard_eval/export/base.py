@@ -13,11 +13,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.base.errors import shown
-from steelyard.base.escape import visible
+from steelyard.base.errors import shown, visible
 from steelyard.base.files import canonical
 from steelyard.config import SearchConfig
-from steelyard.embedders.kinds import DIMENSIONS
+from steelyard.embedders.embed import DIMENSIONS
 from steelyard.fusion import Expr, Linear, Signal, Term
 from steelyard.grammar import Duration, number_text, value_text
 from steelyard.retrievers import LAYERS, RETRIEVERS, SCORERS

@@ -275,14 +275,14 @@ def _cortex_mem(config: SearchConfig) -> Parts:
     ask = find_system(config.name if config.system == "cortex_mem" else "cortex_mem").searching.ask
     if ask is None or config.by_intent:
         raise Lost(FIXED)
-    if str(ask(None, config.limit)) == str(config.strategy):
+    if str(ask(None, config.limit, False)[0]) == str(config.strategy):
         return {"options": {"limit": config.limit}}, []
     for threshold in sorted({float(text) for text in _THRESHOLD.findall(str(config.strategy))}):
-        if str(ask(threshold, config.limit)) == str(config.strategy):
+        if str(ask(threshold, config.limit, False)[0]) == str(config.strategy):
             return {"options": {"limit": config.limit, "threshold": threshold}}, []
     if config.system != "cortex_mem":
         raise Lost(FIXED)
-    lost = changes(ask(None, config.limit), config.strategy)
+    lost = changes(ask(None, config.limit, False)[0], config.strategy)
     ours = not any(change.name.startswith("strategy") for change in lost)
     raise Lost(FIXED, *(map(str, lost) if ours else ()))
 

@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import PATH_WIDTH, DataError, shown, visible
-from steelyard.base.files import STRICT_JSON, canonical
-from steelyard.base.inputs import read_text
+from steelyard.base.files import STRICT_JSON, canonical, read_text
 from steelyard_eval.datasets.states import hashed
 from steelyard_eval.gate.rule import Values
 

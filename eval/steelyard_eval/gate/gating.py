@@ -11,8 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown, together, visible
-from steelyard.base.files import spare, write_texts
-from steelyard.base.inputs import read_bytes
+from steelyard.base.files import read_bytes, spare, write_texts
 from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.baseline import Baseline, BaselineContender, BaselineList, Hashes, tool

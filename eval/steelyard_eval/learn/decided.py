@@ -90,7 +90,7 @@ class LogDecision:
     case: LogCase  # what was read
     labelled: tuple[Query, ...]  # the queries whose labels decide; empty where there are too few
     sampled: Indices  # int64[S], the logged queries on which candidates were valued
-    layout: CandidateSet  # the candidates
+    candidates: CandidateSet  # over the labelled queries; without labels, over the sampled ones
     recordings: tuple[LabelledRecording, ...]  # those of the sampled queries
     gains: Singles  # float32[C, S], what the acts say that each candidate gains
     recommended: Decided | None  # the decision on the labels; None without
@@ -123,7 +123,7 @@ class LogDecision:
         made = self.recommended
         if made is not None and made.picked is not None and candidate == made.ruling.candidate:
             return made.picked
-        return without_guarded_cut(self.layout.grid.config(candidate))
+        return without_guarded_cut(self.candidates.grid.config(candidate))
 
     def lists(self, config: SearchConfig) -> Ints:
         """int32[Q, PLACES]: the rows that a configuration shows for the sampled queries; -1 for all others."""
@@ -210,17 +210,17 @@ def decide_from_log(case: LogCase, labels: bool) -> LogDecision:
     today = top10_rows(table, case.config, rows_of(case.pairs, table))
     acts = FeedbackScorer(case.learned, case.learned.values(today))
     if not labelled:
-        laid = build_candidates(recordings, tried, acts)
-        return LogDecision(case, (), sampled, laid, recordings, laid.grid.metric, None, asked)
+        candidates = build_candidates(recordings, tried, acts)
+        return LogDecision(case, (), sampled, candidates, recordings, candidates.grid.metric, None, asked)
     measured = tuple(recording.only(labelled, labels_read) for recording in whole)
-    laid = build_candidates(measured, tried, LabelScorer(OBJECTIVE))
-    gains = _gains_of(acts, recordings, laid.grid.blocks)
+    candidates = build_candidates(measured, tried, LabelScorer(OBJECTIVE))
+    gains = _gains_of(acts, recordings, candidates.grid.blocks)
     measures = parse_measures([str(OBJECTIVE), *METRICS])
-    used = of_config(Contender(case.label, case.config, "system"), laid, measures)
+    used = of_config(Contender(case.label, case.config, "system"), candidates, measures)
     second = None if case.hits.listless else SecondMeasurement.among(gains, clicked, labelled)
     gates = ALL_FAMILIES if second is None else FROM_A_LOG
-    recommended = decide(Choice(source, labelled, measures, laid, used, PLACES, 0, second, gates))
-    return LogDecision(case, labelled, sampled, laid, recordings, gains, recommended)
+    recommended = decide(Choice(source, labelled, measures, candidates, used, PLACES, 0, second, gates))
+    return LogDecision(case, labelled, sampled, candidates, recordings, gains, recommended)
 
 
 def _sampled(case: LogCase, labelled: Sequence[Query]) -> Indices:

@@ -45,7 +45,6 @@ class Learned(ChosenAnswer):
 
     def plot(self, metric: str | None = None, *, what: str = "places") -> Figure:
         """Plot how often relevant entries and others are acted upon by place, or another figure (gains, follows).
-
         The last is how much the label and each signal raise the chance of an act, given the place.
         """
         return super().plot(metric, what=what)
@@ -92,10 +91,8 @@ def learn(
 
 
 def _ruled(case: LogCase) -> tuple[SearchConfig, dict[str, float]]:
-    """The current configuration after the rule of Soleri's document, and what it counted.
-
-    One weight follows the rate of accepted results (the extension `adaptive`). Raises ConfigError where the
-    system has no rule.
+    """The current configuration after the rule of Soleri's document, and what it counted. One weight follows the
+    rate of accepted results (the extension `adaptive`). Raises ConfigError where the system has no rule.
     """
     rule = find_system(case.config.name).adaptive
     if rule is None:
@@ -105,4 +102,5 @@ def _ruled(case: LogCase) -> tuple[SearchConfig, dict[str, float]]:
     counts = dict(zip(KINDS, np.rint(case.hits.acts.sum(axis=0)).astype(int).tolist(), strict=True))
     ruled = extension("adaptive")
     feedback = ruled.Feedback(*(counts.get(name, 0) for name in ("accepted", "dismissed", "modified", "failed")))
-    return ruled.adapt(case.config, feedback, rule), {**vars(feedback), "rate": feedback.rate}
+    adapted = ruled.adapt(case.config, feedback, ruled.AdaptiveRule(**rule))
+    return adapted, {**vars(feedback), "rate": feedback.rate}

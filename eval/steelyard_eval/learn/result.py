@@ -60,7 +60,7 @@ def learned(decision: LogDecision) -> Result:
             limit=PLACES,
             baseline=case.label,
             model=case.space.model,
-            candidates=len(decision.layout.grid),
+            candidates=len(decision.candidates.grid),
         ),
         rows=[
             Row(case.label, "system", str(case.config.effective)),

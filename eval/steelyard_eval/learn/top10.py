@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.base.arrays import Floats, Indices, Ints
-from steelyard.base.compiled import compiled
+from steelyard.base.arrays import Floats, Indices, Ints, compiled
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
@@ -50,9 +49,8 @@ class LoggedPairs:
         unit: Indices,
         shown: tuple[Indices, Indices] | None = None,
     ) -> LoggedPairs:
-        """The rows of a recording, and the pairs that were `shown` (queries and entries, int64[K] each).
-
-        `signals` are expressions of one signal, such as ``bm25``; those that tell no entries apart are left out.
+        """The rows of a recording, and the pairs that were `shown` (queries and entries, int64[K] each). `signals`
+        are expressions of one signal, such as ``bm25``; those that tell no entries apart are left out.
         """
         size = len(table.entries)
         recorded = table.query.astype(np.int64) * size + table.entry

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Indices, Ints
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
-from steelyard.base.files import write_text
-from steelyard.base.inputs import read_text
+from steelyard.base.files import read_text, write_text
 from steelyard_eval.measures.metrics import Floats, Judgments, Measure, evaluate
 
 Scored = tuple[str, float]  # an entry with its score

@@ -5,8 +5,10 @@ Columns are opened memory-mapped and without pickle, so a recording may be large
 
 from __future__ import annotations
 
+import ctypes
 import io
 import json
+import os
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,11 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
-from steelyard.base.files import STRICT_JSON, canonical, draft, move_folder, write_bytes
-from steelyard.base.inputs import inside, open_regular, read_text
+from steelyard.base.files import (
+    STRICT_JSON,
+    canonical,
+    draft,
+    inside,
+    open_regular,
+    read_text,
+    write_bytes,
+)
 from steelyard.table.join import Part
 from steelyard.table.signal_table import ENDS, LABEL_FACTS, NUMBER_FACTS, Facts, Labels, SignalTable, TagSets
 
+_SWAP = 2  # RENAME_EXCHANGE in linux/fs.h
+_HERE = -100  # AT_FDCWD in fcntl.h: paths are relative to the working directory
 SCHEMA_VERSION = 2
 LARGEST = 1e100
 """The largest number accepted in a recording, far above any score or date; above it sums could overflow."""
@@ -248,3 +259,21 @@ def _array(member: bytes) -> NDArray[Any]:
     shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
     begin = stream.tell()
     return np.frombuffer(member, dtype, (len(member) - begin) // max(dtype.itemsize, 1), begin).reshape(shape)
+
+
+def move_folder(source: Path, target: Path) -> None:
+    """Put a folder in the place of another in one step; what stood there is then at `source`. Where the system
+    cannot swap (Linux can), `target` is away between two renames.
+    """
+    if not target.exists():
+        source.rename(target)
+        return
+    try:
+        names = (_HERE, os.fsencode(source), _HERE, os.fsencode(target))
+        swapped = ctypes.CDLL(None).renameat2(*names, _SWAP) == 0
+    except (AttributeError, OSError, TypeError):
+        swapped = False
+    if not swapped:
+        target.rename(source / "replaced")
+        source.rename(target)
+        (target / "replaced").rename(source)

@@ -22,7 +22,7 @@ from steelyard import __version__
 from steelyard.base.errors import together
 from steelyard.base.files import canonical
 from steelyard.config import SearchConfig
-from steelyard.embedders import resumable
+from steelyard.embedders.embed import resumable
 from steelyard.finish import Mmr, Rerank, reranked, to_rerank
 from steelyard.fusion import Expr, fuse
 from steelyard.memory.query import Query

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from steelyard.base.errors import ConfigError
-from steelyard.base.escape import visible
+from steelyard.base.errors import ConfigError, visible
 from steelyard.base.extensions import installing, missing_modules
 from steelyard.config import SearchConfig
-from steelyard.embedders.kinds import KINDS, LIGHT, indexing_kind, kind_of
-from steelyard.systems import find_system, written_name
+from steelyard.embedders.embed import KINDS, LIGHT, indexing_kind
+from steelyard.systems import find_system
+from steelyard_eval.common.configurations import written_name
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.corpus_and_queries import QUERIES
 from steelyard_eval.datasets.manifest import holds_hash
@@ -80,7 +80,7 @@ def installed_first(steps: Sequence[Step], again: Sequence[str] = ()) -> list[St
     words of the command that made the answer; of a model that brings PyTorch it is also said how to do without.
     """
     files = [step.command[-1] for step in steps if step.key == "index_once" and "--weights" in step.command]
-    models = {kind_of(model) for file in files for model in SearchConfig.load(file).models}
+    models = {indexing_kind(model) for file in files for model in SearchConfig.load(file).models}
     absent: list[Step] = []
     for kind in filter(models.__contains__, KINDS):
         if needed := _installing("install_large" if kind in LIGHT else "install", kind):

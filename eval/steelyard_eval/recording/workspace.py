@@ -16,10 +16,18 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, EmbedderError, RerankError, SteelyardError, shown
 from steelyard.config import Document, SearchConfig, open_reranker, reranker_asked
-from steelyard.embedders import KINDS, open_embedder
-from steelyard.embedders.embed import LAYER_RECIPES, Embedder, RecordedEmbedder, embed_missing, layers_of, space_of
-from steelyard.embedders.kinds import installed
-from steelyard.embedders.lsa import MODEL as LSA
+from steelyard.embedders.embed import (
+    KINDS,
+    LAYER_RECIPES,
+    LSA,
+    Embedder,
+    RecordedEmbedder,
+    embed_missing,
+    installed,
+    layers_of,
+    open_embedder,
+    space_of,
+)
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.finish import reranked
 from steelyard.live.search import Searcher
@@ -128,7 +136,7 @@ class Workspace:
 
         `embedder` is recorded (the vectors of the data set; recorded:MODEL if of several), lsa (fitted on its
         texts), none, one of
-        `steelyard.embedders.KINDS`, or auto: recorded where there are recorded vectors, else lsa. Vectors
+        `embedders.embed.KINDS`, or auto: recorded where there are recorded vectors, else lsa. Vectors
         are added by `index_for`. `jobs` processes record, or the workers of an executor.
         """
         workers = Workers(jobs)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from steelyard.base.errors import DataError, nearest, shown, visible
-from steelyard.base.inputs import read_bytes
+from steelyard.base.files import read_bytes
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import VERSION, Result, Said
 
@@ -29,9 +29,8 @@ def schema() -> dict[str, Any]:
 
 
 def read(data: bytes, source: str = "the result") -> Result:
-    """A result from JSON; DataError with the place of the first fault.
-
-    Fields that are not known are left out, so that a later minor version can be read; another `version` cannot.
+    """A result from JSON; DataError with the place of the first fault. Fields that are not known are left out, so
+    that a later minor version can be read; another `version` cannot.
     """
     try:
         version = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get("version")

@@ -13,10 +13,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
 from steelyard.base.extensions import extension
 from steelyard.base.files import cache_folder
-from steelyard.embedders import KINDS, CachedEmbedder, open_embedder, resumable
-from steelyard.embedders.embed import BATCH, Embedder, embed_missing, layers_of, space_of, texts_of
-from steelyard.embedders.kinds import remembered, restore
-from steelyard.embedders.lsa import MODEL, LsaEmbedder
+from steelyard.embedders.embed import (
+    BATCH,
+    KINDS,
+    LSA,
+    CachedEmbedder,
+    Embedder,
+    embed_missing,
+    layers_of,
+    open_embedder,
+    remembered,
+    restore,
+    resumable,
+    space_of,
+    texts_of,
+)
+from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.feedback import REVIEWED
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters
@@ -42,7 +54,7 @@ def index_dataset(
 ) -> dict[str, Any]:
     """Index a data set into a vault file, made if it does not exist; unchanged entries are not written again.
 
-    `embedder` is lsa, none or one of `steelyard.embedders.KINDS`, added to the vault's models, which every run
+    `embedder` is lsa, none or one of `embed.KINDS`, added to the vault's models, which every run
     keeps up to date; by default the vault's own models, and lsa for a new vault. With `prune` entries that are not
     in the data set are removed. `layers` see `layered_entries`; what a language model wrote is kept in the cache.
     With `hnsw` the HNSW indexes of a database are made, and measured. A run after an interruption gives the same
@@ -118,10 +130,8 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
 
 
 def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
-    """Return the embedder of one of the vault's models, by default of the first that it was indexed with.
-
-    Without a model it is None, and search uses keywords. Raises ConfigError for a model that the vault
-    does not have.
+    """Return the embedder of one of the vault's models, by default of the first that it was indexed with. Without
+    a model it is None, and search uses keywords. Raises ConfigError for a model that the vault does not have.
     """
     names = vault.models()
     if model and model not in names:
@@ -133,15 +143,14 @@ def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
         stored = vault.load_model(name)
         if stored is not None:
             kind, settings, arrays = stored
-            return LsaEmbedder.from_arrays(arrays) if kind == MODEL else restore(kind, settings, os.environ)
+            return LsaEmbedder.from_arrays(arrays) if kind == LSA else restore(kind, settings, os.environ)
     return None
 
 
 @contextmanager
 def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
-    """The vault, or a copy in memory of what a caller may see of it, with a model fitted on nothing else.
-
-    LSA is fitted anew on what is visible, because the fit of the whole vault contains words of other entries.
+    """The vault, or a copy in memory of what a caller may see of it, with a model fitted on nothing else. LSA is
+    fitted anew on what is visible, because the fit of the whole vault contains words of other entries.
     """
     if not visible and not vault.restricted:
         yield vault
@@ -153,9 +162,9 @@ def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
     models = {name: stored for name in vault.models() if (stored := vault.load_model(name)) is not None}
     with vault.copied(visible)[1] as copy:
         for name, (kind, settings, arrays) in models.items():
-            if kind != MODEL:
+            if kind != LSA:
                 copy.save_model(name, kind, settings, arrays)
-        if MODEL in models or any(space.model.partition(":")[0] == MODEL for space, _ in vault.spaces()):
+        if LSA in models or any(space.model.partition(":")[0] == LSA for space, _ in vault.spaces()):
             with suppress(EmbedderError):  # too little is visible to fit it: keywords answer alone
                 _renew(copy, None)
         yield copy
@@ -164,14 +173,13 @@ def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
 def _own_kinds(vault: Vault) -> list[str]:
     """The kinds of embedder the vault was indexed with, the first one first; lsa when there is none."""
     stored = (vault.load_model(name) for name in vault.models())
-    return list(dict.fromkeys(model[0] for model in stored if model is not None)) or [MODEL]
+    return list(dict.fromkeys(model[0] for model in stored if model is not None)) or [LSA]
 
 
 def _open_all(
     vault: Vault, asked: str | None, opened: Mapping[str, CachedEmbedder]
 ) -> tuple[list[str], dict[str, CachedEmbedder]]:
     """The kinds that a run embeds with, and the embedders of those that are opened; `opened` are some already.
-
     Raises ConfigError when none was asked for and one of the vault's own models is not the one opened.
     """
     known = _own_kinds(vault) if vault.models() or asked is None else []
@@ -193,7 +201,7 @@ def _opened(kinds: Iterable[str]) -> dict[str, CachedEmbedder]:
 
 def _unopened(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedEmbedder]) -> list[str]:
     """The vault's models that this run cannot embed with."""
-    usable = {opened.model for opened in outside.values()} | {MODEL}
+    usable = {opened.model for opened in outside.values()} | {LSA}
     return [name for name in vault.models() if kinds and name not in usable]
 
 
@@ -220,9 +228,8 @@ def layered_entries(entries: Sequence[Entry], layers: str) -> list[Entry]:
 
 
 def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[int, int]:
-    """Write the entries and, with `prune`, remove all others, in one transaction; return both counts.
-
-    Entries that bring no review of their own keep those that the vault has of them.
+    """Write the entries and, with `prune`, remove all others, in one transaction; return both counts. Entries that
+    bring no review of their own keep those that the vault has of them.
     """
     with vault.transaction():
         known = vault.entries(Filters.of({"review_count": {"after": 0}}))
@@ -239,7 +246,7 @@ def _embed_all(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedE
     """Make the missing vectors of every kind; return how many were made."""
     embedded = 0
     for kind in kinds:
-        if kind == MODEL:
+        if kind == LSA:
             embedded += _renew(vault, _stored(vault))
         elif kind in outside:
             vault.save_model(outside[kind].model, *remembered(outside[kind]), {})
@@ -256,7 +263,7 @@ class _Fit(NamedTuple):
 
 
 def _stored(vault: Vault) -> _Fit | None:
-    stored = vault.load_model(MODEL)
+    stored = vault.load_model(LSA)
     return _Fit(LsaEmbedder.from_arrays(stored[2]), stored[1].get("texts", "")) if stored else None
 
 
@@ -274,11 +281,11 @@ def _renew(vault: Vault, known: _Fit | None) -> int:
         embedded += _embed(vault, fit.model)
         mine = _spaces(vault, fit.model)
         for space, _ in vault.spaces():
-            if space.model.partition(":")[0] == MODEL and space not in mine:
+            if space.model.partition(":")[0] == LSA and space not in mine:
                 vault.drop_space(space)
         if known is None or known.texts != fit.texts:
             settings, arrays = fit.model.to_arrays()
-            vault.save_model(MODEL, "lsa", {**settings, "texts": fit.texts}, arrays)
+            vault.save_model(LSA, "lsa", {**settings, "texts": fit.texts}, arrays)
     return embedded
 
 

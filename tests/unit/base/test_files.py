@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.base.files import canonical, draft, move_folder, write_text, write_texts
+from steelyard.base.files import canonical, draft, write_text, write_texts
+from steelyard_eval.recording.disk import move_folder
 
 
 def test_no_control_character_stands_in_a_document():
@@ -54,7 +55,7 @@ def test_no_file_is_replaced_before_all_are_written(tmp_path):
 @pytest.mark.parametrize("swaps", [True, False])
 def test_a_folder_takes_the_place_of_another(tmp_path, monkeypatch, swaps):
     if not swaps:
-        monkeypatch.setattr("steelyard.base.files._swap", lambda *_: False)
+        monkeypatch.setattr("steelyard_eval.recording.disk._SWAP", -1)
     target = tmp_path / "folder"
     for text in ("first", "second"):
         with draft(target, folder=True) as part:

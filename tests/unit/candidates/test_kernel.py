@@ -19,7 +19,8 @@ from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.identity import identity
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.retrievers import RETRIEVERS, RetrieverConfig
+from steelyard.retrievers import RETRIEVERS
+from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.table.join import entry_facts, query_facts
 from steelyard.table.signal_table import SignalTable
 from steelyard.testing import random_table, same_bits

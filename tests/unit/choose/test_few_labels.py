@@ -17,9 +17,9 @@ from steelyard_eval.choose.few_labels import (
     decide_with_public_prior,
     lacked,
 )
-from steelyard_eval.choose.public import DEFAULT, PublicGains, near_default, public_table
+from steelyard_eval.choose.public import DEFAULT, PriorGains, PublicGains, near_default, public_table
 from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, apply_rule
-from steelyard_eval.choose.scored import PriorGains, Scored
+from steelyard_eval.choose.scored import Scored
 from steelyard_eval.result.sentences import say
 
 

@@ -15,13 +15,13 @@ from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.memory.text import content, terms
-from steelyard.systems import find_system
+from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.candidates import candidates as layout
 from steelyard_eval.candidates.candidates import build_candidates
 from steelyard_eval.candidates.families import StartingPoint, starts
 from steelyard_eval.candidates.grid import LINE, LabelledRecording, LabelScorer, measured
 from steelyard_eval.candidates.kernel import PARTS, composite, smoothing
-from steelyard_eval.candidates.settings import config_key, settings
+from steelyard_eval.candidates.settings import config_key, settings, texts_with_shares, with_shares
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose import blockers
 from steelyard_eval.choose.answer import said_of
@@ -206,6 +206,17 @@ def test_names_do_not_depend_on_the_scale_of_weights():
     assert config_key(config_of("rrf(bm25, 3*vector)")) == config_key(config_of("rrf(2*bm25, 6*vector)"))
     assert config_key(config_of("rrf(bm25, 3*vector)")) != config_key(config_of("rrf(3*bm25, vector)"))
     assert config_key(find_system("bm25").config(10)) == config_key(config_of("bm25"))
+
+
+@pytest.mark.parametrize(
+    "name", [*SYSTEMS, "rrf(bm25, vector)", "weighted_sum(bm25, fts, normalize=max)", "borda(bm25, vector)"]
+)
+def test_many_weights_are_named_as_each_is_alone(name):
+    """Weights of 1, which some families do not write, of 0, and of no sum."""
+    strategy = find_system(name).config(10).effective if name in SYSTEMS else parse_strategy(name)
+    drawn = np.random.default_rng(0).random((5, len(strategy.weights))).round(6)
+    rows = [*drawn.tolist(), *np.eye(len(strategy.weights)).tolist(), [0.0] * len(strategy.weights)]
+    assert texts_with_shares(strategy, rows) == [str(with_shares(strategy.with_weights(row))) for row in rows]
 
 
 def test_the_shipped_table_names_its_collections_and_fits_what_it_may():

@@ -11,6 +11,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steelyard_eval.choose.public import PriorGains
 from steelyard_eval.choose.rule import (
     ALL_FAMILIES,
     OVER_SYSTEM,
@@ -24,7 +25,7 @@ from steelyard_eval.choose.rule import (
     passes_gates,
     shrinkage_factor,
 )
-from steelyard_eval.choose.scored import PriorGains, Scored, posterior
+from steelyard_eval.choose.scored import Scored, posterior
 from steelyard_eval.measures.spread import spread
 from steelyard_eval.result.structs import Blocker
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import steelyard
-from steelyard.base.compiled import compiled
+from steelyard.base.arrays import compiled
 from steelyard_eval import precompile
 from steelyard_eval.candidates import lanes
 from steelyard_eval.datasets.starter import starter

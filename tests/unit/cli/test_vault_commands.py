@@ -17,8 +17,9 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import visible_to
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import SYSTEMS, find_system, written_name
+from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.cli.main import main
+from steelyard_eval.common.configurations import written_name
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.starter import starter

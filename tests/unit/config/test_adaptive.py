@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from steelyard.base.errors import ConfigError
-from steelyard.extensions.adaptive import Feedback, adapt
+from steelyard.extensions.adaptive import AdaptiveRule, Feedback, adapt
 from steelyard.fusion import parse_strategy
-from steelyard.systems.base import AdaptiveRule
 from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED
 
 PRIORS = ("severity", "recency", "tags", "domain")
@@ -19,7 +18,7 @@ def weights(strategy):
 
 def adapted(system, feedback):
     """Weights with and without vectors."""
-    config = adapt(system.config(), feedback, system.adaptive)
+    config = adapt(system.config(), feedback, AdaptiveRule(**system.adaptive))
     return weights(config.strategy), weights(config.keywords_only)
 
 

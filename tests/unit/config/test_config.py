@@ -16,7 +16,7 @@ from steelyard.base.files import canonical
 from steelyard.config import SCHEMA_FILE, SearchConfig, policy_of, schema
 from steelyard.finish import Cut
 from steelyard.fusion import parse_strategy
-from steelyard.retrievers import RetrieverConfig
+from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.systems import SYSTEMS, find_system
 
 STRATEGY = "tiered(fts, min_results=3, then=weighted_sum(0.42*fts, 0.58*vector, normalize=max))"
@@ -189,8 +189,8 @@ class TestBadFiles:
             ('{"limit": 1e999}', "is not valid JSON: 1e999 is too large"),
             ('{"limit": ' + "9" * 5000 + "}", "is not valid JSON: "),
             ("[" * 100_000, "is not valid JSON: "),
-            ("[]", ": []: must be of type object"),
-            ("null", ": None: must be of type object"),
+            ("[]", ': []: it is not of type "object"'),
+            ("null", ': None: it is not of type "object"'),
         ],
     )
     def test_text_that_is_no_configuration(self, path, text, fragment):
@@ -207,35 +207,35 @@ class TestBadFiles:
     @pytest.mark.parametrize(
         ("keys", "value", "fragment"),
         [
-            (["limit"], 0, "'limit' = 0: must satisfy minimum 1"),
-            (["limit"], 10_001, "'limit' = 10001: must satisfy maximum 10000"),
-            (["limit"], "ten", "'limit' = 'ten': must be of type integer"),
-            (["limit"], True, "'limit' = True: must be of type integer"),
-            (["strategy"], ["fts"], "'strategy' = ['fts']: must be of type string"),
+            (["limit"], 0, "'limit' = 0: it is less than the minimum of 1"),
+            (["limit"], 10_001, "'limit' = 10001: it is greater than the maximum of 10000"),
+            (["limit"], "ten", "= 'ten': it is not of type \"integer\""),
+            (["limit"], True, '= True: it is not of type "integer"'),
+            (["strategy"], ["fts"], ': it is not of type "string"'),
             (["strategy"], "vectr", "unknown signal or fusion 'vectr'; did you mean 'vector'?"),
             (["strategy"], "weighted_sum(-1*fts)", "weight -1 is outside 0..1000000"),
             (["strategy"], "weighted_sum(1e300*fts)", "weight 1e+300 is outside 0..1000000"),
             (["by_intent", "fix_bug"], "ftz", "unknown signal or fusion 'ftz'; did you mean 'fts'?"),
-            (["by_intent", "fix bug"], "fts", "'by_intent': key 'fix bug' must satisfy pattern '^(?!default$)"),
+            (["by_intent", "fix bug"], "fts", '"fix bug" does not match "^(?!default$)'),
             (["finish"], ["cutt(10)"], "finish stage 'cutt(10)': unknown stage 'cutt'; did you mean 'cut'?"),
             (["finish"], ["cut(0)"], "finish stage 'cut(0)'"),
-            (["finish"], "cut(10)", "'finish' = 'cut(10)': must be of type array"),
+            (["finish"], "cut(10)", "= 'cut(10)': it is not of type \"array\""),
             (["retrievers", "vectr"], {}, "'retrievers': unknown key 'vectr'; did you mean 'vector'?"),
             (["retrievers", "fts", "k1"], 1, "'retrievers.fts': unknown key 'k1'; valid: depth"),
             (["retrievers", "fts", "depht"], 5, "'retrievers.fts': unknown key 'depht'; did you mean 'depth'?"),
-            (["retrievers", "fts", "depth"], 0, "'retrievers.fts.depth' = 0: must satisfy minimum 1"),
-            (["retrievers", "fts", "depth"], 10**30, "must satisfy maximum 1000000"),
-            (["retrievers", "fts", "depth"], 2.5, "'retrievers.fts.depth' = 2.5: must be of type integer"),
+            (["retrievers", "fts", "depth"], 0, "'retrievers.fts.depth' = 0: it is less than the minimum of 1"),
+            (["retrievers", "fts", "depth"], 10**30, "it is greater than the maximum of 1000000"),
+            (["retrievers", "fts", "depth"], 2.5, '= 2.5: it is not of type "integer"'),
             (
                 ["retrievers", "fts", "field_weights", "title"],
                 -1,
-                "'retrievers.fts.field_weights.title' = -1: must satisfy minimum 0",
+                "'retrievers.fts.field_weights.title' = -1: it is less than the minimum of 0",
             ),
-            (["retrievers", "fts", "field_weights", "title"], 1e9, "must satisfy maximum 1000"),
-            (["retrievers", "vector", "filters"], "before", '= \'before\': must be "before_cut" or "after_cut"'),
-            (["retrievers", "vector", "similarity"], "dot", '= \'dot\': must be "cosine" or "l2"'),
+            (["retrievers", "fts", "field_weights", "title"], 1e9, "it is greater than the maximum of 1000"),
+            (["retrievers", "vector", "filters"], "before", ': it is not one of "before_cut", "after_cut"'),
+            (["retrievers", "vector", "similarity"], "dot", '= \'dot\': it is not one of "cosine" or "l2"'),
             (["provenance", "verdct"], "ship", "'provenance': unknown key 'verdct'; did you mean 'verdict'?"),
-            (["provenance", "verdict"], "maybe", '= \'maybe\': must be "ship" or "try" or "keep"'),
+            (["provenance", "verdict"], "maybe", '= \'maybe\': it is not one of "ship", "try"'),
             (["provenance", "holdout", "p"], 1, "'provenance.holdout': unknown key 'p'; valid: high, low"),
             (["stratgy"], "fts", ".json': unknown key 'stratgy'; did you mean 'strategy'?"),
         ],
@@ -247,7 +247,7 @@ class TestBadFiles:
     def test_a_missing_key_is_named(self, path, key):
         record = CONFIG.to_json()
         del record[key]
-        assert f".json': must have {key}" in refused(path, json.dumps(record))
+        assert f'.json\': "{key}" is a required property' in refused(path, json.dumps(record))
 
     def test_all_faults_are_named_at_once(self, path):
         record = changed("retrievers", "fts", "depth", value=-1) | {"limit": "x", "extra": 1}

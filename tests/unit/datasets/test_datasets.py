@@ -263,7 +263,7 @@ class TestFaults:
         def refuse(path):
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr("steelyard.base.inputs.open_regular", refuse)
+        monkeypatch.setattr("steelyard.base.files.open_regular", refuse)
         with pytest.raises(MachineError, match=r"dataset\.json: no permission") as raised:
             check(tiny)
         assert raised.value.exit_code == 4

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.base.inputs import lines, open_unpacked, read_text
+from steelyard.base.files import lines, open_unpacked, read_text
 from steelyard.config import SearchConfig
 from steelyard.systems import find_system
 from steelyard_eval.common.configurations import lists_alone

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import EmbedderError, MachineError
-from steelyard.embedders import CachedEmbedder
+from steelyard.embedders.embed import CachedEmbedder
 from steelyard.extensions.models import ApiEmbedder, ApiSettings, Secret
 
 KEY = "sk-test-0123456789abcdef"
@@ -179,7 +179,7 @@ def test_threads_share_a_cache(path):
 WRITER = """
 import sys
 import numpy as np
-from steelyard.embedders import CachedEmbedder
+from steelyard.embedders.embed import CachedEmbedder
 
 class Numbers:
     model, recipe = "counting", None

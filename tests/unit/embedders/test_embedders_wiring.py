@@ -17,8 +17,7 @@ from steelyard import Searcher, Vault, find_system
 from steelyard.base import extensions as extras
 from steelyard.base.errors import ConfigError, EmbedderError
 from steelyard.base.extensions import EXTRAS
-from steelyard.embedders import KINDS
-from steelyard.embedders.kinds import UnavailableEmbedder, restore
+from steelyard.embedders.embed import KINDS, UnavailableEmbedder, restore
 from steelyard.extensions import models
 from steelyard.memory.query import EVERYTHING
 from steelyard_eval.cli.main import main

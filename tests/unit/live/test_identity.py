@@ -6,8 +6,8 @@ import pytest
 
 from steelyard.base.errors import ConfigError
 from steelyard.live.identity import agree, identity, share
-from steelyard.retrievers import RETRIEVER_KINDS, RetrieverConfig
-from steelyard.retrievers.reading import Reading
+from steelyard.retrievers import RETRIEVER_KINDS
+from steelyard.retrievers.kinds import Reading, RetrieverConfig
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import SYSTEMS, find_system
 

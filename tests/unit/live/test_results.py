@@ -10,6 +10,7 @@ from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import Query
 from steelyard.results import hits_of
 from steelyard.retrievers.bm25 import Bm25Retriever
+from steelyard.retrievers.kinds import Intent
 from steelyard.systems import find_system
 
 ENTRIES = (
@@ -47,7 +48,7 @@ def test_a_recording_has_no_more_of_a_list_than_asked(vault):
 
 def test_what_a_classifier_gives_is_recorded_whether_its_system_knows_it_or_not(vault):
     """As it is searched: a query passes once through what a system makes of it."""
-    reading = replace(vault.searcher.system.reading, intents=("find",), classify=str)
+    reading = replace(vault.searcher.system.reading, intents=("find",), classify=Intent)
     vault.searcher.system = replace(vault.searcher.system, reading=reading)
     assert vault.searcher.record([Query("apple", id="1")], {"bm25"}, 5, "corpus").queries == ("1",)
 

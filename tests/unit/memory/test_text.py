@@ -11,7 +11,7 @@ from steelyard.base.errors import ConfigError, shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import clean_query
 from steelyard.memory.text import STOP_WORDS, content, quote, terms
-from steelyard.retrievers.reading import words_or
+from steelyard.retrievers.kinds import words_or
 from steelyard.systems.echovault import prefix_or
 
 

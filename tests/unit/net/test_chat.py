@@ -2,9 +2,8 @@
 
 import pytest
 
-from steelyard.base.secret import Secret
 from steelyard.extensions.network.chat import ChatEndpoint
-from steelyard.extensions.network.endpoint import EndpointError
+from steelyard.extensions.network.endpoint import EndpointError, Secret
 
 
 @pytest.fixture

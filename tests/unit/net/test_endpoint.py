@@ -8,9 +8,8 @@ import tracemalloc
 import pytest
 
 from steelyard.base.errors import ConfigError, EmbedderError
-from steelyard.base.secret import Secret
 from steelyard.extensions.network import endpoint as endpoint_module
-from steelyard.extensions.network.endpoint import Endpoint, EndpointError
+from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Secret
 
 KEY = "sk-test-0123456789abcdef"
 OK = b"HTTP/1.1 200 OK\r\n"

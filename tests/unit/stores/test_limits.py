@@ -8,9 +8,9 @@ import apsw
 import numpy as np
 import pytest
 
+from steelyard.base.arrays import MEMORY, budget, memory_bytes
 from steelyard.base.errors import ConfigError, EmbedderError, MachineError
-from steelyard.base.inputs import open_regular
-from steelyard.base.machine import VARIABLE, budget, memory_bytes
+from steelyard.base.files import open_regular
 from steelyard.config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.extensions.network import wire
@@ -22,9 +22,9 @@ from steelyard.systems import analyses, find_system
 
 
 def test_memory_is_a_number_of_mib_of_nine_digits_at_most(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "999999999")
+    monkeypatch.setenv(MEMORY, "999999999")
     assert budget() == 999_999_999 * 1_048_576
-    monkeypatch.setenv(VARIABLE, "1000000000")
+    monkeypatch.setenv(MEMORY, "1000000000")
     with pytest.raises(ConfigError, match="number of MiB"):
         budget()
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import sqlite_vec
 
+from steelyard.base.arrays import MEMORY, PRECISION, PRECISIONS
 from steelyard.base.errors import ConfigError, VaultError
-from steelyard.base.machine import PRECISION, PRECISIONS, VARIABLE
 from steelyard.extensions.int8 import Codes
 from steelyard.extensions.int8.scan import add_products
 from steelyard.memory.entry import Entry
@@ -282,14 +282,14 @@ def test_an_older_snapshot_is_searched_as_it_is(pair):
 
 
 def test_above_the_budget_sqlite_vec_searches(tmp_path, monkeypatch):
-    monkeypatch.setenv(VARIABLE, "0")
+    monkeypatch.setenv(MEMORY, "0")
     with Vault(tmp_path / "vault", create=True) as vault:
         vault.upsert([Entry("a")])
         vault.put_vectors(SPACE, ["a"], np.array([[1, 0]], np.float32))
         monkeypatch.setattr(vault, "_read", lambda *_: pytest.fail("loaded"))
         for _ in range(3):
             assert len(vault.nearest(SPACE, np.array([1, 0], np.float32), EVERYTHING, 9, True)) == 1
-        monkeypatch.setenv(VARIABLE, "much")
+        monkeypatch.setenv(MEMORY, "much")
         with pytest.raises(ConfigError, match=r"STEELYARD_MEMORY is 'much';"):
             vault.nearest(SPACE, np.array([1, 0], np.float32), EVERYTHING, 9, True)
 

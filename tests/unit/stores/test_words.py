@@ -8,8 +8,7 @@ from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters, Query, valid_at
 from steelyard.memory.text import content
-from steelyard.retrievers.bm25 import Bm25Retriever
-from steelyard.retrievers.tfidf import TfidfScorer
+from steelyard.retrievers.bm25 import Bm25Retriever, tfidf
 from steelyard.retrievers.tsearch import TsRetriever, analysis
 from steelyard.stores.base import TextSearch
 from steelyard.stores.sqlite import Vault, words
@@ -67,13 +66,13 @@ def found(vault):
         Bm25Retriever(vault, 0.4, 0.1, JS.reading.bm25_words),
         TsRetriever(vault, SEARCH),
     ]
-    tfidf = TfidfScorer(vault, SOLERI.reading.words, lambda query: query.filters)
+    score = tfidf(vault, SOLERI.reading.words, lambda query: query.filters)
     ids = [entry.id for entry in vault.entries()]
     for scope in SCOPES:
         for text in ASKED:
             query = Query(text, filters=scope)
             yield [retriever.retrieve(query, depth) for retriever in retrievers for depth in (1, 3, None)]
-            yield tfidf.score(query, ids).tobytes()
+            yield score(query, ids).tobytes()
 
 
 def anew(vault):

@@ -11,10 +11,25 @@ from dataclasses import astuple, dataclass, replace
 from steelyard.base.errors import ConfigError, shown
 from steelyard.config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, Term
-from steelyard.systems.base import AdaptiveRule
 
 NEAR = 1e-9
 """How far from 1 written weights may sum to."""
+
+
+@dataclass(frozen=True)
+class AdaptiveRule:
+    """Which weight of a sum follows feedback, and how far."""
+
+    signal: str = "tfidf"
+    """The signal whose weight moves."""
+    span: float = 0.15
+    """The largest change in either direction."""
+    at_least: int = 30
+    """With fewer entries of feedback, nothing changes."""
+    least: float = 0.0
+    """The lower bound of the weight."""
+    held: tuple[str, ...] = ()
+    """Signals whose weights do not change."""
 
 
 @dataclass(frozen=True)

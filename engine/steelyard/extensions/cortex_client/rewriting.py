@@ -10,7 +10,7 @@ from typing import Self
 from steelyard.extensions.network.chat import Chat
 from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.memory.query import EVERYTHING, Filters, is_blank
-from steelyard.retrievers.cache import ScopeCache
+from steelyard.retrievers.kinds import ScopeCache
 from steelyard.stores.base import Readable
 
 LONGEST = 3

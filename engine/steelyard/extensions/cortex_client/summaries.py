@@ -5,8 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
-from steelyard.base.files import write_text
-from steelyard.base.inputs import read_text
+from steelyard.base.files import read_text, write_text
 from steelyard.extensions.cortex_client.layers import ABSTRACT, OVERVIEW, Summarise, cut
 from steelyard.extensions.network.chat import Chat
 

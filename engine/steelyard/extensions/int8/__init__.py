@@ -14,8 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Indices, Vectors
-from steelyard.base.compiled import compiled
+from steelyard.base.arrays import Indices, Vectors, compiled
 from steelyard.extensions.int8.scan import SIGNATURE, add_products
 from steelyard.stores.sqlite.matrix import UNIT, VectorSegment, length_of, lengths_of
 

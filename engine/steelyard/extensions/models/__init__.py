@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from steelyard.base.errors import ConfigError, shown
-from steelyard.base.secret import Secret
 from steelyard.extensions.models.api import ApiEmbedder
 from steelyard.extensions.models.local import LocalEmbedder
 from steelyard.extensions.models.minilm import MiniLmEmbedder, MiniLmInt8Embedder
 from steelyard.extensions.models.provider_client import LIVE_ATTEMPTS, LIVE_TIMEOUT
 from steelyard.extensions.models.settings import PROVIDERS, ApiSettings, base_url_of, detect, key_of
 from steelyard.extensions.models.wordllama import WordLlamaEmbedder
+from steelyard.extensions.network.endpoint import Secret
 
 __all__ = [
     "ApiEmbedder",

@@ -13,9 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.base.secret import Secret
 from steelyard.extensions.models.providers import COHERE, OPENAI, VOYAGE, Shape
-from steelyard.extensions.network.endpoint import check_address
+from steelyard.extensions.network.endpoint import Secret, check_address
 
 FALLBACK_DIMENSION = 768
 MOST_DIMENSIONS = 100_000

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from steelyard.base.errors import ConfigError
-from steelyard.base.secret import Secret
-from steelyard.extensions.network.endpoint import Endpoint, EndpointError
+from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Secret
 
 URL, MODEL, KEY = "LLM_BASE_URL", "LLM_MODEL", "LLM_API_KEY"
 """The variables that name the endpoint, its model, and the key, which local servers do not need."""

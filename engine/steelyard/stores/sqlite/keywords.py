@@ -21,9 +21,8 @@ from typing import Any, NamedTuple
 import apsw
 import numpy as np
 
-from steelyard.base.arrays import Floats, Indices
+from steelyard.base.arrays import Floats, Indices, budget
 from steelyard.base.errors import VaultError, visible
-from steelyard.base.machine import budget
 from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import Found, KeywordIndex
 from steelyard.stores.postings import Analysis, Counted, Posting, Read, Segment

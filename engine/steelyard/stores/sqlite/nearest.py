@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Indices, Vectors
+from steelyard.base.arrays import Indices, Vectors, budget, precision
 from steelyard.base.errors import DimensionMismatchError, VaultError, shown
 from steelyard.base.extensions import extension
-from steelyard.base.machine import budget, precision
 from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, Space
 from steelyard.stores.sqlite.file import REAL, TEXT, VaultFile, table_of

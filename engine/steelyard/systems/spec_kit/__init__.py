@@ -1,8 +1,7 @@
-"""system-spec-kit: vector, keywords and relations fused by reciprocal rank; intents, factors and re-ranking on
-top.
+"""system-spec-kit: three sources fused by reciprocal rank; intents, factors and re-ranking on top.
 
-`words` and `intents` read queries; this module shows results, resolves its environment variables, and puts its
-three profiles together.
+`words` reads queries; this module shows results, resolves its environment variables, and puts its three profiles
+together.
 """
 
 from __future__ import annotations
@@ -15,39 +14,19 @@ import numpy as np
 
 from steelyard.base.errors import ConfigError, shown
 from steelyard.config import RerankConfig, SearchConfig
-from steelyard.finish import Cut, Merge, Rerank, Rescore, Stage
-from steelyard.fusion import RECIPROCAL, Linear, parse_strategy
+from steelyard.finish import Cut, Merge, Rerank, Rescore
+from steelyard.fusion import RECIPROCAL, Expr, Linear, parse_strategy
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Filters
-from steelyard.retrievers.reading import Reading, Words, as_asked
+from steelyard.retrievers.kinds import Reading, Words, as_asked
 from steelyard.signals import PRIORS
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
-from steelyard.systems.spec_kit.intents import (
-    INTENTS,
-    INTENTS_JS,
-    classify,
-    classify_js,
-    classify_shipped,
-    intent,
-    intent_js,
-    intent_shipped,
-)
-from steelyard.systems.spec_kit.words import (
-    INDEXED,
-    any_word,
-    enhanced,
-    every_word_js,
-    indexed_text,
-    tokens_documented,
-    tokens_js,
-    tokens_shipped,
-)
+from steelyard.systems.spec_kit import words
 from steelyard.table.signal_table import NO_FACTS, RERANK
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult
-
 
 FIELDS = ("title", "tags", "uri", "text")
 FACTORS = (
@@ -55,7 +34,6 @@ FACTORS = (
     "0*decay, 0*retrievability, 0*popularity, 0*corrections"
 )
 """The first two act; the others are there to be switched on, and to be tuned."""
-_FUSED = "rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1))"
 
 INTENT_WEIGHTS = {
     "add_feature": (0.3, 0.4, 0.3),
@@ -68,32 +46,20 @@ INTENT_WEIGHTS = {
 }
 """Recency, importance and similarity of the code's seven intents."""
 
-
-_SIMILARITY = (
-    "comb_max(weighted_sum(0*vector, 0*constitutional, 0.5*cosine, 0.5*one), "
-    "weighted_sum(0.01*fts), normalize=none)"
-)
-"""(1 + cosine) / 2 of what vectors found; a hundredth of the keyword score of what only keywords found.
-
-A sum ranks what the retrievers in it found, whatever their weights.
-"""
-_RESORTED = {
-    name: f"weighted_sum({recency}*weighted_sum(1*created, normalize=minmax), {importance}*importance, "
-    f"{similarity}*{_SIMILARITY})"
-    for name, (recency, importance, similarity) in INTENT_WEIGHTS.items()
-}
-RESORT = "by_intent(default={}, {})".format(
-    _RESORTED["understand"], ", ".join(f"{name}={sum_}" for name, sum_ in _RESORTED.items())
-)
-"""Each intent's re-sorting, by what is new among the rows, important and similar."""
+# (1 + cosine) / 2 of what vectors found; a hundredth of the keyword score of what only keywords found. A sum ranks
+# what the retrievers in it found, whatever their weights.
+_FOUND = "weighted_sum(0*vector, 0*constitutional, 0.5*cosine, 0.5*one), weighted_sum(0.01*fts)"
 
 
-def finish_shipped(limit: int) -> tuple[Stage, ...]:
-    """The fused list is cut, at most 5 constitutional entries join it where it has none, and all is sorted again.
-
-    So there may be 5 results more than the limit.
-    """
-    return (Cut(limit), Merge("constitutional", score=0.0, if_none=5), Rescore(parse_strategy(RESORT)))
+def _resort() -> Expr:
+    """Each intent's re-sorting, by what is new among the rows, important and similar."""
+    sums = {
+        name: f"weighted_sum({recency}*weighted_sum(1*created, normalize=minmax), {importance}*importance, "
+        f"{similarity}*comb_max({_FOUND}, normalize=none))"
+        for name, (recency, importance, similarity) in INTENT_WEIGHTS.items()
+    }
+    by_intent = ", ".join(f"{name}={resorted}" for name, resorted in sums.items())
+    return parse_strategy(f"by_intent(default={sums['understand']}, {by_intent})")
 
 
 SNIPPET = 200
@@ -145,11 +111,7 @@ def result_within(hit: Hit, whole: SearchResult) -> dict[str, object]:
 
 
 def snippet_around(text: str, words: str) -> str:
-    """At most 200 characters of a text, from a little before the first word of the query that it holds.
-
-    >>> snippet_around("We keep sessions as random tokens.", "tokens")
-    'We keep sessions as random tokens.'
-    """
+    """At most 200 characters of a text, from a little before the first word of the query that it holds."""
     lower = text.lower()
     places = [place for word in words.lower().split() if len(word) > 2 and (place := lower.find(word)) >= 0]
     begin = max(0, min(places, default=0) - SNIPPET // 4)
@@ -175,19 +137,18 @@ def resolve(config: SearchConfig, environ: Mapping[str, str]) -> SearchConfig:
     """The configuration as the environment asks for it. ConfigError names every variable with a value of another
     kind.
     """
-    problems: list[str] = []
-    values: dict[str, float] = {}
+    problems, values = [], {}
     for name, (default, least) in VARIABLES.items():
-        text = environ.get(name, "").strip()
-        values[name] = default
-        if text and least is None:
-            values[name] = FLAGS.get(text.lower(), default)
-            if text.lower() not in FLAGS:
-                problems.append(f"{name} is {shown(text.lower())}; it must be true or false")
-        elif text and (not text.isascii() or not text.isdigit() or int(text) < (least or 0)):
-            problems.append(f"{name} is {shown(text)}; it must be a whole number of at least {least}")
-        elif text:
-            values[name] = float(text)
+        text = environ.get(name, "").strip().lower()
+        if least is None:
+            values[name], rule = FLAGS.get(text, default), "true or false"
+            wrong = bool(text) and text not in FLAGS
+        else:
+            wrong = bool(text) and not (text.isascii() and text.isdigit() and int(text) >= least)
+            values[name] = float(text) if text and not wrong else default
+            rule = f"a whole number of at least {least}"
+        if wrong:
+            problems.append(f"{name} is {shown(text)}; it must be {rule}")
     if problems:
         raise ConfigError("; ".join(problems))
     fuses, bm25, fuzzy, reranks, top, p95_ms, ttl_ms, size = values.values()
@@ -210,15 +171,14 @@ DOCUMENTED = System(
     reading=Reading(
         index=KeywordIndex("spec_kit", FIELDS, "unicode61"),
         recipe="{title}\n{text}",
-        match=any_word,
-        bm25_words=Words(indexed_text, tokens_documented, INDEXED, whole=True),
-        classify=intent,
-        confidence=lambda text: classify(text).confidence,
-        intents=INTENTS,
-        rewrite=enhanced,
+        match=words.any_word,
+        bm25_words=Words(words.indexed_text, words.tokens_documented, words.INDEXED, whole=True),
+        classify=words.intent,
+        intents=words.INTENTS,
+        rewrite=words.enhanced,
     ),
     searching=SearchSettings(
-        strategy=parse_strategy(f"boost({_FUSED}, {FACTORS})"),
+        strategy=parse_strategy(f"boost(rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1)), {FACTORS})"),
         retrievers=("vector", "bm25", "fts", "graph"),
         depth=lambda limit: max(limit, 20),
         limit=20,
@@ -235,9 +195,8 @@ SHIPPED = replace(
     profile="shipped",
     reading=replace(
         DOCUMENTED.reading,
-        bm25_words=Words(indexed_text, tokens_shipped, INDEXED, whole=True),
-        classify=intent_shipped,
-        confidence=lambda text: classify_shipped(text).confidence,
+        bm25_words=Words(words.indexed_text, words.tokens_shipped, words.INDEXED, whole=True),
+        classify=words.intent_shipped,
         rewrite=as_asked,
         hidden={"vector": Filters.of({"importance_tier": {"none": ["constitutional", "deprecated"]}})},
     ),
@@ -246,7 +205,8 @@ SHIPPED = replace(
         strategy=parse_strategy("rrf(vector, 0.8*fts, k=60, bonus=each(0.1))"),
         retrievers=("vector", "fts", "constitutional"),
         parameters={"vector": {"lift": 0.1}},
-        finish=finish_shipped,
+        # At most 5 constitutional entries join the cut list where it has none, so it may be longer than the limit.
+        finish=lambda limit: (Cut(limit), Merge("constitutional", score=0.0, if_none=5), Rescore(_resort())),
         dispensable=frozenset({"fts"}),
         instead={},
     ),
@@ -257,11 +217,10 @@ JS = replace(
     profile="js",
     reading=replace(
         DOCUMENTED.reading,
-        match=every_word_js,
-        bm25_words=Words(indexed_text, tokens_js, INDEXED, least=10, whole=True),
-        classify=intent_js,
-        confidence=lambda text: classify_js(text).confidence,
-        intents=INTENTS_JS,
+        match=words.every_word_js,
+        bm25_words=Words(words.indexed_text, words.tokens_js, words.INDEXED, least=10, whole=True),
+        classify=words.intent_js,
+        intents=words.INTENTS_JS,
         rewrite=as_asked,
     ),
     searching=replace(

@@ -10,9 +10,8 @@ from functools import cache, cached_property, reduce
 from typing import Any
 from urllib.parse import quote, unquote, urldefrag, urlsplit
 
-from steelyard.base.errors import ConfigError, DataError, MachineError, shown
-from steelyard.base.secret import MASK, Secret
-from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Response, exposed
+from steelyard.base.errors import MASK, ConfigError, DataError, MachineError, shown
+from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Response, Secret, exposed
 from steelyard.memory.query import Query
 from steelyard_eval.extensions.endpoints import answer_form
 from steelyard_eval.extensions.endpoints.answer_form import FormError, filled, ids_of

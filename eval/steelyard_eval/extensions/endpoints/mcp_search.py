@@ -16,8 +16,8 @@ from functools import cached_property, reduce
 from typing import Any
 from urllib.parse import unquote
 
-from steelyard.base.errors import ConfigError, DataError, nearest, shown
-from steelyard.base.secret import MASK, SHORTEST
+from steelyard.base.errors import MASK, ConfigError, DataError, nearest, shown
+from steelyard.extensions.network.endpoint import SHORTEST
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import PREFIX

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineError, shown
-from steelyard.base.files import STRICT_JSON
-from steelyard.base.inputs import open_regular
+from steelyard.base.files import STRICT_JSON, open_regular
 from steelyard_eval.common.markup import counted
 
 TRIES = 5  # How often a file that changes while it is copied is copied again

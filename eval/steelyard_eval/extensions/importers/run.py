@@ -9,13 +9,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineError, beside, nearest, shown
 from steelyard.base.files import STRICT_JSON, canonical, write_text
-from steelyard.embedders.lsa import MODEL
+from steelyard.embedders.embed import LSA
 from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import is_address
 from steelyard.stores.sqlite.vault import open_vault
@@ -24,14 +25,14 @@ from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.folder import fault_message, has_corpus, read_folder
 from steelyard_eval.datasets.in_memory import MemoryReader
 from steelyard_eval.datasets.parts import assemble
-from steelyard_eval.extensions.importers import agents, benchmark, markdown, sqlite_systems, table, text_systems
 from steelyard_eval.extensions.importers.base import BROKEN, Imported, Importer, importer
+from steelyard_eval.extensions.importers.benchmark import IR_DATASETS
 from steelyard_eval.extensions.importers.source import ForeignStore, Options
 from steelyard_eval.extensions.importers.write import ABOUT, FolderFiles, check_target, files_of, write_folder
 
 DEFAULTS = Options()
 Clock = Callable[[], float]
-MODULES = (sqlite_systems, text_systems, agents, benchmark, markdown, table)
+MODULES = ("sqlite_systems", "text_systems", "mem0_langgraph", "benchmark", "markdown", "table")
 """In the order in which a source is tried. To add a kind, add an `importer` to one, or name that of a package of
 your own under the entry point `GROUP`."""
 GROUP = "steelyard.importers"
@@ -43,7 +44,8 @@ LOOKED_AT = 65_536  # Bytes; a file of more is neither
 @cache
 def importers() -> dict[str, Importer]:
     """Every kind by name: ours, then those of installed packages."""
-    ours = (value for module in MODULES for value in vars(module).values() if isinstance(value, Importer))
+    modules = (vars(import_module(f"{__package__}.{name}")) for name in MODULES)
+    ours = (value for values in modules for value in values.values() if isinstance(value, Importer))
     known = {importer.name: importer for importer in (*ours, steelyard)}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         importer = point.load()
@@ -59,7 +61,7 @@ def steelyard(place: ForeignStore) -> Imported:
     with open_vault(place.address) as vault, vault.snapshot():
         records = (entry.to_json() for entry in vault.entries())
         imported = Imported(entries=[{**record.pop("extra", {}), **record} for record in records], recipe="")
-        kept = [s for s, _ in vault.spaces() if s.layer == "text" and s.model.partition(":")[0] != MODEL]
+        kept = [s for s, _ in vault.spaces() if s.layer == "text" and s.model.partition(":")[0] != LSA]
         for space in kept[:1]:
             imported.recipe = space.recipe
             imported.vectors[space.model] = dict(zip(*vault.vectors(space, EVERYTHING), strict=True))
@@ -142,8 +144,7 @@ def _source(importer: Importer, place: ForeignStore) -> dict[str, object]:
 
 def _memory_of(folder: Path) -> Path:
     """The file of the user's state that says what was imported into a folder."""
-    name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()
-    return state_folder() / "imports" / f"{name}.json"
+    return state_folder() / "imports" / f"{hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()}.json"
 
 
 def load_store(
@@ -161,9 +162,8 @@ def load_store(
 
 def open_store(source: str | Path) -> Dataset:
     """The data set that a store holds, see `load_store`; DataError where there is nothing of this name."""
-    named = str(source) in importers() or str(source).startswith(benchmark.IR_DATASETS)
-    found = named or is_address(source) or Path(source).exists()
-    return load_store(source) if found else load(source)
+    named = str(source) in importers() or str(source).startswith(IR_DATASETS) or is_address(source)
+    return load_store(source) if named or Path(source).exists() else load(source)
 
 
 def _read(importer: Importer, place: ForeignStore, clock: Clock, old: ForeignStore | None = None) -> FolderFiles:
@@ -201,7 +201,7 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
         if kind not in (None, steelyard.name):
             raise ConfigError(f"{kind} is not read from a database; name its file or folder")
         return steelyard, ForeignStore(Path(named.rpartition("/")[2].partition("?")[0]), options, named)
-    if named.startswith(benchmark.IR_DATASETS):
+    if named.startswith(IR_DATASETS):
         return known["ir_datasets"], ForeignStore(Path(named), options)
     if not path.exists() and named in known:
         places = list(known[named].homes(os.environ))

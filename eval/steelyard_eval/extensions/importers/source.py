@@ -11,8 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
-from steelyard.base.files import STRICT_JSON
-from steelyard.base.inputs import UnpackError, open_regular, read_bytes, unpacked
+from steelyard.base.files import STRICT_JSON, UnpackError, open_regular, read_bytes, unpacked
 from steelyard_eval.extensions.importers.database import MAGIC, Database, snapshot
 
 MOST_FILES = 200_000  # FolderFiles that a folder may hold below it

@@ -16,8 +16,7 @@ from typing import Any
 
 from steelyard.base.errors import ConfigError, MachineError
 from steelyard.base.fields import LIST_FIELDS, format_time
-from steelyard.base.files import write_text
-from steelyard.base.inputs import read_text
+from steelyard.base.files import read_text, write_text
 from steelyard.config import policy_of, ranking_of
 from steelyard.extensions.secrets import holds_secret
 from steelyard.feedback import ACTIONS, LONGEST_TEXT, SCHEMA_VERSION

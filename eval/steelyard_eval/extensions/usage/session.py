@@ -16,8 +16,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
-from steelyard.base.files import MAX_NESTING, STRICT_JSON, is_deep
-from steelyard.base.inputs import lines, open_unpacked
+from steelyard.base.files import MAX_NESTING, STRICT_JSON, is_deep, lines, open_unpacked
 from steelyard.memory.entry import Entry
 from steelyard_eval.extensions.endpoints.answer_form import SHORTEST, Mentioned
 

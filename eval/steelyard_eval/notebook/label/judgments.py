@@ -12,8 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
-from steelyard.base.files import STRICT_JSON
-from steelyard.base.inputs import read_text
+from steelyard.base.files import STRICT_JSON, read_text
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.folder import FOLDER
@@ -52,9 +51,8 @@ def text_digest(entry: Entry) -> str:
 
 
 def folder_of(dataset: Dataset) -> Path:
-    """Where answers are kept unless a folder is named: in the data set's, so that no two sets meet.
-
-    In ./judgments where the set is in memory or cannot be written to.
+    """Where answers are kept unless a folder is named: in the data set's, so that no two sets meet. In ./judgments
+    where the set is in memory or cannot be written to.
     """
     inside = dataset.path / FOLDER
     outside = dataset.in_memory or inside.is_symlink() or not os.access(dataset.path, os.W_OK)

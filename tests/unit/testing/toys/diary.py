@@ -8,7 +8,7 @@ from steelyard.base.fields import format_time
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Hit
 from steelyard.memory.text import quote, unique_words
-from steelyard.retrievers.reading import Reading
+from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import ResultForms, SearchSettings, System
 
