@@ -90,7 +90,7 @@ CAMPAIGN = $(BIN)/python tests/faults/
 
 fuzz: .venv/tested  ## somebody else's schemas, then changed bytes: MINUTES of each, going on where it stopped
 	$(CAMPAIGN)schemas.py --minutes $(MINUTES)
-	$(CAMPAIGN)bytes.py --minutes $(MINUTES)
+	$(CAMPAIGN)fuzz.py --minutes $(MINUTES)
 
 endpoints: .venv/tested  ## 200 behaviours of an endpoint
 	$(CAMPAIGN)endpoints.py --minutes $(MINUTES)

@@ -33,7 +33,7 @@ from steelyard.base.files import BLOCK, open_regular, regular_target
 from steelyard.config import SearchConfig, policy_of, ranking_of
 from steelyard.memory.entry import DAY, Entry, fsrs
 from steelyard.results import SearchResult
-from steelyard.stores.base import Store
+from steelyard.stores.sqlite import Vault
 
 try:
     import fcntl
@@ -253,7 +253,7 @@ LONGEST = 36_500.0
 """Days beyond which stability does not grow, so that many reviews stay a number."""
 
 
-def review(store: Store, entry_id: str, grade: str, now: float) -> Entry:
+def review(store: Vault, entry_id: str, grade: str, now: float) -> Entry:
     """Write a review at a time (seconds UTC) to an entry of a store, and return the entry.
 
     What was used is forgotten more slowly, which the signal `retrievability` follows. A memory without a review

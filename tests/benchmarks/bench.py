@@ -7,19 +7,12 @@ timed; a peer that is not installed is named and left out.
 
 import os
 
-for variable in (
-    "OPENBLAS_NUM_THREADS",
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "RAYON_NUM_THREADS",
-):
-    os.environ[variable] = "1"
+for library in ("OPENBLAS", "OMP", "MKL", "NUMBA", "RAYON"):
+    os.environ[f"{library}_NUM_THREADS"] = "1"
 
 import argparse
 import json
 import platform
-import sys
 import time
 import warnings
 from datetime import UTC, datetime
@@ -38,12 +31,18 @@ import vectors
 
 PEERS = ("ranx", "bm25s", "tantivy", "faiss-cpu", "optuna", "cmaes", "fastrank")
 PACKAGES = ("steelyard", "numpy", "apsw", "sqlite-vec", "pytrec_eval-terrier", "numba", *PEERS)
-GROUPS = ("fixed", "replay", "keywords", "vectors", "layers", "tuning")
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+GROUPS = {
+    "fixed": lambda quick: fixed.races(quick, 1 if quick else 5),
+    "replay": lambda quick: replay.races(quick, DATA if DATA.is_dir() else None, 3 if quick else 15),
+    "keywords": lambda quick: keywords.races(quick, 40),
+    "vectors": lambda quick: vectors.races(quick, 120),
+    "layers": lambda quick: layers.races(quick, 100),
+    "tuning": lambda quick: tuning.races(quick, 3 if quick else 9),
+}
 
 
 def machine() -> dict[str, object]:
-    """What the times were taken on."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.is_file() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -68,28 +67,16 @@ def version_of(package: str) -> str:
 
 
 def measure(quick: bool, groups: set[str]) -> dict[str, object]:
-    """The whole document."""
     about, begin = machine(), time.perf_counter()
     done = []
-    if "fixed" in groups:
-        done += fixed.races(quick, 1 if quick else 5)
-    if "replay" in groups:
-        done += replay.races(quick, DATA if DATA.is_dir() else None, 3 if quick else 15)
-    if "keywords" in groups:
-        done += keywords.races(quick, 40)
-    if "vectors" in groups:
-        done += vectors.races(quick, 120)
-    if "layers" in groups:
-        done += layers.races(quick, 100)
-    if "tuning" in groups:
-        done += tuning.races(quick, 3 if quick else 9)
+    for name in GROUPS:
+        done += GROUPS[name](quick) if name in groups else []
     about |= {"load_after": round(os.getloadavg()[0], 2), "seconds": round(time.perf_counter() - begin)}
     cases = [{"group": r.group, "case": r.case, "document": r.document, "notes": r.notes} for r in done]
     return {"machine": about, "cases": cases, "rows": [row for r in done for row in r.rows()]}
 
 
 def show(report) -> None:
-    """Print the document as a table."""
     about = report["machine"]
     packages = ", ".join(f"{name} {found}" for name, found in about["packages"].items())
     print(f"{about['cpu']}, {about['cores']} cores, one thread each; load {about['load_before']} before, ", end="")
@@ -126,11 +113,7 @@ def main() -> None:
         show(json.loads(asked.show.read_text(encoding="utf-8")))
         return
     report = measure(asked.quick, set(asked.only or GROUPS))
-    if asked.json:
-        json.dump(report, sys.stdout, indent=2)
-        print()
-    else:
-        show(report)
+    print(json.dumps(report, indent=2)) if asked.json else show(report)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,6 @@ def seconds(words: tuple[str, ...], folder: Path) -> float:
 
 
 def main() -> None:
-    """Print a row for each command."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "mine").mkdir()
@@ -94,15 +93,8 @@ def main() -> None:
         first = json.loads((folder / "mine" / "queries.jsonl").open().readline())["id"]
         least = seconds(NUMPY, folder)
         print(f"{'import numpy':42} {least:6.2f} s")
-        jobs = (
-            "--help",
-            "check mine",
-            "compare mine",
-            f"explain mine {first}",
-            "index mine mine.db",
-            "search mine.db keys",
-        )
-        for job in jobs:
+        usual = ("--help", "check mine", "compare mine", f"explain mine {first}")
+        for job in (*usual, "index mine mine.db", "search mine.db keys"):
             took = seconds(("-m", "steelyard_eval", *job.split()), folder)
             print(f"{f'steelyard {job}':42} {took:6.2f} s  {took / least:5.1f} x")
     for jobs in FIRST:

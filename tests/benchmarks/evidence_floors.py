@@ -56,7 +56,6 @@ class Case:
 
     @cached_property
     def dataset(self):
-        """The collection."""
         return load(DATA / self.name)
 
     @cached_property
@@ -71,7 +70,7 @@ class Case:
         labels = {f"answerable {at}": dataset.qrels[q.id] for at, q in enumerate(own)}
         data = replace(dataset, queries=tuple(asked), qrels=labels, query_vectors={})
         space = self._space(data)
-        scale = Floor.of(0.0)
+        scale = Floor(0.0)
         config = reading(read(SHOWN).config(Setting(10, space.model)), scale)
         table = record(space, asked, [config])
         words, run = {entry.id: len(entry.text.split()) for entry in data.entries}, replay(table, config)

@@ -15,7 +15,6 @@ import numpy as np
 
 from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
-from steelyard.live.identity import share
 from steelyard.systems import find_system
 from steelyard_eval.candidates.candidates import candidates_around
 from steelyard_eval.candidates.families import PRESETS, starts
@@ -28,6 +27,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording import disk as files
 from steelyard_eval.recording.record import record
+from steelyard_eval.recording.sharing import share
 from steelyard_eval.recording.workspace import Workspace, judged
 
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
@@ -63,7 +63,6 @@ class Matrices:
         return tuple((side.mean(axis=1, dtype=np.float64), side.var(axis=1, ddof=1)) for side in sides)
 
     def save(self, path):
-        """One file, written whole."""
         draft = path.with_suffix(".draft.npz")
         names = list(self.currents)
         np.savez(
@@ -89,7 +88,6 @@ class Matrices:
 
     @classmethod
     def load(cls, path):
-        """Read back."""
         with np.load(path) as z:
             rows = zip(z["names"].tolist(), z["current_keys"].tolist(), z["currents"], strict=True)
             currents = {name: (key, *values) for name, key, values in rows}
@@ -98,7 +96,6 @@ class Matrices:
 
 
 def keys_of(made):
-    """The name of every candidate."""
     return tuple(config_key(block.written(row)) for block in made.blocks for row in range(len(block.weights)))
 
 
@@ -127,7 +124,6 @@ class Collection:
         return self._space
 
     def config(self, system, strategy=None):
-        """A configuration at the usual limit."""
         config = find_system(system).config(10, self.space.model)
         return config.with_strategy(parse_strategy(strategy)) if strategy else config
 
@@ -148,7 +144,6 @@ class Collection:
 
     @property
     def starts(self):
-        """Everything that `recommend` lays out here."""
         return starts(Source.live(self.space), judged(self.space.dataset, self.space.dataset.queries), 10)
 
     def recorded(self, config):
@@ -158,7 +153,6 @@ class Collection:
         return self.table(parts[0][0] if parts else config, [*wide, config])
 
     def tuned(self, case):
-        """The matrices of one strategy's own settings."""
         path = self.folder / f"{self.name}.{case}.npz"
         if not path.exists():
             config = self.config(*CASES[case])

@@ -9,7 +9,7 @@ were endless, so that a small one does not flatter the coverage.
 from itertools import pairwise
 
 import numpy as np
-from evidence_few import _contenders, _name
+from evidence_few import contenders_of, default_of
 from evidence_rows import LOSS, USUAL, priors_of, splits
 
 from steelyard_eval.choose.few_labels import FewLabelCandidates, decide_with_public_prior
@@ -23,7 +23,6 @@ from steelyard_eval.choose.rule import (
     apply_rule,
 )
 
-SIZES = (15, 25, 40, 100, 200)
 BINS = (0.0, 0.02, 0.1, 0.2, 0.4, 1.0)
 FEWEST = 20  # draws of a cell that is told
 KINDS = {OVER_SYSTEM: "system", OVER_RETRIEVER: "retriever", OVER_FUSION: "fusion"}
@@ -31,8 +30,8 @@ KINDS = {OVER_SYSTEM: "system", OVER_RETRIEVER: "retriever", OVER_FUSION: "fusio
 
 def odds_row(own, rest, current, n, draws):
     """Of every split: verdict, expected gain, its ends and odds, the stretched truth, the gain on all queries."""
-    rows, variance, default = _contenders(own, rest)
-    shown = PublicGains(np.array([one.metric.mean[one.keys.index(_name(one))] for one in rest]))
+    rows, variance, default = contenders_of(own, rest)
+    shown = PublicGains(np.array([one.metric.mean[one.keys.index(default_of(one))] for one in rest]))
     likely = shown.likely and current != "weighted sum, half"
     priors, usual, found = priors_of(rest, own.keys), USUAL.get(current, OVER_FUSION), []
     for labelled, _ in splits(own.queries, n, draws) if n <= own.queries / 2 else ():

@@ -12,14 +12,11 @@ import numpy as np
 from steelyard_eval.choose.public import PriorGains
 from steelyard_eval.choose.rule import (
     ALL_FAMILIES,
-    ONE_STRATEGY,
     OVER_FUSION,
     OVER_RETRIEVER,
     OVER_SYSTEM,
     Expectation,
     apply_rule,
-    best,
-    passes_gates,
 )
 from steelyard_eval.choose.scored import Scored
 
@@ -32,8 +29,6 @@ LOSS = 0.001
 USUAL = dict.fromkeys(("fts", "bm25", "vector", "cortex_mem"), OVER_RETRIEVER)
 USUAL |= dict.fromkeys(("echovault", "moltnet", "soleri", "spec_kit", "echo"), OVER_SYSTEM)
 """By current configuration; others are fusions. Cortex-Mem is a search by vectors where there are no layers."""
-TIMES = 5
-"""How often each question is asked, where questions are repeated."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,6 @@ class Differences:
         )
 
     def evidence(self, labelled, priors=None, groups=None):
-        """What the labelled queries show."""
         return Scored.of(self.metric.on(labelled), self.composite.on(labelled), priors, groups)
 
     @property
@@ -129,41 +123,6 @@ def _gains(own, candidate, unseen):
     return float(row[unseen].mean()), float(row.mean())
 
 
-def rule_row(own, others, grid30, n, count, usual=OVER_FUSION):
-    """Means over splits of what each way of choosing gains, and how often it harms, for one strategy."""
-    priors = priors_of(others, own.keys)
-    found = {}
-    for labelled, unseen in splits(own.queries, n, count):
-        known, alone = own.evidence(labelled, priors), own.evidence(labelled)
-        decision = apply_rule(Expectation(known, usual), ONE_STRATEGY)
-        ways = {
-            "grid of 30": grid30[int(np.argmax(known.metric[grid30].mean(axis=1)))],
-            "optimum": int(np.argmax(known.metric.mean(axis=1))),
-            "A, shipped": _proven(known),
-            "A, no table": _proven(alone),
-            "B, tried": best(known),
-        }
-        for way, candidate in ways.items():
-            gain, population = _gains(own, candidate, unseen)
-            promise = decision.gain.mean if way == "A, shipped" and decision.verdict == "ship" else np.nan
-            kept = gain if np.isfinite(promise) else np.nan
-            found.setdefault(way, []).append((gain, population, candidate is not None, promise, kept))
-    return {way: _summary(rows) for way, rows in found.items()}
-
-
-def _summary(rows):
-    gain, population, moved, promise, kept = np.array(rows, dtype=float).T
-    shipped = np.isfinite(promise)
-    return {
-        "gain": gain.mean(),
-        "harm": (gain < -LOSS).mean(),
-        "population harm": (population < -LOSS).mean(),
-        "moved": moved.mean(),
-        "promised": promise[shipped].sum() / len(rows),
-        "kept": kept[shipped].sum() / len(rows),
-    }
-
-
 def recommend_row(own, others, n, count, usual=OVER_FUSION):
     """Means over splits of the whole procedure over all families, against one current configuration."""
     priors = priors_of(others, own.keys) if others else None
@@ -172,23 +131,6 @@ def recommend_row(own, others, n, count, usual=OVER_FUSION):
         found = apply_rule(Expectation(own.evidence(labelled, priors), usual), ALL_FAMILIES)
         rows.append((found, *_gains(own, found.candidate, unseen), found.bound >= own.metric.mean.max() - 1e-9))
     return _verdicts(rows) if rows else {}
-
-
-def repeats_row(own, others, n, count):
-    """Verdicts on n questions that were asked `TIMES` times each, counted apart and counted as one."""
-    priors = priors_of(others, own.keys)
-    found = {"apart": [], "as one": []}
-    for asked, _ in splits(own.queries, n, count):
-        for way, groups in (("apart", None), ("as one", np.tile(asked, TIMES))):
-            decision = apply_rule(Expectation(own.evidence(np.tile(asked, TIMES), priors, groups)), ALL_FAMILIES)
-            gain = 0.0 if decision.candidate is None else float(own.metric.row(decision.candidate).mean())
-            found[way].append((decision.verdict == "ship", gain))
-    return {way: _ships(rows) for way, rows in found.items()}
-
-
-def _ships(rows):
-    shipped = [gain for ships, gain in rows if ships]
-    return {"splits": len(rows), "ship": len(shipped), "false ship": sum(gain < -LOSS for gain in shipped)}
 
 
 def _verdicts(rows):
@@ -221,7 +163,56 @@ def _verdicts(rows):
     }
 
 
-def _proven(evidence):
-    """The candidate of largest posterior mean among those that pass both gates; None when there is none."""
-    passing = passes_gates(evidence, ONE_STRATEGY)
-    return int(np.argmax(np.where(passing, evidence.of_composite.mean, -np.inf))) if passing.any() else None
+SYSTEMS = ("echovault", "soleri", "moltnet", "spec_kit", "cortex_mem")
+RETRIEVERS = ("fts", "bm25", "vector")
+COLUMNS = {
+    "gain": (1e4, ".0f"),
+    "ship": (100, ".0f"),
+    "try": (100, ".0f"),
+    "harm": (100, ".1f"),
+    "false ship": (100, ".1f"),
+    "stated harm": (100, ".1f"),
+    "try right": (100, ".0f"),
+    "try harm": (100, ".1f"),
+    "bound covers": (100, ".1f"),
+    "bound": (1, ".3f"),
+    "right": (100, ".0f"),
+}
+
+
+def recommend_table(rows, best):
+    """Per group of collections and of current configurations, by number of labelled queries."""
+    lines = ["recommend over all families (gain in 10^-4 nDCG@10; shares in % of splits)"]
+    kinds = {
+        "systems": lambda key: key[1] in SYSTEMS,
+        "retrievers": lambda key: key[1] in RETRIEVERS,
+        "fusions": lambda key: key[1] not in (*SYSTEMS, *RETRIEVERS),
+        "presets": lambda key: True,
+        "best preset": lambda key: key[1] == best.get(key[2]),
+    }
+    lines.append(f"{'collections':14}{'current':13}{'n':>5}{'rows':>6}" + _heads())
+    for group in dict.fromkeys(key[0] for key in rows):
+        for kind, belongs in kinds.items():
+            for n in sorted({key[3] for key in rows}):
+                own = {key: row for key, row in rows.items() if key[0] == group and key[3] == n and belongs(key)}
+                if own:
+                    lines.append(f"{group:14}{kind:13}{n:>5}{len(own):>6}" + _cells(own))
+    worst = sorted(rows.items(), key=lambda item: -item[1]["harm"])[:8]
+    lines += ["", "worst rows by harm"]
+    lines += [
+        f"{key[2]:12}{key[1]:20}{key[3]:>5}  harm {row['harm']:.0%}, gain {row['gain']:+.4f}" for key, row in worst
+    ]
+    return "\n".join(lines)
+
+
+def _heads():
+    return "".join(f"{name:>14}" for name in COLUMNS) + f"{'kept':>8}"
+
+
+def _cells(rows):
+    cells = []
+    for name, (scale, form) in COLUMNS.items():
+        cells.append(f"{scale * np.mean([row[name] for row in rows.values()]):>14{form}}")
+    promised = sum(row["promised"] for row in rows.values())
+    kept = f"{sum(row['gain'] for row in rows.values()) / promised:.0%}" if promised else "-"
+    return "".join(cells) + f"{kept:>8}"

@@ -6,13 +6,9 @@ log. A row is one log; every row is a file under --folder, and a run that was br
 on from there and prints what there is.
 """
 
-import os
-
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[variable] = "1"
-
 import argparse
 import itertools
+import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -25,7 +21,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer
 from steelyard_eval.choose.public import PriorGains
-from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, ONE_STRATEGY, OVER_FUSION, Expectation, apply_rule
+from steelyard_eval.choose.rule import FROM_A_LOG, OVER_FUSION, Expectation, apply_rule
 from steelyard_eval.choose.scored import Scored, SecondMeasurement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import unit_numbers
@@ -36,6 +32,10 @@ from steelyard_eval.learn.top10 import PLACES, LoggedPairs, first_rows, rows_of
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace, judged
+
+for library in ("OPENBLAS", "OMP", "MKL", "NUMBA"):
+    os.environ[f"{library}_NUM_THREADS"] = "1"
+
 
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 SETS = ("cosqa", "scifact", "locomo", "beam-128k", "cranfield")
@@ -83,11 +83,9 @@ class World:
         self.top, self.worth, share = found["top"], found["worth"], found["share"]
         self.current = {name: int(np.abs(share - one).argmin()) for name, one in SHARES.items()}
         self.current["rrf"] = int(found["rrf"])
-        self.current["ends"] = int(share.argmax()), int(share.argmin())
         self.age, self.looks = np.random.default_rng(0).random((2, len(entries)))
 
     def seen(self, query, now, robot):
-        """What a ranking shows for queries."""
         row = self.top[now, query].astype(np.int64)
         entry = np.append(self.pairs.entry, 0)[row]
         words, like = (np.append(column, 0.0)[row] for column in self.pairs.features.T)
@@ -204,117 +202,12 @@ def row(name, folder, policy, reader, sessions, seed):
         for kind, one in (("alone", None), ("both", second)):
             groups = own.pairs.unit[queries[at]]
             labelled = metric[:, queries[at]], composite[:, queries[at]]
-            for gates, known in GATED.items():
-                evidence = Scored.of(*labelled, prior(name, folder, policy), groups, one)
-                decision = apply_rule(Expectation(evidence, OVER_FUSION), known)
-                candidate = now if decision.candidate is None else decision.candidate
-                found["drawn"].append(
-                    {
-                        "labels": n,
-                        "kind": kind,
-                        "gates": gates,
-                        "verdict": decision.verdict,
-                        "gain": gain(candidate),
-                        "promise": round(decision.gain.mean, 5),
-                        "share": round(evidence.share, 3),
-                    }
-                )
-    return found
-
-
-def until(name, folder, policy, reader, sessions, seed):
-    """How many queries of the log, drawn one by one, and pairs are judged until something ships, by pool.
-
-    Empty where labels of all logged queries gain .05 or less.
-    """
-    own = world(name, folder)
-    rng = np.random.default_rng([seed, sessions, *map(ord, f"{name}{policy}{reader}")])
-    order = rng.permutation(len(own.pairs.queries))
-    inside, outside = np.split(order, [len(order) // 2])
-    cells, _, _ = log_of(own, policy, reader, sessions, inside, rng, (0.8, 1.3)[seed % 2])
-    now, queries = own.current[policy], cells.queries
-    gain = (own.metric - own.metric[now])[:, outside].mean(axis=1)
-    if gain[own.metric[:, queries].mean(axis=1).argmax()] <= GAINS or not cells.positive.any():
-        return {}
-    clicks = FeedbackGains.of(own.pairs, cells).values(own.top[:, queries])
-    clicks = clicks - clicks[now]
-    drawn = np.random.default_rng(seed).permutation(len(queries))
-    shown = {"three": [*own.current["ends"], now], "two": [now, int(clicks.mean(axis=1).argmax())]}
-    found = {}
-    for title, (pooled, places) in POOLS.items():
-        pool = own.top[shown[pooled]][:, queries[drawn], :places]
-        labelled = pooled_metric(own, queries[drawn], pool)
-        labelled = labelled - labelled[now]
-        found[title] = {"queries": None, "pairs": None, "gain": 0.0}
-        for n in range(15, min(MOST_JUDGED, int(0.8 * len(queries))) + 1, 5):
-            at = drawn[:n]
-            second = SecondMeasurement.of(clicks, np.arange(n), at, own.pairs.unit[queries])
-            own_labels, known = labelled[:, :n], prior(name, folder, policy)
-            evidence = Scored.of(own_labels, own_labels, known, own.pairs.unit[queries[at]], second)
+            evidence = Scored.of(*labelled, prior(name, folder, policy), groups, one)
             decision = apply_rule(Expectation(evidence, OVER_FUSION), FROM_A_LOG)
-            if decision.verdict == "ship":
-                pairs = sum(len(np.unique(one[one >= 0])) for one in np.moveaxis(pool[:, :n], 1, 0))
-                found[title] = {"queries": n, "pairs": pairs, "gain": float(gain[decision.candidate])}
-                break
-    return {"reader": reader, "pools": found}
-
-
-def pooled_metric(own, queries, pool):
-    """float[G, n]: nDCG@10 of every candidate on queries, judged on the pool, rows int[P, n, places], alone."""
-    judged = np.zeros(own.pairs.rows + 1, dtype=bool)
-    judged[pool[pool >= 0]] = True
-    worth = np.where(judged, own.worth, 0.0)
-    discount = 1 / np.log2(np.arange(PLACES) + 2)
-    ideal = [-np.sort(-worth[slice(*own.pairs.offsets[one : one + 2])])[:PLACES] for one in queries.tolist()]
-    best = np.array([float(row @ discount[: len(row)]) for row in ideal])
-    return worth[own.top[:, queries]] @ discount / np.where(best > 0, best, 1.0)
-
-
-POOLS = {
-    "ten places of three": ("three", 10),
-    "five places of three": ("three", 5),
-    "ten places of two": ("two", 10),
-    "five places of two": ("two", 5),
-}
-"""Three: bm25, vector and what is in use. Two: what is in use and the favourite of the acts."""
-GAINS = 0.05
-MOST_JUDGED = 150
-HOUR = 200
-"""Pairs that a person judges in an hour."""
-
-
-def judging(rows):
-    """Queries and pairs until a verdict, by pool; logs without one count as endless."""
-    yield "judged until something ships, where the gain exceeds .05: median and 90th percentile"
-    yield f"{'':34} {'logs':>5} {'ships':>6} {'queries':>14} {'pairs':>14} {'an hour':>8} {'harm':>5} {'gain':>7}"
-    for pool in POOLS:
-        for name, readers in {"honest": HONEST, "followers": FOLLOWERS}.items():
-            own = [row["pools"][pool] for row in rows if row["reader"] in readers]
-            if own:
-                yield judged_line(f"{pool}, {name}", own)
-    whole = next(iter(POOLS))
-    yield from ("", f"{whole}, by reader, slowest first")
-    parts = {name: [row["pools"][whole] for row in rows if row["reader"] == name] for name in READERS}
-    slow = sorted((name for name, own in parts.items() if own), key=lambda name: -_ends(parts[name], "queries")[0])
-    yield from (judged_line(name, parts[name]) for name in slow)
-
-
-def _ends(own, key):
-    return [np.quantile([row[key] or np.inf for row in own], q, method="higher") for q in (0.5, 0.9)]
-
-
-def judged_line(head, own):
-    """One row of the table on judging."""
-    told = [" ".join(f"{end:6.0f}" for end in _ends(own, key)) for key in ("queries", "pairs")]
-    ships, hour = (np.mean([(row["pairs"] or np.inf) <= most for row in own]) for most in (1e9, HOUR))
-    harm, gain = sum(row["gain"] < -HARM for row in own), np.mean([row["gain"] for row in own])
-    return f"{head:34} {len(own):5} {ships:6.0%} {told[0]:>14} {told[1]:>14} {hour:8.0%} {harm:5} {gain:+7.3f}"
-
-
-GATED = {"recommend": ALL_FAMILIES, "strategy": ONE_STRATEGY, "log": FROM_A_LOG}
-"""Gates that are compared; the last is what `learn` uses."""
-MOST_HARM = 0.03
-"""Of what ships at 30 labels, by readers and collections to choose on."""
+            candidate = now if decision.candidate is None else decision.candidate
+            told = {"verdict": decision.verdict, "gain": gain(candidate), "promise": round(decision.gain.mean, 5)}
+            found["drawn"].append({"labels": n, "kind": kind, "share": round(evidence.share, 3), **told})
+    return found
 
 
 def shuffled(sets, seeds):
@@ -325,13 +218,13 @@ def shuffled(sets, seeds):
             yield *every[at], seed
 
 
-def tally(rows, labels, kind, gates):
+def tally(rows, labels, kind):
     """(decisions, shipped, recovered, harm, worst, obtained / promised) over logs."""
     worth = possible = harmed = shipped = count = 0
     obtained = promised = worst = 0.0
     for row in rows:
         for one in row["drawn"]:
-            if (one["labels"], one["kind"], one["gates"]) != (labels, kind, gates):
+            if (one["labels"], one["kind"]) != (labels, kind):
                 continue
             gain = one["gain"] if one["verdict"] == "ship" else 0.0
             count += 1
@@ -346,9 +239,8 @@ def tally(rows, labels, kind, gates):
     return count, shipped, share, harmed / max(count, 1), worst, obtained / promised if promised else float("nan")
 
 
-def line(head, rows, labels, kind, gates="log"):
-    """One row of a table."""
-    count, shipped, share, harm, worst, kept = tally(rows, labels, kind, gates)
+def line(head, rows, labels, kind):
+    count, shipped, share, harm, worst, kept = tally(rows, labels, kind)
     ship = shipped / max(count, 1)
     return f"{head:34} {count:5} {ship:5.0%} {share:9.0%} {harm:6.1%} {worst:+8.3f} {kept:6.2f}"
 
@@ -357,22 +249,13 @@ HEAD = f"{'':34} {'n':>5} {'ship':>5} {'recovered':>9} {'harm':>6} {'worst':>8} 
 
 
 def kinds(rows):
-    """The logs of honest readers and of followers."""
     for name, readers in (("honest", HONEST), ("followers", FOLLOWERS)):
         yield name, [row for row in rows if row["reader"] in readers]
 
 
-def chosen_gates(rows):
-    """The gates that recover most at 30 labels, by readers and collections to choose on, at little harm."""
-    own = [row for row in rows if row["reader"] in CHOOSE and row["set"] in CHOSEN_ON]
-    found = {gates: tally(own, 30, "both", gates) for gates in GATED}
-    allowed = {gates: one[2] for gates, one in found.items() if one[3] <= MOST_HARM}
-    return max(allowed, key=allowed.get, default="recommend")
-
-
 def tables(rows):
     """The tables of docs/feedback.md, as text, the worst cells first."""
-    yield f"{len(rows)} logs; gates by rule: {chosen_gates(rows)}"
+    yield f"{len(rows)} logs"
     groups = {
         "to choose on": lambda row: row["reader"] in CHOOSE and row["set"] in CHOSEN_ON,
         "other readers": lambda row: row["reader"] not in CHOOSE and row["set"] in CHOSEN_ON,
@@ -391,11 +274,8 @@ def tables(rows):
     for key, title in (("reader", "by reader"), ("policy", "by what is in use"), ("set", "by collection")):
         yield from ("", f"30 labels and acts, {title}, least recovered first", HEAD)
         parts = {name: [row for row in rows if row[key] == name] for name in sorted({row[key] for row in rows})}
-        for name in sorted(parts, key=lambda name: np.nan_to_num(tally(parts[name], 30, "both", "log")[2], nan=9)):
+        for name in sorted(parts, key=lambda name: np.nan_to_num(tally(parts[name], 30, "both")[2], nan=9)):
             yield line(name, parts[name], 30, "both")
-    yield from ("", "gates, 30 labels and acts", HEAD)
-    for gates, (name, own) in itertools.product(GATED, kinds(rows)):
-        yield line(f"{gates}, {name}", own, 30, "both", gates)
     yield from ("", "no labels: what acts alone suggest as a try; nothing ships")
     for sessions, (name, own) in itertools.product(SESSIONS, kinds(rows)):
         logs = [row for row in own if row["sessions"] == sessions]
@@ -410,17 +290,14 @@ def main():
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
-    parser.add_argument("--part", choices=("logs", "judging"), default="logs")
     asked = parser.parse_args()
     folder = Folder(asked.folder, asked.minutes)
-    make, head = (row, "") if asked.part == "logs" else (until, "pools.")
     rows = []
     for own in shuffled(asked.sets, asked.seeds):
-        name = f"{head}{'.'.join(map(str, own))}"
-        found = folder.row(name, lambda own=own: make(own[0], asked.folder, *own[1:]))
+        found = folder.row(".".join(map(str, own)), lambda own=own: row(own[0], asked.folder, *own[1:]))
         if found:
             rows.append(found)
-    print("\n".join((tables if asked.part == "logs" else judging)(rows)))
+    print("\n".join(tables(rows)))
     print(f"{len(rows)} rows", file=sys.stderr)
 
 

@@ -1,6 +1,6 @@
 """What a live search costs beside its retrievers and scorers, system by system, on the data set of the demo."""
 
-import time
+from functools import partial
 from pathlib import Path
 
 from timing import Race, race
@@ -20,27 +20,27 @@ class Replayed:
 
     def __init__(self, searcher: Searcher) -> None:
         self.calls: dict[str, list[object]] = {}
-        self._asked, self._sources = "", searcher._sources
-        self._find, self._score = self._sources._find, self._sources.score
+        self._sources = searcher._sources
 
     def noted(self, search, text: str) -> None:
         """Search once, and note what was asked of retrievers and scorers."""
         calls = self.calls.setdefault(text, [])
 
-        def find(*asked):
-            calls.append((self._find, asked))
-            return self._find(*asked)
+        def noting(call, *asked):
+            calls.append((call, asked))
+            return call(*asked)
 
-        def score(*asked):
-            calls.append((self._score, asked))
-            return self._score(*asked)
-
-        self._sources._find, self._sources.score = find, score
+        built, scorers = self._sources._retrievers.values(), dict(self._sources._scorers)
+        ways = [(one, way) for one in built for way in ("retrieve", "follow") if hasattr(one, way)]
+        for one, way in ways:
+            object.__setattr__(one, way, partial(noting, getattr(one, way)))
+        self._sources._scorers.update((name, partial(noting, score)) for name, score in scorers.items())
         search(text)
-        del self._sources._find, self._sources.score
+        self._sources._scorers.update(scorers)
+        for one, way in ways:
+            object.__delattr__(one, way)
 
     def again(self, text: str) -> None:
-        """The calls of a search, by themselves."""
         self._sources._thread.__dict__.pop("vectors", None)  # so that the text is embedded again, as a search does
         for call, asked in self.calls[text]:
             call(*asked)
@@ -67,11 +67,3 @@ def races(quick: bool, rounds: int) -> list[Race]:
         taken = race({WHOLE: searcher.search, PARTS: replayed.again}, texts, 1 if quick else rounds)
         done.append(Race("fixed", f"{name} on {len(dataset.entries)} entries", taken, True))
     return done
-
-
-if __name__ == "__main__":
-    begin = time.perf_counter()
-    for race_ in races(False, 5):
-        whole, parts = (row["cpu_ms"] for row in race_.rows())
-        print(f"{race_.case:45} {whole:6.2f} ms, {parts:6.2f} retrieving, {whole - parts:6.2f} beside it")
-    print(f"{time.perf_counter() - begin:.0f} s")

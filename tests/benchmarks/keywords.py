@@ -71,34 +71,11 @@ def fts(vault: Vault, path: Path, name: str, asked: list[Query], rounds: int) ->
     if name != "soleri":
         contenders = {"steelyard: Searcher.search": searcher.search, **contenders}
     document = DOCUMENT.get((name, vault.count()))
-    places = {"steelyard: Searcher.search": hits, "steelyard: retriever alone": found, SQL: rowids}
-    shares = recall({n: lambda q, n=n: places[n](contenders[n](q)) for n in contenders}, asked)
+    shares = recall({n: lambda q, n=n: numbers(n, contenders[n](q)) for n in contenders}, asked)
     taken = race(contenders, asked, rounds)
     raw.close()
-    return Race(
-        "keywords",
-        f"{name}, {vault.count():,} entries",
-        taken,
-        True,
-        document,
-        (f"index built in {seconds:.1f} s",),
-        shares,
-    )
-
-
-def hits(result) -> list[int]:
-    """Numbers of entries of a search."""
-    return [int(hit.entry.id[1:]) for hit in result.hits]
-
-
-def found(listed) -> list[int]:
-    """Numbers of entries of a retriever."""
-    return [int(one.id[1:]) for one in listed]
-
-
-def rowids(rows) -> list[int]:
-    """Numbers of entries of SQL."""
-    return [rowid - 1 for rowid, _ in rows]
+    notes = (f"index built in {seconds:.1f} s",)
+    return Race("keywords", f"{name}, {vault.count():,} entries", taken, True, document, notes, shares)
 
 
 def bm25(vault: Vault, memory: synthetic.Memory, asked: list[Query], rounds: int) -> Race:
@@ -127,16 +104,20 @@ def bm25(vault: Vault, memory: synthetic.Memory, asked: list[Query], rounds: int
         theirs, seconds = once(lambda: tantivy_index(vault))
         notes.append(f"tantivy in {seconds:.1f} s (its own stemmer and stop words, so that its lists are others)")
         contenders["tantivy, ids fetched"] = lambda query: tantivy_search(theirs, query, depth)
-    shares = recall({name: lambda q, name=name: places(name, contenders[name](q)) for name in contenders}, asked)
+    shares = recall({n: lambda q, n=n: numbers(n, contenders[n](q)) for n in contenders}, asked)
     taken = race(contenders, asked, rounds)
     return Race("keywords", f"bm25, {vault.count():,} entries", taken, True, notes=tuple(notes), recall=shares)
 
 
-def places(name: str, result) -> list[int]:
-    """Numbers of entries, whoever found them."""
+def numbers(name: str, result) -> list[int]:
+    """Of entries, whoever found them."""
+    if name == SQL:
+        return [rowid - 1 for rowid, _ in result]
     if name.startswith("bm25s"):
         return result.documents[0].tolist()
-    return result if name.startswith("tantivy") else hits(result) if "Searcher" in name else found(result)
+    if name.startswith("tantivy"):
+        return result
+    return [int((one.entry if "Searcher" in name else one).id[1:]) for one in getattr(result, "hits", result)]
 
 
 def tantivy_index(vault: Vault):

@@ -13,6 +13,7 @@ are written. A run of somebody else is a folder in docs/leaderboard with manifes
 import argparse
 import hashlib
 import json
+import os
 import re
 import shutil
 import sys
@@ -23,14 +24,13 @@ from pathlib import Path
 
 import leaderboard_page
 import numpy as np
-from ranked_lists import configured, data
 
 from steelyard.base.errors import DataError, EmbedderError, SteelyardError, shown
 from steelyard.base.fields import Schema
 from steelyard.base.files import STRICT_JSON, canonical, inside, read_bytes, read_text, write_text
-from steelyard.live.identity import share
+from steelyard.fusion import parse_strategy
 from steelyard.retrievers import EMBEDDING
-from steelyard.systems import find_system
+from steelyard.systems import SYSTEMS, find_system, plain_name
 from steelyard_eval.choose.public import DEFAULT
 from steelyard_eval.choose.rule import folds
 from steelyard_eval.choose.scored import Scored
@@ -40,6 +40,7 @@ from steelyard_eval.measures.paired import mean_interval, paired
 from steelyard_eval.measures.runs import Ranked, read_run, write_run
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
+from steelyard_eval.recording.sharing import share
 from steelyard_eval.recording.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,20 +67,10 @@ OURS = {name: ROOT / "qrels" / name for name in ("workshop", "starter")}
 CORRECTED = {"locomo-corrected": "locomo", "locomo-sessions-corrected": "locomo-sessions"}
 """The same lists under LoCoMo's corrected key: errors.json of the audit, in STEELYARD_DATA/locomo-audit."""
 EMBEDDERS = ("recorded", "wordllama")
+PROGRAMS = ("echovault", "soleri", "moltnet", "spec_kit", "cortex_mem")
 CONTENDERS = {
-    "bm25": "bm25",
-    "fts": "fts",
-    "vector": "vector",
-    "echovault": "echovault",
-    "echovault:shipped": "echovault:shipped",
-    "soleri": "soleri",
-    "soleri:shipped": "soleri:shipped",
-    "moltnet": "moltnet",
-    "moltnet:shipped": "moltnet:shipped",
-    "spec_kit": "spec_kit",
-    "spec_kit:shipped": "spec_kit:shipped",
-    "cortex_mem": "cortex_mem",
-    "cortex_mem:shipped": "cortex_mem:shipped",
+    **{name: name for name in ("bm25", "fts", "vector")},
+    **{name: name for program in PROGRAMS for name in (program, f"{program}:shipped")},
     "mem0": "mem0",
     "TM2C2, 0.8": "weighted_sum(0.2*bm25, 0.8*vector, normalize=tmm)",
     "RRF, 60": "rrf(bm25, vector, k=60)",
@@ -95,6 +86,18 @@ TRIED = [
 
 
 # Lists
+
+
+def configured(text, limit, model=""):
+    """The configuration of a system, or of a strategy over the lists of `plain`."""
+    name = plain_name(text)[0]
+    if name in SYSTEMS or f"{name}:documented" in SYSTEMS:
+        return find_system(text).config(limit, model, {})
+    return find_system("plain").config(limit, model, {}).with_strategy(parse_strategy(text))
+
+
+def data(name):
+    return Path(os.environ.get("STEELYARD_DATA", "../shared/data")) / name
 
 
 def opened(name):
@@ -197,9 +200,8 @@ def _recorded(workspace, queries, folder, configs):
     for label, config in configs.items():
         found = replay(table, config)
         _write(folder, label, found.ranked)
-        layers = {
-            ("text" if own in ("vector", "cosine") else own) for own in config.effective.signals & EMBEDDING
-        }
+        used = config.effective.signals & EMBEDDING
+        layers = {"text" if own in ("vector", "cosine") else own for own in used}
         facts[label] = {"embedded": float(found.embedded.mean()), "layers": len(layers)}
     return facts
 
@@ -211,20 +213,15 @@ def _write(folder, label, ranked):
 
 
 def tag(label):
-    """A label as the name of a file."""
     return "".join(sign if sign.isalnum() or sign in "-._" else "-" for sign in label)
 
 
 def _tuned(workspace, dataset, queries, folder):
     """The list of every query by what was best on the other folds, whole conversations left out."""
     base = configured(TRIED[0], LIMIT, workspace.model)
-    table = record(
-        workspace, queries, [base.with_strategy(configured(text, LIMIT, "").strategy) for text in TRIED]
-    )
-    lists = [
-        replay(table, base.with_strategy(configured(text, LIMIT, "").strategy)).ranked
-        for text in (DEFAULT, *TRIED)
-    ]
+    configs = [base.with_strategy(parse_strategy(text)) for text in (DEFAULT, *TRIED)]
+    table = record(workspace, queries, configs)
+    lists = [replay(table, config).ranked for config in configs]
     values = np.array([own.metrics(dataset.qrels, MEASURES[:1])[MEASURES[0]] for own in lists])
     gains = values[1:] - values[0]
     groups = [group_of(query) or query.id for query in queries]
@@ -402,13 +399,7 @@ def rows_of(name, dataset, kind, facts, others):
     primary = {label: own["nDCG@10"] for label, own in values.items()}
     tests = paired({label: own for label, own in primary.items() if label != BASELINE}, primary[BASELINE], groups)
     rows = [
-        (
-            label,
-            values[label],
-            mean_interval(primary[label], groups),
-            tests.get(label),
-            cost[label],
-        )
+        (label, values[label], mean_interval(primary[label], groups), tests.get(label), cost[label])
         for label in sorted(values, key=lambda label: (-primary[label].mean(), label))
     ]
     return rows, _checks(LISTS / name / kind / "checks.json", dataset, queries, lists, values)
@@ -443,7 +434,6 @@ HEAD = ("contender", *SHOWN, "nDCG@10 [95%]", "against bm25 [95%]", "p (Holm)", 
 
 
 def cells(row):
-    """The cells of a row, as text."""
     label, values, interval, test, cost = row
     means = [f"{values[str(measure)].mean():.4f}" for measure in MEASURES]
     against = (
@@ -463,7 +453,7 @@ def cells(row):
     ]
 
 
-def sections(datasets, kinds, again, kept):
+def sections(datasets, kinds, again):
     """For every collection and embedder: title, facts, rows of cells, refusals, and what the checks found."""
     found = []
     folders = sorted(path.parent for path in GIVEN.glob("*/manifest.json"))
@@ -479,8 +469,6 @@ def sections(datasets, kinds, again, kept):
         queries = judged(dataset)
         groups = len({group_of(query) or query.id for query in queries})
         for kind in kinds:
-            if kept and TUNED not in _facts(name, kind):
-                continue
             if again:
                 (LISTS / name / kind / "facts.json").unlink(missing_ok=True)
             try:
@@ -525,7 +513,6 @@ ADD = """## Add a run
 
 
 def markdown(found):
-    """The page of the documentation."""
     lines = [
         "# Leaderboard of memory retrieval",
         "",
@@ -599,7 +586,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", type=Path, metavar="FOLDER", help="check a contributed run and write nothing")
     parser.add_argument("--record", action="store_true", help="search again")
-    parser.add_argument("--kept", action="store_true", help="only the tables whose lists are recorded")
     parser.add_argument(
         "--time", action="store_true", help="measure the times that are missing, and make no table anew"
     )
@@ -618,7 +604,7 @@ def main():
         if asked.time:
             time_all(datasets, kinds)
         else:
-            found = sections(datasets, kinds, asked.record, asked.kept)
+            found = sections(datasets, kinds, asked.record)
     except SteelyardError as error:
         sys.exit(f"error: {error}")
     found = merged(found)

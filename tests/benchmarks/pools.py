@@ -6,8 +6,6 @@ S contenders and of their configurations. At most 250 queries each, drawn by a s
 collection reports.
 """
 
-import argparse
-import time
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -19,7 +17,6 @@ from evidence_matrices import DATA
 from steelyard.base.files import canonical
 from steelyard_eval.candidates.settings import config_key
 from steelyard_eval.choose.public import CONTENDERS as POOL
-from steelyard_eval.choose.public import DEFAULT
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import distinct, read_all
 from steelyard_eval.compare.lists import Arena
@@ -70,7 +67,6 @@ class Lists:
             return cls(name, **texts, **{key: z[key] for key in ("lists", "gains", "ideal")}, **about)
 
     def only(self, labels):
-        """The same of some contenders, in that order."""
         at = [self.labels.index(label) for label in labels]
         keys = tuple(self.keys[i] for i in at)
         made = {"labels": tuple(labels), "keys": keys, "lists": self.lists[:, at], "gains": self.gains[:, at]}
@@ -103,7 +99,6 @@ def drawn(dataset):
 
 
 def contenders():
-    """All that is run."""
     return distinct(read_all([*POOL, *PRESETS]))
 
 
@@ -154,23 +149,3 @@ def ran(dataset, queries, embedder):
 def _ideal(grades):
     best = sorted((grade for grade in grades.values() if grade > 0), reverse=True)[:PLACES]
     return sum(grade / np.log2(place + 2) for place, grade in enumerate(best))
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=Path("reports/evidence"))
-    parser.add_argument("names", nargs="*", default=[*CHOSEN, *CONFIRMED])
-    asked = parser.parse_args()
-    for kind in EMBEDDERS:
-        for one in asked.names:
-            began = time.process_time()
-            found = Lists.of(one, asked.folder, kind)
-            best = int(found.truth.argmax())
-            row = [
-                found.labels[best],
-                f"{found.truth[best]:.3f}",
-                f"{found.truth[found.labels.index(DEFAULT)]:.3f}",
-            ]
-            print(
-                one, kind, found.model, len(found.ideal), *row, f"{time.process_time() - began:.0f} s", flush=True
-            )

@@ -30,7 +30,6 @@ SINGLE = ("bm25", "vector", "fts", "tiered")
 
 
 def to_bytes(table):
-    """A table of priors as a file."""
     texts = {"about": json.dumps(dict(table.about), sort_keys=True), "keys": "\n".join(table.at)}
     texts["currents"] = "\n".join(table.currents)
     numbers = ("metric", "composite", "variances_metric", "variances_composite", "current_metric")
@@ -48,13 +47,12 @@ def candidates(collection):
     found = {}
     for part in [collection.tuned(case) for case in CASES] + [collection.families()]:
         own = [row for row, label in enumerate(part.labels) if label in (*CASES, *SINGLE)]
-        for row in np.flatnonzero(np.isin(part.start_index, own)):
+        for row in np.flatnonzero(np.isin(part.owner, own)):
             found.setdefault(part.keys[row], (part.metric[row], part.composite[row]))
     return found
 
 
 def table(folder):
-    """The table over all collections."""
     collections = [Collection(name, folder) for names in GROUPS.values() for name in names if name not in LEFT_OUT]
     means, variances, bases = [], [], []
     keys = None

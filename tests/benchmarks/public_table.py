@@ -5,12 +5,13 @@ day and the hash of what decides it, so that a stale one is measured again alone
 from labels, and so from collections alone whose licence allows commercial use.
 """
 
-from duels import Pairs, learned
-from pools import CHOSEN, CONFIRMED, DATA, DEFAULT, EMBEDDERS, Lists, digest
+import numpy as np
+from pools import CHOSEN, CONFIRMED, DATA, EMBEDDERS, Lists, digest
 
 from steelyard.base.files import STRICT_JSON, canonical
 from steelyard_eval.choose import public
-from steelyard_eval.choose.public import CONTENDERS
+from steelyard_eval.choose.duel import fitted
+from steelyard_eval.choose.public import CONTENDERS, DEFAULT, features, reciprocal
 from steelyard_eval.datasets import load
 
 NAMES = (*CHOSEN, *CONFIRMED)
@@ -46,11 +47,7 @@ def document(table, names, folder, day):
     for every in found.values():
         for one in every.values():
             rows |= dict(zip(one.keys, one.labels, strict=True))
-    about = {
-        "collections": [abouts[name] for name in NAMES],
-        "made by": "make priors",
-        "metric": public.METRIC,
-    }
+    about = {"collections": [abouts[name] for name in NAMES], "made by": "make priors", "metric": public.METRIC}
     return {"schema_version": 2, "about": about, "rows": dict(sorted(rows.items())), **made}
 
 
@@ -70,8 +67,31 @@ def _variances(one):
 
 
 def _relevance(folder, kind):
-    every = [Lists.of(name, folder, kind).only(CONTENDERS) for name in LEARNED]
-    return [round(float(value), 4) for value in learned([Pairs(one) for one in every])]
+    """Coefficients of P(relevant), learned from all pairs of the pools, each collection worth 2,000 of them."""
+    found = [_pairs(Lists.of(name, folder, kind).only(CONTENDERS)) for name in LEARNED]
+    x, y = np.concatenate([of for of, _ in found]), np.concatenate([(gains > 0) * 1.0 for _, gains in found])
+    weights = np.concatenate([np.full(len(gains), 2000 / len(gains)) for _, gains in found])
+    return [round(float(value), 4) for value in fitted(x, y, np.zeros(x.shape[1]), 3.0, weights)]
+
+
+def _pairs(own):
+    """The features and the gains, float64[P], of all pairs of query and entry in a collection's pool."""
+    discount = 1 / np.log2(np.arange(2, 12))
+    worth, gains = [], []
+    for q in range(len(own.ideal)):
+        ids = np.unique(own.lists[q])
+        ids = ids[ids >= 0]
+        table, gain = np.zeros((len(own.labels), len(ids))), np.zeros(len(ids))
+        for s, found in enumerate(own.lists[q]):
+            there = found >= 0
+            at = np.searchsorted(ids, found[there])
+            table[s, at] = discount[there]
+            gain[at] = own.gains[q, s][there]
+        worth.append(table)
+        gains.append(gain)
+    whole = np.concatenate(worth, axis=1)
+    inverse = {name: reciprocal(whole[own.labels.index(name)]) for name in ("bm25", "fts", "vector")}
+    return features(inverse, whole), np.concatenate(gains)
 
 
 def write(path, names, folder, day):

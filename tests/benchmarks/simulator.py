@@ -1,35 +1,55 @@
 """Feedback with known truth: lists shown for labelled queries, acted upon by a click model. Deterministic by seed.
 
 Nothing simulated is evidence about people. It shows what a learner can recover when its assumptions hold, and when
-they are broken in known ways.
+they are broken in known ways. The models:
+
+pbm      Position-based: examined with probability 1 / place, acted upon by grade (Richardson et al., WWW 2007).
+wild     Every entry draws by looks of its own, is trusted at the top, and all is read until satisfied.
+attract  The first signal draws acts to irrelevant entries, by 0.3 of its value.
+tags     Acts on entries by the signal named `tags` alone: a user who prefers tag matches.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from clicks import MODELS, SAYS_NONE, Shown, looks, nothing_of_use
 
-from steelyard.base.arrays import Bools, Floats, Indices, Ints
-from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.config import SearchConfig
 from steelyard.feedback import draft_teams
 from steelyard.fusion import leaves
-from steelyard.memory.query import Query
-from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.grid import Block
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs, rows_of, rows_of_form, unlabelled
 
-EXPLORATIONS = ("none", "interleave")
-"""What is shown instead of the policy's list in a share of the sessions."""
-ZIPF = 1.0
 SHARE = 0.1
-
+"""Of the sessions, in which another list is mixed in."""
 COLUMNS = 600
 """Weights that are laid out where more than two move."""
+POSITIONS = np.arange(1, PLACES + 1)
+
+
+def pbm(chance, worth, signal, looks):
+    return chance((0.05 + 0.85 * worth) / POSITIONS)
+
+
+def attract(chance, worth, signal, looks):
+    return chance((0.85 * worth + 0.3 * signal * (1 - worth)) / POSITIONS)
+
+
+def tags(chance, worth, signal, looks):
+    return chance((0.02 + 0.85 * signal) / POSITIONS)
+
+
+def wild(chance, worth, signal, looks):
+    """Relevant entries draw by their looks; of the others a tenth look good."""
+    plain = np.where((looks * 7919) % 1 < 0.1, 0.15 + 0.5 * looks, 0.06 * looks)
+    appeal = np.where(worth > 0, 0.25 + 0.65 * looks, plain)
+    would = chance(appeal + 0.25 / POSITIONS * (1 - appeal))
+    going_on = chance(np.where(would, 0.35, 0.85))
+    first = np.ones((len(going_on), 1), dtype=bool)
+    return would & np.concatenate([first, np.cumprod(going_on, axis=1).astype(bool)[:, :-1]], axis=1)
+
+
+MODELS = {model.__name__: model for model in (pbm, wild, attract, tags)}
 
 
 @dataclass(frozen=True)
@@ -37,127 +57,69 @@ class CandidateLists:
     """The lists of a strategy under many weights, its own first: `top` int32[G, Q, PLACES] are rows of pairs."""
 
     pairs: LoggedPairs
-    top: Ints
+    top: Any
     block: Block
 
     @classmethod
-    def of(cls, table: SignalTable, config: SearchConfig, queries: Sequence[Query]) -> CandidateLists:
+    def of(cls, table, config, queries):
         """Over a recording of these queries; ConfigError where weights cannot be searched."""
         form = unlabelled(table.at_depth(config.depths), config)
         block = Block.of(config, form, COLUMNS)
-        signals = list(dict.fromkeys(map(str, leaves(config.effective))))
-        pairs = LoggedPairs.of(table, signals, unit_numbers(queries))
+        pairs = LoggedPairs.of(
+            table, list(dict.fromkeys(map(str, leaves(config.effective)))), unit_numbers(queries)
+        )
         return cls(pairs, rows_of_form(form, block.weights, rows_of(pairs, table)), block)
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.top)
 
-    def config(self, candidate: int) -> SearchConfig:
-        """The configuration of a candidate."""
+    def config(self, candidate):
         return self.block.config if candidate == 0 else self.block.written(candidate)
 
 
 @dataclass(frozen=True)
 class Sessions:
-    """S sessions, each a list that was shown and acted upon.
-
-    Attributes
-    ----------
-    query : int64[S]
-    row : int64[S, PLACES]
-        Rows of the pairs; -1 where nothing stands.
-    acted : bool[S, PLACES]
-    none : bool[S]
-        Whether the reader said that nothing was of use.
-    explored : int64[S]
-        The candidate whose list was mixed in; -1 in a session that shows the policy's own list.
-    team : int64[S, PLACES]
-        The candidate that placed each hit.
-    worth : float64[S, PLACES]
-        Grade over the highest grade.
+    """S sessions: query int64[S]; rows of the pairs that were shown, int64[S, PLACES], -1 where nothing stands;
+    acted bool[S, PLACES]; explored int64[S], the candidate whose list was mixed in, -1 for none; team
+    int64[S, PLACES], the candidate that placed each hit; worth float64[S, PLACES], grade over the highest grade.
     """
 
-    query: Indices
-    row: Indices
-    acted: Bools
-    none: Bools
-    explored: Indices
-    team: Indices
-    worth: Floats
+    query: Any
+    row: Any
+    acted: Any
+    explored: Any
+    team: Any
+    worth: Any
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.query)
 
 
-def simulate(
-    lists: CandidateLists,
-    grades: Floats,
-    policy: int,
-    model: str,
-    sessions: int,
-    rng: np.random.Generator,
-    *,
-    explore: str = "none",
-    share: float = SHARE,
-    zipf: float = ZIPF,
-    signal: int = 0,
-) -> Sessions:
+def simulate(lists, grades, policy, model, sessions, rng, *, explore="none", share=SHARE, signal=0):
     """Show the lists of one candidate for queries of Zipf frequency, and act on them.
 
-    Parameters
-    ----------
-    grades : float64[N]
-        The grade of every row.
-    policy : the candidate that ranks; model : one of `clicks.MODELS`; signal : the feature that attracts.
-    explore : one of `EXPLORATIONS`, in a share of the sessions.
+    `grades` float64[N] are of the rows, `signal` is the feature that attracts; with `explore="interleave"` the
+    list of another candidate is mixed in, in a share of the sessions.
     """
-    for name, valid in ((model, MODELS), (explore, EXPLORATIONS)):
-        if name not in valid:
-            raise ConfigError(f"there is no model or exploration {shown(name)}{nearest(name, valid)}")
     asked = rng.permutation(np.arange(len(lists.pairs.queries)))
-    weight = 1.0 / np.arange(1, len(asked) + 1) ** zipf
+    weight = 1.0 / np.arange(1, len(asked) + 1)
     query = asked[rng.choice(len(asked), sessions, p=weight / weight.sum())].astype(np.int64)
-    row, explored, team = _shown(lists, query, policy, explore, share, rng)
-    view = _view(lists, grades, query, row, signal)
-    real = row >= 0
-    acted = MODELS[model](view, rng) & real
-    none = nothing_of_use(view, acted, rng) if model in SAYS_NONE else np.zeros(sessions, dtype=bool)
-    return Sessions(query, row, acted, none, explored, team, view.worth)
-
-
-def _view(lists: CandidateLists, grades: Floats, query: Indices, row: Indices, signal: int) -> Shown:
-    """What a reader sees of the rows."""
+    row = lists.top[policy, query].astype(np.int64)
+    explored, team = np.full(len(query), -1, dtype=np.int64), np.full(row.shape, policy, dtype=np.int64)
+    if explore != "none":
+        chosen = np.flatnonzero(rng.random(len(query)) < share)
+        explored[chosen] = rng.integers(0, len(lists.top), len(chosen))
+        for session in chosen.tolist():
+            pair = [lists.top[one, query[session]].tolist() for one in (policy, explored[session])]
+            rows = [[at for at in top if at >= 0] for top in pair]
+            row[session], team[session] = -1, policy
+            drafted = draft_teams(*rows, PLACES, lambda: bool(rng.random() < 0.5))
+            for place, (at, first) in enumerate(drafted):
+                row[session, place], team[session, place] = at, policy if first else explored[session]
     worth = np.append(grades, 0.0)[row] / max(float(grades.max(initial=0.0)), 1.0)
     drawn = np.append(lists.pairs.features[:, signal], 0.0)[row]
-    return Shown(worth, drawn, looks(query, row - lists.pairs.offsets[query][:, None]))
-
-
-def _shown(
-    lists: CandidateLists, query: Indices, policy: int, explore: str, share: float, rng: np.random.Generator
-) -> tuple[Indices, Indices, Indices]:
-    """The rows shown, the candidate explored with, and the candidate that placed each hit."""
-    row = lists.top[policy, query].astype(np.int64)
-    explored = np.full(len(query), -1, dtype=np.int64)
-    team = np.full(row.shape, policy, dtype=np.int64)
-    if explore == "none":
-        return row, explored, team
-    chosen = np.flatnonzero(rng.random(len(query)) < share)
-    other = rng.integers(0, len(lists), len(chosen))
-    explored[chosen] = other
-    for session, with_ in zip(chosen.tolist(), other.tolist(), strict=True):
-        ours, theirs = lists.top[policy, query[session]], lists.top[with_, query[session]]
-        row[session], team[session] = _mixed(ours, theirs, policy, with_, rng)
-    return row, explored, team
-
-
-def _mixed(
-    ours: Indices, theirs: Indices, policy: int, other: int, rng: np.random.Generator
-) -> tuple[Indices, Indices]:
-    """A list that two teams drafted."""
-    team = np.full(PLACES, policy, dtype=np.int64)
-    rows = [[row for row in top.tolist() if row >= 0] for top in (ours, theirs)]
-    drafted = draft_teams(rows[0], rows[1], PLACES, lambda: bool(rng.random() < 0.5))
-    made = np.full(PLACES, -1, dtype=np.int64)
-    for place, (row, first) in enumerate(drafted):
-        made[place], team[place] = row, policy if first else other
-    return made, team
+    # A number in 0..1 that is the same whenever the entry is shown for the query.
+    place = row - lists.pairs.offsets[query][:, None]
+    looks = np.mod(np.sin(query[:, None] * 12.9898 + place * 78.233) * 43758.5453, 1.0)
+    acted = MODELS[model](lambda probability: rng.random(worth.shape) < probability, worth, drawn, looks)
+    return Sessions(query, row, acted & (row >= 0), explored, team, worth)

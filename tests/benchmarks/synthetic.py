@@ -27,8 +27,6 @@ VOCABULARY = 40_000
 LENGTHS = {"title": 6, "why": 10, "impact": 6, "text": 80}
 SHORTEST = 40
 TAGS = 400
-PART = 10_000
-"""Entries that are made at a time."""
 NOW = 1_790_000_000.0
 DAY = 86_400.0
 
@@ -53,7 +51,6 @@ def vocabulary(size, rng):
 
 
 def pick(rng, parts):
-    """One of the parts."""
     return parts[rng.integers(len(parts))]
 
 
@@ -86,32 +83,6 @@ def mixed(rng, codes, topics):
     codes = np.where(kind > 0.67, zipf(rng, 0, len(FUNCTION_WORDS), (count, total)), codes)
     codes[np.arange(total) >= rng.integers(SHORTEST, total + 1, size=(count, 1))] = -1
     return codes
-
-
-class Parts:
-    """A memory of any size, `PART` entries at a time: part n is the same however many there are."""
-
-    def __init__(self, seed=1):
-        rng = np.random.default_rng(seed)
-        self.seed, self.words = seed, vocabulary(VOCABULARY, rng)
-        self.words[: len(FUNCTION_WORDS)] = FUNCTION_WORDS
-        self.topics = topics_of(rng)
-
-    def memory(self, number, count=PART):
-        """The first `count` entries of a part."""
-        rng = np.random.default_rng((self.seed, number))
-        codes = zipf(rng, len(FUNCTION_WORDS), VOCABULARY, (PART, sum(LENGTHS.values())))
-        codes = mixed(rng, codes, self.topics[rng.integers(TOPICS, size=PART)])[:count]
-        tags = self.words[rng.integers(1000, 1000 + TAGS, size=(PART, 3))]
-        rows = zip(range(number * PART, number * PART + count), codes, tags, strict=False)
-        return Memory([entry(at, self.words[row[row >= 0]], own) for at, row, own in rows], codes, self.words)
-
-    def vectors(self, number, dim, count=PART):
-        """float32[count, dim]: unit vectors around the same 400 centres in every part."""
-        centres = np.random.default_rng(self.seed).standard_normal((TOPICS, dim), dtype=np.float32)
-        rng = np.random.default_rng((self.seed, number, dim))
-        made = centres[rng.integers(TOPICS, size=PART)] + rng.standard_normal((PART, dim), dtype=np.float32)
-        return (made / np.linalg.norm(made, axis=1, keepdims=True))[:count]
 
 
 def entry(at, words, tags):

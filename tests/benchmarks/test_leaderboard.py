@@ -28,7 +28,6 @@ def tiny(tmp_path):
 
 
 def given(folder, lines, **changed):
-    """A contributed folder with this run."""
     folder.mkdir()
     text = "".join(f"{line} tag\n" for line in lines)
     (folder / "own.run").write_text(text)
@@ -100,13 +99,8 @@ def test_an_audit_of_other_questions_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "[]",
-        "[" * 100_000,
-        '{"name": "mine", "runs": ["own.run"]}',
-        '{"name": "mine", "runs": []}',
-        '{"name": "a | b", "runs": [{}]}',
-        '{"name": "<script>", "runs": [{}]}',
-        '{"name": "a\\nb", "runs": [{}]}',
+        *("[]", "[" * 100_000, '{"name": "mine", "runs": ["own.run"]}', '{"name": "mine", "runs": []}'),
+        *(f'{{"name": "{name}", "runs": [{{}}]}}' for name in ("a | b", "<script>", "a\\nb")),
     ],
 )
 def test_a_manifest_that_is_none_says_what_it_needs(tmp_path, text):
@@ -132,7 +126,7 @@ def test_a_second_run_of_a_name_does_not_replace_the_first(tiny, tmp_path, monke
         given(tmp_path / name, ["q Q0 a 1 2.0", "s Q0 b 1 2.0"])
     monkeypatch.setattr(leaderboard, "GIVEN", tmp_path)
     with pytest.raises(DataError, match=r"already; take"):
-        leaderboard.sections({"starter": tiny}, ("recorded",), False, True)
+        leaderboard.sections({"starter": tiny}, ("recorded",), False)
 
 
 def test_a_name_cannot_bring_markup_into_the_page():

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import synthetic
+from replay import dictionaries
 from timing import DisagreementError, Race, race
 
 from steelyard.fusion import parse_strategy
@@ -26,7 +27,6 @@ FASTER = 4.0
 
 
 def races(quick: bool, rounds: int) -> list[Race]:
-    """One pair of weights along its line."""
     size = (40, 30) if quick else (500, 150)
     return [line(*size, rounds)]
 
@@ -41,9 +41,6 @@ def made(queries: int, candidates: int, names: tuple[str, ...]):
     config = replace(config, strategy=strategy, retrievers=kept, finish=())
     form = Form.of(table, config, strategy, Judgments.of(qrels, table.queries, table.entries))
     return table, qrels, form
-
-
-# One pair of weights
 
 
 def line(queries: int, candidates: int, rounds: int) -> Race:
@@ -77,20 +74,15 @@ def line(queries: int, candidates: int, rounds: int) -> Race:
     )
     notes = (
         f"nDCG@10 {best.value:.4f} on {best.low:.5f}..{best.high:.5f}: {others}",
-        f"{grids / ours:.1f} times faster than the grid; {FASTER:g} are asked for: {said(grids >= FASTER * ours)}",
+        f"{grids / ours:.1f} times faster than the grid; {FASTER:g} are asked for: "
+        f"{'met' if grids >= FASTER * ours else 'not met'}",
     )
     return Race("tuning", f"a pair of weights, {queries} queries x {candidates}", found, notes=notes)
 
 
 def optimise_by_ranx(table, qrels) -> Callable[[object], tuple[float, ...]]:
     """The best of 11 weightings by ranx."""
-    runs = []
-    for name in PAIR:
-        lists = {query: {} for query in table.queries}
-        for query, entry, score in zip(table.query, table.entry, table.columns[name], strict=True):
-            if not np.isnan(score):
-                lists[table.queries[query]][table.entries[entry]] = float(score)
-        runs.append(ranx.Run(lists))
+    runs = [ranx.Run(own) for own in dictionaries(table, PAIR).values()]
     judged = ranx.Qrels({query: qrels[query] for query in table.queries})
 
     def work(_):
@@ -100,10 +92,3 @@ def optimise_by_ranx(table, qrels) -> Callable[[object], tuple[float, ...]]:
         return tuple(found["weights"])
 
     return work
-
-
-# Six weights
-
-
-def said(met: bool) -> str:
-    return "met" if met else "not met"

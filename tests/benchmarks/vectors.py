@@ -114,7 +114,6 @@ def connect(path: Path) -> apsw.Connection:
 
 
 def top(matrix, probe):
-    """Rows and scores of the nearest, best first."""
     scores = matrix @ probe
     best = np.argpartition(scores, -DEPTH)[-DEPTH:]
     best = best[np.argsort(-scores[best], kind="stable")]

@@ -1,12 +1,10 @@
 """Every statistic that qrels/workshop/README.md states: `python tests/benchmarks/workshop.py [beside ...]`.
 
-Data sets named beside it (folders) have the word overlap of their queries printed, too. `--measure` compares the
-systems and takes away each signal of theirs, by category (by `recorded:wordllama` if that is named after it).
-`--embed` writes wordllama's vectors anew, which needs its extra, and the hashes of all files. Those of minilm-int8
-stay as they were pooled with: another processor gives other last bits.
+Data sets named beside it (folders) have the word overlap of their queries printed, too. `--embed` writes
+wordllama's vectors anew, which needs its extra, and the hashes of all files. Those of minilm-int8 stay as they
+were pooled with: another processor gives other last bits.
 """
 
-import dataclasses
 import json
 import math
 import re
@@ -20,8 +18,6 @@ import numpy as np
 from steelyard.embedders.embed import LAYER_RECIPES
 from steelyard.extensions.models import WordLlamaEmbedder
 from steelyard.memory.text import STOP_WORDS, content, render, terms
-from steelyard.systems import find_system
-from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 
 FOLDER = Path(__file__).resolve().parents[2] / "qrels" / "workshop"
@@ -36,12 +32,6 @@ SYSTEMS = [
     *("moltnet:shipped", "spec_kit", "spec_kit:shipped", "spec_kit:js", "cortex_mem", "cortex_mem:shipped"),
 ]
 """What was pooled, beside DEFAULT."""
-REMOVED = {
-    "soleri": ("tfidf", "cosine", "severity", "recency", "tags", "domain"),
-    "moltnet": ("vector", "fts"),
-    "spec_kit": ("vector", "bm25", "graph", "promised", "document_type"),
-    "spec_kit:js": ("vector", "bm25", "fts"),
-}
 
 
 def rows(name):
@@ -106,7 +96,6 @@ def overlap(dataset):
 
 
 def kappa(pairs):
-    """Cohen's kappa of two lists of grades."""
     first, second = zip(*pairs, strict=True)
     agreed = sum(a == b for a, b in pairs) / len(pairs)
     chance = sum(first.count(grade) * second.count(grade) for grade in set(first)) / len(pairs) ** 2
@@ -120,7 +109,6 @@ def second_pass():
 
 
 def statistics():
-    """Everything that needs no search."""
     entries, queries, twice = rows("corpus.jsonl"), rows("queries.jsonl"), second_pass()
     memories = [entry for entry in entries if entry.get("text")]
     lengths = np.array([sum(len(entry.get(name, "").split()) for name in FIELDS[1:6]) for entry in memories])
@@ -155,12 +143,6 @@ def statistics():
     }
 
 
-def by_category(comparison):
-    """The mean of the primary metric by category and over all, a row for each contender (DataFrame)."""
-    values = comparison.per_query().drop(columns="text")
-    return values.groupby("category").mean().T.assign(all=values.drop(columns="category").mean()).round(3)
-
-
 def vectors(embedder):
     """Side -> float16[rows, dimensions] of one model, as the files hold them."""
     dataset = load(FOLDER)
@@ -184,31 +166,10 @@ def embed():
     (FOLDER / "croissant.json").write_text(json.dumps(croissant, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
-def without(name, signal):
-    """A system's configuration without one of its signals."""
-    config = find_system(name).config(10)  # the depth of some follows the limit
-    return dataclasses.replace(config, strategy=config.strategy.without({signal}))
-
-
-def measured(embedder="auto"):
-    """The systems by category, and the same with each signal taken away."""
-    dataset = load(FOLDER)
-    found = compare(dataset, [*SYSTEMS, DEFAULT], timed=False, embedder=embedder)
-    print(by_category(found).to_string())
-    print(found.per_query("Judged@10").mean(numeric_only=True).round(3).to_string())
-    removed = {f"{n} without {s}": without(n, s) for n, signals in REMOVED.items() for s in signals}
-    taken = compare(dataset, {name: name for name in REMOVED} | removed, timed=False, embedder=embedder)
-    print(by_category(taken).to_string())
-    print(taken.per_query("Judged@10").mean(numeric_only=True).round(3).to_string())
-
-
 if __name__ == "__main__":
-    named = [word for word in sys.argv[1:] if word.startswith(("--", "recorded:"))]
-    if "--embed" in named:
+    if "--embed" in sys.argv:
         embed()
-    if "--measure" in named:
-        measured(next((name for name in named if name.startswith("recorded:")), "auto"))
     print(json.dumps(statistics(), indent=1, ensure_ascii=False))
-    for folder in [word for word in sys.argv[1:] if word not in named]:
+    for folder in [word for word in sys.argv[1:] if word != "--embed"]:
         beside = load(folder)
         print(f"overlap {beside.name}: {overlap(beside).mean():.3f}")

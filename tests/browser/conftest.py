@@ -53,7 +53,6 @@ class Lab:
         return page
 
     def paint(self, page, theme):
-        """Change JupyterLab's theme."""
         page.evaluate("theme => jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
         page.wait_for_function("theme => document.body.dataset.jpThemeName === theme", arg=theme)
 
@@ -64,7 +63,6 @@ class Lab:
             self.foreign.append(request.url)
 
     def sessions(self):
-        """The notebooks that have a kernel."""
         with urllib.request.urlopen(f"{self.address}/api/sessions") as answer:  # noqa: S310 -- loopback
             return json.load(answer)
 

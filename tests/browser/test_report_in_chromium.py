@@ -33,7 +33,6 @@ def report(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def poisoned(tmp_path_factory):
-    """A report whose every text is hostile."""
     made = result(text=PLANTED)
     return write(made, tmp_path_factory.mktemp("poisoned"))[0]
 
@@ -190,14 +189,8 @@ def crowded(tmp_path_factory):
         )
         for at in range(40)
     ]
-    facts = {
-        "signal": "W" * 60,
-        "others": names,
-        "current": 0.4,
-        "chosen": 0.405,
-        "plateau_low": 0.4,
-        "plateau_high": 0.41,
-    }
+    facts = {"signal": "W" * 60, "others": names, "current": 0.4, "chosen": 0.405}
+    facts |= {"plateau_low": 0.4, "plateau_high": 0.41}
     steps = [[at / 10, 0.1375 + at / 4000, at / 10 - 0.05, at / 10 + 0.05] for at in range(11)]
     curve = Table("curve", ["weight", "value", "low", "high"], steps, facts)
     parts = [[f"a long name of a category {at}", 13, paired(at / 10 - 0.1).gain, 0.04 * at] for at in range(3)]

@@ -3,7 +3,7 @@
 import pytest
 
 from steelyard.base.errors import ConfigError
-from steelyard.live.identity import agree, identity
+from steelyard.live.sources import identity
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.graph import OTHER, GraphRetriever
@@ -11,6 +11,7 @@ from steelyard.stores.base import Edge, Found
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard_eval.recording.sharing import agree
 
 
 def entry(id_, *relations, **fields):

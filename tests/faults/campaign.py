@@ -133,5 +133,4 @@ def _within(stream, seconds, child):
 
 
 def main(name, description, goal, work):
-    """The command line of a campaign."""
     sys.exit(campaign(name, work, options(description, goal).parse_args()))

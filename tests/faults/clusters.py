@@ -7,7 +7,6 @@ killed at random moments. Each 21st piece kills the scheduler instead, and recor
 block has to be written once, whoever died, and the recording has to have the bytes of one process. Needs Dask.
 """
 
-import importlib.util
 import json
 import os
 import signal
@@ -27,10 +26,6 @@ from steelyard_eval.datasets import load
 from steelyard_eval.recording import workers
 from steelyard_eval.recording.record import record_systems
 from steelyard_eval.recording.workers import scheduled
-
-_spec = importlib.util.spec_from_file_location("faults_campaign", Path(__file__).with_name("campaign.py"))
-campaign = sys.modules.setdefault("faults_campaign", importlib.util.module_from_spec(_spec))
-_spec.loader.exec_module(campaign)
 
 ROOT = Path(__file__).resolve().parents[2]
 SET = Path(os.environ.get("STEELYARD_CLUSTER_SET", ROOT / "qrels" / "workshop"))
@@ -151,4 +146,6 @@ def work(number):
 
 
 if __name__ == "__main__":
+    import campaign
+
     campaign.main("clusters", __doc__, 21, work)

@@ -13,14 +13,12 @@ The database must have pgvector and no schema steelyard; the role makes roles. O
 After each of them no copy of the database may be left, though most of the clients had no time to remove theirs.
 """
 
-import importlib.util
 import math
 import multiprocessing
 import os
 import signal
-import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -37,10 +35,6 @@ from steelyard.systems import SYSTEMS
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.workspace import Workspace
 
-_spec = importlib.util.spec_from_file_location("faults_campaign", Path(__file__).with_name("campaign.py"))
-campaign = sys.modules.setdefault("faults_campaign", importlib.util.module_from_spec(_spec))
-_spec.loader.exec_module(campaign)
-
 STARTER = Path(__file__).resolve().parents[2] / "qrels" / "starter"
 CHECKS = 1_000
 FILTERS = (EVERYTHING, *map(Filters.of, ({"project": "api"}, {"superseded": False}, {"tags": "auth"})))
@@ -56,7 +50,6 @@ def connect():
 
 
 def server_error():
-    """What psycopg raises while a server recovers."""
     import psycopg
 
     return psycopg.OperationalError
@@ -187,23 +180,17 @@ def whole(store):
     return found
 
 
-class noted:  # noqa: N801 -- used as a block
+@contextmanager
+def noted(faults):
     """An error on purpose, as of a server that is gone, is one message and a pause; any other is a fault."""
-
-    def __init__(self, faults):
-        self.faults = faults
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, trace):
-        if isinstance(error, SteelyardError):
-            time.sleep(0.2)
-            return True
-        if error is not None:
-            with Path(self.faults).open("ab", buffering=0) as stream:
-                stream.write(f"{kind.__name__}: {error}\n".encode())
-        return False
+    try:
+        yield
+    except SteelyardError:
+        time.sleep(0.2)
+    except BaseException as error:
+        with Path(faults).open("ab", buffering=0) as stream:
+            stream.write(f"{type(error).__name__}: {error}\n".encode())
+        raise
 
 
 def clients(rng):
@@ -274,4 +261,6 @@ def work(number):
 
 
 if __name__ == "__main__":
+    import campaign
+
     campaign.main("databases", __doc__, 220, work)

@@ -7,20 +7,18 @@ sent elsewhere, where the key must not arrive. It runs in a process of its own, 
 """
 
 import gzip
-import importlib.util
 import json
 import resource
 import socket
-import sys
 import threading
 import time
 from itertools import product
-from pathlib import Path
+
+import campaign
 
 from steelyard.base.errors import EmbedderError
 from steelyard.extensions.models import ApiEmbedder, ApiSettings, Secret
 
-HERE = Path(__file__).resolve().parent
 KEY = "sk-test-0123456789abcdef"
 DEADLINE = 1.0
 GRACE = 1.0
@@ -28,30 +26,12 @@ MEGABYTES = 300
 TEXTS = ["one", "two"]
 
 
-def beside(name):
-    spec = importlib.util.spec_from_file_location(f"faults_{name}", HERE / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[f"faults_{name}"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-campaign = beside("campaign")
 RIGHT = json.dumps({"data": [{"index": at, "embedding": [0.5] * 8} for at in range(2)]}).encode()
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(RIGHT) + RIGHT
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(RIGHT), RIGHT)
 PLACES = (0, 1, 5, 9, 12, 15, 16, 17, 20, 30, 40, 50, 60, 66, 80, 100, 120, 140, 160)
-PIECES = (
-    b"x",
-    b"0",
-    b" ",
-    b"X: y\r\n",
-    b"HTTP/1.1 100 Continue\r\n\r\n",
-    b"1\r\n \r\n",
-    b"5;e=",
-    b"[" * 50,
-    b"\r\n",
-)
+PIECES = (b"x", b"0", b" ", b"X: y\r\n", b"1\r\n \r\n", b"5;e=", b"[" * 50, b"\r\n")
+PIECES += (b"HTTP/1.1 100 Continue\r\n\r\n",)
 
 
 def sending(start, piece, pause, over):
@@ -94,27 +74,13 @@ def lies(other):
     there = b"Location: " + other.encode()
     for status in (b"301 x", b"302 x", b"303 x", b"307 x", b"308 x", b"300 x"):
         yield answered(b"", there, status=status)
-    for wait in (
-        "\u00b2".encode(),
-        b"9" * 5000,
-        b"-1",
-        b"1e9",
-        b"Thu, 99 Foo 2026",
-        b"3600",
-        b"nan",
-        b"0" * 60_000,
-    ):
+    waits = ("\u00b2".encode(), b"9" * 5000, b"-1", b"1e9", b"Thu, 99 Foo 2026", b"3600", b"nan", b"0" * 60_000)
+    for wait in waits:
         yield answered(b"", b"Retry-After: " + wait, status=b"503 x")
     for length in (b"-1", b"0x10", b"99999999999999999999", "\u0662".encode(), b"1, 2", b"", b"+7"):
         yield saying(b"HTTP/1.1 200 OK\r\nContent-Length: " + length + b"\r\n\r\n" + RIGHT)
-    for body in (
-        RIGHT.replace(b"0.5", b"NaN"),
-        RIGHT.replace(b"0.5", b"1e999"),
-        RIGHT[:-1],
-        RIGHT * 2,
-        b"\xff\xfe",
-    ):
-        yield answered(body)
+    yield from (answered(RIGHT.replace(b"0.5", number)) for number in (b"NaN", b"1e999"))
+    yield from (answered(body) for body in (RIGHT[:-1], RIGHT * 2, b"\xff\xfe"))
     for status in (b"101 x", b"204 x", b"206 x", b"999 x", b"20 x", b"-200 x", b"401 " + KEY.encode()):
         yield answered(KEY.encode(), status=status)
     yield saying(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 600)
@@ -123,7 +89,6 @@ def lies(other):
 
 
 def behaviours(other, over):
-    """All of them, in one order."""
     made = list(bombs()) + list(lies(other))
     for whole, place in product((PLAIN, CHUNKED), PLACES):
         made.append(saying(whole[:place]))
@@ -165,7 +130,6 @@ def memory():
 
 
 def work(number):
-    """One behaviour."""
     over = threading.Event()
     other = Server(answered(RIGHT))
     made = behaviours(other.url, over)

@@ -13,7 +13,6 @@ STEELYARD_PYTHONS names other interpreters with Steelyard's dependencies, separa
 
 import contextlib
 import functools
-import importlib.util
 import json
 import os
 import random
@@ -24,6 +23,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+import campaign
+import kill
+import states
+import steps
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 KILLS = 6
@@ -31,15 +35,6 @@ KILLS = 6
 TABLE = "everything.md"
 
 
-def beside(name):
-    spec = importlib.util.spec_from_file_location(f"faults_{name}", HERE / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-campaign, race = beside("campaign"), beside("race")
-kill, commands = race.kill, race.kill.commands
 BACKWARDS = (
     "import itertools, time; real, steps = time.time, itertools.count(); "
     "time.time = lambda: real() - 97.0 * next(steps); time.time_ns = lambda: int(time.time() * 1e9); "
@@ -47,17 +42,7 @@ BACKWARDS = (
 UMASK = "import os; os.umask(0o077); "
 LOCALES = ("C", "POSIX", "C.utf8", "tr_TR.UTF-8", "de_DE.ISO-8859-1")
 ENCODINGS = ("", "ascii", "latin-1", "utf-8")
-QUICK = (
-    "index",
-    "reindex",
-    "record",
-    "compare",
-    "report",
-    "export",
-    "import",
-    "act",
-    "search",
-)
+QUICK = ("index", "reindex", "record", "compare", "report", "export", "import", "act", "search")
 """Commands that another Python runs without compiling loops first."""
 
 
@@ -65,8 +50,8 @@ QUICK = (
 def root():
     folder = Path(tempfile.mkdtemp(prefix="steelyard-everything-"))
     with contextlib.redirect_stdout(sys.stderr):
-        commands.bench(folder)
-        for name, start in (("new", commands.nothing), ("older", commands.older_vault)):
+        states.bench(folder)
+        for name, start in (("new", states.nothing), ("older", states.older_vault)):
             (folder / name).mkdir()
             start(folder / "data", folder / name)
     return folder
@@ -76,12 +61,11 @@ def root():
 def yards(name):
     """The command from each state that it may start from, with its undisturbed runs."""
     with contextlib.redirect_stdout(sys.stderr):
-        return [kill.Yard(root(), command, 1) for command in commands.commands()[name]]
+        return [kill.Yard(root(), command, 1) for command in states.commands()[name]]
 
 
 def one(rng, names=None):
-    """A command that writes."""
-    return rng.choice(yards(rng.choice(sorted(names or commands.commands()))))
+    return rng.choice(yards(rng.choice(sorted(names or states.commands()))))
 
 
 def right(condition, what):
@@ -110,11 +94,23 @@ def again(yard, place):
 
 
 def kills(rng):
-    names = sorted(commands.commands())
+    names = sorted(states.commands())
     with contextlib.redirect_stdout(sys.stderr):
-        figures = kill.kill(rng.choice(names), root(), KILLS, rng.random())
-    right(not figures.lost, figures.problems)
-    return {"kills": figures.killed + figures.interrupted, f"kills of {figures.command}": figures.killed}
+        found = kill.kill(rng.choice(names), root(), KILLS, rng.random())
+    right(not found["problems"], found["problems"])
+    return {"kills": found["killed"] + found["interrupted"], f"kills of {found['command']}": found["killed"]}
+
+
+def refused(yard, place, ending, *why):
+    """Where it did not end well, one error says why."""
+    said = yard.said(place)
+    right(ending.code in (0, 4), f"ended with {ending.code}: {said}")
+    right(not ending.code or (said.count("error:") == 1 and any(text in said for text in why)), said)
+    right("Traceback" not in said, said)
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 @contextlib.contextmanager
@@ -134,18 +130,19 @@ def disk(place, options):
         subprocess.run(["umount", "--lazy", place / "out"], check=True)
 
 
-def full_disk(rng):
-    yard = one(rng)
+def full_disk(rng, yard=None, pages=None):
+    yard = yard or one(rng)
+    pages = rng.choice((0, 1, 3, 9, 40, 100, 300)) if pages is None else pages
     place = yard._fresh()
     with disk(place, "size=12m") as out:
         if out is None:
             return {"no file system could be mounted": 1}
-        filler, pages = out / ".filler.part", rng.choice((0, 1, 3, 9, 40, 100, 300))
+        filler = out / ".filler.part"
         free = os.statvfs(out).f_bavail - pages
         filler.write_bytes(b"x" * max(0, free * os.statvfs(out).f_frsize))
         ending = yard._run(place)
         filler.unlink()
-        right(ending.code in (0, 4), f"ended with {ending.code}: {yard.said(place)}")
+        refused(yard, place, ending, "space", "may be full")
         settled(yard, place, ending.code, yard.said(place))
         right(yard._run(place).code == 0, f"with room again: {yard.said(place)}")
         right(yard.command.state(out) == yard.after, "with room again it leaves something else")
@@ -168,10 +165,9 @@ def little_memory(rng, yard=None, extra=None):
     def bounded(begin):
         size = data_size() + (extra << 20)
         resource.setrlimit(resource.RLIMIT_DATA, (size, size))
-        sys.stderr = sys.__stderr__  # also where pytest holds it
         yard._work(place, begin)
 
-    ending, said = kill.steps.run(bounded, None), yard.said(place)
+    ending, said = steps.run(bounded, None), yard.said(place)
     right(ending.code in (0, 4), f"ended with {ending.code}: {said}")
     right(not ending.code or "more memory than a command may" in said, said)
     right(not [name for name in kill._listing(place / "out") if name.endswith(".part")], "a draft is left")
@@ -180,41 +176,100 @@ def little_memory(rng, yard=None, extra=None):
     return {"little memory": 1, "little memory that was refused": int(ending.code == 4)}
 
 
-def read_only(rng):
-    yard = one(rng)
+def read_only(rng, yard=None):
+    yard = yard or one(rng)
     place = yard._fresh()
     with disk(place, "size=12m") as out:
         if out is None:
             return {"no file system could be mounted": 1}
         subprocess.run(["mount", "-o", "remount,ro", "tmpfs", out], check=True)
+        before = contents(out)
         ending = yard._run(place)
         right(ending.code == 4, f"ended with {ending.code}: {yard.said(place)}")
-        right("Traceback" not in yard.said(place), yard.said(place))
+        refused(yard, place, ending, "ermission")
+        right(contents(out) == before, "it was written")
     shutil.rmtree(place)
     return {"read-only file systems": 1}
 
 
-def two_at_once(rng):
-    label = rng.choice(sorted(race.PAIRS))
-    start, *pair = race.PAIRS[label]
-    codes, said, state = race.race(root(), start, *pair)
+# Two commands on one vault
+
+
+INDEX, REINDEX = ("index", "data", "out/vault"), ("index", "out/vault", "--rebuild")
+PAIRS = {
+    "index and index, new": ("new", INDEX, INDEX),
+    "index and index": ("older", INDEX, INDEX),
+    "index and reindex": ("older", INDEX, REINDEX),
+    "reindex and reindex": ("older", REINDEX, REINDEX),
+    "index and search": ("older", INDEX, ("search", "out/vault", "jwt signing keys", "--json")),
+    "reindex and search": ("older", REINDEX, ("search", "out/vault", "jwt signing keys", "--json")),
+}
+
+
+def race(root, start, *pair):
+    """Both commands from one starting shot; their codes and what they said, and what the vault holds."""
+    place = Path(tempfile.mkdtemp(dir=root, prefix="race-"))
+    shutil.copytree(root / start, place / "out")
+    (place / "data").symlink_to(root / "data")
+    shot, trigger = os.pipe()
+    children = [os.fork() or _run(place, words, number, shot, trigger) for number, words in enumerate(pair)]
+    os.close(shot)
+    os.close(trigger)  # both read its end
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    said = [(place / f"err{number}").read_text() for number in range(len(pair))]
+    if pair[1][0] == "search" and not json.loads((place / "out1").read_text() or "{}").get("hits"):
+        raise kill.LostError("the search found nothing")
+    state = states.vault_state(place / "out")
+    shutil.rmtree(place)
+    return codes, said, state
+
+
+def _run(place, words, number, shot, trigger):
+    code = 99
+    try:
+        os.close(trigger)
+        os.chdir(place)
+        for target, name in ((1, f"out{number}"), (2, f"err{number}")):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), target)
+        sys.stdout = sys.__stdout__
+        os.read(shot, 1)
+        states.main(list(words))
+    except SystemExit as ended:
+        code = ended.code or 0
+    finally:
+        os._exit(code)
+
+
+def two_at_once(rng, label=None):
+    label = label or rng.choice(sorted(PAIRS))
+    start, *pair = PAIRS[label]
+    codes, said, state = race(root(), start, *pair)
     right(set(codes) <= {0, 4}, f"{label}: {codes} {said}")
-    right(not any("Traceback" in text for text in said), f"{label}: {said}")
+    right(not any(one.strip().count("\n") or "Traceback" in one for one in said), f"{label}: {said}")
     right(state == alone(label), f"{label}: the vault holds something else than after one run")
     return {"two at once": 1, label: 1}
 
 
 @functools.cache
 def alone(label):
-    start, *pair = race.PAIRS[label]
+    """What the vault holds after the commands, one after the other."""
+    start, *pair = PAIRS[label]
+    place = Path(tempfile.mkdtemp(dir=root(), prefix="alone-"))
+    shutil.copytree(root() / start, place / "out")
     with contextlib.redirect_stdout(sys.stderr):
-        return race.alone(root(), start, pair)
+        for words in pair:
+            states.command(
+                *(root() / word if word == "data" else place / word if "/" in word else word for word in words)
+            )
+    return states.vault_state(place / "out")
+
+
+# In a process of its own
 
 
 def outside(yard, prelude="", python=sys.executable, **variables):
     """The command in a process of its own, and what it leaves."""
     place = yard._fresh()
-    yard.command.arrive(place)
     code = f"{prelude}import runpy; runpy.run_module('steelyard_eval', run_name='__main__')"
     environment = {**os.environ, **variables}
     done = subprocess.run(
@@ -280,12 +335,10 @@ KINDS = (
 
 
 def work(number):
-    """The next kind of work."""
     return KINDS[number % len(KINDS)](random.Random(number))  # noqa: S311 -- moments, not secrets
 
 
 def table():
-    """What was covered so far, for people."""
     state = json.loads((campaign.STATES / "everything.json").read_text())
     if (searches := campaign.STATES / "loop.json").exists():
         state["done"] |= json.loads(searches.read_text())["done"]

@@ -4,39 +4,35 @@ A target is a function of bytes. It returns a word for what happened and raises 
 promise: another exception than SteelyardError, a warning, a message that would move a terminal, a
 value that does not print and parse back, a score that is not finite.
 
-    python tests/faults/fuzz.py --seconds 60 [--count N] [--target T] [--seed S] [--atheris]
+    python tests/faults/fuzz.py [--minutes 5] [--goal 100000] [--fresh] [--only NUMBER] [--targets log,export]
 
-runs every target in a process of its own, so that a crash or a hang of native code is a finding like
-any other, and leaves the inputs that broke something in a temporary folder.
+A piece of work is COUNT inputs of one target: its seeds first, then mutants of them. Chosen targets have a state
+of their own.
 """
 
 from __future__ import annotations
 
-import argparse
 import atexit
 import functools
-import gc
 import gzip
 import io
 import json
 import math
-import multiprocessing
 import random
 import re
 import shutil
 import sys
 import tempfile
-import time
 import traceback
-import types
 import unittest.mock
 import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -83,12 +79,8 @@ from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import RankedBy, open_searcher, read_entries
 from steelyard_eval.views.report import write
 
-HANG = 20.0
-"""Seconds after which the runner calls an input a hang."""
-START = 180.0
-"""Seconds that a worker may take on a busy machine before its first input."""
-MEMORY = 8 << 30
-"""Bytes of address space of a process that fuzzes."""
+COUNT = 60
+"""Inputs in one piece of work."""
 PART = b"\n--PART--\n"
 """Between the files of one input of a folder target."""
 
@@ -282,7 +274,6 @@ def dataset(data: bytes) -> str:
 
 @cache
 def compared() -> dict[str, Any]:
-    """The document of a comparison."""
     return dict(world().gated.compare(["fts", "bm25"], timed=False).record)
 
 
@@ -524,12 +515,8 @@ STRATEGIES = (
     "by_intent(default=fts, fix=weighted_sum(1*bm25, normalize=minmax), ask=weighted_sum(2*l2, normalize=rank))",
 )
 WORDS = (
-    *re.findall(r"[a-z_]+[0-9]?", " ".join(STRATEGIES)),
-    *"(),*=[]",
-    "normalize=",
-    "k=",
-    "half_life=",
-    "then=",
+    *(*re.findall(r"[a-z_]+[0-9]?", " ".join(STRATEGIES)), *"(),*=[]"),
+    *("normalize=", "k=", "half_life=", "then="),
 )
 
 
@@ -541,40 +528,31 @@ class Folder:
         self.path = path
         self.files = {str(p.relative_to(path)): p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file()}
         self.instead = {name: other for name, (_, other) in extra.items()}
-        self.names = (*self.files, *extra)
-        self._extra = {name: raw for name, (raw, _) in extra.items()}
+        self.every = self.files | {name: raw for name, (raw, _) in extra.items()}
+        self.names = tuple(self.every)
 
     def seeds(self) -> list[bytes]:
-        """One for each file."""
-        return [bytes([at]) + (self.files | self._extra)[name] for at, name in enumerate(self.names)]
+        return [bytes([at]) + raw for at, raw in enumerate(self.every.values())]
 
-    def changed(self, data: bytes) -> _Changed:
+    @contextmanager
+    def changed(self, data: bytes) -> Iterator[Path]:
         """The folder with the files of this input, for the length of a with block."""
         parts = [part for part in data.split(PART)[:4] if part]
-        return _Changed(self, {self.names[part[0] % len(self.names)]: part[1:] for part in parts})
-
-
-class _Changed:
-    def __init__(self, folder: Folder, files: dict[str, bytes]) -> None:
-        self.folder, self.files = folder, files
-
-    def __enter__(self) -> Path:
-        for name, raw in self.files.items():
-            path = self.folder.path / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(raw)
-            if name in self.folder.instead:
-                (self.folder.path / self.folder.instead[name]).unlink(missing_ok=True)
-        return self.folder.path
-
-    def __exit__(self, *_: object) -> None:
-        for name in self.files:
-            with suppress(FileNotFoundError):
-                (self.folder.path / name).unlink()
-            if name not in self.folder.files and (self.folder.path / name).parent != self.folder.path:
-                (self.folder.path / name).parent.rmdir()
-        for name in {*self.files, *map(self.folder.instead.get, self.files)} & self.folder.files.keys():
-            (self.folder.path / name).write_bytes(self.folder.files[name])
+        files = {self.names[part[0] % len(self.names)]: part[1:] for part in parts}
+        for name, raw in files.items():
+            (self.path / name).parent.mkdir(exist_ok=True)
+            (self.path / name).write_bytes(raw)
+            if name in self.instead:
+                (self.path / self.instead[name]).unlink(missing_ok=True)
+        try:
+            yield self.path
+        finally:
+            for name in files:
+                (self.path / name).unlink(missing_ok=True)
+                if "/" in name and name not in self.files:
+                    (self.path / name).parent.rmdir()
+            for name in {*files, *map(self.instead.get, files)} & self.files.keys():
+                (self.path / name).write_bytes(self.files[name])
 
 
 class World:
@@ -615,26 +593,14 @@ class World:
 
 @functools.cache
 def world() -> World:
-    """Made once a process."""
     return World()
 
 
+_OWN = ("id", "title", "text", "l0", "l1", "tags", "domain", "severity", "importance", "project")
 _RECORDS: list[dict[str, Any]] = [
-    {
-        "id": entry.id,
-        "title": entry.title,
-        "text": entry.text,
-        "l0": entry.l0,
-        "l1": entry.l1,
-        "tags": list(entry.tags),
-        "domain": entry.domain,
-        "severity": entry.severity,
-        "importance": entry.importance,
-        "project": entry.project,
-        "created_at": "2026-11-21T10:00:00Z" if at % 2 else 1.7e9,
-        "relations": [{"type": "supports", "target": "e0", "strength": 0.5}],
-        "unknown": {"a": [1]},
-    }
+    {name: getattr(entry, name) for name in _OWN}
+    | {"created_at": "2026-11-21T10:00:00Z" if at % 2 else 1.7e9, "unknown": {"a": [1]}}
+    | {"relations": [{"type": "supports", "target": "e0", "strength": 0.5}]}
     for at, entry in enumerate(ENTRIES[:4])
 ]
 _QUERIES: list[dict[str, Any]] = [
@@ -685,58 +651,11 @@ def _weight_seeds() -> list[bytes]:
 
 DEPTHS = (30, 33, 64, 101, 250, 330, 490, 700, 900, 950, 960, 970, 980, 985, 990, 993, 996, 1100, 3000, 100_000)
 HOSTILE_TEXT = (
-    "\0",
-    "\x1b[31m",
-    "\u202e",
-    "\ud800",
-    "\udc80",
-    "\u2028",
-    "\x85",
-    "\ufeff",
-    "\r\n",
-    "\t",
-    "\U0001f600",
-    "İ",
-    "ß",
-    "٣",
-    "''",
-    '"',
-    "%",
-    "\\",
-    "{",
-    "}",
-    "{{",
-    "}}",
-    "{0.__class__}",
-    "{title!r:>{text}}",
-    "*",
-    "^",
-    "-",
-    ":",
-    " OR ",
-    " AND ",
-    " NOT ",
-    " NEAR(a b) ",
-    "NEAR/2",
-    "'; DROP TABLE entries; --",
-    "../",
-    "nan",
-    "inf",
-    "1e999",
-    "1e308",
-    "1e6",
-    "1e14*",
-    "-0.0",
-    "5e-324",
-    "0d",
-    "1e300d",
-    "1e-320d",
-    "1e18",
-    "9" * 400,
-    "9" * 5000,
-    "a" * 300,
-    "<script>",
-    "default",
+    *("\0", "\x1b[31m", "\u202e", "\ud800", "\udc80", "\u2028", "\x85", "\ufeff", "\r\n", "\t", "\U0001f600", "İ"),
+    *("ß", "٣", "''", '"', "%", "\\", "{", "}", "{{", "}}", "{0.__class__}", "{title!r:>{text}}", "*", "^", "-"),
+    *(":", " OR ", " AND ", " NOT ", " NEAR(a b) ", "NEAR/2", "'; DROP TABLE entries; --", "../", "nan", "inf"),
+    *("1e999", "1e308", "1e6", "1e14*", "-0.0", "5e-324", "0d", "1e300d", "1e-320d", "1e18", "9" * 400),
+    *("9" * 5000, "a" * 300, "<script>", "default"),
 )
 HOSTILE_JSON = (
     *("NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1e308", "-1e308", "1e300", "5e-324", "-0.0", "0", "-1"),
@@ -746,72 +665,64 @@ HOSTILE_JSON = (
     *('"2026-11-21"', "253402300799.99999", "1.7e12", '"nan"', '"p"', '"e1"', '"../../x"', '"all"', '"train"'),
     *('"\'; DROP TABLE entries; --"', '"{title.__class__}"', '"{text}{"', f'"{"x" * 300}"', f'"{"y " * 9000}"'),
     *(json.dumps(text) for text in STRATEGIES),
-    *(
-        '"cut(1e300)"',
-        '"cut(1)"',
-        '"recency(half_life=1e-300d)"',
-        '"weighted_sum(1000000*importance)"',
-        '["cut(2)"]',
-    ),
+    *('"cut(1e300)"', '"cut(1)"', '"recency(half_life=1e-300d)"', '"weighted_sum(1000000*importance)"'),
+    '["cut(2)"]',
 )
 
 
-def mutate_text(rng: random.Random, data: bytes, words: tuple[str, ...] = HOSTILE_TEXT) -> bytes:
-    """One to four changes of characters and words."""
+HOSTILE_NAMES = (
+    *('a"\n}\nrank-profile evil {', "a\\", "}", "{", "a) + 1", "a; DROP", "*/", "#", "${x}", "{{x}}", "a b", "-"),
+    *("<!--", "]]>", "\u2028", "é", "constructor", "__proto__", "0", "and", "a'b", "a`b", "%s", "\r\n\r\nGET"),
+)
+
+
+def _spoilt(rng: random.Random, text: str, words: Sequence[str]) -> str:
+    at, to = sorted(rng.randint(0, len(text)) for _ in range(2))
+    number = re.compile(r"\d+")
+    odd = chr(rng.choice((rng.randrange(256), rng.randrange(0x3000), 0xD800)))
+    found = [match.span() for match in re.finditer(r"\w+", text)] or [(at, at)]
+    begin, end = rng.choice(found)
+    ways = [
+        lambda: text[:at] + rng.choice(HOSTILE_TEXT) + text[at:],
+        lambda: text[:at] + rng.choice(words) + text[at:],
+        lambda: text[:at] + text[min(to, at + rng.choice((1, 1, 5, 50))) :],
+        lambda: text[:to] + text[at:to] * rng.choice((1, 1, 2, 30)) + text[to:],
+        lambda: text[:at] + odd + text[at + 1 :],
+        lambda: number.sub(lambda m: rng.choice((m[0], m[0], *HOSTILE_TEXT[-20:])), text, count=3),
+        lambda: text[:begin] + rng.choice(words) + text[end:],
+    ]
+    if rng.random() < 0.01:
+        return text[:at] + (text[at : at + 20] or "a ") * rng.choice((300, 2000)) + text[at:]
+    return rng.choice(ways)()
+
+
+def mutate_text(rng: random.Random, data: bytes, words: Sequence[str] = HOSTILE_TEXT) -> bytes:
     text = _text(data)
     for _ in range(rng.choice((1, 1, 2, 4))):
-        at, to = sorted(rng.randint(0, len(text)) for _ in range(2))
-        kind = rng.randrange(8)
-        if kind == 0:
-            text = text[:at] + rng.choice(HOSTILE_TEXT) + text[at:]
-        elif kind == 1:
-            text = text[:at] + rng.choice(words) + text[at:]
-        elif kind == 2:
-            text = text[:at] + text[min(to, at + rng.choice((1, 1, 5, 50))) :]
-        elif kind == 3:
-            text = text[:to] + text[at:to] * rng.choice((1, 1, 2, 30)) + text[to:]
-        elif kind == 4:
-            text = (
-                text[:at] + chr(rng.choice((rng.randrange(256), rng.randrange(0x3000), 0xD800))) + text[at + 1 :]
-            )
-        elif kind == 5:
-            text = re.sub(r"\d+", lambda m: rng.choice((m[0], m[0], *HOSTILE_TEXT[-20:])), text, count=3)
-        elif kind == 6:
-            found = list(re.finditer(r"\w+", text))
-            if found:
-                word = rng.choice(found)
-                text = text[: word.start()] + rng.choice(words) + text[word.end() :]
-        elif rng.random() < 0.1:
-            piece = text[at : at + 20] or "a "
-            text = text[:at] + piece * rng.choice((300, 2000)) + text[at:]
-        text = text[:100_000]
+        text = _spoilt(rng, text, words)[:100_000]
     return text.encode("utf-8", "surrogatepass")
 
 
 def mutate_strategy(rng: random.Random, data: bytes) -> bytes:
-    """Nesting and lists as well as words."""
-    text = _text(data)
-    kind = rng.randrange(6)
+    text, kind = _text(data), rng.randrange(6)
     if kind == 0:
         name = rng.choice(("layered(1*", "rrf(", "weighted_sum(2*", "tiered(fts, then=", "weighted_sum(1e6*"))
         times = rng.choice((1, 2, 8, 31, 32, 33, 400))
-        return (name * times + text + ")" * times).encode("utf-8", "surrogatepass")
-    if kind == 1:
+        text = name * times + text + ")" * times
+    elif kind == 1:
         term = rng.choice((f"1*{text}, ", "1*fts, ", "recency, ", "1e14*rrf(fts), ", "100000*layered(1*l0), "))
-        return f"weighted_sum({term * rng.choice((2, 40, 900, 3000))}1*fts)".encode("utf-8", "surrogatepass")
-    if kind == 2:
-        pair = [text, rng.choice(STRATEGIES)]
-        rng.shuffle(pair)
-        normalize = rng.choice(("none", "max", "minmax", "zscore", "rank"))
+        text = f"weighted_sum({term * rng.choice((2, 40, 900, 3000))}1*fts)"
+    elif kind == 2:
+        first, second = rng.sample([text, rng.choice(STRATEGIES)], 2)
         number = rng.choice(("0", "1", "1e6", "1e-300", "0.1", "1000000"))
-        return f"weighted_sum({number}*{pair[0]}, 1*{pair[1]}, normalize={normalize})".encode(
-            "utf-8", "surrogatepass"
-        )
-    return mutate_text(rng, data, WORDS)
+        scale = rng.choice(("none", "max", "minmax", "zscore", "rank"))
+        text = f"weighted_sum({number}*{first}, 1*{second}, normalize={scale})"
+    else:
+        return mutate_text(rng, data, WORDS)
+    return text.encode("utf-8", "surrogatepass")
 
 
 def mutate_query(rng: random.Random, data: bytes) -> bytes:
-    """Many words as well as odd ones."""
     if rng.random() < 0.02:
         word = rng.choice(("token ", "t", "a.", "token,", '" ', "w{} ", "\u3042 ", "* "))
         return "".join(word.format(at) for at in range(rng.choice((300, 3000, 30_000)))).encode()
@@ -819,16 +730,15 @@ def mutate_query(rng: random.Random, data: bytes) -> bytes:
 
 
 def mutate_filters(rng: random.Random, data: bytes) -> bytes:
-    """Lines or an object."""
     return mutate_json(rng, data) if data[:1] == b"{" else mutate_text(rng, data)
 
 
 def mutate_json(rng: random.Random, data: bytes) -> bytes:
     """Values and keys replaced, removed, repeated; sometimes bytes."""
-    if rng.random() < 0.15:
-        return mutate_bytes(rng, data)
     try:
         value = json.loads(data)
+        if rng.random() < 0.15:
+            raise ValueError
     except (ValueError, RecursionError):
         return mutate_bytes(rng, data)
     raw: list[str] = []
@@ -863,19 +773,8 @@ def _change(rng: random.Random, value: Any, raw: list[str]) -> Any:
     elif isinstance(holder, list):
         holder.insert(rng.randint(0, len(holder)), _hostile(rng, raw))
     else:
-        names = (
-            "extra",
-            "by_intent",
-            "provenance",
-            "filter",
-            "asked_at",
-            "files",
-            "x\x1b[0m",
-            "fix\n",
-            "default",
-            "",
-        )
-        holder[rng.choice(names)] = rng.choice(({"fix": "bm25"}, {"default": "fts"}, _hostile(rng, raw)))
+        own = rng.choice(({"fix": "bm25"}, {"default": "fts"}, _hostile(rng, raw)))
+        holder[rng.choice(("extra", "by_intent", "provenance", "filter", "files", "x\x1b[0m", "fix\n", ""))] = own
     return value
 
 
@@ -884,12 +783,10 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
     waiting = [value]
     while waiting:
         holder = waiting.pop()
-        keys = (
-            holder.keys() if isinstance(holder, dict) else range(len(holder)) if isinstance(holder, list) else ()
-        )
-        for key in keys:
-            yield holder, key
-            waiting.append(holder[key])
+        if isinstance(holder, dict | list):
+            for key in holder if isinstance(holder, dict) else range(len(holder)):
+                yield holder, key
+                waiting.append(holder[key])
 
 
 def _hostile(rng: random.Random, raw: list[str]) -> str:
@@ -900,15 +797,12 @@ def _hostile(rng: random.Random, raw: list[str]) -> str:
 
 
 def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
-    """Bits flipped, pieces cut, repeated, moved."""
     raw = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 8, 40))):
         at = rng.randint(0, max(0, len(raw) - 1))
         kind = rng.randrange(6)
-        if kind == 0 and raw:
-            raw[at] ^= 1 << rng.randrange(8)
-        elif kind == 1 and raw:
-            raw[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+        if kind < 2 and raw:
+            raw[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, raw[at] ^ (1 << rng.randrange(8)), rng.randrange(256)))
         elif kind == 2:
             del raw[at : at + rng.choice((1, 2, 16, 500))]
         elif kind == 3:
@@ -921,108 +815,86 @@ def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
 
 
 def mutate_npy(rng: random.Random, data: bytes) -> bytes:
-    """Header and body of an array file."""
-    if rng.random() < 0.2:
-        return mutate_bytes(rng, data)
     try:
-        header, body = _npy_parts(data)
+        stream = io.BytesIO(data)
+        np.lib.format.read_magic(stream)
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+        header, body = {"descr": dtype.str, "fortran_order": fortran, "shape": shape}, stream.read()
     except Exception:  # a broken header makes numpy raise almost anything
         return mutate_bytes(rng, data)
     huge = (2**62, 2**31, 10**30, -1, -(2**40), 0, 1, 2, 3, 4, 9, 4.0, None, True)
-    kind = rng.randrange(8)
-    if kind < 2:
-        shape = [rng.choice(huge) for _ in range(rng.choice((0, 1, 2, 2, 3, 40)))]
-        header["shape"] = tuple(shape)
-    elif kind == 2:
-        kinds = ("<f8", "<f4", "<f2", ">f2", "|O", "<U4", "|V8", "<i4", "<i8", "|b1", "<c16", "<M8[s]", "|S0", "x")
-        header["descr"] = rng.choice((*kinds, [("a", "<f2")], [("a", "|O")], 7, None, [[[]]]))
-    elif kind == 3:
-        header["fortran_order"] = rng.choice((True, 1, None, "x"))
-    elif kind == 4:
-        deep = rng.choice((50, 90, 150, 3000))
-        return _npy("(" * deep + ")" * deep, body)
-    elif kind == 5:
-        return _npy(str(header), rng.choice((b"", body[:-1], body * 2, b"\xff" * len(body), b"\0" * len(body))))
-    elif kind == 6:
+    kinds = ("<f8", "<f4", "<f2", ">f2", "|O", "<U4", "|V8", "<i4", "<i8", "|b1", "<c16", "<M8[s]", "|S0", "x")
+    key = rng.choice(
+        ("descr", "fortran_order", "shape", "shape", "body", "body", "number", "deep", "other", "bytes")
+    )
+    if key == "descr":
+        header[key] = rng.choice((*kinds, [("a", "<f2")], [("a", "|O")], 7, None, [[[]]]))
+    elif key == "fortran_order":
+        header[key] = rng.choice((True, 1, None, "x"))
+    elif key == "shape":
+        header[key] = tuple(rng.choice(huge) for _ in range(rng.choice((0, 1, 2, 2, 3, 40))))
+    elif key == "body":
+        body = rng.choice((b"", body[:-1], body * 2, b"\xff" * len(body), b"\0" * len(body)))
+    elif key == "number" and len(body) >= 4:
         numbers = np.frombuffer(body[: len(body) // 4 * 4], dtype="<i4").copy()
-        if len(numbers):
-            numbers[rng.randrange(len(numbers))] = rng.choice((-1, 2**31 - 1, -(2**31), 5, 0, 0x7FF00000))
-        return _npy(str(header), numbers.tobytes())
-    else:
+        numbers[rng.randrange(len(numbers))] = rng.choice((-1, 2**31 - 1, -(2**31), 5, 0, 0x7FF00000))
+        body = numbers.tobytes()
+    elif key == "other":
         return rng.choice((b"PK\x03\x04" + body, b"\x80\x04." + body, b"\x93NUMPY", data[:9], b""))
-    return _npy(str(header), body)
-
-
-def _npy_parts(data: bytes) -> tuple[dict[str, Any], bytes]:
-    stream = io.BytesIO(data)
-    np.lib.format.read_magic(stream)
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-    return {"descr": dtype.str, "fortran_order": fortran, "shape": shape}, stream.read()
-
-
-def _npy(header: str, body: bytes) -> bytes:
-    text = header.encode()[:60_000] + b"\n"
+    elif key == "bytes":
+        return mutate_bytes(rng, data)
+    deep = rng.choice((50, 90, 150, 3000))
+    text = ("(" * deep + ")" * deep if key == "deep" else str(header)).encode()[:60_000] + b"\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + body
 
 
 def mutate_file(rng: random.Random, name: str, data: bytes) -> bytes:
-    """A change that fits the kind of file."""
     if name.endswith(".gz"):
-        if rng.random() < 0.3:
-            return mutate_bytes(rng, data)
         with suppress(OSError, EOFError, ValueError, zlib.error):
-            return gzip.compress(mutate_file(rng, name[:-3], gzip.decompress(data)), mtime=0)
+            if rng.random() > 0.3:
+                return gzip.compress(mutate_file(rng, name[:-3], gzip.decompress(data)), mtime=0)
         return mutate_bytes(rng, data)
     if name.endswith(".jsonl") and rng.random() < 0.85:
-        lines = data.split(b"\n")
-        at = rng.randrange(len(lines))
-        lines[at] = mutate_json(rng, lines[at])
-        if rng.random() < 0.1:
-            lines.insert(at, rng.choice(lines))
-        return b"\n".join(lines)
+        return mutate_lines(rng, data)
     if name.endswith(".json"):
         return mutate_json(rng, data)
-    if name.endswith(".npy"):
-        return mutate_npy(rng, data)
-    return mutate_text(rng, data)
+    return (mutate_npy if name.endswith(".npy") else mutate_text)(rng, data)
 
 
-def mutate_folder(folder: Folder) -> Callable[[random.Random, bytes], bytes]:
+def mutate_lines(rng: random.Random, data: bytes) -> bytes:
+    lines = data.split(b"\n")
+    at = rng.randrange(len(lines))
+    lines[at] = mutate_json(rng, lines[at])
+    if rng.random() < 0.1:
+        lines.insert(at, rng.choice(lines))
+    return b"\n".join(lines)
+
+
+def mutate_folder(rng: random.Random, data: bytes, folder: Folder) -> bytes:
     """A change of one of the files of an input, or another file beside it."""
-
-    def mutate(rng: random.Random, data: bytes) -> bytes:
-        parts = [part for part in data.split(PART) if part] or [folder.seeds()[0]]
-        if rng.random() < 0.25 and len(parts) < 3:
-            parts.append(rng.choice(folder.seeds()))
-        at = rng.randrange(len(parts))
-        name = folder.names[parts[at][0] % len(folder.names)]
-        parts[at] = parts[at][:1] + mutate_file(rng, name, parts[at][1:])
-        return PART.join(parts)
-
-    return mutate
+    parts = [part for part in data.split(PART) if part] or [folder.seeds()[0]]
+    if rng.random() < 0.25 and len(parts) < 3:
+        parts.append(rng.choice(folder.seeds()))
+    at = rng.randrange(len(parts))
+    name = folder.names[parts[at][0] % len(folder.names)]
+    parts[at] = parts[at][:1] + mutate_file(rng, name, parts[at][1:])
+    return PART.join(parts)
 
 
 def mutate_vault(rng: random.Random, data: bytes) -> bytes:
-    """Bytes anywhere, in page headers, or in the middle of the words of the schema."""
+    """Bytes anywhere, in page headers, or in the middle of the words of the schema; pages that change places."""
     raw = bytearray(data)
-    if not raw:
-        return data
+    words = [m.start() for m in re.finditer(rb"embedding|float|fts5|vec0|entries|rowid|NUMPY|porter", raw)]
+    pages = range(0, max(1, len(raw)), 4096)
     for _ in range(rng.choice((1, 1, 2, 5, 30))):
-        kind = rng.randrange(6)
-        page = 4096 * rng.randrange(max(1, len(raw) // 4096))
-        at = min(len(raw) - 1, page + (rng.randrange(120) if kind < 2 else rng.randrange(4096)))
-        if kind == 2:
-            found = [m.start() for m in re.finditer(rb"embedding|float|fts5|vec0|entries|rowid|NUMPY|porter", raw)]
-            at = rng.choice(found) + rng.randrange(12) if found else at
-        at = min(at, len(raw) - 1)
-        if kind == 5 and rng.random() < 0.2:
-            other = 4096 * rng.randrange(max(1, len(raw) // 4096))
+        kind, page, other = rng.randrange(20), rng.choice(pages), rng.choice(pages)
+        if kind == 0:
             raw[page : page + 4096] = raw[other : other + 4096]
-        elif kind == 4 and rng.random() < 0.1:
-            del raw[rng.randrange(len(raw)) :]
-            if not raw:
-                return b""
-        else:
+        elif kind == 1 and rng.random() < 0.2:
+            del raw[rng.randrange(len(raw) + 1) :]
+        elif raw:
+            near = rng.choice(words) + rng.randrange(12) if words and kind < 6 else page + rng.randrange(4096)
+            at = min(len(raw) - 1, page + rng.randrange(120) if kind > 14 else near)
             raw[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, raw[at] ^ (1 << rng.randrange(8)), rng.randrange(256)))
     return bytes(raw)
 
@@ -1037,11 +909,6 @@ def mutate_kind(mutate: Callable[[random.Random, bytes], bytes]) -> Callable[[ra
     return change
 
 
-def mutate_lines(rng: random.Random, data: bytes) -> bytes:
-    """Lines of JSON."""
-    return mutate_file(rng, "log.jsonl", data)
-
-
 def mutate_names(rng: random.Random, data: bytes) -> bytes:
     """Words in quotes become other names, or any JSON changes."""
     if rng.random() < 0.4:
@@ -1051,25 +918,6 @@ def mutate_names(rng: random.Random, data: bytes) -> bytes:
         name = json.dumps(rng.choice((*HOSTILE_NAMES, *HOSTILE_TEXT))).encode()
         data = data[: found[at].start()] + name + data[found[at].end() :]
     return data
-
-
-HOSTILE_NAMES = (
-    *('a"\n}\nrank-profile evil {', "a\\", "}", "{", "a) + 1", "a; DROP", "*/", "#", "${x}", "{{x}}", "a b", "-"),
-    *(
-        "<!--",
-        "]]>",
-        "\u2028",
-        "é",
-        "constructor",
-        "__proto__",
-        "0",
-        "and",
-        "a'b",
-        "a`b",
-        "%s",
-        "\r\n\r\nGET",
-    ),
-)
 
 
 def _named_seeds() -> list[bytes]:
@@ -1086,14 +934,10 @@ def _log_seeds() -> list[bytes]:
     ours = {"schema_version": 1, "timestamp": "2026-01-02T03:04:05Z", "query_id": "q0", "user_query": "token"}
     ours |= {"client_id": "c", "policy": "p", "hits": hits, "actions": [act]}
     later = {"schema_version": 1, "query_id": "q0", "timestamp": act["timestamp"], "actions": [act]}
+    clicked = {"object": {"object_id": "e2"}, "position": {"ordinal": 2}}
     ubi = [
         {"query_id": "u1", "user_query": "token", "query_response_hit_ids": ["e1", "e2"], "timestamp": 1.7e12},
-        {
-            "action_name": "click",
-            "query_id": "u1",
-            "timestamp": "2026-01-02T03:04:05Z",
-            "event_attributes": {"object": {"object_id": "e2"}, "position": {"ordinal": 2}},
-        },
+        {"action_name": "click", "query_id": "u1", "timestamp": ours["timestamp"], "event_attributes": clicked},
     ]
     soleri = [{"query": "token", "entryId": "e1", "action": "accepted", "createdAt": 1.7e9, "id": 1}]
     logs = [_lines([ours, later]), _lines(ubi), _lines(soleri)]
@@ -1113,14 +957,11 @@ def _use_seeds() -> list[bytes]:
         {"type": "tool_use", "id": "3", "name": "Edit", "input": {"file_path": f"a/{SPOKEN}", "new_string": said}},
         {"type": "tool_use", "id": "4", "name": "vault_facade", "input": {"op": "record_feedback", "params": {}}},
     ]
+    result = {"type": "tool_result", "tool_use_id": "1"}
     claude = [
         {**stamp, "type": "user", "message": {"content": f"about {SPOKEN}"}},
         *({**stamp, "type": "assistant", "message": {"content": [call]}} for call in calls),
-        {
-            **stamp,
-            "type": "user",
-            "message": {"content": [{"type": "tool_result", "tool_use_id": "1", "content": answer}]},
-        },
+        {**stamp, "type": "user", "message": {"content": [{**result, "content": answer}]}},
         {**stamp, "type": "assistant", "message": {"content": [{"type": "text", "text": said}]}},
     ]
     context = {"trace_id": f"0x{SPOKEN}", "span_id": "0x1"}
@@ -1134,13 +975,9 @@ def _use_seeds() -> list[bytes]:
     otel = [{"context": context, **when, "attributes": memory}]
     otel += [{"context": {**context, "span_id": "2"}, **when, "attributes": agent}]
     otel += [{"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}]
+    asked_ubi = {"query_id": SPOKEN, "user_query": SPOKEN, "timestamp": when["start_time"]}
     ubi = [
-        {
-            "query_id": SPOKEN,
-            "user_query": SPOKEN,
-            "query_response_hit_ids": ["e1", "e2"],
-            "timestamp": when["start_time"],
-        },
+        {**asked_ubi, "query_response_hit_ids": ["e1", "e2"]},
         {"action_name": "click", "query_id": SPOKEN, "event_attributes": {"object": {"object_id": "e2"}}},
     ]
     earlier = {"schema_version": 1, "timestamp": when["start_time"], "query_id": "use-1", "query_key": "ab"}
@@ -1176,10 +1013,10 @@ TARGETS: dict[str, Target] = {
         mutate_filters,
     ),
     "weights": Target(weights, _weight_seeds, mutate_json),
-    "dataset": Target(dataset, lambda: world().dataset.seeds(), lambda r, d: mutate_folder(world().dataset)(r, d)),
+    "dataset": Target(dataset, lambda: world().dataset.seeds(), lambda r, d: mutate_folder(r, d, world().dataset)),
     "results": Target(results, lambda: _json_seeds([compared()]), mutate_json),
     "recording": Target(
-        recording, lambda: world().recording.seeds(), lambda r, d: mutate_folder(world().recording)(r, d)
+        recording, lambda: world().recording.seeds(), lambda r, d: mutate_folder(r, d, world().recording)
     ),
     "vault": Target(vault, lambda: [world().vault_file], mutate_vault),
     "log": Target(log, _log_seeds, mutate_kind(mutate_lines)),
@@ -1197,10 +1034,9 @@ TARGETS: dict[str, Target] = {
 class Tally:
     """What a run of one target did. `faults` maps where it broke to (message, inputs that do so)."""
 
-    count: int = 0
-    outcomes: Counter[str] | None = None
-    faults: dict[str, tuple[str, int]] | None = None
-    slowest: float = 0.0
+    count: int
+    outcomes: Counter[str]
+    faults: dict[str, tuple[str, int]]
 
 
 def inputs(name: str, seed: int) -> Iterator[bytes]:
@@ -1225,175 +1061,39 @@ def where(fault: Fault) -> str:
     return f"{type(fault.__cause__).__name__} at {Path(own[-1].filename).name}:{own[-1].lineno} {own[-1].name}"
 
 
-def run(name: str, seed: int, count: int, keep: Path | None = None) -> Tally:
+def run(name: str, seed: int, count: int) -> Tally:
     """Feed `count` inputs to a target in this process."""
-    tally = Tally(0, Counter(), {})
-    stream = inputs(name, seed)
+    tally = Tally(count, Counter(), {})
     world()
-    for _ in range(count):
-        _once(tally, name, next(stream), keep)
+    for data in islice(inputs(name, seed), count):
+        try:
+            tally.outcomes[check(name, data)] += 1
+        except Fault as fault:
+            message, times = tally.faults.get(where(fault), (f"{fault} of {data[:200]!a}", 0))
+            tally.faults[where(fault)] = (message, times + 1)
     return tally
 
 
-def _once(tally: Tally, name: str, data: bytes, keep: Path | None) -> None:
-    begin = time.perf_counter()
-    try:
-        tally.outcomes[check(name, data)] += 1
-    except Fault as fault:
-        place = where(fault)
-        message, times = tally.faults.get(place, (str(fault), 0))
-        tally.faults[place] = (message, times + 1)
-        if keep is not None and times == 0:
-            _save(keep, name, place, data)
-    tally.count += 1
-    took = time.perf_counter() - begin
-    if took > tally.slowest:
-        tally.slowest = took
-        if keep is not None:
-            (keep / f"{name}.slowest").write_bytes(data)
+def work_of(names: Sequence[str]) -> Callable[[int], dict[str, int]]:
+    def work(number: int) -> dict[str, int]:
+        name = names[number % len(names)]
+        tally = run(name, number, COUNT)
+        if tally.faults:
+            raise AssertionError(f"{name}: {tally.faults}")
+        return {"executions": COUNT, name: COUNT}
 
-
-def _save(keep: Path, name: str, place: str, data: bytes) -> None:
-    (keep / f"{name}.{re.sub(r'[^A-Za-z0-9]+', '-', place)[:80]}").write_bytes(data)
-
-
-def _work(name: str, seed: int, seconds: float, count: int, keep: Path, out: Any) -> None:
-    """The body of a worker: the input under test lies in a file, so that it survives a crash."""
-    import resource  # Unix alone has it
-
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    tally = Tally(0, Counter(), {})
-    current, stream = keep / f"{name}.current", inputs(name, seed)
-    world()
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and tally.count < count:
-        data = next(stream)
-        current.write_bytes(data)
-        _once(tally, name, data, keep)
-        if tally.count % 50 == 0:
-            out.send(tally)
-    out.send(tally)
-    shutil.rmtree(world().folder, ignore_errors=True)
-
-
-def hunt(name: str, seed: int, seconds: float, count: int, keep: Path) -> Tally:
-    """Fuzz one target in worker processes until the time or the count is used up."""
-    total = Tally(0, Counter(), {})
-    end, round_ = time.monotonic() + seconds, 0
-    context = multiprocessing.get_context("spawn")
-    while time.monotonic() < end and total.count < count:
-        receive, send = context.Pipe(False)
-        left = max(1.0, end - time.monotonic())
-        worker = context.Process(
-            target=_work, args=(name, seed * 1000 + round_, left, count - total.count, keep, send)
-        )
-        worker.start()
-        send.close()
-        last = _watch(worker, receive, keep / f"{name}.current")
-        total.count += last.count
-        total.outcomes += last.outcomes
-        total.slowest = max(total.slowest, last.slowest)
-        for place, (message, times) in last.faults.items():
-            total.faults[place] = (message, times + total.faults.get(place, ("", 0))[1])
-        if worker.exitcode != 0:
-            place = f"hang of {HANG:.0f} s" if worker.exitcode == -9 else f"exit code {worker.exitcode}"
-            total.faults[place] = (place, total.faults.get(place, ("", 0))[1] + 1)
-            if not (keep / f"{name}.current").exists():
-                break  # it never began: what it printed says why
-            _save(keep, name, f"{place} {round_}", (keep / f"{name}.current").read_bytes())
-        round_ += 1
-    return total
-
-
-def _watch(worker: Any, receive: Any, current: Path) -> Tally:
-    """The last tally a worker sent; the worker is killed when one input takes too long."""
-    last = Tally(0, Counter(), {})
-    begun = time.time()
-    while True:
-        try:
-            if receive.poll(1.0):
-                last = receive.recv()
-        except (EOFError, OSError):
-            break
-        since = max(begun + START, current.stat().st_mtime if current.exists() else 0.0)
-        if worker.is_alive() and time.time() - since > HANG:
-            worker.kill()
-            break
-    worker.join()
-    return last
-
-
-def with_atheris(name: str, seconds: int, seed: int, keep: Path) -> None:
-    """Coverage-guided: libFuzzer keeps what reaches new code, our mutators change it. Ends the process."""
-    import atheris
-
-    corpus = keep / f"{name}.corpus"
-    corpus.mkdir(exist_ok=True)
-    for at, data in enumerate(TARGETS[name].seeds()):
-        (corpus / str(at)).write_bytes(data)
-    seen: Counter[str] = Counter()
-
-    def one(data: bytes) -> None:
-        try:
-            check(name, data)
-        except Fault as fault:
-            place = where(fault)
-            seen[place] += 1
-            if seen[place] == 1:
-                print(f"{name}: {place}: {fault}", flush=True)
-                _save(keep, name, place, data)
-
-    def change(data: bytes, size: int, seed: int) -> bytes:
-        rng = random.Random(seed)  # noqa: S311 -- reproducible, not secret
-        if rng.random() < 0.3:
-            return bytes(atheris.Mutate(data, size))
-        return TARGETS[name].mutate(rng, bytes(data))[:size]
-
-    world()
-    for function in _own_functions():
-        atheris.instrument_func(function)
-    options = [f"-max_total_time={seconds}", f"-seed={seed + 1}", "-max_len=60000", "-print_final_stats=1"]
-    options += [f"-timeout={HANG:.0f}", "-verbosity=0", f"-artifact_prefix={keep}/", str(corpus)]
-    atheris.Setup([sys.argv[0], *options], one, custom_mutator=change)
-    atheris.Fuzz()
-
-
-def _own_functions() -> list[Any]:
-    """Every function of ours in memory: those of numpy and the rest would only slow the search down."""
-    found = (thing for thing in gc.get_objects() if isinstance(thing, types.FunctionType))
-    return [function for function in found if (function.__module__ or "").startswith("steelyard")]
-
-
-def main() -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seconds", type=float, default=60, help="for each target")
-    parser.add_argument("--count", type=int, default=10**9, help="inputs for each target")
-    parser.add_argument("--target", choices=TARGETS, action="append")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--atheris", action="store_true", help="guided by coverage; one target")
-    options = parser.parse_args()
-    keep = Path(tempfile.mkdtemp(prefix="steelyard-fuzz-found-"))
-    if options.atheris:
-        if not options.target or len(options.target) != 1:
-            parser.error("--atheris takes one --target")
-        with_atheris(options.target[0], int(options.seconds), options.seed, keep)
-    broken = 0
-    for name in options.target or TARGETS:
-        tally = hunt(name, options.seed, options.seconds, options.count, keep)
-        broken += len(tally.faults)
-        print(
-            f"{name}: {tally.count} executions, {len(tally.outcomes)} outcomes, slowest {tally.slowest:.2f} s, "
-            f"{len(tally.faults)} faults"
-        )
-        for place, (message, times) in sorted(tally.faults.items()):
-            print(f"  {times:6} {place}: {message}")
-        for outcome, times in tally.outcomes.most_common(6):
-            print(f"    {times:6} {outcome!a}")
-        sys.stdout.flush()
-    print(f"inputs are in {keep}")
-    return 1 if broken else 0
+    return work
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    import campaign
+
+    parser = campaign.options(__doc__, 100_000)
+    every = list(TARGETS)
+    parser.add_argument("--targets", type=lambda text: text.split(","), default=every, help=", ".join(every))
+    chosen = parser.parse_args()
+    if strange := set(chosen.targets) - set(every):
+        parser.error(f"no targets: {', '.join(sorted(strange))}")
+    world()
+    title = "bytes" if chosen.targets == every else f"bytes-{'-'.join(chosen.targets)}"
+    sys.exit(campaign.campaign(title, campaign.isolated(work_of(chosen.targets), seconds=300), chosen))

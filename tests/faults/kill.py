@@ -11,6 +11,7 @@ leaves, and no file beside it.
 
 import argparse
 import contextlib
+import importlib
 import importlib.util
 import json
 import os
@@ -19,12 +20,16 @@ import shutil
 import sys
 import tempfile
 import threading
-from dataclasses import dataclass
+from collections import Counter
 from functools import partial
 from itertools import cycle
 from pathlib import Path
 from statistics import median
 
+import served
+import states
+import steps
+from states import LostError
 from tqdm import tqdm
 
 COUNT = 200
@@ -40,47 +45,12 @@ SETTLED = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SOURCE_DATE_EPO
 
 def settle():
     """Start again with the environment settled, unless it is; words of a small vault are stored, too."""
-    commands.keep_words()
+    states.keep_words()
     # The lock of progress bars lies between processes: a child that is killed holding it would stop all others.
     tqdm.set_lock(threading.RLock())
     tqdm.monitor_interval = 0
     if not SETTLED.items() <= os.environ.items():
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SETTLED})  # noqa: S606 -- ourselves
-
-
-def beside(name):
-    """A module of this folder, which is no package."""
-    spec = importlib.util.spec_from_file_location(f"faults_{name}", Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-commands, steps, served = beside("commands"), beside("steps"), beside("served")
-LostError = commands.LostError
-
-
-@dataclass
-class Figures:
-    """What a command went through.
-
-    `ended_before`: the moment was after the end. `unheard`: the interrupt came after the last line, or where
-    Python drops it (a destructor). `before`, `between`, `after`: which state the others left; between
-    is some files or parts old and some new.
-    """
-
-    command: str
-    killed: int = 0
-    interrupted: int = 0
-    ended_before: int = 0
-    unheard: int = 0
-    steps: int = 0
-    distinct: int = 0
-    before: int = 0
-    between: int = 0
-    after: int = 0
-    lost: int = 0
-    problems: tuple = ()
 
 
 class Yard:
@@ -119,10 +89,9 @@ class Yard:
         os.chdir(place)
         for target, name in ((1, "out.txt"), (2, "said.txt")):
             os.dup2(os.open(place / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), target)
-        sys.stdout = sys.__stdout__
-        self.command.arrive(place)
+        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__  # also where pytest holds them
         begin()
-        commands.main(list(self.command.words))
+        states.main(list(self.command.words))
 
     def said(self, place):
         path = place / "said.txt"  # a child that was killed at its first step has none
@@ -182,91 +151,82 @@ def _listing(folder):
 
 
 def kill(name, root, count=COUNT, seed=0):
-    """Disturb one command at `count` moments, not counting those that came after its end; the figures."""
+    """Disturb one command at `count` moments, not counting those that came after its end; the figures.
+
+    `ended_before`: the moment was after the end. `unheard`: the interrupt came after the last line, or where
+    Python drops it (a destructor). `before`, `between`, `after`: which state the others left; between is
+    some files or parts old and some new.
+    """
     draw = random.Random(f"{name} {seed}")  # noqa: S311 -- moments, not secrets
     if name == SERVER:
         return kill_server(root, count, draw)
-    yards = [Yard(root, command, 3 if count > 50 else 1) for command in commands.commands()[name]]
-    figures, problems, taken = Figures(name), [], set()
-    figures.steps = sum(yard.steps for yard in yards)
+    yards = [Yard(root, command, 3 if count > 50 else 1) for command in states.commands()[name]]
+    figures, problems = Counter(), []
     # Steps without replacement, so that none is tried twice before all were.
     ahead = [cycle(draw.sample(range(1, yard.steps + 1), yard.steps)) for yard in yards]
     for turn in range(2 * count):
-        if figures.killed + figures.interrupted + figures.lost == count:
+        if figures["killed"] + figures["interrupted"] + len(problems) == count:
             break
-        at, step = turn // 2 % len(yards), turn % 2 == 0
-        yard = yards[at]
-        moment = steps.Step(next(ahead[at])) if step else steps.Instant(draw.random() * 1.2 * yard.seconds)
+        yard, step = yards[turn // 2 % len(yards)], turn % 2 == 0
+        moment = steps.Step(next(ahead[turn // 2 % len(yards)])) if step else None
+        moment = moment or steps.Instant(draw.random() * 1.2 * yard.seconds)
         try:
             outcome = yard.disturb(moment)
         except Exception as error:
-            figures.lost += 1
             problems.append(f"{yard.command.name} {moment}: {type(error).__name__}: {error}")
             continue
-        taken.add((yard.command.name, moment)) if step else None
+        figures[outcome] += 1
         if outcome not in ("ended_before", "unheard"):
-            figures.killed += step
-            figures.interrupted += not step
-        setattr(figures, outcome, getattr(figures, outcome) + 1)
-    for yard in yards:
-        left = yard.pile(6) if name in FILES else 0
-        if left > len(yard.after):
-            figures.lost += 1
+            figures["killed" if step else "interrupted"] += 1
+    for yard in yards if name in FILES else ():
+        if (left := yard.pile(6)) > len(yard.after):
             problems.append(f"{yard.command.name}: {left} drafts are left by six killed runs")
-    figures.distinct, figures.problems = len(taken), tuple(problems)
-    return figures
+    return {"command": name, "killed": 0, "interrupted": 0, **figures, "problems": problems}
 
 
 def kill_server(root, count, draw):
     """Kill the server `count` times over one log; `after` counts what was acknowledged and is there."""
     importlib.import_module("steelyard_eval.extensions.serve.server")  # in us, so that each child has it
-    figures, log, lists, acts = Figures(SERVER), root / "served.jsonl", set(), set()
+    log, lists, acts = root / "served.jsonl", set(), set()
     log.unlink(missing_ok=True)
     for _ in range(count):
         asking = served.disturb(root / "warm" / "vault", log, draw)
         lists |= asking.lists
         acts |= asking.acts
-        figures.killed += 1
     gone, broken = served.lacking(log, lists, acts)
-    figures.after, figures.lost = len(lists) + len(acts) - len(gone), len(gone)
-    figures.problems = tuple(f"acknowledged, and not in the log: {one}" for one in gone)
-    if broken > count:
-        figures.lost += 1
-        figures.problems += (f"{broken} broken lines after {count} kills",)
-    return figures
+    problems = [f"acknowledged, and not in the log: {one}" for one in gone]
+    problems += [f"{broken} broken lines after {count} kills"] if broken > count else []
+    told = {"command": SERVER, "killed": count, "interrupted": 0}
+    return {**told, "after": len(lists) + len(acts) - len(gone), "problems": problems}
 
 
-def campaign(chosen):
+@contextlib.contextmanager
+def opened():
+    """A folder with the data and one run of everything; what commands print goes to standard error."""
+    with tempfile.TemporaryDirectory(prefix="steelyard-") as folder, contextlib.redirect_stdout(sys.stderr):
+        yield states.bench(Path(folder))
+
+
+def going_on(chosen):
     """PIECE kills a piece of work, the commands in turn."""
-    own, names, chosen.only = beside("campaign"), list(chosen.names), None
-    with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
-        with contextlib.redirect_stdout(sys.stderr):
-            root = commands.bench(Path(folder))
+    import campaign
+
+    with opened() as root:
 
         def work(number):
-            with contextlib.redirect_stdout(sys.stderr):
-                figures = kill(names[number % len(names)], root, PIECE, number)
-            if figures.lost:
-                raise LostError(figures.problems)
-            return {"kills": figures.killed + figures.interrupted, figures.command: 1}
+            figures = kill(chosen.names[number % len(chosen.names)], root, PIECE, number)
+            if figures["problems"]:
+                raise LostError(figures["problems"])
+            return {"kills": figures["killed"] + figures["interrupted"], figures["command"]: 1}
 
-        chosen.goal = -(-chosen.goal // PIECE)
-        return own.campaign("kills", work, chosen)
-
-
-def every():
-    """The names of all that is killed; the server where its extra is."""
-    return [*commands.commands(), *([SERVER] if importlib.util.find_spec("mcp") else [])]
+        chosen.only, chosen.goal = None, -(-chosen.goal // PIECE)
+        return campaign.campaign("kills", work, chosen)
 
 
 def cli():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "names",
-        nargs="*",
-        metavar="COMMAND",
-        default=[*commands.commands(), *([SERVER] if importlib.util.find_spec("mcp") else [])],
-    )
+    every = [*states.commands(), *([SERVER] if importlib.util.find_spec("mcp") else [])]
+    parser.add_argument("names", nargs="*", metavar="COMMAND", default=every)
     parser.add_argument("--count", type=int, default=COUNT, help="moments a command")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, help="go on for so long where the last run stopped: a campaign")
@@ -275,19 +235,16 @@ def cli():
     chosen = parser.parse_args()
     settle()
     if chosen.minutes:
-        return campaign(chosen)
+        return going_on(chosen)
     if reason := steps.traceable():
         print(json.dumps({"skipped": reason}))
         return 0
-    lost = 0
-    with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
-        with contextlib.redirect_stdout(sys.stderr):
-            root = commands.bench(Path(folder))
+    lost, out = 0, sys.stdout
+    with opened() as root:
         for name in chosen.names:
-            with contextlib.redirect_stdout(sys.stderr):
-                figures = kill(name, root, chosen.count, chosen.seed)
-            lost += figures.lost
-            print(json.dumps(vars(figures)), flush=True)
+            figures = kill(name, root, chosen.count, chosen.seed)
+            lost += len(figures["problems"])
+            print(json.dumps(figures), file=out, flush=True)
     return min(lost, 1)
 
 

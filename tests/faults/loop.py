@@ -7,7 +7,6 @@ A piece of work is 500 searches of the vault of the piece before; the first one 
 
 import atexit
 import functools
-import importlib.util
 import os
 import shutil
 import tempfile
@@ -73,7 +72,6 @@ def memory():
 
 
 if __name__ == "__main__":
-    spec = importlib.util.spec_from_file_location("faults_campaign", Path(__file__).with_name("campaign.py"))
-    campaign = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(campaign)
+    import campaign
+
     campaign.main("loop", __doc__, 200, work)

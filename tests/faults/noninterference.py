@@ -8,7 +8,6 @@ vectors, models. After each round searches with their explanations, contexts, re
 and counts are compared with those before, as text. Every 50th piece goes through the command line, with LSA.
 """
 
-import importlib.util
 import json
 import sys
 import tempfile
@@ -18,6 +17,9 @@ from unittest.mock import patch
 
 import numpy as np
 from click.testing import CliRunner
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "contracts"))
+import worlds
 
 from steelyard.base.errors import SteelyardError
 from steelyard.embedders.embed import space_of
@@ -31,21 +33,10 @@ from steelyard_eval.cli.main import main as steelyard
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset
 
-HERE = Path(__file__).resolve().parent
 ROUNDS, CHANGES = 4, 12
 """After each round of changes the answers are compared."""
 
 
-def beside(path, name):
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-worlds = beside(HERE.parent / "contracts" / "worlds.py", "noninterference_worlds")
-campaign = beside(HERE / "campaign.py", "faults_campaign")
 NAMES = sorted(SYSTEMS)
 TEXTS = (*worlds.WORDS, "heron newt", "heron -newt", '"heron reed"', "nothing")
 
@@ -69,7 +60,6 @@ def hidden(rng, id_, scopes, visible):
 
 
 def disturb(rng, vault, scopes, spaces):
-    """One change of what the caller does not see."""
     entries = list(vault.entries())
     visible = [e.id for e in entries if sees(e, scopes)] or ["e0"]
     others = [e.id for e in entries if not sees(e, scopes)]
@@ -86,7 +76,6 @@ def disturb(rng, vault, scopes, spaces):
 
 
 def answers(world, searcher, scopes):
-    """Everything that the caller can ask, as text."""
     given = []
     store = searcher.store
     for text, filters in zip(world.texts, (EVERYTHING, world.filters, EVERYTHING), strict=True):
@@ -119,7 +108,6 @@ class Directions(worlds.Directions):
 
 
 def work(number):
-    """One world and what was done to it."""
     if number % 50 == 49:
         return by_command(number)
     rng = np.random.default_rng([number, 12])
@@ -199,5 +187,7 @@ def asked(words, paths, scopes, system):
 
 
 if __name__ == "__main__":
+    import campaign
+
     # 100,000 changes and a few: 2,150 worlds, of which 50 go through the command line.
     campaign.main("noninterference", __doc__, 2_150, work)

@@ -7,55 +7,32 @@ generated columns, virtual tables, collations, odd values in every table, those 
 and is then searched, read, listed, changed and indexed anew.
 """
 
-import importlib.util
 import random
-import sys
 import tempfile
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
 import apsw
+import campaign
+import fuzz
 import sqlite_vec
 
 from steelyard.base.errors import SteelyardError
 from steelyard.systems import SYSTEMS
 
-HERE = Path(__file__).resolve().parent
 BATCH = 10
 """Vaults in one piece of work."""
 NAMES = "SELECT CAST(name AS BLOB) FROM sqlite_schema WHERE type = 'table' AND name IS NOT NULL"
 """As bytes, because an earlier statement may have made a name that is no text."""
 
 
-def beside(name):
-    spec = importlib.util.spec_from_file_location(f"faults_{name}", HERE / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[f"faults_{name}"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-campaign, fuzz = beside("campaign"), beside("fuzz")
 VALUES = (
     *("NULL", "''", "'x'", "0", "-1", "1", "2", "9223372036854775807", "-9223372036854775808", "9e999", "-9e999"),
-    *(
-        "1.5",
-        "x''",
-        "x'00'",
-        "x'ffffffff'",
-        "zeroblob(8)",
-        "zeroblob(100000)",
-        "randomblob(128)",
-        "randomblob(8192)",
-    ),
+    *("1.5", "x''", "x'00'", "x'ffffffff'", "zeroblob(8)", "zeroblob(100000)", "randomblob(128)"),
     *("'[]'", "'{}'", "'[[1]]'", "'{\"a\":1}'", "char(0)", "char(27) || '[31m'", "char(31)", "'\u202e'", "'%'"),
-    *(
-        "hex(zeroblob(50000))",
-        "replace(hex(zeroblob(2000)), '00', '[')",
-        "'1; DROP TABLE entries'",
-        "CAST(x'ff' AS TEXT)",
-    ),
+    *("randomblob(8192)", "hex(zeroblob(50000))", "replace(hex(zeroblob(2000)), '00', '[')"),
+    *("'1; DROP TABLE entries'", "CAST(x'ff' AS TEXT)"),
 )
 MOST_STEPS = 10**7
 """A statement of theirs that takes more is broken off, such as one that sets off an endless trigger of theirs."""
@@ -77,7 +54,6 @@ def bodies(folder):
 
 
 def change(rng, tables, columns, folder):
-    """One statement of somebody who means harm."""
     table = rng.choice((*tables, *["entries"] * (len(tables) // 3)))
     own = columns.get(table) or ["x"]
     column = rng.choice((rng.choice(own), "id" if "id" in own else own[0]))  # what is sorted and joined by
@@ -169,7 +145,6 @@ def tampered(path, rng, folder):
 
 
 def work(number):
-    """BATCH vaults, each changed and used."""
     refused = 0
     for at in range(BATCH):
         rng = random.Random(f"schema {number} {at}")  # noqa: S311 -- reproducible, not secret

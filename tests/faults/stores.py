@@ -5,11 +5,9 @@
 A piece of work is one store of STEELYARD_STORES, copied, with bytes of one file changed, cut, doubled or moved.
 """
 
-import importlib.util
 import os
 import random
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
@@ -19,28 +17,13 @@ from steelyard_eval.extensions.importers import load_store
 HERE = Path(__file__).resolve().parent
 ROOT = Path(os.environ.get("STEELYARD_STORES") or HERE.parents[2] / "shared" / "stores")
 SOURCES = (
-    *(
-        "echovault-seed-era",
-        "echovault-newest",
-        "soleri",
-        "spec-kit",
-        "moltnet/moltnet.sql",
-        "moltnet/export.json",
-    ),
-    *(
-        "moltnet",
-        "cortex-mem",
-        "langgraph-sqlite/store.db",
-        "mem0",
-        "mcp-memory/memory.jsonl",
-        "basic-memory/notes",
-    ),
-    *("claude-memory", "moltnet/entries.csv"),
+    *("echovault-seed-era", "echovault-newest", "soleri", "spec-kit", "cortex-mem", "mem0", "claude-memory"),
+    *("moltnet", "moltnet/moltnet.sql", "moltnet/export.json", "moltnet/entries.csv"),
+    *("langgraph-sqlite/store.db", "mcp-memory/memory.jsonl", "basic-memory/notes"),
 )
 
 
 def changed(raw, chance):
-    """Bytes that are not what the program wrote."""
     at, size = chance.randrange(len(raw) + 1), chance.choice((1, 4, 64, 1024))
     piece = raw[at : at + size]
     ways = (
@@ -59,7 +42,6 @@ def changed(raw, chance):
 
 
 def work(number):
-    """One damaged store."""
     chance = random.Random(number)  # noqa: S311 -- no secret
     source = ROOT / SOURCES[number % len(SOURCES)]
     with tempfile.TemporaryDirectory() as folder:
@@ -81,8 +63,6 @@ def work(number):
 
 
 if __name__ == "__main__":
-    spec = importlib.util.spec_from_file_location("faults_campaign", HERE / "campaign.py")
-    campaign = importlib.util.module_from_spec(spec)
-    sys.modules["faults_campaign"] = campaign
-    spec.loader.exec_module(campaign)
+    import campaign
+
     campaign.main("stores", __doc__, 20_000, campaign.isolated(work, seconds=60))

@@ -8,9 +8,7 @@ hostile scopes and queries, lists, entries by id, counts, changes, all of which 
 and hostile names and URIs, which must be refused or be files of the folder. Every 50th piece uses commands.
 """
 
-import importlib.util
 import os
-import sys
 import tempfile
 from pathlib import Path
 
@@ -26,10 +24,6 @@ from steelyard.memory.query import Filters
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.cortex_mem import DIMENSIONS, DOCUMENTED
 from steelyard_eval.cli.main import main as steelyard
-
-_spec = importlib.util.spec_from_file_location("faults_campaign", Path(__file__).with_name("campaign.py"))
-campaign = sys.modules.setdefault("faults_campaign", importlib.util.module_from_spec(_spec))
-_spec.loader.exec_module(campaign)
 
 CHECKS = 500
 """Of a piece of work, so that 210 pieces are just over 100,000."""
@@ -75,7 +69,6 @@ def fill(vault, tenant, ids):
 
 
 def owned(tenant, entries):
-    """Every entry names this tenant and no other."""
     for entry in entries:
         found = {word for word in f"{entry.text} {entry.l0} {entry.l1}".split() if word.startswith("mark<")}
         if found != {f"mark<{tenant}>"}:
@@ -182,13 +175,8 @@ def by_command(number):
             run("index", str(Path(top) / tenant), str(folder), "--tenant", tenant)
         for _ in range(4):
             tenant = one(rng, tenants)
-            words = (
-                "search",
-                str(folder),
-                one(rng, QUERIES),
-                "--system",
-                one(rng, ("cortex_mem", "fts", "vector")),
-            )
+            system = one(rng, ("cortex_mem", "fts", "vector"))
+            words = ("search", str(folder), one(rng, QUERIES), "--system", system)
             said = run(*words, "--json", "--tenant", tenant)
             others = [other for other in tenants if other != tenant and f"mark<{other}>" in said]
             if others:
@@ -208,4 +196,6 @@ def run(*words, code=0):
 
 
 if __name__ == "__main__":
+    import campaign
+
     campaign.main("tenants", __doc__, 210, work)

@@ -22,8 +22,11 @@ from steelyard_eval.extensions.importers.text_systems import _without_footer, ar
 LENGTH, SECONDS = 400_000, 20
 
 
-def basic(at):
-    markdown.basic_memory.read(ForeignStore(at))
+ABSTRACT = "user/a/.abstract.md"
+
+
+def reading(importer):
+    return lambda at: importer.read(ForeignStore(at))
 
 
 def of(piece, before="", after=""):
@@ -39,33 +42,13 @@ FILES = {
     "a heading of blanks": ("a.md", of(" ", "# a", "x"), noted),
     "a heading of marks": ("a.md", of("#", "# a", "x"), noted),
     "a link with many places": ("a.md", of(".md#", "]("), noted),
-    "an observation of blanks": (
-        "a.md",
-        of(" ", "- [a] ", "x"),
-        basic,
-    ),
-    "blank lines before a section": (
-        "a.md",
-        of("\n", "a", "x"),
-        basic,
-    ),
-    "blank lines in a memory": (
-        "user/a/.abstract.md",
-        of("\n", "**Added**: a", "x"),
-        lambda at: cortex_mem.read(ForeignStore(at)),
-    ),
-    "remarks that are not closed": (
-        "user/a/.abstract.md",
-        of("<!-- source-hash: "),
-        lambda at: cortex_mem.read(ForeignStore(at)),
-    ),
-    "topics that are not closed": ("topics", of("<top>"), lambda at: benchmark.trec.read(ForeignStore(at))),
-    "documents that are not closed": ("docs", of("<DOC>"), lambda at: benchmark.trec.read(ForeignStore(at))),
-    "marks that are not closed": (
-        "docs",
-        of("<", "<DOC><DOCNO>a</DOCNO>", "</DOC>"),
-        lambda at: benchmark.trec.read(ForeignStore(at)),
-    ),
+    "an observation of blanks": ("a.md", of(" ", "- [a] ", "x"), reading(markdown.basic_memory)),
+    "blank lines before a section": ("a.md", of("\n", "a", "x"), reading(markdown.basic_memory)),
+    "blank lines in a memory": (ABSTRACT, of("\n", "**Added**: a", "x"), reading(cortex_mem)),
+    "remarks that are not closed": (ABSTRACT, of("<!-- source-hash: "), reading(cortex_mem)),
+    "topics that are not closed": ("topics", of("<top>"), reading(benchmark.trec)),
+    "documents that are not closed": ("docs", of("<DOC>"), reading(benchmark.trec)),
+    "marks that are not closed": ("docs", of("<", "<DOC><DOCNO>a</DOCNO>", "</DOC>"), reading(benchmark.trec)),
 }
 TEXTS = {
     "a number": (of("1", "", "x"), parse_number),
@@ -89,31 +72,20 @@ def ended(target, *given):
     return process.exitcode
 
 
-@pytest.mark.parametrize("what", FILES)
-def test_a_file(tmp_path, what):
-    name, text, read = FILES[what]
-    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / name).write_text(text)
-    assert ended(read, tmp_path) == 0
-
-
-@pytest.mark.parametrize("what", TEXTS)
-def test_a_text(what):
-    text, read = TEXTS[what]
-    assert ended(read, text) == 0
+@pytest.mark.parametrize("what", [*FILES, *TEXTS])
+def test_a_reader_ends(tmp_path, what):
+    name, text, read = FILES.get(what) or ("", *TEXTS[what])
+    if name:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert ended(read, tmp_path if name else text) == 0
 
 
 @pytest.mark.parametrize(
     ("line", "title"),
     [
-        ("# A title", "A title"),
-        ("## closed ##", "closed"),
-        ("###### six", "six"),
-        ("####### seven", ""),
-        ("#tag", ""),
-        ("# ##", "#"),
-        ("#  ", ""),
-        ("# a # b", "a # b"),
+        *(("# A title", "A title"), ("## closed ##", "closed"), ("###### six", "six"), ("####### seven", "")),
+        *(("#tag", ""), ("# ##", "#"), ("#  ", ""), ("# a # b", "a # b")),
     ],
 )
 def test_headings(line, title):

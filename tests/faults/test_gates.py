@@ -1,7 +1,6 @@
 """Files, variables and options that hang, flood or lie: each ends in one message, and nothing else is harmed."""
 
 import gzip
-import json
 import os
 import stat
 import subprocess
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from small import SET, one_message, steelyard
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.base.files import LIMIT, STRICT_JSON, cache_folder, read_bytes, unpacked, write_text
@@ -20,35 +19,9 @@ from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry, Relation
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets.starter import starter
 from steelyard_eval.vaults.arguments import Settings
-
-CORPUS = '{"id": "m1", "text": "token"}\n'
-
-
-@pytest.fixture
-def folder(tmp_path):
-    made = tmp_path / "set"
-    made.mkdir()
-    (made / "dataset.json").write_text('{"name": "small"}')
-    (made / "corpus.jsonl").write_text(CORPUS)
-    (made / "queries.jsonl").write_text('{"id": "q1", "text": "token"}\n')
-    (made / "qrels.txt").write_text("q1 0 m1 1\n")
-    return made
-
-
-def steelyard(*words, **variables):
-    return CliRunner().invoke(main, [str(word) for word in words], env=variables)
-
-
-def one_message(outcome, code):
-    assert outcome.exit_code == code, outcome.output
-    assert "Traceback" not in outcome.output
-    assert outcome.output.replace("\n", "").isprintable()
-    return outcome.output
-
 
 FILES = ("dataset.json", "corpus.jsonl", "queries.jsonl", "qrels.txt", "corpus.m.f16.npy", "feedback.jsonl")
 
@@ -69,8 +42,7 @@ class TestReading:
         faults = list(map(str, check(folder).faults))
         assert any(fault.startswith(name) and "cannot be read" in fault for fault in faults), faults
 
-    @pytest.mark.parametrize("words", [["compare", "SET", "fts"], ["report", "FILE"]])
-    def test_weights_and_results_are_regular_files(self, folder, tmp_path, words):
+    def test_weights_and_results_are_regular_files(self, tmp_path):
         pipe = tmp_path / "pipe.json"
         os.mkfifo(pipe)
         with pytest.raises(ConfigError, match="regular file"):
@@ -78,7 +50,7 @@ class TestReading:
         assert "regular file" in one_message(steelyard("report", pipe), 2)
 
     def test_a_link_to_a_file_is_followed(self, folder, tmp_path):
-        (tmp_path / "elsewhere").write_text(CORPUS)
+        (tmp_path / "elsewhere").write_text(SET["corpus.jsonl"])
         (folder / "corpus.jsonl").unlink()
         (folder / "corpus.jsonl").symlink_to(tmp_path / "elsewhere")
         assert not check(folder).faults
@@ -109,44 +81,34 @@ class TestReading:
 
 
 class TestWriting:
-    def test_a_file_that_is_replaced_keeps_its_mode(self, tmp_path):
-        path = tmp_path / "w.json"
+    def test_a_file_that_is_replaced_keeps_its_mode_and_a_link_stays(self, tmp_path):
+        path, link = tmp_path / "w.json", tmp_path / "link.json"
         path.write_text("old")
         path.chmod(0o600)
-        write_text(path, "new")
-        assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("new", 0o600)
+        link.symlink_to("w.json")
+        write_text(link, "new")
+        assert (path.read_text(), stat.S_IMODE(path.stat().st_mode), link.is_symlink()) == ("new", 0o600, True)
 
-    def test_a_link_stays_and_what_it_points_at_is_written(self, tmp_path):
-        (tmp_path / "real.json").write_text("old")
-        (tmp_path / "link.json").symlink_to("real.json")
-        write_text(tmp_path / "link.json", "new")
-        assert (tmp_path / "link.json").is_symlink()
-        assert (tmp_path / "real.json").read_text() == "new"
-
-    def test_a_pipe_is_not_replaced(self, tmp_path):
+    @pytest.mark.parametrize("kind", ["pipe", "device"])
+    def test_a_pipe_or_a_device_is_not_replaced(self, tmp_path, kind):
+        path = tmp_path / "pipe" if kind == "pipe" else Path("/dev/null")
         os.mkfifo(tmp_path / "pipe")
-        with pytest.raises(MachineError, match="files are written;"):
-            write_text(tmp_path / "pipe", "new")
-        assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
-
-    def test_a_device_is_not_replaced(self):
+        before = stat.S_IFMT(path.stat().st_mode)
         with pytest.raises(MachineError, match="regular file"):
-            write_text("/dev/null", "new")
+            write_text(path, "new")
+        assert stat.S_IFMT(path.stat().st_mode) == before
 
-    def test_a_new_vault_is_for_its_owner(self, tmp_path):
-        with Vault(tmp_path / "v.db", create=True) as vault:
+    def test_a_new_vault_is_for_its_owner_and_an_old_one_keeps_its_mode(self, tmp_path):
+        path = tmp_path / "v.db"
+        with Vault(path, create=True) as vault:
             vault.upsert([Entry("a")])
             modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in tmp_path.iterdir()}
         assert set(modes.values()) == {0o600}
         assert {"v.db", "v.db-wal"} <= modes.keys()
-
-    def test_an_old_vault_keeps_its_mode(self, tmp_path):
-        with Vault(tmp_path / "v.db", create=True):
-            pass
-        (tmp_path / "v.db").chmod(0o640)
-        with Vault(tmp_path / "v.db", create=True) as vault:
-            vault.upsert([Entry("a")])
-        assert stat.S_IMODE((tmp_path / "v.db").stat().st_mode) == 0o640
+        path.chmod(0o640)
+        with Vault(path, create=True) as vault:
+            vault.upsert([Entry("b")])
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 class TestStrictness:
@@ -164,9 +126,14 @@ class TestStrictness:
         with pytest.raises(ValueError, match=reason):
             STRICT_JSON.decode(text)
 
-    def test_a_key_twice_in_a_data_set_is_a_fault(self, folder):
+    def test_a_key_twice_is_a_fault_of_a_data_set_and_of_weights(self, folder, tmp_path):
         (folder / "corpus.jsonl").write_text('{"id": "m1", "text": "a", "text": "b"}\n')
         assert "key 'text' stands" in str(check(folder).faults[0])
+        path = tmp_path / "w.json"
+        find_system("fts").config().save(path)
+        path.write_text(path.read_text().replace('"limit"', '"limit": 3, "limit"', 1))
+        with pytest.raises(ConfigError, match="key 'limit' stands"):
+            SearchConfig.load(path)
 
     @pytest.mark.parametrize(
         "text", ["weighted_sum(\u0661*fts)", "rrf(fts, k=\u0666\u0660)", "weighted_sum(1_0*fts)"]
@@ -185,28 +152,12 @@ class TestTheDoorOfAVault:
     @pytest.mark.parametrize(
         "entry",
         [
-            Entry(7),
-            Entry(""),
-            Entry("a\x1fb"),
-            Entry("a b"),
-            Entry("a\n"),
-            Entry("\ud800"),
-            Entry("a", title=1),
-            Entry("a", text="\udc80"),
-            Entry("a", tags="abc"),
-            Entry("a", tags=(1,)),
-            Entry("a", importance=float("nan")),
-            Entry("a", importance=float("inf")),
-            Entry("a", importance=True),
-            Entry("a", importance="3"),
-            Entry("a", created_at=float("inf")),
-            Entry("a", created_at=1e300),
-            Entry("a", created_at="2026-01-01"),
-            Entry("a", created_at=np.float32(1)),
-            Entry("a", relations=(("supersedes", "b"),)),
-            Entry("a", relations=(Relation("x", "y", float("inf")),)),
-            Entry("a", extra={"x": float("nan")}),
-            Entry("a", extra={"x": object()}),
+            *(Entry(id_) for id_ in (7, "", "a\x1fb", "a b", "a\n", "\ud800")),
+            *(Entry("a", title=1), Entry("a", text="\udc80"), Entry("a", tags="abc"), Entry("a", tags=(1,))),
+            *(Entry("a", importance=value) for value in (float("nan"), float("inf"), True, "3")),
+            *(Entry("a", created_at=value) for value in (float("inf"), 1e300, "2026-01-01", np.float32(1))),
+            *(Entry("a", relations=(one,)) for one in (("supersedes", "b"), Relation("x", "y", float("inf")))),
+            *(Entry("a", extra={"x": value}) for value in (float("nan"), object())),
         ],
     )
     def test_what_no_data_set_could_hold_is_refused(self, entry):
@@ -259,22 +210,15 @@ class TestTerminal:
     ODD = "e\x1b]0;owned\x07\u202e"
 
     @pytest.mark.parametrize("words", [["search", "VAULT", "token", "--explain"], ["vault", "list", "VAULT"]])
-    def test_ids_and_titles_move_no_terminal(self, tmp_path, words):
+    def test_ids_titles_and_names_of_models_move_no_terminal(self, tmp_path, words):
         path = tmp_path / "v.db"
         with Vault(path, create=True) as vault:
             vault.upsert([Entry(self.ODD, title=self.ODD, text="token")])
             vault.ensure_index(find_system("echovault").reading.index)
-        output = one_message(steelyard(*[str(path) if word == "VAULT" else word for word in words]), 0)
-        assert "\\x1b" in output
-
-    def test_the_names_of_models_move_no_terminal(self, tmp_path):
-        path = tmp_path / "v.db"
-        with Vault(path, create=True) as vault:
-            vault.upsert([Entry("a", text="token")])
-            vault.ensure_index(find_system("echovault").reading.index)
             settings = {"provider": "local", "base_url": "http://h", "model": self.ODD}
             vault.save_model("m", "api", settings, {})
-        one_message(steelyard("search", path, "token"), 0)
+        output = one_message(steelyard(*[str(path) if word == "VAULT" else word for word in words]), 0)
+        assert "\\x1b" in output
 
     def test_options_move_no_terminal(self):
         one_message(steelyard("search", "x", "y", "--system", self.ODD), 2)
@@ -297,8 +241,7 @@ print(MiniLmInt8Embedder().embed(["a token"]).shape)
 class TestTelemetry:
     def test_it_is_off_before_a_model_is_loaded(self, monkeypatch):
         """onnxruntime collects events unless it is told not to."""
-        onnxruntime = pytest.importorskip("onnxruntime")
-        order = []
+        onnxruntime, order = pytest.importorskip("onnxruntime"), []
         monkeypatch.setattr(onnxruntime, "disable_telemetry_events", lambda: order.append("off"))
 
         def session(*_, **__):
@@ -348,15 +291,6 @@ def test_settings_that_a_vault_remembers_are_checked(tmp_path):
         odd = {"provider": "local", "base_url": "http://localhost:11434/v1", "model": "m", "dimension": "x"}
         vault.save_model("local/m", "api", odd, {})
     one_message(steelyard("search", path, "token", "--system", "plain"), 0)
-
-
-def test_a_weights_file_with_a_key_twice_is_refused(tmp_path):
-    path = tmp_path / "w.json"
-    find_system("fts").config().save(path)
-    path.write_text(path.read_text().replace('"limit"', '"limit": 3, "limit"', 1))
-    assert json.loads(path.read_text())
-    with pytest.raises(ConfigError, match="key 'limit' stands"):
-        SearchConfig.load(path)
 
 
 def test_a_lock_is_waited_for_as_long_as_is_promised():

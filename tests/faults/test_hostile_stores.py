@@ -1,10 +1,9 @@
 """Stores of other programs that are damaged or hostile: one message, nothing run, nothing outside read."""
 
-import importlib.util
 import pickle
-from pathlib import Path
 
 import pytest
+import stores
 from click.testing import CliRunner
 
 from steelyard.base.errors import DataError
@@ -12,10 +11,6 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.extensions.importers import load_store
 from steelyard_eval.extensions.importers.pickled import plain
 from steelyard_eval.extensions.importers.source import read_yaml
-
-spec = importlib.util.spec_from_file_location("faults_stores", Path(__file__).parent / "stores.py")
-stores = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(stores)
 
 
 def test_two_hundred_damaged_stores_end_in_one_message_or_none(store_root):

@@ -1,29 +1,21 @@
 """What a command may take: it refuses in one line instead of growing, and a loop of searches does not grow."""
 
-import importlib.util
 import json
 import os
 import resource
 import subprocess
 import sys
-from pathlib import Path
 
+import everything
+import loop
 import pytest
+import small
 from click.testing import CliRunner
 
-from steelyard.base.arrays import MEMORY
+from steelyard.base.machine import MEMORY
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.process import LEAST, bounded, read_size, usual
 
-
-def beside(name):
-    spec = importlib.util.spec_from_file_location(f"faults_{name}", Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-loop, everything = beside("loop"), beside("everything")
 MIB = 2**20
 
 
@@ -64,10 +56,12 @@ def test_a_command_with_little_memory_writes_all_or_nothing(name):
 @pytest.mark.parametrize(
     "error",
     [
-        MemoryError(),
-        SystemError("error return without exception set"),
+        *(
+            MemoryError(),
+            SystemError("error return without exception set"),
+            RuntimeError("can't start new thread"),
+        ),
         ImportError("libx.so: failed to map segment from shared object"),
-        RuntimeError("can't start new thread"),
     ],
 )
 def test_whatever_tells_that_there_is_no_memory_is_one_message(error, monkeypatch):
@@ -90,9 +84,7 @@ def test_sizes(text, size):
 
 @pytest.mark.parametrize("text", ["2", "-1G", "511M", "1e3M", "٢G", "2GB2", "9999999999G", "G"])
 def test_other_sizes_are_refused(text):
-    outcome = CliRunner().invoke(main, ["doctor", "--memory", text])
-    assert outcome.exit_code == 2
-    assert "800M or 4G" in outcome.stderr
+    assert "800M or 4G" in small.one_message(small.steelyard("doctor", "--memory", text), 2)
 
 
 def test_the_bound_ends_with_the_command(monkeypatch):

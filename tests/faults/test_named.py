@@ -7,13 +7,12 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+import small
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems import find_system
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
 from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.datasets.states import hashed
@@ -55,19 +54,13 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "secret").write_text(f"{LINE}\n" * 2)
     for name in ("run", "json"):
         (tmp_path / f"secret.{name}").write_text(f"{LINE}\n")
-    made = tmp_path / "project" / "set"
-    made.mkdir(parents=True)
-    (made / "dataset.json").write_text('{"name": "small"}')
-    (made / "corpus.jsonl").write_text('{"id": "m1", "text": "token"}\n{"id": "m2", "text": "key"}\n')
-    (made / "queries.jsonl").write_text('{"id": "q1", "text": "token"}\n{"id": "q2", "text": "key"}\n')
-    (made / "qrels.txt").write_text("q1 0 m1 1\nq2 0 m2 1\n")
+    made = small.written(tmp_path / "project" / "set")
     monkeypatch.chdir(made.parent)
     return made
 
 
 def steelyard(*words):
-    outcome = CliRunner().invoke(main, [str(word) for word in words])
-    assert "Traceback" not in outcome.output
+    outcome = small.steelyard(*words)
     assert "wJalrXUtnFEMI" not in outcome.output
     return outcome
 
@@ -81,16 +74,7 @@ def outside(folder):
     return [*absolute, "../../secret.run", "link.run", "elsewhere/secret.json", "../set/../../secret.run"]
 
 
-ASKING = [
-    "URL",
-    "today=URL",
-    "HTTP://h/?q={query}",
-    "file:///etc/passwd",
-    "os:system",
-    "$(id)",
-    "|id",
-    "search.py",
-]
+ASKING = ["URL", "today=URL", "HTTP://h/?q={query}", "file:///etc/passwd", "os:system", "$(id)", "|id", "a.py"]
 
 
 class TestADataSet:

@@ -8,10 +8,11 @@ import os
 import socket
 import threading
 from collections import Counter
+from contextlib import suppress
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from small import steelyard
 
 import steelyard.feedback as feedback
 from steelyard.base.errors import ConfigError, DataError, MachineError
@@ -23,7 +24,6 @@ from steelyard.extensions.network.endpoint import Secret
 from steelyard.memory.query import Query
 from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.systems import find_system
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check, open_dataset
 from steelyard_eval.datasets.logs import decode
 from steelyard_eval.datasets.states import hashed
@@ -36,12 +36,6 @@ from steelyard_eval.learn import searches as waiting
 from steelyard_eval.learn.reader import DatasetIndex, read_log
 
 KEY = "sk-live-0123456789"
-
-
-def steelyard(*words):
-    outcome = CliRunner().invoke(main, list(map(str, words)))
-    assert "Traceback" not in outcome.output, outcome.output
-    return outcome
 
 
 class TestKeys:
@@ -120,14 +114,12 @@ class TestAnEndpoint:
         with pytest.raises(DataError, match=r"too many parts|longer than|no Unicode|nested too deep"):
             HttpSearch(url).ask(Query("t", id="q1"), 10)
 
-    def test_a_connection_that_was_closed_silently_is_tried_once_more(self, serve):
+    def test_a_connection_that_was_closed_silently_is_tried_once_more_and_not_for_ever(self, serve):
         """The second request is read and not answered: the server had given up the connection that it kept."""
         url, asked = serve(lambda at: (b"", False) if at == 2 else (answer(b'["m1"]'), True))
         search = HttpSearch(url)
         assert [search.ask(Query("t", id="q1"), 10) for _ in range(2)] == [["m1"], ["m1"]]
         assert len(asked) == 3
-
-    def test_and_not_for_ever(self, serve):
         url, asked = serve(lambda _: (b"", False))
         with pytest.raises(MachineError, match="broke off"):
             HttpSearch(url).ask(Query("t", id="q1"), 10)
@@ -141,17 +133,6 @@ class TestAnEndpoint:
         url, _ = serve(lambda _: (answer(f"no key {KEY} {' '.join(KEY)}".encode(), "401 No"), True))
         outcome = steelyard("compare", folder, f"{url}&api_key={KEY}", "--embedder", "none")
         assert (outcome.exit_code, KEY in outcome.output, " ".join(KEY) in outcome.output) == (2, False, False)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    made = tmp_path / "set"
-    made.mkdir()
-    (made / "dataset.json").write_text('{"name": "small"}')
-    (made / "corpus.jsonl").write_text('{"id": "m1", "text": "token"}\n{"id": "m2", "text": "key"}\n')
-    (made / "queries.jsonl").write_text('{"id": "q1", "text": "token"}\n{"id": "q2", "text": "key"}\n')
-    (made / "qrels.txt").write_text("q1 0 m1 1\nq2 0 m2 1\n")
-    return made
 
 
 HOSTILE = ['a"\n}\nrank-profile evil {', "a)", "*", "title^9", "a b", "", "é", "a\x1b[2J", "text: 1", "a.b(c)"]
@@ -203,12 +184,10 @@ class TestALog:
             path.mkdir()
         else:
             path.symlink_to(kind if kind != "link" else "nowhere")
-        for act in (
-            lambda: feedback.append(path, [{"a": 1}]),
-            lambda: any(feedback._lines_with(path, b"x")) or 1 / 0,
-        ):
-            with pytest.raises((MachineError, ZeroDivisionError)):
-                act()
+        with pytest.raises(MachineError):
+            feedback.append(path, [{"a": 1}])
+        with suppress(MachineError):
+            assert not any(feedback._lines_with(path, b"x"))
         assert not (tmp_path / "nowhere").exists()
 
     @pytest.mark.parametrize(
@@ -313,17 +292,16 @@ class TestCompressed:
         assert list(lines(tmp_path / "a.gz", 10)) == [(1, b"one"), (4, b"longer than"), (6, b"end")]
 
 
-@pytest.mark.parametrize("ids", [7, {"a": 1}, "abc", True])
-def test_odd_lists_of_ubi_are_left_out(tmp_path, ids):
-    (tmp_path / "u").write_text(json.dumps({"query_id": "1", "query_response_hit_ids": ids}))
-    assert list(read_ubi([tmp_path / "u"], Corpus([]), "", Counter())) == []
-
-
-def test_half_a_surrogate_pair_in_ubi_is_counted(tmp_path):
-    (tmp_path / "u").write_text('{"query_id": "1", "user_query": "\\ud800", "query_response_hit_ids": ["a"]}')
+@pytest.mark.parametrize(
+    ("ids", "query", "counted"),
+    [*((ids, "x", False) for ids in (7, {"a": 1}, "abc", True)), (["a"], "\ud800", True)],
+)
+def test_odd_lines_of_ubi_are_left_out(tmp_path, ids, query, counted):
+    line = {"query_id": "1", "user_query": query, "query_response_hit_ids": ids}
+    (tmp_path / "u").write_text(json.dumps(line))
     faults = Counter()
     assert list(read_ubi([tmp_path / "u"], Corpus([]), "", faults)) == []
-    assert faults.total() == 1
+    assert faults.total() == 1 or not counted
 
 
 @pytest.mark.parametrize("what", ["none", "cut", "doubled", "of another query", "1e308", "limit"])
@@ -335,15 +313,10 @@ def test_odd_baselines_that_are_sealed_again_end_in_one_message(folder, what):
     del record[SEAL]
     (kept,) = record["contenders"]
     rows = kept["lists"]
-    if what == "none":
-        record["contenders"] = []
-    elif what == "limit":
-        record["limit"] = 10**200
-    elif what == "1e308":
-        rows[0]["values"] = [1e308, -1e308, 1e308]
-    else:
-        other = {**rows[0], "id": "elsewhere"}
-        kept["lists"] = {"cut": rows[:1], "doubled": rows * 2, "of another query": [other, rows[1]]}[what]
+    other, huge = {**rows[0], "id": "elsewhere"}, {**rows[0], "values": [1e308, -1e308, 1e308]}
+    lists = {"cut": rows[:1], "doubled": rows * 2, "of another query": [other, rows[1]], "1e308": [huge, rows[1]]}
+    record |= {"none": {"contenders": []}, "limit": {"limit": 10**200}}.get(what, {})
+    kept["lists"] = lists.get(what, rows)
     path.write_text(json.dumps({**record, SEAL: hashed(record)}))
     for more in ((), ("bm25",), ("bm25", "--update", "--because", "y")):
         assert steelyard(*words, *more).exit_code == 2

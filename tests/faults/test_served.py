@@ -13,6 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -22,13 +23,13 @@ pytest.importorskip("mcp", reason="pip install '.[serve]'")
 import httpx2
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from served import HELLO
 
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "a-token-of-24-characters"  # noqa: S105 -- of a server of this test
-HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
 QUERY = "how do we rotate signing keys"
 
 
@@ -40,8 +41,6 @@ def vault(tmp_path_factory):
 
 
 class Raw:
-    """A server over pipes, spoken to byte by byte."""
-
     def __init__(self, vault, *words):
         command = [sys.executable, "-m", "steelyard_eval", "serve", vault, "--system", "bm25", *map(str, words)]
         pipe = subprocess.PIPE
@@ -85,20 +84,10 @@ ODD = (
     *([], {}, [[]], {"": {}}, ["x"] * 1000, {"query": QUERY}, "'; DROP TABLE entries;--", "../../etc/passwd"),
 )
 TOOLS = ("memory_search", "memory_get", "memory_feedback", "memory_save", "")
-METHODS = (
-    "tools/call",
-    "tools/list",
-    "initialize",
-    "ping",
-    "resources/list",
-    "notifications/cancelled",
-    "x/y",
-    "",
-)
+METHODS = ["tools/call", "tools/list", "initialize", "ping", "resources/list", "notifications/cancelled", "x/y"]
 
 
 def nonsense(draw):
-    """A line that no client should send."""
     names = ("query", "limit", "filters", "tags", "mode", "ids", "query_id", "id", "action", "odd")
     arguments = {draw.choice(names): draw.choice(ODD) for _ in range(draw.randrange(4))}
     params = draw.choice([{"name": draw.choice(TOOLS), "arguments": arguments}, draw.choice(ODD)])
@@ -145,14 +134,12 @@ def test_what_was_acknowledged_is_in_the_log_when_the_server_is_killed(vault, tm
         assert [act["object_id"] for one in acts for act in one["actions"]] == [entry]
 
 
+LONG, DEEP = '"' + "x" * 2**23 + '"', "[" * 100_000 + "]" * 100_000
+
+
 @pytest.mark.parametrize(
     ("value", "refused"),
-    [
-        ('"\\ud800 keys"', False),
-        ("9" * 5000, True),
-        ("[" * 100_000 + "]" * 100_000, True),
-        ('"' + "x" * 2**23 + '"', True),
-    ],
+    [('"\\ud800 keys"', False), ("9" * 5000, True), (DEEP, True), (LONG, True)],
     ids=["surrogate", "number", "deep", "long"],
 )
 def test_a_request_that_cannot_be_read_has_an_answer(vault, value, refused):
@@ -249,23 +236,17 @@ def test_a_session_ends_when_nothing_is_asked(hasty):
     assert (status, before, after) == (200, 200, 404)
 
 
-@pytest.mark.parametrize("method", ["POST", "GET", "DELETE", "OPTIONS", "PUT"])
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"authorization": "Bearer another-token-of-24-cha"},
-        {"authorization": f"Bearer {TOKEN}", "origin": "https://example.com"},
-        {"authorization": f"Bearer {TOKEN}", "host": "example.com"},
-    ],
-)
-def test_who_may_not_gets_a_status_and_nothing_else(port, method, headers):
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
-    kinds = {"content_type": "application/json", "accept": "application/json, text/event-stream"}
-    for path in ("/mcp", "/", "/.well-known/oauth-protected-resource"):
-        status, named, body = requested(port[0], method, path, json.dumps(hello).encode(), **kinds, **headers)
-        assert (status, body) == (403 if len(headers) > 1 else 401, b"")
-        assert {name.lower() for name in named} <= {"content-length", "date", "connection"}
+def test_who_may_not_gets_a_status_and_nothing_else(port):
+    """Of any path and method; the rules themselves are tested in tests/unit/vaults/test_serve.py."""
+    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}).encode()
+    elsewhere = {"authorization": f"Bearer {TOKEN}", "origin": "https://example.com"}
+    for method, path in product(
+        ("POST", "GET", "OPTIONS"), ("/mcp", "/", "/.well-known/oauth-protected-resource")
+    ):
+        for headers, refused in (({}, 401), (elsewhere, 403)):
+            status, named, body = requested(port[0], method, path, hello, **headers)
+            assert (status, body) == (refused, b"")
+            assert {name.lower() for name in named} <= {"content-length", "date", "connection"}
 
 
 RAW = (

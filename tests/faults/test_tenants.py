@@ -1,15 +1,7 @@
 """A slice of the campaign on tenants; `make tenants` is the long run."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
-
-_spec = importlib.util.spec_from_file_location("faults_tenants", Path(__file__).with_name("tenants.py"))
-tenants = importlib.util.module_from_spec(_spec)
-sys.modules["faults_tenants"] = tenants
-_spec.loader.exec_module(tenants)
+import tenants
 
 
 @pytest.mark.parametrize("number", [0, 1, 49])

@@ -4,6 +4,7 @@ import json
 import tracemalloc
 
 import pytest
+import small as sets
 
 from steelyard.base.errors import DataError
 from steelyard.memory.entry import Entry
@@ -25,6 +26,7 @@ def span(begin, operation="search_memory", records=LIST[1:], **more):
     return {"context": context, "start_time": begin, "attributes": {f"gen_ai.{name}": has[name] for name in has}}
 
 
+COMMAND = {"type": "tool_use", "name": "Bash", "input": {"command": DEEP}}
 ODD = {
     "a score that no float holds": ("otel", span(WHEN["start_time"], records=LIST), 1),
     "a time of 5,000 digits": ("otel", span("9" * 5000), 0),
@@ -52,13 +54,7 @@ ODD = {
 @pytest.fixture
 def small(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    folder = tmp_path / "small"
-    folder.mkdir()
-    (folder / "corpus.jsonl").write_text('{"id": "m1", "text": "one"}\n{"id": "m2", "text": "two"}\n')
-    (folder / "queries.jsonl").write_text('{"id": "q1", "text": "which"}\n')
-    (folder / "qrels.txt").write_text("q1 0 m1 1\n")
-    (folder / "dataset.json").write_text('{"name": "small"}')
-    return load(folder)
+    return load(sets.written(tmp_path / "small"))
 
 
 @pytest.mark.parametrize("what", ODD)
@@ -77,23 +73,17 @@ def test_a_document_that_is_no_utf8_is_counted(small, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line",
+    "own",
     [
-        '{"schema_version": 1, "search": "a", "actions": [1]}',
-        '{"schema_version": 1, "search": "a", "actions": [[]]}',
-        '{"schema_version": 1, "search": "a", "client_id": []}',
-        '{"schema_version": 1, "search": "a", "query_key": {}}',
-        '{"schema_version": 1, "search": "a", "policy": []}',
-        '{"schema_version": 1, "search": "a", "more": 1e999}',
-        '{"schema_version": 1, "search": "a", "more": "\\ud800"}',
-        '{"schema_version": 1, "search": "a", "configuration": {}}',
-        '{"schema_version": 1, "search": "a", "configuration": null}',
-        '{"schema_version": 1, "policy": 1.5, "configuration": {}}',
+        *('"search": "a", "actions": [1]', '"search": "a", "actions": [[]]', '"search": "a", "client_id": []'),
+        *('"search": "a", "query_key": {}', '"search": "a", "policy": []', '"search": "a", "more": 1e999'),
+        *('"search": "a", "more": "\\ud800"', '"search": "a", "configuration": {}'),
+        *('"search": "a", "configuration": null', '"policy": 1.5, "configuration": {}'),
     ],
 )
-def test_an_earlier_log_is_checked(small, tmp_path, line):
+def test_an_earlier_log_is_checked(small, tmp_path, own):
     """A data set may come with one: a stranger wrote it."""
-    log, path = tmp_path / "log.jsonl", tmp_path / "one.jsonl"
+    log, path, line = tmp_path / "log.jsonl", tmp_path / "one.jsonl", f'{{"schema_version": 1, {own}}}'
     log.write_text(line + "\n")
     path.write_text("{}\n")
     with pytest.raises(DataError, match="--from"):

@@ -1,15 +1,11 @@
 """The table of every way in, in SECURITY.md, is complete: it is compared with the syntax trees of the packages."""
 
 import ast
-import importlib.util
 import re
-from pathlib import Path
 
 import pytest
+import ways
 
-_spec = importlib.util.spec_from_file_location("faults_ways", Path(__file__).with_name("ways.py"))
-ways = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(ways)
 SECTION = (ways.ROOT / "SECURITY.md").read_text().partition("## Every way in")[2].partition("\n## ")[0]
 LINES = [line.strip("| ") for line in SECTION.splitlines() if line.startswith("| ")]
 ROWS = [[cell.strip() for cell in line.split(" | ")] for line in LINES]
@@ -18,15 +14,8 @@ VARIABLES = {name for row in ROWS if len(row) == 2 for name in re.findall(r"`([A
 VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|COLUMNS")
 OTHER = {"O_BINARY", "O_NONBLOCK", "SC_PAGE_SIZE", "SC_PHYS_PAGES", "RETRIEVER_KINDS", "SCORER_KINDS", "QUERY_ID"}
 """Names of constants of Python and of modules, and of an argument, not of variables."""
-OTHER |= {
-    "SHORT_BINUNICODE",
-    "EMPTY_DICT",
-    "EMPTY_LIST",
-    "EMPTY_SET",
-    "EMPTY_TUPLE",
-    "LONG_BINGET",
-    "STACK_GLOBAL",
-}
+OTHER |= {"SHORT_BINUNICODE", *(f"EMPTY_{kind}" for kind in ("DICT", "LIST", "SET", "TUPLE")), "LONG_BINGET"}
+OTHER |= {"STACK_GLOBAL"}
 """Names of opcodes of pickles."""
 
 
@@ -35,7 +24,6 @@ def quoted(cell):
 
 
 def allowed():
-    """(module or folder, kind) pairs of the table."""
     for _, _, read_by, _, _ in WAYS:
         modules, _, kinds = read_by.rpartition(":")
         yield from ((module, kind.strip()) for module in quoted(modules) for kind in kinds.split(","))

@@ -25,12 +25,7 @@ def locked(lines, python):
     """(version, day of the first file's upload) of each package that uv finds for these requirements."""
     asked = [
         *os.environ.get("UV", "uv").split(),
-        "pip",
-        "compile",
-        "--quiet",
-        "--no-deps",
-        "--format",
-        "pylock.toml",
+        *["pip", "compile", "--quiet", "--no-deps", "--format", "pylock.toml"],
     ]
     with tempfile.TemporaryDirectory() as made:
         names = Path(made, "names.txt")

@@ -30,16 +30,9 @@ NAMES = {
     "array": ("np.lib.format.read_array", "np.frombuffer"),
     "json": ("steelyard.base.files.STRICT_JSON",),
     "loose json": (
-        *(
-            "json.loads",
-            "json.load",
-            "json.JSONDecoder",
-            "msgspec.json",
-            "msgspec.convert",
-            "orjson",
-            "simplejson",
-            "pydantic_core",
-        ),
+        *("json.loads", "json.load", "json.JSONDecoder", "msgspec.json", "msgspec.convert", "orjson"),
+        "simplejson",
+        "pydantic_core",
     ),
     "text": (
         *("csv", "configparser", "tomllib", "yaml", "xml", "html.parser", "email", "plistlib"),
@@ -51,33 +44,13 @@ NAMES = {
     ),
     "unpack": ("gzip", "zlib", "bz2", "lzma", "zipfile", "tarfile", "shutil.unpack_archive", "zstandard"),
     "network": (
-        *(
-            "socket",
-            "ssl",
-            "httpcore",
-            "httpx",
-            "requests",
-            "aiohttp",
-            "urllib.request",
-            "http",
-            "ftplib",
-            "smtplib",
-        ),
-        *("socketserver", "xmlrpc", "websockets", "webbrowser", "uvicorn", "mcp"),
-        *("ir_datasets", "huggingface_hub"),
+        *("socket", "ssl", "httpcore", "httpx", "requests", "aiohttp", "urllib.request", "http", "ftplib"),
+        *("smtplib", "socketserver", "xmlrpc", "websockets", "webbrowser", "uvicorn", "mcp", "ir_datasets"),
+        "huggingface_hub",
     ),
     "process": (
-        *(
-            "subprocess",
-            "multiprocessing",
-            "os.system",
-            "os.popen",
-            "os.fork",
-            "os.execv",
-            "os.posix_spawn",
-            "pty",
-        ),
-        "concurrent.futures.ProcessPoolExecutor",
+        *("subprocess", "multiprocessing", "os.system", "os.popen", "os.fork", "os.execv", "os.posix_spawn"),
+        *("pty", "concurrent.futures.ProcessPoolExecutor"),
     ),
     "database": ("apsw", "sqlite3", "psycopg", "sqlalchemy"),
     "environment": ("os.environ", "os.environb", "os.getenv"),
@@ -90,10 +63,10 @@ NAMES = {
 }
 KINDS = {name: kind for kind, names in NAMES.items() for name in names}
 METHODS = dict.fromkeys(("open", "read_text", "read_bytes", "glob", "rglob", "iterdir"), "open")
-"""Calls of anything by these names, but of a class of ours (`Workspace.open`) or of a package's own data."""
-FRAMES = dict.fromkeys(
+METHODS |= dict.fromkeys(
     ("read_csv", "read_json", "read_table", "read_parquet", "read_pickle", "read_excel"), "text"
 )
+"""Calls of anything by these names, but of a class of ours (`Workspace.open`) or of a package's own data."""
 
 
 def ways() -> dict[str, set[str]]:
@@ -107,7 +80,6 @@ def ways() -> dict[str, set[str]]:
 
 
 def kinds_of(tree: ast.Module) -> Iterator[str]:
-    """Those of one module."""
     local = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -133,5 +105,3 @@ def _called(called: ast.expr, local: set[str]) -> Iterator[str]:
         of = ast.unparse(called.value)
         if called.attr in METHODS and not of.split(".")[-1][:1].isupper() and "resources.files(" not in of:
             yield METHODS[called.attr]
-        elif called.attr in FRAMES:
-            yield FRAMES[called.attr]

@@ -21,8 +21,7 @@ from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.bm25 import Bm25Index
 from steelyard.signals import PRIORS
 from steelyard.signals.formulas import PROMISED
-from steelyard.stores.base import Found
-from steelyard.stores.postings import Counted
+from steelyard.stores.base import Counted, Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit import DOCUMENTED

@@ -53,38 +53,13 @@ STATES = ROOT / "reports" / "campaigns"
 SWITCH = "__mutants_switch__"
 PRELOADED = "numpy scipy.stats scipy.sparse sklearn.decomposition pandas matplotlib.pyplot numba apsw click rich"
 """Libraries that every fork inherits, because importing them costs more than most tests."""
-KINDS = (
-    "unit",
-    "golden",
-    "contracts",
-    *(
-        f"faults/test_{name}.py"
-        for name in ("gates", "hostile_vaults", "vault_faults", "named", "second_attack", "reading", "expressions")
-    ),
-)
+FAULTS = ["gates", "hostile_vaults", "vault_faults", "named", "second_attack", "reading", "expressions"]
+KINDS = ("unit", "golden", "contracts", *(f"faults/test_{name}.py" for name in FAULTS))
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 
-SWAPS = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
-}
-
-
+PAIRS = ("Lt LtE", "Gt GtE", "Eq NotEq", "Is IsNot", "In NotIn", "Add Sub", "Mult Div", "And Or")
+PAIRED = [[getattr(ast, name) for name in pair.split()] for pair in PAIRS]
+SWAPS = {ast.FloorDiv: ast.Mult, **dict(PAIRED), **{other: one for one, other in PAIRED}}
 LEFT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "campaigns", "site")
 
 
@@ -414,14 +389,7 @@ def begun(seed, goal, fresh):
         told = {"place": f"{name_of(module)}: {before} -> {ast.unparse(node)}", "line": line, "own": own}
         where = {"number": number, "path": str(module.relative_to(ROOT)), "at": at, "lineno": node.lineno}
         mutants.append({**where, **told, "killed": None, "met": 0, "files": {}})
-    return {
-        "seed": seed,
-        "goal": goal,
-        "sources": sources,
-        "mutants": mutants,
-        "files": {},
-        "plain": {},
-    }
+    return {"seed": seed, "goal": goal, "sources": sources, "mutants": mutants, "files": {}, "plain": {}}
 
 
 def with_switches(folder, state, until):

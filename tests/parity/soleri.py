@@ -7,18 +7,7 @@ agree and "differs: ..." when they do not. Nothing is left out; soleri_recording
 from dataclasses import replace
 from functools import cache
 
-from soleri_recording import (
-    SPACE,
-    Fixture,
-    Rule,
-    Setup,
-    both,
-    close,
-    plain,
-    same,
-    score,
-    vault,
-)
+from soleri_recording import SPACE, Fixture, Rule, Setup, both, close, plain, same, score, vault
 
 from steelyard.embedders.embed import BATCH, embed_missing
 from steelyard.extensions.adaptive import AdaptiveRule, Feedback, adapt

@@ -340,7 +340,7 @@ class Outward(GraphRetriever):
 
     related = {}  # noqa: RUF012 -- filled before use, one graph at a time
 
-    def _edges(self, query, start):
+    def _edges(self, query, start, known):
         return {id_: rows[: self.fan] for id_, rows in self.related.items()}
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import apsw
 import numpy as np
@@ -21,7 +21,10 @@ from steelyard.base.extensions import extension, missing_modules, require
 from steelyard.base.files import cache_folder
 from steelyard.memory.query import Filters, Rule
 from steelyard.memory.text import render
-from steelyard.stores.base import Readable, Space, Store
+from steelyard.stores.base import Readable, Space
+
+if TYPE_CHECKING:
+    from steelyard.stores.sqlite import Vault
 
 Kind = Literal["entry", "query"]
 """The role of a text: some models embed queries and entries differently."""
@@ -125,7 +128,7 @@ def layers_of(store: Readable) -> tuple[str, ...]:
 
 
 def embed_missing(
-    store: Store,
+    store: Vault,
     embedder: Embedder,
     space: Space,
     progress: Callable[[Sequence[Sequence[str]]], Iterable[Sequence[str]]] = iter,
@@ -157,7 +160,7 @@ def embed_missing(
     return embedded
 
 
-def texts_of(store: Store, space: Space, ids: Sequence[str]) -> dict[str, str]:
+def texts_of(store: Vault, space: Space, ids: Sequence[str]) -> dict[str, str]:
     """Return the texts to embed, for the entries that have one."""
     rendered = {entry.id: render(space.recipe, entry) for entry in store.get(ids)}
     return {id_: text for id_, text in rendered.items() if text.strip()}

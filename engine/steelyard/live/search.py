@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from itertools import takewhile
 
 import numpy as np
@@ -24,8 +23,7 @@ from steelyard.embedders.embed import Embedder, adding
 from steelyard.feedback import Explore, drafted
 from steelyard.finish import AtLeast, Floor, Mmr, Ranking, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, compile_plan, fuse
-from steelyard.live.identity import identity
-from steelyard.live.sources import KeptLists, Sources
+from steelyard.live.sources import KeptLists, Sources, identity
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import EVERYTHING, Filters, Query, clean_query
 from steelyard.memory.text import content
@@ -63,27 +61,15 @@ class Searcher:
     Threads may share a searcher and its vault. A search reads a single state of the vault when its thread
     has opened a snapshot; without one, an entry that is deleted during the search is a VaultError.
 
-    Parameters
-    ----------
-    store : Readable
-        The vault, or a federation of several.
-    config : SearchConfig
-        How to search.
-    embedder : Embedder, sequence of Embedder or None
-        Embeds the queries; for a federation whose tiers use different models, the embedders of all. Without
-        one, or when the store has no vectors of its model, the strategy falls back to keywords. Tiers
-        without vectors of any embedder are searched by keywords, and a note of the result lists them.
-    clock : callable
-        The time (seconds UTC) of queries that have none.
-    visible : Filters
-        What the caller may see: no query, filter or strategy returns anything else, and no statistics are
-        computed from anything else, except those in the embedder, such as LSA fitted on more.
-    rewriter : callable or None
-        Gives the text that is embedded in place of the one asked.
-    proceed : callable
-        Called before each retriever; what it raises ends the search.
-    explore : Explore or None
-        Interleaves another ranking in a share of the searches, for logs that more can be learned from.
+    `store` is the vault, or a federation of several. `embedder` embeds the queries; for a federation whose tiers
+    use different models they are several. Without one, or when the store has no vectors of its model, the
+    strategy falls back to keywords. Tiers without vectors of any embedder are searched by keywords, and a note
+    of the result lists them. `clock` gives the time (seconds UTC) of queries that have none. `visible` is what
+    the caller may see: no query, filter or strategy returns anything else, and no statistics are computed from
+    anything else, except those in the embedder, such as LSA fitted on more. `rewriter` gives the text that is
+    embedded in place of the one asked. `proceed` is called before each retriever; what it raises ends the
+    search. `explore` interleaves another ranking in a share of the searches, for logs that more can be learned
+    from.
 
     `degraded` counts the searches in which the embedder, the re-ranker, or a retriever that the system can do
     without failed; the first of each is logged as a warning. Raises ConfigError for a configuration over recorded
@@ -114,13 +100,11 @@ class Searcher:
         self._told: set[str] = set()
         self._counting = threading.Lock()
         fused = takewhile(lambda stage: not stage.RESCORES, config.finish)  # later scores are those of a stage
-        for stage in fused if not config.effective.absolute else ():
-            if isinstance(stage, AtLeast):
+        for stage in fused:
+            if isinstance(stage, AtLeast) and not config.effective.absolute:
                 _log.warning(
-                    "%s drops by scores of %s, which follow what else was found: it cuts by rank or not at all; "
-                    "use floor(...), which has a scale of its own",
-                    stage,
-                    config.strategy,
+                    f"{stage} drops by scores of {config.strategy}, which follow what else was found: it cuts "
+                    "by rank or not at all; use floor(...), which has a scale of its own"
                 )
 
     def with_config(self, config: SearchConfig) -> Searcher:
@@ -180,11 +164,11 @@ class Searcher:
         asked = self.admitted(query)
         sources, config = self._sources, self.config
         calls, mode = sources.embedding_calls, self.system.searching.mode(semantic)
-        vectors = mode != "never" and bool(sources.usable())
-        vectors = vectors and (mode == "always" or all(embedder.warm() for embedder in sources.usable()))
+        usable = sources.usable() if mode != "never" else []
+        vectors = bool(usable) and (mode == "always" or all(embedder.warm() for embedder in usable))
         seconds: dict[str, float] = {}
         begin = time.perf_counter()
-        table, strategy, missing, lost = sources.surviving(asked, config, vectors, seconds)
+        table, strategy, missing, lost = sources.fetch(asked, config, vectors, seconds)
         if missing:
             config = replace(config, finish=stages_without(config.finish, missing))
         if any(isinstance(stage, Mmr) for stage in config.finish):
@@ -225,7 +209,7 @@ class Searcher:
         """What keywords alone found although vectors were asked for, and the stages left out of `used`."""
         if not vectors:
             if mode == "always" and strategy != self.config.effective:
-                own = {space.model for space, _ in self.store.spaces()}
+                own = {space.model for space in self._sources.spaces()}
                 lacked, vault = min(self.config.models - own, default=""), getattr(self.store, "path", "")
                 what = f"{shown(lacked)}, the configured model" if lacked else "the configured model"
                 yield f"the vault has no vectors of {what}; keywords answered alone{adding(lacked, vault, own)}"
@@ -286,8 +270,7 @@ class Searcher:
         It contains facts only when the strategy computes signals from them. Without `vectors` no vectors are
         searched, even when the strategy names no retriever and would rank what all of them find.
         """
-        missing = frozenset() if vectors else EMBEDDING
-        return self._sources.fetch(self._timed(query), self.config, strategy, missing, {})
+        return self._sources.fetch(self._timed(query), self.config, vectors, {}, strategy)[0]
 
     def context(
         self,
@@ -304,20 +287,20 @@ class Searcher:
         the configuration, else the system's own. Source: EchoVault's document, context retrieval.
         """
         usual, configured, limit = self.system.contexts, self.config.context, self.config.limit
-        if topup_recent is None:
-            topup_recent = configured.topup_recent
-        topup = usual.topup_recent if topup_recent is None else topup_recent
+        choices = (topup_recent, configured.topup_recent, usual.topup_recent)
+        topup = next(choice for choice in choices if choice is not None)
         hits: list[Hit] = []
         asked = self._timed(Query(text, filters=filters))
         scope = self._sources.answers(asked)
-        nothing = usual.no_query(text)
-        if not nothing:
+        if usual.no_query(text):
+            topup = True
+        else:
             mode = configured.semantic or usual.semantic if semantic is None else semantic
             result = self.search(asked, semantic=mode)
             hits = list(result.hits)
             if result.emptied:
                 _log.info("nothing found: %s", result.emptied)
-        if topup or nothing:
+        if topup:
             seen = {hit.entry.id for hit in hits}
             newest = map(plain, self.store.recent(scope, limit))
             fresh = [entry for entry in newest if entry.id not in seen]
@@ -369,7 +352,7 @@ class Searcher:
         if how := sources.approximate(names):
             raise ConfigError(f"a recording is exact, and this store is searched by {how}; open it without hnsw")
         depths = {name: None if name in LAYERS else max_depth for name in names if name in RETRIEVERS}
-        scorers = {name: partial(sources.score, name) for name in names if name in SCORERS}
+        scorers = {name: sources.scorer(name) for name in names if name in SCORERS}
         lists: list[Lists] = []
         ends: list[Ends] = []
         kept = None if kept is None else kept.at(self.store.revision())
@@ -388,13 +371,13 @@ class Searcher:
 
     def fingerprint(self, corpus: str, max_depth: Mapping[str, int]) -> dict[str, object]:
         """Return what a replay of a recording cannot change, as JSON values."""
-        own = self._sources.embedders[:1]
-        layers = [name for name in LAYERS if name in EMBEDDING & self.config.retrievers.keys()]
+        sources, used = self._sources, EMBEDDING & self.config.retrievers.keys()
+        own = next(iter(sources.embedders), None)
         return {
             **identity(self.config),
             "corpus": corpus,
-            "model": own[0].model if own else "",
-            "recipe": self._sources.layer(own[0], "text").recipe if own else "",
-            "layers": {name: self._sources.layer(own[0], name).recipe for name in layers if own},
+            "model": own.model if own else "",
+            "recipe": sources.layer(own, "text").recipe if own else "",
+            "layers": {name: sources.layer(own, name).recipe for name in LAYERS if own and name in used},
             "max_depth": dict(max_depth),
         }

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from steelyard.base.arrays import Floats, Ints
+from steelyard.base.arrays import Ints
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, SteelyardError
 from steelyard.config import LISTS, SearchConfig
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, Vectors, embed_checked, space_of
@@ -20,10 +20,11 @@ from steelyard.fusion import Expr
 from steelyard.memory.query import EVERYTHING, Filters, Query, Rule, valid_at
 from steelyard.retrievers import DEPENDENT, EMBEDDING, LAYERS, RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.retrievers.graph import Directories
-from steelyard.retrievers.kinds import QueryVector, RetrieverConfig, ScopeCache, Scorer
+from steelyard.retrievers.kinds import QueryVector, RetrieverConfig, ScopeCache, Scorer, as_asked
 from steelyard.signals import PRIORS
 from steelyard.stores.base import COSINE, Found, Readable, Space
 from steelyard.stores.federation import same_copies
+from steelyard.systems import find_system
 from steelyard.systems.base import System
 from steelyard.table.join import Ends, ScoreIds, join
 from steelyard.table.signal_table import SignalTable
@@ -56,7 +57,7 @@ class KeptLists:
         value: T = self._found[key]
         return value
 
-    def first(self, key: Hashable, depth: int, find: Callable[[], list[Found]]) -> list[Found]:
+    def first(self, key: Hashable, depth: int, find: Callable[[], Sequence[Found]]) -> list[Found]:
         """The first places of what was found under a key as deep or deeper, or is found now."""
         if self._found.get(key, (0, []))[0] < depth:
             self._found.pop(key, None)
@@ -84,7 +85,7 @@ class Sources:
                 "fuse them where the lists come from"
             )
         self.store, self.config, self.reading, self.proceed = store, config, system.reading, proceed
-        self._searching = system.searching
+        self.name, self._searching = config.name, system.searching
         given = [] if embedder is None else list(embedder) if isinstance(embedder, Sequence) else [embedder]
         unique = {space_of(each, "text", ""): each for each in reversed(given)}  # of each model and fit the first
         self.embedders = list(unique.values())[::-1]
@@ -98,84 +99,71 @@ class Sources:
 
     # The table of one query
 
-    def surviving(
-        self, query: Query, config: SearchConfig, vectors: bool, seconds: dict[str, float]
-    ) -> tuple[SignalTable, Expr, frozenset[str], list[SteelyardError]]:
-        """The candidates by the strategy that is left without what fails; what is missing, what failed."""
-        missing = frozenset() if vectors else EMBEDDING
-        if self._left(config, missing) is None and not self.store.count():
-            missing = frozenset()  # where nothing is visible nothing lacks a vector
-        lost: list[SteelyardError] = []
-        while True:
-            if (strategy := self._left(config, missing)) is None:
-                raise ConfigError(
-                    f"strategy {config.effective} needs vectors, and there are none (no embedder, or none of its "
-                    "vectors in the vault); index the vault with an embedder, or choose a keyword strategy"
-                )
-            try:
-                return self.fetch(query, config, strategy, missing, seconds), strategy, missing, lost
-            except SteelyardError as error:
-                if not isinstance(error, (LostError, *self._searching.survives)):
-                    raise
-                gone = frozenset({error.signal}) if isinstance(error, LostError) else EMBEDDING
-                if gone <= missing or self._left(config, missing | gone) is None:
-                    raise
-                missing |= gone
-                lost.append(error)
-
     def fetch(
         self,
         query: Query,
         config: SearchConfig,
-        strategy: Expr,
-        missing: frozenset[str],
+        vectors: bool,
         seconds: dict[str, float],
-    ) -> SignalTable:
-        """The table of one query with the signals that its strategy needs; `seconds` takes the times of lists."""
-        lists: dict[str, Sequence[Found]] = {}
-        scorers: dict[str, ScoreIds] = {}
-        facts = strategy.signals & PRIORS.keys() or any(stage.signals & PRIORS.keys() for stage in config.finish)
-        get = self.store.get if facts else None
-        read_ends = strategy.reads_ends.union(*(stage.reads_ends for stage in config.finish))
-        lacking = missing if self.usable() else missing | EMBEDDING
-        possible = [name for name in config.retrievers if name not in lacking]
+        fixed: Expr | None = None,
+    ) -> tuple[SignalTable, Expr, frozenset[str], list[SteelyardError]]:
+        """The table of one query, with the signals that its strategy needs; `seconds` takes the times of lists.
+
+        Without a `fixed` strategy it is what is left of the configuration's without the signals that are missing,
+        because there are no vectors or they failed; it is given, too, with these signals and failures.
+        """
+        missing = frozenset() if vectors else EMBEDDING
+        if fixed is None and self._left(config, missing) is None and not self.store.count():
+            missing = frozenset()  # where nothing is visible nothing lacks a vector
+        lost: list[SteelyardError] = []
         while True:
-            ends = [self.ends(sorted(lists.keys() & read_ends), query)]
-            table = join([query], [query.asked_at or 0.0], [lists], scorers, get, self.homes(lists), ends)
-            wanted = self._wanted(table, config, strategy, missing, possible)
-            if not wanted:
-                return table
-            for name in wanted:
-                if name in SCORER_KINDS:
-                    scorers[name] = partial(self.score, name)
-                    continue
-                self.proceed()
-                begin = time.perf_counter()
-                lists[name] = self.retrieve(name, query, self.settings(name).depth, lists)
-                seconds[name] = time.perf_counter() - begin
+            if (strategy := fixed or self._left(config, missing)) is None:
+                raise ConfigError(
+                    f"strategy {config.effective} needs vectors, and there are none (no embedder, or none of its "
+                    "vectors in the vault); index the vault with an embedder, or choose a keyword strategy"
+                )
+            facts = strategy.signals & PRIORS.keys() or any(
+                stage.signals & PRIORS.keys() for stage in config.finish
+            )
+            read_ends = strategy.reads_ends.union(*(stage.reads_ends for stage in config.finish))
+            lacking = missing if self.usable() else missing | EMBEDDING
+            possible = config.retrievers.keys() - lacking
+            lists: dict[str, Sequence[Found]] = {}
+            scorers: dict[str, ScoreIds] = {}
+            try:
+                while True:
+                    ends = [self.ends(sorted(lists.keys() & read_ends), query)]
+                    get, homes = self.store.get if facts else None, self.homes(lists)
+                    table = join([query], [query.asked_at or 0.0], [lists], scorers, get, homes, ends)
+                    names = {name for name, queries in strategy.needs(table, possible).items() if queries.any()}
+                    names |= config.needs - missing
+                    for name in names & DEPENDENT & config.retrievers.keys():
+                        starts = (self._stands_in(other, other not in missing) for other in config.before(name))
+                        names |= possible.intersection(starts)
+                    if not (wanted := names - table.columns.keys()):
+                        return table, strategy, missing, lost
+                    # A retriever stands behind those that it starts from.
+                    for name in sorted(wanted, key=lambda name: (name in DEPENDENT, name)):
+                        if name in SCORER_KINDS:
+                            scorers[name] = self.scorer(name)
+                            continue
+                        self.proceed()
+                        begin = time.perf_counter()
+                        lists[name] = self.retrieve(name, query, self.settings(name).depth, lists)
+                        seconds[name] = time.perf_counter() - begin
+            except SteelyardError as error:
+                gone = frozenset({error.signal}) if isinstance(error, LostError) else EMBEDDING
+                survives = fixed is None and isinstance(error, (LostError, *self._searching.survives))
+                if not survives or gone <= missing or self._left(config, missing | gone) is None:
+                    raise
+                missing |= gone
+                lost.append(error)
 
     def _left(self, config: SearchConfig, missing: frozenset[str]) -> Expr | None:
         """The strategy that is left without these signals; others stand in for some."""
         instead = {lost: other for lost, other in self._searching.instead.items() if lost in missing}
         config = config.with_substitutes(instead) if instead else config
         return config.without(missing) if missing else config.effective
-
-    def _wanted(
-        self,
-        table: SignalTable,
-        config: SearchConfig,
-        strategy: Expr,
-        missing: frozenset[str],
-        possible: Collection[str],
-    ) -> list[str]:
-        """What has to be fetched next; a retriever stands behind those that it starts from."""
-        names = {name for name, queries in strategy.needs(table, possible).items() if queries.any()}
-        names |= config.needs - missing
-        instead = self._searching.instead
-        for name in names & DEPENDENT & config.retrievers.keys():
-            starts = config.before(name)
-            names |= {instead.get(other, other) if other in missing else other for other in starts} & set(possible)
-        return sorted(names - table.columns.keys(), key=lambda name: (name in DEPENDENT, name))
 
     # Columns
 
@@ -196,11 +184,18 @@ class Sources:
         if kind.aside is not None and not self._known(("count", kind.aside)):
             return []
         try:
-            scoped = self._scoped(name, query)
-            find = partial(self._find, name, scoped, depth, lists, kept)
-            if kept is None or kind.after or depth is None:
-                return same_copies(find(), lists)
-            return same_copies(kept.first(self._key(name, scoped), depth, find), lists)
+            scoped, retriever = self._scoped(name, query), self._retriever(name)
+            if kind.after:
+                starts = (self._stands_in(other, other in lists) for other in self.config.before(name))
+                before = {other: lists[other] for other in starts if other in lists}
+                known: dict[str, Any] | None = None if kept is None else kept.get(("edges", scoped.filters), dict)
+                found: Sequence[Found] = retriever.follow(scoped, depth, before, known)
+            elif kept is None or depth is None:
+                found = retriever.retrieve(scoped, depth)
+            else:
+                find = partial(retriever.retrieve, scoped, depth)
+                found = kept.first(self._key(name, scoped), depth, find)
+            return same_copies(found, lists) if lists else found
         except EmbedderError:
             raise
         except SteelyardError as error:
@@ -208,21 +203,9 @@ class Sources:
                 raise
             raise LostError(name, error) from None
 
-    def _find(
-        self,
-        name: str,
-        query: Query,
-        depth: int | None,
-        lists: Mapping[str, Sequence[Found]],
-        kept: KeptLists | None,
-    ) -> list[Found]:
-        retriever, instead = self._retriever(name), self._searching.instead
-        if not RETRIEVER_KINDS[name].after:
-            return list(retriever.retrieve(query, depth))
-        starts = [other if other in lists else instead.get(other, "") for other in self.config.before(name)]
-        before = {other: lists[other] for other in starts if other in lists}
-        known: dict[str, Any] | None = None if kept is None else kept.get(("edges", query.filters), dict)
-        return list(retriever.follow(query, depth, before, known))
+    def _stands_in(self, name: str, there: bool) -> str:
+        """The signal itself where it is there, else what stands in for it."""
+        return name if there else self._searching.instead.get(name, name)
 
     def ends(self, names: Iterable[str], query: Query, kept: KeptLists | None = None) -> Ends:
         """Between which ends the scores of these retrievers can lie for a query, where their formulas say."""
@@ -235,11 +218,11 @@ class Sources:
                 ends[name] = find() if kept is None else kept.get(self._key(name, "ends", scoped), find)
         return ends
 
-    def score(self, name: str, query: Query, ids: Sequence[str]) -> Floats:
-        """Compute the scores of one scorer for the candidates of a query; float64[len(ids)]."""
+    def scorer(self, name: str) -> ScoreIds:
+        """What scores the candidates of a query, float64[len(ids)]."""
         if name not in self._scorers:
             self._scorers[name] = SCORER_KINDS[name].build(self)
-        return self._scorers[name](query, ids)
+        return self._scorers[name]
 
     def homes(self, names: Iterable[str]) -> Callable[[tuple[str, ...]], Ints | None] | None:
         """What gives the place of each entry's directory, where layers are among these signals."""
@@ -287,8 +270,7 @@ class Sources:
 
     def counted(self, query: Query) -> Filters:
         """Return the scope of the entries whose words TF-IDF counts for a query."""
-        valid = self._valid(query) if self.reading.valid_words else EVERYTHING
-        return self._limited(self.reading.corpus) & valid
+        return self._limited(self.reading.corpus) & self._valid(query, self.reading.valid_words)
 
     def _scoped(self, name: str, query: Query) -> Query:
         """The query in the scope that a retriever searches."""
@@ -301,27 +283,26 @@ class Sources:
         return query if inside == query.filters else replace(query, filters=inside)
 
     def _asked(self, query: Query) -> Filters:
-        return query.filters & (self._valid(query) if self.reading.valid_only else EVERYTHING)
+        return query.filters & self._valid(query, self.reading.valid_only)
+
+    def _valid(self, query: Query, only: bool) -> Filters:
+        return valid_at(query.asked_at or 0.0) if only and self._limited(UNLIMITED) else EVERYTHING
 
     def _limited(self, scope: Filters) -> Filters:
         """The scope, or `EVERYTHING` where it excludes nothing, because filtering takes time."""
         return EVERYTHING if not scope or self._known(("covers", scope)) else scope
 
-    def _valid(self, query: Query) -> Filters:
-        return EVERYTHING if self._known(("covers", UNLIMITED)) else valid_at(query.asked_at or 0.0)
-
     # Models and their vectors; `steelyard.retrievers.kinds.Parts` is what retrievers and scorers are built from
-
-    @property
-    def name(self) -> str:
-        """The system and profile as ``system:profile``."""
-        return self.config.name
 
     def usable(self) -> list[Embedder]:
         """Return the embedders whose vectors the store has, and whose model the configuration does not exclude."""
-        models, held = self.config.models, {space for space, _ in self._known(("spaces",))}
+        models, held = self.config.models, self.spaces()
         able = [embedder for embedder in self.embedders if not models - {embedder.model}]
         return [one for one in able if any(self._space(one, layer) in held for layer in ("text", *LAYER_RECIPES))]
+
+    def spaces(self) -> set[Space]:
+        """The spaces of vectors that the store has."""
+        return {space for space, _ in self._known(("spaces",))}
 
     def keywords_only(self) -> list[str]:
         """Return the tiers that are searched by keywords alone, having no vectors of a usable model."""
@@ -340,7 +321,8 @@ class Sources:
         configs = self.config.retrievers
         kinds = [RETRIEVER_KINDS[name] for name in names if name in configs and configs[name].similarity == COSINE]
         layers = [kind.layer for kind in kinds if kind.compares and self.embedders]
-        return self.store.approximate([space for layer in layers for space, _ in self.vectors(layer)])
+        spaces = [space for layer in layers for space, _ in self.vectors(layer)]
+        return self.store.approximate(spaces) if spaces else ""
 
     def stored(self, ids: Sequence[str]) -> Vectors:
         """The stored vectors of entries, float32[len(ids), dim], zeros where there is none.
@@ -365,8 +347,7 @@ class Sources:
     def layer(self, embedder: Embedder, layer: str) -> Space:
         """The space of a layer, or that of the text when the store lacks l2."""
         wanted = self._space(embedder, layer)
-        held = layer != "l2" or any(wanted == space for space, _ in self.store.spaces())
-        return wanted if held else self._space(embedder, "text")
+        return wanted if layer != "l2" or wanted in self.spaces() else self._space(embedder, "text")
 
     def _space(self, embedder: Embedder, layer: str) -> Space:
         return space_of(embedder, layer, self.reading.recipe)
@@ -390,3 +371,26 @@ def embedded(embedder: Embedder, texts: Sequence[str]) -> Iterable[tuple[str, Ve
     if getattr(embedder, "remembers", False) and texts:
         return zip(texts, embed_checked(embedder, list(texts), "query"), strict=True)
     return ((text, embed_checked(embedder, [text], "query")[0]) for text in texts)
+
+
+def identity(config: SearchConfig) -> dict[str, object]:
+    """Return how a configuration's retrievers find their lists, as JSON values for a recording's fingerprint.
+
+    Configurations of which it is the same can share a recording. Depths are not part of it: a replay cuts the
+    lists. The parameters of a retriever are stored under its name, including those at their defaults. Raises
+    ConfigError for a parameter out of range.
+    """
+    reading, retrievers = find_system(config.name).reading, config.retrievers
+    used = config.effective.signals
+    kinds = {name: RETRIEVER_KINDS[name] for name in retrievers if name in RETRIEVER_KINDS}  # the others are lists
+    starts = {name: config.before(name) if name in used else retrievers[name].after for name in kinds}
+    return {
+        **reading.identity(),
+        "embedded": reading.recipe,
+        "rewritten": reading.rewrite.__name__ if config.rewrite else as_asked.__name__,
+        **{name: kind.values(retrievers[name]) for name, kind in kinds.items() if kind.parameters},
+        "field_weights": {name: dict(settings.field_weights) for name, settings in retrievers.items()},
+        "filters": {name: settings.filters for name, settings in retrievers.items()},
+        "after": {name: list(starts[name]) for name, kind in kinds.items() if kind.after},
+        "similarity": {name: settings.similarity for name, settings in retrievers.items() if name in EMBEDDING},
+    }

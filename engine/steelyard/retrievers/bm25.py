@@ -30,8 +30,7 @@ from steelyard.retrievers.kinds import (
     Words,
 )
 from steelyard.retrievers.tsearch import TsRetriever, analysis
-from steelyard.stores.base import Found, KeywordIndex, Readable, TextSearch
-from steelyard.stores.postings import Counted
+from steelyard.stores.base import Counted, Found, KeywordIndex, Readable, TextSearch
 
 K1 = Option("k1", 1.2, 0, 1000, "How much further occurrences of a term add; at 0 only the first one counts")
 B = Option("b", 0.75, 0, 1, "How much long entries are penalised: from 0, not at all, to 1, in full")

@@ -19,8 +19,7 @@ from steelyard.memory.entry import EVERY_FIELD, Entry
 from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.memory.text import CONTENT, content, quote, terms, unique_words
 from steelyard.node import Option
-from steelyard.stores.base import COSINE, Found, KeywordIndex, Readable, Space, TextSearch
-from steelyard.stores.postings import Analysis
+from steelyard.stores.base import COSINE, Analysis, Found, KeywordIndex, Readable, Space, TextSearch
 
 QueryVector = Callable[[str], Vectors]
 """From text to float32[dim]; all zeros when the model knows no word of the text."""

@@ -32,8 +32,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.retrievers.english import LETTER, MAX_POSITIONS, TsVector, lexemes, shape_of, tsvector
 from steelyard.retrievers.kinds import Parts, ScopeCache, Scorer, ScorerKind
-from steelyard.stores.base import Found, Readable, TextSearch
-from steelyard.stores.postings import Analysis, Counted, Read
+from steelyard.stores.base import Analysis, Counted, Found, Read, Readable, TextSearch
 
 # Queries
 

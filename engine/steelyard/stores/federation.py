@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from steelyard.base.errors import ConfigError, shown
 from steelyard.memory.entry import EVERY_FIELD, Entry
 from steelyard.memory.query import EVERYTHING, Filters
-from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, Space
-from steelyard.stores.postings import Analysis, Counted
+from steelyard.stores.base import COSINE, Analysis, Counted, Edge, Found, KeywordIndex, Readable, Space
 
 EntryOrFound = TypeVar("EntryOrFound", Entry, Found)
 MARK = "\x1f"
@@ -151,7 +150,7 @@ class Federation(Readable):
             for entry in self._standing(rank, limit, partial(tier.store.recent, filters)):
                 by_id.setdefault(entry.id, _copy(entry, tier.name))
         dated = sorted(by_id.values(), key=lambda e: (e.created_at is None, -(e.created_at or 0.0), e.id))
-        return dated[: limit if limit >= 0 else None]
+        return dated[:limit] if limit >= 0 else dated
 
     def edges(self, ids: Sequence[str]) -> list[Edge]:
         """See Readable.edges: those of each tier, between the copies that its relations mean; both ends exist."""
@@ -204,18 +203,15 @@ class Federation(Readable):
     ) -> list[Found]:
         """See Readable.nearest: similarities as they are, whatever the tier."""
         late = bool(filters) and not filter_first
-        inside: set[str] = set()
 
         def search(tier: Tier, count: int) -> list[Found]:
             if tier not in self._with_vectors:
                 return []
-            near = partial(tier.store.nearest, space, vector, metric=metric)
-            if late:  # what stands outside keeps its place, so all is merged and cut before it goes
-                admitted = near(filters, count, False)
-                inside.update(copy_key(hit.id, tier.name) for hit in admitted)
-            return near(EVERYTHING if late else filters, count, True)
+            return tier.store.nearest(space, vector, EVERYTHING if late else filters, count, True, metric)
 
         hits = self._merged(depth, search, dict.fromkeys(self.weights, 1.0))
+        # What stands outside keeps its place, so all is merged and cut before it goes.
+        inside = self.within([hit.id for hit in hits], filters) if late else set()
         return [hit for hit in hits if hit.id in inside] if late else hits
 
     def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
@@ -244,9 +240,8 @@ class Federation(Readable):
         for rank, tier in enumerate(self._with_vectors):
             ids, matrix = tier.store.vectors(space, filters)
             kept = self._stands(rank, ids)
-            for id_, row in zip(ids, matrix, strict=True):
-                if id_ in kept:
-                    rows.setdefault(id_, (copy_key(id_, tier.name), row))
+            pairs = zip(ids, matrix, strict=True)
+            rows = {id_: (copy_key(id_, tier.name), row) for id_, row in pairs if id_ in kept} | rows
         ordered = [rows[id_] for id_ in sorted(rows)]
         matrix = np.array([row for _, row in ordered], dtype=np.float32) if rows else np.zeros((0, 0), np.float32)
         return [key for key, _ in ordered], matrix

@@ -1,4 +1,4 @@
-"""What every store promises beyond reading; the sentences are those of `steelyard.stores.base.Store`."""
+"""What every store promises beyond reading; the sentences are those of `steelyard.stores.sqlite.Vault`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from functools import partial
 from steelyard.base.errors import DimensionMismatchError, VaultError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters, Rule
-from steelyard.stores.base import KeywordIndex, Store
+from steelyard.stores.base import KeywordIndex
+from steelyard.stores.sqlite import Vault
 from steelyard.testing.readable import INDEX, SPACE, ReadableContract, raised, rows
 
 
@@ -17,7 +18,7 @@ class StoreContract(ReadableContract):
 
     # Entries
 
-    def test_only_changes_are_counted(self, store: Store) -> None:
+    def test_only_changes_are_counted(self, store: Vault) -> None:
         """Writing the same again changes nothing, the revision included."""
         assert store.upsert([Entry("a"), Entry("b")]) == 2
         before = store.revision()
@@ -28,7 +29,7 @@ class StoreContract(ReadableContract):
         assert store.revision() != before
         assert store.get(["a"])[0].title == "new"
 
-    def test_a_scope_covers_a_store_when_each_rule_admits_each_entry(self, store: Store) -> None:
+    def test_a_scope_covers_a_store_when_each_rule_admits_each_entry(self, store: Vault) -> None:
         """Every kind of rule, alone and beside another, as `Rule.admits` has it."""
         entries = [
             Entry("a", kind="memory", tags=("x", "y"), importance=3.0, valid_from=1.0),
@@ -47,7 +48,7 @@ class StoreContract(ReadableContract):
                 told = all(any(rule.admits(entry) for rule in clause) for entry in entries[:end])
                 assert store.covers(Filters.all_of(clause)) == told, clause
 
-    def test_a_write_that_breaks_off_leaves_nothing(self, store: Store) -> None:
+    def test_a_write_that_breaks_off_leaves_nothing(self, store: Vault) -> None:
         """One transaction: entries, keyword index and revision stay as they were."""
         store.ensure_index(INDEX)
         store.upsert([Entry("a", text="old")])
@@ -63,7 +64,7 @@ class StoreContract(ReadableContract):
         assert self._keyword(store, '"new"') == []
         assert self._keyword(store, '"old"') == ["a"]
 
-    def test_a_deleted_entry_leaves_nothing(self, store: Store) -> None:
+    def test_a_deleted_entry_leaves_nothing(self, store: Vault) -> None:
         """Neither keywords nor vectors, not even for an entry that is written after it."""
         store.ensure_index(INDEX)
         store.upsert([Entry("a", text="apple"), Entry("b", text="apple")])
@@ -77,7 +78,7 @@ class StoreContract(ReadableContract):
         assert store.vectors(SPACE, EVERYTHING)[0] == ["a"]
         assert self._keyword(store, "apple") == ["a"]
 
-    def test_deleting_what_is_not_there_changes_nothing(self, store: Store) -> None:
+    def test_deleting_what_is_not_there_changes_nothing(self, store: Vault) -> None:
         """The revision neither."""
         store.upsert([Entry("a")])
         before = store.revision()
@@ -85,7 +86,7 @@ class StoreContract(ReadableContract):
         assert store.delete(["b"]) == store.delete([]) == 0
         assert (store.revision(), store.count()) == (before, 1)
 
-    def test_a_delete_that_breaks_off_leaves_all(self, store: Store) -> None:
+    def test_a_delete_that_breaks_off_leaves_all(self, store: Vault) -> None:
         """One transaction, vectors and keywords included."""
         store.ensure_index(INDEX)
         store.upsert([Entry("a", text="apple"), Entry("b", text="apple")])
@@ -101,7 +102,7 @@ class StoreContract(ReadableContract):
 
     # Keyword indexes
 
-    def test_an_index_covers_entries_from_before_and_after_it(self, store: Store) -> None:
+    def test_an_index_covers_entries_from_before_and_after_it(self, store: Vault) -> None:
         """And follows changes."""
         store.upsert([Entry("a", title="apple")])
         store.ensure_index(INDEX)
@@ -112,7 +113,7 @@ class StoreContract(ReadableContract):
         assert self._keyword(store, '"apple"') == ["b"]
         assert self._keyword(store, "") == []
 
-    def test_an_index_of_other_settings_is_refused(self, store: Store) -> None:
+    def test_an_index_of_other_settings_is_refused(self, store: Vault) -> None:
         """The message names both settings and the remedy."""
         store.ensure_index(INDEX)
         other = KeywordIndex("sample", ("title",), "unicode61")
@@ -122,7 +123,7 @@ class StoreContract(ReadableContract):
 
     # Vectors
 
-    def test_a_changed_entry_loses_its_vectors(self, store: Store) -> None:
+    def test_a_changed_entry_loses_its_vectors(self, store: Vault) -> None:
         """An unchanged one keeps them."""
         store.upsert([Entry("a"), Entry("b")])
         assert store.missing(SPACE) == ["a", "b"]
@@ -133,7 +134,7 @@ class StoreContract(ReadableContract):
         assert store.missing(SPACE) == ["b"]
         assert list(store.vectors_of(SPACE, ["a", "b"])) == ["a"]
 
-    def test_a_changed_entry_may_keep_its_vectors(self, store: Store) -> None:
+    def test_a_changed_entry_may_keep_its_vectors(self, store: Vault) -> None:
         """It is found by what it said before; the revision changes all the same."""
         store.upsert([Entry("a", title="old")])
         store.put_vectors(SPACE, ["a"], rows((1, 0)))
@@ -143,7 +144,7 @@ class StoreContract(ReadableContract):
         assert (store.missing(SPACE), store.get(["a"])) == ([], [Entry("a", title="new")])
         assert store.revision() != before
 
-    def test_new_vectors_change_the_revision(self, store: Store) -> None:
+    def test_new_vectors_change_the_revision(self, store: Vault) -> None:
         """So that nobody goes on with a copy of the old ones."""
         store.upsert([Entry("a")])
         before = store.revision()
@@ -153,7 +154,7 @@ class StoreContract(ReadableContract):
 
         assert len({before, between, store.revision()}) == 3
 
-    def test_another_dimension_is_refused(self, store: Store) -> None:
+    def test_another_dimension_is_refused(self, store: Vault) -> None:
         """The message names both dimensions and the remedy; a dropped space forgets its dimension."""
         store.upsert([Entry("a")])
         store.put_vectors(SPACE, ["a"], rows((1, 0)))
@@ -167,7 +168,7 @@ class StoreContract(ReadableContract):
         store.put_vectors(SPACE, ["a"], rows((1, 0, 0)))
         assert store.spaces() == [(SPACE, 3)]
 
-    def test_a_vector_without_direction_is_refused(self, store: Store) -> None:
+    def test_a_vector_without_direction_is_refused(self, store: Vault) -> None:
         """Zeros and NaN have no cosine; nothing of the batch is written."""
         store.upsert([Entry("a"), Entry("b")])
 
@@ -176,5 +177,5 @@ class StoreContract(ReadableContract):
             assert "'b'" in raised(VaultError, partial(store.put_vectors, SPACE, ["a", "b"], batch))
         assert store.missing(SPACE) == ["a", "b"]
 
-    def _keyword(self, store: Store, match: str) -> list[str]:
+    def _keyword(self, store: Vault, match: str) -> list[str]:
         return sorted(f.id for f in store.keyword(INDEX, match, [1.0, 1.0], EVERYTHING, 100))

@@ -11,7 +11,6 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
-from steelyard.live.identity import agree, share
 from steelyard.memory.query import Query
 from steelyard.retrievers import LAYERS
 from steelyard_eval.candidates.families import StartingPoint
@@ -27,6 +26,7 @@ from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.replay import Replay, ShownLists, replay
+from steelyard_eval.recording.sharing import agree, share
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Said
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
-from steelyard.live.identity import agree
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.settings import shapes
@@ -18,6 +17,7 @@ from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import intents_of, only, reaches, recorded_lists, replay
+from steelyard_eval.recording.sharing import agree
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Said
 

@@ -28,14 +28,7 @@ from steelyard_eval.choose.few_labels import (
     lacked,
 )
 from steelyard_eval.choose.public import lookup_priors, public_table
-from steelyard_eval.choose.rule import (
-    ALL_FAMILIES,
-    Expectation,
-    Gates,
-    Ruling,
-    apply_rule,
-    gain_prior_over,
-)
+from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, Gates, Ruling, apply_rule, gain_prior_over
 from steelyard_eval.choose.scored import ModelLabels, Scored, SecondMeasurement
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure

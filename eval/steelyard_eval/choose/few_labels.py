@@ -33,13 +33,7 @@ from steelyard_eval.choose.public import (
     public_table,
     vectors_of,
 )
-from steelyard_eval.choose.rule import (
-    Expectation,
-    Gates,
-    Ruling,
-    keep_decision,
-    try_decision,
-)
+from steelyard_eval.choose.rule import Expectation, Gates, Ruling, keep_decision, try_decision
 from steelyard_eval.choose.scored import FEWEST, Scored, posterior
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.spread import Matrix, spread

@@ -26,16 +26,7 @@ from steelyard_eval.export.base import changes
 from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
 from steelyard_eval.recording.replay import ShownLists, facts_of, lists_of, ordered, rows_by_query
 from steelyard_eval.recording.steps import words_of
-from steelyard_eval.result.structs import (
-    Decision,
-    Fact,
-    Paired,
-    Provenance,
-    Result,
-    Row,
-    Said,
-    replace,
-)
+from steelyard_eval.result.structs import Decision, Fact, Paired, Provenance, Result, Row, Said, replace
 
 Values = Mapping[str, Mapping[str, Floats]]  # label -> metric -> float64[Q]
 

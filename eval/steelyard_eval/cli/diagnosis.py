@@ -182,7 +182,7 @@ def _font() -> str:
 
 
 def _memory_bound() -> str:
-    from steelyard.base.arrays import budget
+    from steelyard.base.machine import budget
     from steelyard_eval.common.process import usual
 
     return f"{mebibytes(usual())} a command without --memory, {mebibytes(budget())} of it for vaults"
@@ -200,7 +200,7 @@ def _terminal() -> str:
 
 def _vault(path: str) -> str:
     """What a vault holds: its schema is checked on opening, then every page (SQLite's quick_check)."""
-    from steelyard.stores.sqlite.vault import open_vault
+    from steelyard.stores.sqlite import open_vault
 
     with open_vault(path) as vault:
         if faults := vault.faults():
@@ -213,7 +213,7 @@ def _vault(path: str) -> str:
 
 def _vectors(vault: Vault) -> list[str]:
     """How the vectors of the largest space are searched."""
-    from steelyard.base.arrays import MEMORY, PRECISION, budget, precision
+    from steelyard.base.machine import MEMORY, PRECISION, budget, precision
 
     sizes, most = vault.vector_bytes(), budget()
     largest = max(sizes.values(), default=0)

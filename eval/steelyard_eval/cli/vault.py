@@ -179,7 +179,7 @@ def act(
     steelyard vault act feedback.jsonl 4be1a2f09c3d7e55 --action none_useful
     """
     from steelyard.feedback import append_act, review
-    from steelyard.stores.sqlite.vault import open_vault
+    from steelyard.stores.sqlite import open_vault
 
     if (action == "reviewed") != (vault is not None):
         raise click.UsageError("--action reviewed and --vault go together: a review is written to the entries")

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from steelyard.base.arrays import MEMORY, memory_bytes
 from steelyard.base.errors import ConfigError, shown
+from steelyard.base.machine import MEMORY, memory_bytes
 
 try:
     import resource

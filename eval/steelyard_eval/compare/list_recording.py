@@ -13,7 +13,7 @@ from steelyard.base.errors import ConfigError, DataError, shown
 from steelyard.base.files import canonical
 from steelyard.config import LISTS as SYSTEM
 from steelyard.fusion import parse_strategy
-from steelyard.live.identity import identity
+from steelyard.live.sources import identity
 from steelyard.memory.entry import Entry
 from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.stores.base import Found

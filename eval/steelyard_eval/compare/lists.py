@@ -14,7 +14,6 @@ from steelyard.config import SearchConfig
 from steelyard.embedders.embed import CachedEmbedder
 from steelyard.finish import Floor
 from steelyard.fusion.layered import progress as layered_progress
-from steelyard.live.identity import share
 from steelyard.memory.query import Query
 from steelyard.retrievers import LAYERS
 from steelyard.systems import find_system
@@ -37,6 +36,7 @@ from steelyard_eval.recording.replay import (
     replay,
     without_floors,
 )
+from steelyard_eval.recording.sharing import share
 from steelyard_eval.recording.steps import settings
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Cost, Latency, Row, Said

@@ -20,7 +20,6 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, SteelyardError, shown, together
 from steelyard.config import SearchConfig, read_json
-from steelyard.live.identity import share
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query, valid_at
 from steelyard.memory.text import content
@@ -35,6 +34,7 @@ from steelyard_eval.measures.metrics import Judgments, evaluate
 from steelyard_eval.measures.runs import Ranked, Scored
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay, without_floors
+from steelyard_eval.recording.sharing import share
 from steelyard_eval.recording.steps import spelled
 from steelyard_eval.result.structs import Said
 

@@ -14,7 +14,6 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard.config import SearchConfig, policy_of
 from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.fusion import leaves
-from steelyard.live.identity import share
 from steelyard.memory.query import Query, clean_query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.source import Source, configured
@@ -30,6 +29,7 @@ from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.reader import DatasetIndex, Log, read_log
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 from steelyard_eval.recording.record import record
+from steelyard_eval.recording.sharing import share
 from steelyard_eval.recording.workspace import Workspace
 
 SIGNALS = ("bm25", "vector")  # what acts may follow, beside the signals of the strategy that is used

@@ -18,15 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
-from steelyard.base.files import (
-    STRICT_JSON,
-    canonical,
-    draft,
-    inside,
-    open_regular,
-    read_text,
-    write_bytes,
-)
+from steelyard.base.files import STRICT_JSON, canonical, draft, inside, open_regular, read_text, write_bytes
 from steelyard.table.join import Part
 from steelyard.table.signal_table import ENDS, LABEL_FACTS, NUMBER_FACTS, Facts, Labels, SignalTable, TagSets
 

@@ -17,7 +17,6 @@ from steelyard.base.fields import format_time
 from steelyard.config import SearchConfig
 from steelyard.finish import Floor, Ranking, Stage
 from steelyard.fusion import Plan, compile_plan
-from steelyard.live.identity import agree
 from steelyard.live.search import rank_table
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
@@ -27,6 +26,7 @@ from steelyard_eval.datasets import CLASSIFIED, GIVEN, Dataset
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.disk import load
+from steelyard_eval.recording.sharing import agree
 from steelyard_eval.result.structs import DataFacts, Listed, QueryRow
 
 

@@ -20,8 +20,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import Federation, Tier
-from steelyard.stores.sqlite import Vault
-from steelyard.stores.sqlite.vault import open_vault
+from steelyard.stores.sqlite import Vault, open_vault
 from steelyard.systems import find_system
 from steelyard_eval.common.configurations import read_configuration
 from steelyard_eval.vaults import vault_embedder, visible_vault

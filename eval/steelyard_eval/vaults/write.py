@@ -34,8 +34,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters
 from steelyard.memory.text import render
 from steelyard.stores.base import Space, is_address
-from steelyard.stores.sqlite import Vault
-from steelyard.stores.sqlite.vault import open_vault
+from steelyard.stores.sqlite import Vault, open_vault
 from steelyard.systems import EMBEDDED, SYSTEMS, analyses, keyword_indexes
 from steelyard_eval.common.console import bar
 

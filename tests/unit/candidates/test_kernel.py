@@ -16,7 +16,7 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard.config import SearchConfig
 from steelyard.finish import Cut, Drop, Files
 from steelyard.fusion import fuse, parse_strategy
-from steelyard.live.identity import identity
+from steelyard.live.sources import identity
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVERS

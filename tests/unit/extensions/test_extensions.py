@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.base import extensions
 from steelyard.base.errors import MachineError
 from steelyard.base.extensions import EXTENSIONS as OF_ENGINE
 from steelyard_eval.common.extensions import EXTENSIONS, extension
@@ -156,7 +155,7 @@ def test_another_package_may_bring_one(monkeypatch):
     monkeypatch.setitem(EXTENSIONS, "serve", ("steelyard_eval.extensions.gone", "a server"))
     with pytest.raises(MachineError):
         extension("serve")
-    point = EntryPoint("serve", "json", extensions.GROUP)
+    point = EntryPoint("serve", "json", "steelyard.extensions")
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [point])
     assert extension("serve") is json
 

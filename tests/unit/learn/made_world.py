@@ -11,7 +11,7 @@ from steelyard.systems import find_system
 from steelyard.table.signal_table import NO_FACTS, SignalTable
 from steelyard_eval.choose.rule import FROM_A_LOG, Expectation, apply_rule
 from steelyard_eval.choose.scored import Scored, SecondMeasurement
-from steelyard_eval.learn.counts import CODE, EVERYTHING_SHOWN, KINDS, WORTH, PositionCounts
+from steelyard_eval.learn.counts import CODE, KINDS, PositionCounts
 from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.top10 import PLACES
 
@@ -75,8 +75,6 @@ def cells_of(sessions, lists, kind="clicked"):
     size = sessions.row.size
     acts = np.zeros((size, len(KINDS)))
     acts[:, CODE[kind]] = sessions.acted.ravel()
-    none = CODE[EVERYTHING_SHOWN]
-    acts[:, none] = WORTH[none] * np.repeat(sessions.none, PLACES)
     row = sessions.row.ravel()
     place = np.tile(np.arange(PLACES), len(sessions))
     return PositionCounts.of(lists.pairs, row, place, np.ones(size), acts)

@@ -22,8 +22,8 @@ def flood(lists, sessions, place):
     """10,000 sessions of one query, each with an act on the entry at one place."""
     row = np.repeat(lists.top[0, [0]].astype(np.int64), 10_000, axis=0)
     acted = np.tile(np.arange(10) == place, (10_000, 1))
-    none, alone = np.zeros(10_000, dtype=bool), np.full(10_000, -1)
-    return Sessions(np.zeros(10_000, int), row, acted, none, alone, np.zeros_like(row), np.zeros(row.shape))
+    alone = np.full(10_000, -1)
+    return Sessions(np.zeros(10_000, int), row, acted, alone, np.zeros_like(row), np.zeros(row.shape))
 
 
 def both(sessions, other):

@@ -1,5 +1,6 @@
 """Recordings that differ in one retriever share the lists of the others, and nothing else changes."""
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -28,19 +29,28 @@ def same(one, other):
         np.testing.assert_array_equal(values, other.asked.numbers[name])
 
 
+def watch(monkeypatch, told):
+    """Call `told` with the name of each retriever that searches."""
+    own = Sources._retriever
+
+    def watched(sources, name):
+        retriever = copy(own(sources, name))
+        for way in {"retrieve", "follow"} & set(dir(retriever)):
+            search = getattr(retriever, way)
+            object.__setattr__(retriever, way, lambda *asked, search=search: (told(name), search(*asked))[1])
+        return retriever
+
+    monkeypatch.setattr(Sources, "_retriever", watched)
+
+
 def test_a_recording_with_lists_of_another_one_is_what_it_is_alone(monkeypatch):
     data = load(starter())
     queries = data.queries[:12]
     config = find_system("plain").config(10, "minilm")
     config = config.with_strategy(parse_strategy("rrf(bm25, vector, graph)"))
-    found, searched = [], Sources._find
+    found = []
     shared = Workspace.open(data)
-
-    def counted(self, name, *rest):
-        found.append(name)
-        return searched(self, name, *rest)
-
-    monkeypatch.setattr(Sources, "_find", counted)
+    watch(monkeypatch, found.append)
     for other in (config, *of_retrievers(config, len(queries))):
         found.clear()
         table = record(shared, queries, [other])
@@ -75,7 +85,7 @@ def test_the_first_places_of_a_deeper_list_are_not_searched_for(monkeypatch):
     )
     record(shared, queries, [deep])
     with monkeypatch.context() as patch:
-        patch.setattr(Sources, "_find", lambda *_: pytest.fail("it searched"))
+        watch(patch, pytest.fail)
         table = record(shared, queries, [shallow])
 
     same(table, record(Workspace.open(data), queries, [shallow]))
@@ -99,7 +109,7 @@ def test_queries_that_were_recorded_are_not_searched_again(monkeypatch):
     config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy("rrf(bm25, vector)"))
     shared = Workspace.open(data)
     record(shared, data.queries[:12], [config])
-    monkeypatch.setattr(Sources, "_find", None)  # whoever searched would fail
+    watch(monkeypatch, pytest.fail)
 
     some = data.queries[7:3:-1]
     again = record(shared, some, [config])
@@ -120,7 +130,7 @@ def test_queries_that_were_recorded_are_not_searched_again(monkeypatch):
 def test_indexing_for_the_last_one_is_no_reason_to_search_for_the_first_ones_again(monkeypatch):
     shared, rows = Workspace.open(load(starter())), ("echovault", "cortex_mem")
     first = compare(shared.dataset, rows, timed=False, workspace=shared)
-    monkeypatch.setattr(Sources, "_find", None)  # whoever searched would fail
+    watch(monkeypatch, pytest.fail)
     again = compare(shared.dataset, rows, timed=False, workspace=shared)
     np.testing.assert_equal(again.values, first.values)
 

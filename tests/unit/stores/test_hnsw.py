@@ -23,8 +23,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.stores.base import Space
 from steelyard.stores.federation import Federation, Tier
-from steelyard.stores.sqlite import Vault
-from steelyard.stores.sqlite.vault import open_vault
+from steelyard.stores.sqlite import Vault, open_vault
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load

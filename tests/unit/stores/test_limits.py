@@ -8,9 +8,9 @@ import apsw
 import numpy as np
 import pytest
 
-from steelyard.base.arrays import MEMORY, budget, memory_bytes
 from steelyard.base.errors import ConfigError, EmbedderError, MachineError
 from steelyard.base.files import open_regular
+from steelyard.base.machine import MEMORY, budget, memory_bytes
 from steelyard.config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.extensions.network import wire
@@ -60,7 +60,7 @@ def test_of_a_wrong_value_80_characters_are_shown_and_of_damage_200(tmp_path):
     with pytest.raises(ConfigError) as caught:
         SearchConfig.load(tmp_path / "w.json")
     told = str(caught.value)
-    assert f"'limit' = '{'x' * 76}...: must be" in told
+    assert f"'limit' = '{'x' * 76}...: it is" in told
     assert f"('{'r' * 196}...)" in str(guard.damaged("v", "r" * 900))  # quote, 196, three dots
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import sqlite_vec
 
-from steelyard.base.arrays import MEMORY, PRECISION, PRECISIONS
 from steelyard.base.errors import ConfigError, VaultError
+from steelyard.base.machine import MEMORY, PRECISION, PRECISIONS
 from steelyard.extensions.int8 import Codes
 from steelyard.extensions.int8.scan import add_products
 from steelyard.memory.entry import Entry
@@ -198,8 +198,8 @@ def test_sqlite_vec_is_asked_for_more_only_while_the_last_are_alike(tmp_path, fi
         vault.upsert(Entry(name) for name in names)
         vault.put_vectors(SPACE, names, near)
         vault._matrix = lambda *_: None
-        counts, ask = [], vault._neighbours
-        vault._neighbours = lambda what, count: counts.append(count) or ask(what, count)
+        counts = []
+        vault._db.exec_trace = lambda _, sql, values: ("MATCH" in sql and counts.append(values[1])) or True
         found = vault.nearest(SPACE, np.array([1, 0], np.float32), EVERYTHING, 3, True)
         assert [one.id for one in found] == names[:3]
         assert counts == asked

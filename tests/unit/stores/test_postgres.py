@@ -24,8 +24,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.retrievers.english import tsvector
 from steelyard.stores.base import KeywordIndex, Space
-from steelyard.stores.sqlite import Vault
-from steelyard.stores.sqlite.vault import open_vault
+from steelyard.stores.sqlite import Vault, open_vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.systems.moltnet import text as moltnet_text
 from steelyard.testing.readable import rows

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry, Relation
-from steelyard.stores.sqlite.schema import COLUMNS, from_row, from_rows, to_row
+from steelyard.stores.sqlite.schema import COLUMNS, from_rows, to_row
 
 entries = st.builds(
     Entry,
@@ -45,7 +45,7 @@ def test_a_damaged_row_among_others_is_named_as_by_itself(name, value):
     with pytest.raises(
         VaultError, match=f"entry '{'a b' if name == 'id' else 'second'}' of the vault is damaged"
     ) as alone:
-        from_row(COLUMNS, rows[1])
+        from_rows(COLUMNS, [rows[1]])
     with pytest.raises(VaultError) as among:
         from_rows(COLUMNS, rows)
     assert str(among.value) == str(alone.value)

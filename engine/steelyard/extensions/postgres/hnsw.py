@@ -20,6 +20,7 @@ from steelyard.extensions.postgres.schema import received
 from steelyard.extensions.postgres.server import Server
 from steelyard.stores.base import COSINE, Space
 from steelyard.stores.sqlite import Vault
+from steelyard.stores.sqlite.guard import TEXT
 from steelyard.stores.sqlite.matrix import length_of
 from steelyard.stores.sqlite.nearest import VectorSearch
 from steelyard.stores.sqlite.schema import where
@@ -133,7 +134,7 @@ class HnswSearch(Vault):
             f"SELECT e.id, e.rowid, ({condition}) FROM json_each(?) j JOIN entries e ON e.id = j.value "
             f"JOIN {asked.table}_rowids v ON v.rowid = e.rowid"
         )
-        rows = self._rows(sql, (*values, json.dumps(ids)))
+        rows = self._db.run(sql, (*values, json.dumps(ids)), (TEXT,))
         kept = [row for row in rows if row[2] or not asked.filter_first]
         if len(kept) < asked.depth:
             return None

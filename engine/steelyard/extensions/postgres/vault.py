@@ -19,7 +19,6 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,6 +44,7 @@ from steelyard.extensions.postgres.schema import (
 from steelyard.extensions.postgres.server import Connection, Server
 from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import KeywordIndex, Space
+from steelyard.stores.sqlite.guard import TEXT, GuardedConnection
 from steelyard.stores.sqlite.schema import NAMES, select
 from steelyard.stores.sqlite.schema import UPSERT as UPSERT_HERE
 
@@ -70,34 +70,29 @@ class PostgresVault(HnswSearch):
         held.callback(self._server.close)
         self.restricted = self._server.restricted
         self._turn = threading.RLock()
-        self._at, self._models_at, self._look_at = NOTHING, NOTHING, 0.0
+        self._at, self.models_revision, self._look_at = NOTHING, NOTHING, 0.0
         self._space_numbers: dict[Space, int] = {}
         folder = held.enter_context(draft(cache_folder(os.environ) / "postgres", folder=True))
         super().__init__(folder / "copy.db", create=True)
         self.path = self._server.name
         self._ready = True
         try:
-            self._db.execute("PRAGMA journal_mode = memory")  # or all would be written twice, to the log first
+            self._db.run("PRAGMA journal_mode = memory")  # or all would be written twice, to the log first
             self.search_by(hnsw)
             self.refresh()
-            self._db.execute("PRAGMA journal_mode = wal")
+            self._db.run("PRAGMA journal_mode = wal")
         except BaseException:
             self.close()
             raise
-
-    @property
-    def models_revision(self) -> int:
-        """The revision at which models changed last: embedders that were made of them before are outdated."""
-        return self._models_at
 
     def close(self) -> None:
         """See Vault.close."""
         super().close()
         self._release()
 
-    def _connect(self, create: bool) -> apsw.Connection:
+    def _connect(self, create: bool) -> GuardedConnection:
         db = super()._connect(create)
-        db.execute("PRAGMA synchronous = off")  # what a crash of the machine destroys is copied again
+        db.run("PRAGMA synchronous = off")  # what a crash of the machine destroys is copied again
         return db
 
     # Reading
@@ -129,13 +124,13 @@ class PostgresVault(HnswSearch):
     @contextmanager
     def _copying(self) -> Iterator[None]:
         """What is written inside is what the database holds; it is forgotten when that fails."""
-        revision, models, numbers = self._at, self._models_at, dict(self._space_numbers)
+        revision, models, numbers = self._at, self.models_revision, dict(self._space_numbers)
         self._thread.copying = True
         try:
             with super().transaction():
                 yield
         except BaseException:
-            self._at, self._models_at, self._space_numbers = revision, models, numbers
+            self._at, self.models_revision, self._space_numbers = revision, models, numbers
             raise
         finally:
             self._thread.copying = False
@@ -155,12 +150,12 @@ class PostgresVault(HnswSearch):
             new = seen - held  # also what this role did not see before
         changed = self._pull_entries(there, new)
         self._pull_spaces(there, changed)
-        if models != self._models_at:
+        if models != self.models_revision:
             self._pull_models(there)
-        self._at, self._models_at = revision, models
+        self._at, self.models_revision = revision, models
 
     def _ids(self) -> set[str]:
-        return {id_ for (id_,) in self._rows("SELECT id FROM entries")}
+        return {id_ for (id_,) in self._db.run("SELECT id FROM entries", (), (TEXT,))}
 
     def _pull_entries(self, there: Connection, new: Iterable[str]) -> list[str]:
         """Copy the entries that changed since, and new ones; return their ids."""
@@ -180,7 +175,7 @@ class PostgresVault(HnswSearch):
     def _forget_vectors(self, ids: Sequence[str]) -> None:
         for table, _, _ in self._spaces():
             sql = f"DELETE FROM {table} WHERE rowid = (SELECT rowid FROM entries WHERE id = ?)"
-            self._db.executemany(sql, ((id_,) for id_ in ids))
+            self._db.many(sql, ((id_,) for id_ in ids))
 
     def _pull_spaces(self, there: Connection, changed: Sequence[str]) -> None:
         """Copy the vectors of the entries that changed, and all of the spaces that are new."""
@@ -223,7 +218,7 @@ class PostgresVault(HnswSearch):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """See Store.transaction: the copy's and the database's, committed together or not at all."""
+        """See Vault.transaction: the copy's and the database's, committed together or not at all."""
         if not self._ready or getattr(self._thread, "copying", False):
             with super().transaction():
                 yield
@@ -259,14 +254,14 @@ class PostgresVault(HnswSearch):
                     put.pop(id_, None)
 
     def put_vectors(self, space: Space, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
-        """See Store.put_vectors."""
+        """See Vault.put_vectors."""
         with self.transaction():
             super().put_vectors(space, ids, vectors)
             put = self._thread.changes.vectors.setdefault(space, {})
             put.update(zip(ids, map(to_binary, vectors), strict=True))
 
     def drop_space(self, space: Space) -> None:
-        """See Store.drop_space."""
+        """See Vault.drop_space."""
         with self.transaction():
             super().drop_space(space)
             self._thread.changes.dropped.append(space)
@@ -290,7 +285,7 @@ class PostgresVault(HnswSearch):
         """Nothing: the words of a copy are counted in memory."""
 
     def ensure_index(self, index: KeywordIndex) -> None:
-        """See Store.ensure_index: of the copy alone."""
+        """See Vault.ensure_index: of the copy alone."""
         if not self._has(index):
             with self._turn, self._copying():
                 if not self._has(index):
@@ -318,7 +313,7 @@ class PostgresVault(HnswSearch):
 
     def _push_entries(self, there: Connection, ids: Iterable[str], revision: int) -> None:
         there.execute(ENTRIES_IN)
-        rows = self._db.execute(f"{select()} JOIN json_each(?) j ON j.value = e.id", (json.dumps(sorted(ids)),))
+        rows = self._db.each(f"{select()} JOIN json_each(?) j ON j.value = e.id", (json.dumps(sorted(ids)),))
         with there.cursor().copy("COPY pg_temp.steelyard_entries FROM STDIN (FORMAT binary)") as copy:
             for row in rows:
                 copy.write_row([sent(value) if isinstance(value, str) else value for value in row])
@@ -361,4 +356,4 @@ class PostgresVault(HnswSearch):
                     "INSERT INTO steelyard.model_arrays VALUES (%s, %s, %s)", (sent(name), sent(key), data)
                 )
         there.execute("UPDATE steelyard.meta SET models = %s", (revision,))
-        self._models_at = revision
+        self.models_revision = revision

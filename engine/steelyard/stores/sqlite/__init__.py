@@ -1,5 +1,287 @@
-"""The vault: entries, keyword indexes, vectors and fitted models in one SQLite file. The only place with SQL."""
+"""A vault: one SQLite file with entries, FTS5 indexes, sqlite-vec tables and fitted models.
 
-from steelyard.stores.sqlite.vault import Vault
+A caller who may see a part of it has a store that holds these entries as if there were no others. FTS5 and TF-IDF
+count words over all entries they hold, and an entry may supersede another one. So what a caller may see is copied
+into a vault in memory, and that is searched: no number, order or message depends on more.
+"""
 
-__all__ = ["Vault"]
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+from weakref import WeakValueDictionary
+
+from steelyard.base.errors import ConfigError
+from steelyard.base.extensions import extension
+from steelyard.base.files import STRICT_JSON
+from steelyard.memory.entry import EVERY_FIELD, Entry, named, naming
+from steelyard.memory.query import EVERYTHING, SUPERSEDED, Filters
+from steelyard.stores.base import Edge, Readable, is_address
+from steelyard.stores.sqlite.guard import MEMORY, NULL, REAL, ROWS, TEXT
+from steelyard.stores.sqlite.keywords import KeywordTables
+from steelyard.stores.sqlite.nearest import NearestSearch
+from steelyard.stores.sqlite.schema import INSERT, UPSERT, damaged, failing, from_rows, select, to_row, where
+
+READ = frozenset(name for name in vars(Readable) if not name.startswith("_"))
+"""What can be asked of a store that is read."""
+KEPT = 4096
+"""Entries of one state of the file that are kept as they were read, because searches show the same ones."""
+
+
+def open_vault(name: str | Path, *, create: bool = False, hnsw: int | None = None) -> Vault:
+    """The vault in a file, or at ``postgresql://USER@HOST:PORT/DATABASE``; see `Vault` and `PostgresVault`.
+
+    `hnsw` is the ef_search with which a database is searched by its HNSW index; ConfigError for a file.
+    """
+    if is_address(name):
+        database: Vault = extension("postgres").PostgresVault(str(name), create=create, hnsw=hnsw)
+        return database
+    if hnsw is not None:
+        raise ConfigError(f"{name} is a file, and HNSW is an index of a database; leave --hnsw out")
+    return Vault(name, create=create)
+
+
+class Vault(KeywordTables, NearestSearch, Readable):
+    """A store in one SQLite file, or in memory with the path ``:memory:``. Threads may share it.
+
+    Every thread has a connection of its own, so readers do not wait for each other, nor for a writer of a
+    file. A transaction and a snapshot are those of the thread that began them; what other threads read
+    meanwhile is what was committed. Between two calls without a snapshot others may have written.
+
+    Unless it is to be created, a file that cannot be written, or lies in a folder that cannot be, is
+    opened for reading; the first write then raises MachineError.
+    """
+
+    restricted = False
+    """Whether who opened it sees a part of it alone, by rules that it does not decide."""
+
+    models_revision: int | None = None
+    """The revision at which models changed last, where others may change them; None of a file."""
+
+    def seen_by(self, visible: Filters) -> Readable:
+        """See Readable.seen_by; kept for the next one who asks."""
+        if not visible and not self.restricted:
+            return self
+        return cast(Readable, self._views.setdefault(visible, ScopedStore(self, visible)))
+
+    def copied(self, visible: Filters) -> tuple[int, Vault]:
+        """The revision, and a vault in memory with the entries that the filters admit and their vectors."""
+        admitted = Filters(visible.clauses)
+        with self._steady():
+            copy = VisiblePart(MEMORY)
+            copy.add_rows(self.rows(admitted))
+            for space, _ in self.spaces():
+                ids, matrix = self.vectors(space, admitted)
+                if ids:
+                    copy.put_vectors(space, ids, matrix)
+            return self.revision(), copy
+
+    @cached_property
+    def _views(self) -> WeakValueDictionary[Filters, ScopedStore]:
+        return WeakValueDictionary()
+
+    # Writing
+
+    def upsert(self, entries: Iterable[Entry], *, keep_vectors: bool = False) -> int:
+        """Insert or replace entries by id in one transaction; returns how many changed.
+
+        A changed entry loses its vectors, because they stood for its old text; with `keep_vectors` it is found by
+        them still.
+        """
+        return self._change(UPSERT, map(to_row, entries), keep_vectors)
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """Remove entries with their keywords, which triggers forget, and vectors; returns how many there were."""
+        return self._change("DELETE FROM entries WHERE id = ? RETURNING rowid", ((id_,) for id_ in ids))
+
+    def _change(
+        self, sql: str, bound: Iterable[tuple[str | float | None, ...]], keep_vectors: bool = False
+    ) -> int:
+        """Run a statement that returns the rowids it changed, drop their vectors, count them."""
+        changed = 0
+        with self.transaction():
+            tables = [] if keep_vectors else [self._sound(table, dim) for table, _, dim in self._spaces()]
+            for values in bound:
+                for (rowid,) in self._db.run(sql, values):
+                    changed += 1
+                    self._changing(str(values[0]), keep_vectors)
+                    for table in tables:
+                        self._db.run(f"DELETE FROM {table} WHERE rowid = ?", (rowid,))
+            if changed:
+                self._revise()
+        return changed
+
+    def _changing(self, id_: str, keep_vectors: bool) -> None:
+        """Called for every entry that a write changes; a vault that is a copy notes it."""
+
+    def rows(self, filters: Filters) -> Iterator[tuple[Any, ...]]:
+        """The entries in scope as they lie in the file, for `add_rows` of another vault, by ascending id."""
+        condition, values = where(filters)
+        yield from self._db.each(f"{select()} WHERE {condition} ORDER BY e.id", values)
+
+    def add_rows(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Insert what `rows` of another vault gave."""
+        with self.transaction():
+            self._db.many(INSERT, rows)
+            self._revise()
+
+    # Reading
+
+    def get(self, ids: Sequence[str], fields: Sequence[str] = EVERY_FIELD) -> list[Entry]:
+        names = tuple(dict.fromkeys(("id", *fields)))
+        with self._steady():
+            kept = self._seen(names)
+            known = {id_: entry for id_ in ids if (entry := kept.get(id_)) is not None}
+            if unknown := [id_ for id_ in ids if id_ not in known]:
+                sql = f"{select(names)} JOIN json_each(?) j ON j.value = e.id"
+                rows = self._db.run(sql, (json.dumps(unknown),))
+                read = {entry.id: entry for entry in from_rows(names, rows)}
+                known |= read
+                if len(kept) + len(read) > KEPT:
+                    kept.clear()
+                if len(read) <= KEPT:
+                    kept.update(read)
+        return [known[id_] for id_ in ids if id_ in known]
+
+    def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
+        rows = self.rows(filters)
+        while some := [*islice(rows, ROWS)]:
+            yield from from_rows(EVERY_FIELD, some)
+
+    def places(self) -> Iterator[tuple[str, str, bool]]:
+        layered = "(e.l0 != '' OR e.l1 != '')"
+        sql = f"SELECT e.id, e.uri, {layered} FROM entries e WHERE e.uri != '' OR {layered} ORDER BY e.id"
+        return ((id_, uri, bool(has_layers)) for id_, uri, has_layers in self._db.run(sql, (), (TEXT, TEXT)))
+
+    def within(self, ids: Sequence[str], filters: Filters) -> set[str]:
+        condition, values = where(filters)
+        sql = f"SELECT e.id FROM json_each(?) j JOIN entries e ON e.id = j.value WHERE {condition}"
+        return {id_ for (id_,) in self._db.run(sql, (json.dumps(list(ids)), *values), (TEXT,))}
+
+    def edges(self, ids: Sequence[str]) -> list[Edge]:
+        read = "SELECT e.source, e.target, e.type, e.strength FROM json_each(?1) j JOIN edges e"
+        sql = f"{read} ON e.source = j.value UNION {read} ON e.target = j.value ORDER BY 1, 2, 3, 4"
+        return [Edge(*row) for row in self._db.run(sql, (json.dumps(list(ids)),), (TEXT, TEXT, TEXT, REAL | NULL))]
+
+    def recent(self, filters: Filters, limit: int) -> list[Entry]:
+        condition, values = where(filters)
+        sql = f"{select()} WHERE {condition} ORDER BY e.created_at DESC NULLS LAST, e.id LIMIT ?"
+        return from_rows(EVERY_FIELD, self._db.run(sql, (*values, limit)))
+
+    def count(self, filters: Filters = EVERYTHING) -> int:
+        condition, values = where(filters)
+        return int(self._one(f"SELECT count(*) FROM entries e WHERE {condition}", values))
+
+    def covers(self, filters: Filters) -> bool:
+        sql = "SELECT EXISTS (SELECT 1 FROM entries e WHERE {})"
+        return not any(self._one(sql.format(condition), values) for condition, values in failing(filters))
+
+    # Models that were fitted on the vault, as plain arrays (never pickled)
+
+    def save_model(
+        self, name: str, kind: str, settings: Mapping[str, object], arrays: Mapping[str, bytes]
+    ) -> None:
+        """Store a fitted model in one transaction, replacing one of the same name.
+
+        The first one stored is the vault's own: the one it is searched with unless another is named.
+        """
+        with self.transaction():
+            self._db.run(
+                "INSERT OR IGNORE INTO meta SELECT 'model', coalesce((SELECT min(name) FROM models), ?)", (name,)
+            )
+            self._db.run("DELETE FROM model_arrays WHERE model = ?", (name,))
+            self._db.run(
+                "INSERT OR REPLACE INTO models VALUES(?, ?, ?)", (name, kind, json.dumps(settings, sort_keys=True))
+            )
+            self._db.many(
+                "INSERT INTO model_arrays VALUES(?, ?, ?)", ((name, key, data) for key, data in arrays.items())
+            )
+
+    def models(self) -> list[str]:
+        """Names of the stored models: the vault's own first, the others ascending."""
+        sql = "SELECT name FROM models ORDER BY name IS NOT (SELECT value FROM meta WHERE key = 'model'), name"
+        return [name for (name,) in self._db.run(sql)]
+
+    def drop_models(self) -> None:
+        """Forget all stored models."""
+        with self.transaction():
+            for table in ("model_arrays", "models", "meta WHERE key = 'model'"):
+                self._db.run(f"DELETE FROM {table}")
+
+    def load_model(self, name: str) -> tuple[str, dict[str, Any], dict[str, bytes]] | None:
+        """Kind, settings and arrays of a stored model, None when there is none of this name."""
+        rows = self._db.run("SELECT kind, settings FROM models WHERE name = ?", (name,))
+        if not rows:
+            return None
+        [(kind, told)] = rows
+        arrays = dict(self._db.run("SELECT name, data FROM model_arrays WHERE model = ?", (name,)))
+        try:
+            settings = STRICT_JSON.decode(told)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise damaged(self.path, error) from None
+        if not isinstance(settings, dict):
+            raise damaged(self.path, f"the settings of model {name!r} are not an object")
+        return kind, settings, arrays
+
+
+class VisiblePart(Vault):
+    """What a caller may see of a vault: its entries name no others, whether these are hidden or nowhere.
+
+    The relations themselves stay as they lie: along them a federation reaches entries of its other tiers.
+    """
+
+    def get(self, ids: Sequence[str], fields: Sequence[str] = EVERY_FIELD) -> list[Entry]:
+        return self._own_names(super().get(ids, fields))
+
+    def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
+        every = super().entries(filters)
+        while some := [*islice(every, ROWS)]:
+            yield from self._own_names(some)
+
+    def recent(self, filters: Filters, limit: int) -> list[Entry]:
+        return self._own_names(super().recent(filters, limit))
+
+    def _own_names(self, entries: Sequence[Entry]) -> list[Entry]:
+        names = {name for entry in entries for name in named(entry)}
+        inside = self.within(sorted(names), EVERYTHING) if names else set()
+        return [naming(entry, inside) for entry in entries]
+
+
+class ScopedStore:
+    """See Readable: the entries of a vault that `visible` admits, copied when it changes. Threads may share it.
+
+    Raises ConfigError for a scope that asks whether entries are superseded: that depends on all of them.
+    """
+
+    def __init__(self, vault: Vault, visible: Filters) -> None:
+        if any(rule.field == SUPERSEDED for clause in visible.clauses for rule in clause):
+            raise ConfigError("a scope cannot ask for superseded entries; filter by that instead")
+        self._vault, self._visible = vault, Filters(visible.clauses)
+        self._building = threading.Lock()
+        self._copied: tuple[int, Vault] | None = None
+
+    def seen_by(self, visible: Filters) -> Readable:
+        return cast(Readable, ScopedStore(self._vault, self._visible & Filters(visible.clauses)))
+
+    def revision(self) -> int:
+        """See Readable.revision: that of the vault, at which it is copied again."""
+        return self._vault.revision()
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Everything else that is read, asked of the copy each time; what would write is not there."""
+        if name not in READ:
+            raise AttributeError(f"{type(self).__name__} has no {name!r}")
+
+        def asked(*values: Any, **options: Any) -> Any:  # noqa: ANN401 -- as the method of the vault has it
+            known = self._copied
+            if known is None or known[0] != self._vault.revision():
+                with self._building:
+                    known = self._copied = self._vault.copied(self._visible)
+            return getattr(known[1], name)(*values, **options)
+
+        return asked

@@ -21,11 +21,12 @@ from typing import Any, NamedTuple
 import apsw
 import numpy as np
 
-from steelyard.base.arrays import Floats, Indices, budget
+from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import VaultError, visible
+from steelyard.base.machine import budget
 from steelyard.memory.query import EVERYTHING, Filters
-from steelyard.stores.base import Found, KeywordIndex
-from steelyard.stores.postings import Analysis, Counted, Posting, Read, Segment
+from steelyard.stores.base import Analysis, Counted, Found, KeywordIndex, Read, Segment
+from steelyard.stores.sqlite.guard import TEXT
 from steelyard.stores.sqlite.schema import index_statements, where
 from steelyard.stores.sqlite.words import FIELD, WordTables
 
@@ -36,7 +37,8 @@ PHRASE_BYTES = 32
 OFTEN = 10
 """Searches of one index after which words are read into memory; a command that searches once is faster without."""
 RANKING = "bm25"
-"""The function that weighs fields; FTS5 has it since 3.9, and a build may leave it out."""
+"""The function that weighs fields; FTS5 has it since 3.9, and a build may leave it out. Its own rank, which then
+ranks, knows no weights (Soleri's document)."""
 K1, B = 1.2, 0.75
 LEAST_IDF = 1e-6
 LONGEST = 32_768
@@ -50,9 +52,10 @@ _KEYWORDS = frozenset(("AND", "OR", "NOT", "NEAR"))
 
 
 class KeywordTables(WordTables):
-    """See `steelyard.stores.base.Store`."""
+    """See `steelyard.stores.base.Readable`."""
 
     def ensure_index(self, index: KeywordIndex) -> None:
+        """Create the index if it is absent; VaultError when it stands there with other settings."""
         if not self._has(index):
             with self.transaction():
                 if not self._has(index):  # another process may have made it meanwhile
@@ -60,34 +63,33 @@ class KeywordTables(WordTables):
 
     def _has(self, index: KeywordIndex) -> bool:
         """Whether the index is there; VaultError when it has other settings."""
-        sql = "SELECT fields, tokenizer FROM keyword_indexes WHERE name = ?"
-        stored: tuple[str, str] | None = self._db.execute(sql, (index.name,)).fetchone()
-        if stored is not None and stored != (json.dumps(index.fields), index.tokenizer):
+        stored = self._db.run("SELECT fields, tokenizer FROM keyword_indexes WHERE name = ?", (index.name,))
+        if stored and stored != [(json.dumps(index.fields), index.tokenizer)]:
+            [(fields, tokenizer)] = stored
             raise VaultError(
-                f"keyword index {index.name!r} of {self.path} covers {visible(stored[0])} "
-                f"with tokenizer {stored[1]!r}, "
-                f"the system asks for {json.dumps(index.fields)} with {index.tokenizer!r}; "
+                f"keyword index {index.name!r} of {self.path} covers {visible(fields)} with tokenizer "
+                f"{tokenizer!r}, the system asks for {json.dumps(index.fields)} with {index.tokenizer!r}; "
                 "run steelyard index VAULT --rebuild"
             )
-        return stored is not None
+        return bool(stored)
 
     def _create_index(self, index: KeywordIndex) -> None:
         for statement in index_statements(index):
-            self._db.execute(statement)
-        self._db.execute(f"INSERT INTO fts_{index.name}(fts_{index.name}) VALUES('rebuild')")
-        self._db.execute(
+            self._db.run(statement)
+        self._db.run(f"INSERT INTO fts_{index.name}(fts_{index.name}) VALUES('rebuild')")
+        self._db.run(
             "INSERT INTO keyword_indexes VALUES(?, ?, ?)", (index.name, json.dumps(index.fields), index.tokenizer)
         )
 
     def rebuild_indexes(self, indexes: Iterable[KeywordIndex]) -> None:
         """Drop every keyword index and build these anew, in one transaction."""
         with self.transaction():
-            for (stored,) in self._db.execute("SELECT name FROM keyword_indexes").fetchall():
+            for (stored,) in self._db.run("SELECT name FROM keyword_indexes"):
                 name = KeywordIndex(str(stored), ()).name  # which checks it
                 for event in ("insert", "update", "delete"):
-                    self._db.execute(f"DROP TRIGGER fts_{name}_{event}")
-                self._db.execute(f"DROP TABLE fts_{name}")
-            self._db.execute("DELETE FROM keyword_indexes")
+                    self._db.run(f"DROP TRIGGER fts_{name}_{event}")
+                self._db.run(f"DROP TABLE fts_{name}")
+            self._db.run("DELETE FROM keyword_indexes")
             for index in indexes:
                 self._create_index(index)
 
@@ -100,7 +102,7 @@ class KeywordTables(WordTables):
     def keyword(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
     ) -> list[Found]:
-        """See Store.keyword. SQLite's bm25 is negative with the best lowest; the score is its negation."""
+        """See Readable.keyword. SQLite's bm25 is negative with the best lowest; the score is its negation."""
         if not match:
             return []
         if self._told:
@@ -110,13 +112,21 @@ class KeywordTables(WordTables):
                 f"{self.path} has no keyword index {index.name!r}, and searching writes nothing; run steelyard "
                 f"index {self.path} --rebuild"
             )
-        ranked = self._from_memory(index, match, weights, filters, depth)
-        try:
-            ranked = self._best(index, match, weights, filters, depth) if ranked is None else ranked
-        except VaultError:
-            if readable(match, index.fields):
-                raise
-            return []
+        ranked: list[Any] | None = self._from_memory(index, match, weights, filters, depth)
+        if ranked is None:
+            table, (condition, values) = f"fts_{index.name}", where(filters)
+            bound = tuple(weights) if ranks_by_bm25(index.fields) else ()
+            score = f"-{RANKING}({table}, {', '.join('?' * len(bound))})" if bound else f"-{table}.rank"
+            sql = (
+                f"SELECT e.id, {score} AS score FROM {table} JOIN entries e ON e.rowid = {table}.rowid "
+                f"WHERE {table} MATCH ? AND {condition} ORDER BY score DESC, e.id LIMIT ?"
+            )
+            try:
+                ranked = self._db.run(sql, (*bound, match, *values, depth), (TEXT,))
+            except VaultError:
+                if readable(match, index.fields):
+                    raise
+                return []
         return [Found(id_, value, place) for place, (id_, value) in enumerate(ranked, 1)]
 
     def _from_memory(
@@ -132,66 +142,39 @@ class KeywordTables(WordTables):
         try:
             if (asked := phrases(match, index.tokenizer)) is None:
                 return None
-            with self._steady():
-                try:
-                    counted = self.counted(analysis, EVERYTHING)
-                except TokenError:
-                    self._searches[index.name] = -sys.maxsize  # so that it is not tried again and again
-                    raise
-                known: Phrases = counted.made.setdefault("phrases", Phrases(counted, budget() // PHRASE_BYTES))
-                return known.best(asked, weights, filters, None if depth < 0 else depth)
         except TokenError:
             return None
-
-    def _best(
-        self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
-    ) -> list[Any]:
-        """The matches as (id, score), best first."""
-        table = f"fts_{index.name}"
-        score, bound = ranking(table, index.fields, weights)
-        condition, values = where(filters)
-        sql = (
-            f"SELECT e.id, {score} AS score FROM {table} JOIN entries e ON e.rowid = {table}.rowid "
-            f"WHERE {table} MATCH ? AND {condition} ORDER BY score DESC, e.id LIMIT ?"
-        )
-        return self._rows(sql, (*bound, match, *values, depth))
+        with self._steady():
+            try:
+                counted = self.counted(analysis, EVERYTHING)
+            except TokenError:
+                self._searches[index.name] = -sys.maxsize  # so that it is not tried again and again
+                return None
+            known: Phrases = counted.made.setdefault("phrases", Phrases(counted, budget() // PHRASE_BYTES))
+            return known.best(asked, tuple(weights), filters, None if depth < 0 else depth)
 
 
 def readable(expression: str, fields: Sequence[str]) -> bool:
     """Whether FTS5 can read the expression as a search of a table with these fields."""
-    try:
-        _empty(tuple(fields)).execute("SELECT 1 FROM t WHERE t MATCH ?", (expression,)).fetchall()
-    except apsw.SQLError:
-        return False
-    return True
-
-
-def ranking(table: str, fields: tuple[str, ...], weights: Sequence[float]) -> tuple[str, tuple[float, ...]]:
-    """An SQL expression, larger for a better match, and its bound values: bm25 with a weight a field.
-
-    Where there is no such function it is FTS5's own rank, which knows no weights (Soleri's document).
-    """
-    if ranks_by_bm25(fields):
-        return f"-{RANKING}({table}, {', '.join('?' * len(weights))})", tuple(weights)
-    return f"-{table}.rank", ()
+    return _accepted(fields, "SELECT 1 FROM t WHERE t MATCH ?", expression)
 
 
 @lru_cache
 def ranks_by_bm25(fields: tuple[str, ...]) -> bool:
-    """Whether `ranking` is by bm25."""
-    try:
-        _empty(fields).execute(f"SELECT {RANKING}(t) FROM t WHERE t MATCH 'a'").fetchall()
-    except apsw.SQLError:
-        return False
-    return True
+    """Whether this build of FTS5 can weigh these fields."""
+    return _accepted(fields, f"SELECT {RANKING}(t) FROM t WHERE t MATCH 'a'")
 
 
-def _empty(fields: tuple[str, ...]) -> apsw.Connection:
-    """A table without rows: what FTS5 can do does not depend on the vault at hand."""
+def _accepted(fields: Sequence[str], sql: str, *values: str) -> bool:
+    """Whether FTS5 takes a statement on a table without rows: that does not depend on the vault at hand."""
     db = apsw.Connection(":memory:")
     names = ", ".join(f'"{name}"' for name in fields)
     db.execute(f"CREATE VIRTUAL TABLE t USING fts5({names})")
-    return db
+    try:
+        db.execute(sql, values).fetchall()
+    except apsw.SQLError:
+        return False
+    return True
 
 
 class TokenError(ValueError):
@@ -261,59 +244,54 @@ def phrases(match: str, tokenizer: str) -> list[TokenPhrase] | None:
     return None
 
 
-Weighed = tuple[TokenPhrase, tuple[float, ...]]
-"""A phrase, with the weights of the fields."""
-
-
 @dataclass(eq=False)
 class Phrases:
     """A keyword index in memory: all rows of it, whatever the scope, because FTS5 counts all.
 
-    How often a phrase occurs in a segment is kept as long as the segment; what that adds depends on all rows.
+    How often a phrase occurs in a segment is kept as long as the segment, `most` rows in all; what that adds
+    depends on all rows.
     """
 
     counted: Counted
     most: int
 
     def best(
-        self, asked: Sequence[TokenPhrase], weights: Sequence[float], filters: Filters, depth: int | None
+        self, asked: Sequence[TokenPhrase], weights: tuple[float, ...], filters: Filters, depth: int | None
     ) -> list[tuple[str, float]]:
         """The ids and scores of the best rows in scope, ties by ascending id; see `Counted.best`."""
         scores, held = np.zeros(len(self.counted.lengths)), np.zeros(len(self.counted.lengths), dtype=bool)
+        size, within = len(self.counted.numbers), self.counted.inside
         for phrase in asked:
-            rows, adds = self._adds((phrase, tuple(weights)))
-            scores[rows] += adds
+            parts, first = [], 0
+            for segment in self.counted.segments:
+                local, part = self._often(segment, phrase, weights)
+                parts.append((local + first, part))
+                first += len(segment.lengths)
+            rows, often = (np.concatenate(part) for part in zip(*parts, strict=True))
+            if within is not None:
+                rows, often = rows[within[rows]], often[within[rows]]
+            idf = math.log((size - len(rows) + 0.5) / (len(rows) + 0.5))
+            scores[rows] += (idf if idf > 0 else LEAST_IDF) * (often * (K1 + 1.0) / (often + self._norm[rows]))
             held[rows] = True
         if filters:
             held &= self.counted.within(filters)
         return self.counted.best(scores, np.flatnonzero(held), depth)
 
-    def _adds(self, asked: Weighed) -> tuple[Indices, Floats]:
-        """The rows that hold a phrase, and what it adds to the score of each of them."""
-        parts, first = [], 0
-        for segment in self.counted.segments:
-            local, often = self._kept(segment, asked)
-            parts.append((local + first, often))
-            first += len(segment.lengths)
-        rows, often = (np.concatenate(part) for part in zip(*parts, strict=True))
-        if self.counted.inside is not None:
-            inside = self.counted.inside[rows]
-            rows, often = rows[inside], often[inside]
-        size = len(self.counted.numbers)
-        idf = math.log((size - len(rows) + 0.5) / (len(rows) + 0.5))
-        idf = idf if idf > 0 else LEAST_IDF
-        return rows, idf * ((often * (K1 + 1.0)) / (often + self._norm[rows]))
-
-    def _kept(self, segment: Segment, asked: Weighed) -> tuple[Indices, Floats]:
-        """See `_often`; what is kept has `most` rows in all."""
-        kept = segment.made
-        known: tuple[Indices, Floats] | None = kept.get(asked)
+    def _often(self, segment: Segment, phrase: TokenPhrase, weights: tuple[float, ...]) -> tuple[Indices, Floats]:
+        """The rows of a segment that hold a phrase, and how often, weighed by field."""
+        kept, key = segment.made, (phrase, weights)
+        known: tuple[Indices, Floats] | None = kept.get(key)
         if known is None:
-            known = _often(segment, asked)
-            if kept.get("rows", 0) + len(known[0]) >= self.most:
+            where = _where(segment, phrase)
+            rows, row_of = np.unique(where >> ROW, return_inverse=True)
+            fields = (where & ((1 << ROW) - 1)) >> FIELD
+            # Added in the order in which FTS5 adds: rounding makes sums of weights such as 0.1 depend on it.
+            often = np.bincount(row_of, weights=np.array(weights)[fields], minlength=len(rows)).astype(np.float64)
+            known = rows, often
+            if kept.get("rows", 0) + len(rows) >= self.most:
                 kept.clear()
-            kept["rows"] = kept.get("rows", 0) + len(known[0]) + 1
-            kept[asked] = known
+            kept["rows"] = kept.get("rows", 0) + len(rows) + 1
+            kept[key] = known
         return known
 
     @cached_property
@@ -324,29 +302,15 @@ class Phrases:
         return norm
 
 
-def _often(segment: Segment, asked: Weighed) -> tuple[Indices, Floats]:
-    """The rows of a segment that hold a phrase, and how often, weighed by field."""
-    phrase, weights = asked
-    where = _where(segment, phrase)
-    rows, row_of = np.unique(where >> ROW, return_inverse=True)
-    fields = (where & ((1 << ROW) - 1)) >> FIELD
-    # Added in the order in which FTS5 adds, because rounding makes sums of weights such as 0.1 depend on it.
-    often = np.bincount(row_of, weights=np.array(weights)[fields], minlength=len(rows))
-    return rows, often.astype(np.float64)
-
-
 def _where(segment: Segment, phrase: TokenPhrase) -> Indices:
     """Where a phrase begins: rows and positions in one number, ascending."""
     begins: Indices | None = None
     for offset, token in enumerate(phrase.tokens):
         last = phrase.prefix and offset == len(phrase.tokens) - 1
         postings = segment.beginning(token) if last else [segment.posting(token)]
-        places = np.concatenate([_NOWHERE, *map(_places, postings)])
+        in_rows = [(np.repeat(posting.at, posting.counts) << ROW) + posting.positions for posting in postings]
+        places = np.concatenate([_NOWHERE, *in_rows])
         # The words of a prefix were read one after another: no place occurs twice, but they are not sorted.
         places = (np.sort(places) if last else places) - offset
         begins = places if begins is None else np.intersect1d(begins, places, assume_unique=True)
     return _NOWHERE if begins is None else begins
-
-
-def _places(posting: Posting) -> Indices:
-    return (np.repeat(posting.at, posting.counts) << ROW) + posting.positions

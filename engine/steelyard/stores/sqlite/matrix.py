@@ -12,7 +12,7 @@ up likewise, by (2n + 8) u (Higham, Accuracy and Stability, 2002, section 3.1).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import dropwhile, islice
 from typing import Any, Self
@@ -97,14 +97,11 @@ class VectorSegment:
     def __len__(self) -> int:
         return len(self.rowids)
 
-    def without(self, rowids: Indices) -> Self:
-        """The others."""
-        keep: Bools = ~np.isin(self.rowids, rowids)
-        return type(self)(*(array[keep] for array in self._arrays()))
-
-    def with_(self, other: Self) -> Self:
-        """These and others."""
-        return type(self)(*(np.concatenate(both) for both in zip(self._arrays(), other._arrays(), strict=True)))
+    def changed(self, gone: Indices, new: Self) -> Self:
+        """These without some entries, and others."""
+        keep: Bools = ~np.isin(self.rowids, gone)
+        both = zip(self._arrays(), new._arrays(), strict=True)
+        return type(self)(*(np.concatenate([own[keep], other]) for own, other in both))
 
     @classmethod
     def gathered(cls, parts: Iterable[tuple[Indices, Vectors]], count: int, dim: int) -> Self:
@@ -131,7 +128,7 @@ class VectorSegment:
 class Matrix:
     """The vectors of a space: `base` as it was read once, `tail` what changed since.
 
-    `alive` is false for rows of the base that changed or are gone. Nothing is changed in place.
+    `alive`, bool[n], is false for rows of the base that changed or are gone. Nothing is changed in place.
     """
 
     base: VectorSegment
@@ -143,25 +140,22 @@ class Matrix:
     @classmethod
     def of(cls, base: VectorSegment) -> Matrix:
         """The matrix of what was read."""
-        return cls(base, base.without(base.rowids), np.ones(len(base), dtype=bool))
+        none = base.of(np.zeros(0, np.int64), np.zeros((0, base.dim), np.float32))
+        return cls(base, none, np.ones(len(base), dtype=bool))
 
     def updated(self, changed: Indices, rowids: Indices, vectors: Vectors) -> Matrix:
         """The matrix after these entries changed; `rowids` are those that have vectors."""
-        alive = self.alive & ~np.isin(self.base.rowids, changed)
-        tail = self.tail.without(changed).with_(self.tail.of(rowids, vectors))
-        return replace(self, tail=tail, alive=alive, _expected={}, _ahead={})
+        alive = self.alive[: len(self.base)] & ~np.isin(self.base.rowids, changed)
+        tail = self.tail.changed(changed, self.tail.of(rowids, vectors))
+        return Matrix(self.base, tail, np.concatenate([alive, np.ones(len(tail), dtype=bool)]))
 
     def __len__(self) -> int:
-        return len(self.base) + len(self.tail)
+        return len(self.alive)
 
-    @property
+    @cached_property
     def rowids(self) -> Indices:
         """Of both, also those that are not alive, int64[n]."""
         return np.concatenate([self.base.rowids, self.tail.rowids])
-
-    def sound(self) -> bool:
-        """See VectorSegment.sound."""
-        return self.base.sound and self.tail.sound
 
     def expect(self, vectors: Sequence[Vectors]) -> None:
         """These are asked for next, in this order: their products are computed many at a time."""
@@ -175,18 +169,15 @@ class Matrix:
         """
         if not SHORTEST < length_of(vector) < LONGEST:
             return None
-        parts = zip(self._parts, self._products(vector), strict=True)
+        parts = zip((self.base, self.tail), self._products(vector), strict=True)
         bounds = [part.bounds(products, vector, metric) for part, products in parts]
-        if not bounds:
-            return np.zeros(0, dtype=np.int64)
-        # one part alone is not copied
-        low, high = bounds[0] if len(bounds) == 1 else map(np.concatenate, zip(*bounds, strict=True))
-        counts = self._counts(mask)
-        if counts is not None:
-            low[~counts], high[~counts] = -np.inf, -np.inf
-        size = len(low) if counts is None else int(counts.sum())
+        counts = self.alive if mask is None else self.alive & mask
+        size = int(counts.sum())
         if not size:
             return np.zeros(0, dtype=np.int64)
+        low, high = map(np.concatenate, zip(*bounds, strict=True))
+        if size < len(self):
+            low[~counts], high[~counts] = -np.inf, -np.inf
         last = min(depth, size)
         return np.flatnonzero(high >= np.partition(low, -last)[-last])
 
@@ -198,22 +189,6 @@ class Matrix:
         rowids = np.concatenate([part.rowids[local] for part, local in parts])
         return rowids, np.concatenate(known) if known else None
 
-    def of_entries(self, rowids: Indices) -> tuple[Indices, Vectors | None]:
-        """As `chosen`, of those of these entries that have vectors."""
-        rows, alive = np.flatnonzero(np.isin(self.rowids, rowids)), self._counts(None)
-        return self.chosen(rows if alive is None else rows[alive[rows]])
-
-    @property
-    def _parts(self) -> list[VectorSegment]:
-        return [part for part in (self.base, self.tail) if len(part)]
-
-    def _counts(self, mask: Bools | None) -> Bools | None:
-        """The rows that are alive and count; None for all."""
-        if mask is None and self.alive.all():
-            return None
-        alive = np.concatenate([self.alive, np.ones(len(self.tail), dtype=bool)])
-        return alive if mask is None else alive & mask
-
     def _products(self, vector: Vectors) -> list[NDArray[Any]]:
         """Products of each part with a vector, computed together with those of the vectors expected next."""
         key = vector.tobytes()
@@ -222,7 +197,7 @@ class Matrix:
             later = dropwhile(lambda expected: expected != key, list(self._expected))
             keys = list(islice(later, max(1, AHEAD // max(1, len(self))))) or [key]
             asked = [self._expected.get(near, vector) for near in keys]
-            by_part = [part.products(asked) for part in self._parts]
+            by_part = [part.products(asked) for part in (self.base, self.tail)]
             fresh = {near: [products[row] for products in by_part] for row, near in enumerate(keys)}
             known = fresh[key]
             if len(keys) > 1:

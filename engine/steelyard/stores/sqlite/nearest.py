@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Indices, Vectors, budget, precision
+from steelyard.base.arrays import Indices, Vectors
 from steelyard.base.errors import DimensionMismatchError, VaultError, shown
 from steelyard.base.extensions import extension
+from steelyard.base.machine import budget, precision
 from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, Space
-from steelyard.stores.sqlite.file import REAL, TEXT, VaultFile, table_of
-from steelyard.stores.sqlite.guard import damaged, map_file
+from steelyard.stores.sqlite.file import VaultFile
+from steelyard.stores.sqlite.guard import LARGEST_MAP, REAL, TEXT, Value
 from steelyard.stores.sqlite.matrix import Matrix, VectorSegment
-from steelyard.stores.sqlite.schema import space_statement, where
+from steelyard.stores.sqlite.schema import damaged, space_statement, where
 
 K_MAX = 4096
 """The most neighbours a vec0 table returns."""
@@ -49,11 +49,16 @@ class VectorSearch(NamedTuple):
 
 
 class NearestSearch(VaultFile):
-    """See `steelyard.stores.base.Store`."""
+    """See `steelyard.stores.base.Readable`."""
 
     # Writing
 
     def put_vectors(self, space: Space, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        """Store float32[len(ids), dim] in one transaction; the first vectors fix the dimension.
+
+        Raises DimensionMismatchError when the space holds another dimension, VaultError for a vector
+        that is all zeros or not finite.
+        """
         for id_, vector in zip(ids, vectors, strict=True):
             if not np.isfinite(vector).all() or not vector.any():
                 raise VaultError(
@@ -64,19 +69,20 @@ class NearestSearch(VaultFile):
             drop = f"DELETE FROM {table} WHERE rowid = (SELECT rowid FROM entries WHERE id = ?)"
             sql = f"INSERT INTO {table}(rowid, embedding) SELECT rowid, ? FROM entries WHERE id = ?"
             last = dict(zip(ids, np.ascontiguousarray(vectors, dtype=np.float32), strict=True))
-            self._db.executemany(drop, ((id_,) for id_ in last))
-            self._db.executemany(sql, ((vector.tobytes(), id_) for id_, vector in last.items()))
+            self._db.many(drop, ((id_,) for id_ in last))
+            self._db.many(sql, ((vector.tobytes(), id_) for id_, vector in last.items()))
             listed = json.dumps(list(ids))
             self._note("SELECT e.rowid FROM json_each(?) j JOIN entries e ON e.id = j.value", (listed,))
             self._revise()
 
     def drop_space(self, space: Space) -> None:
+        """Forget all vectors of a space, and its dimension."""
         with self.transaction():
             table, _ = self._table(space)
             if table is not None:
                 self._note(f"SELECT rowid FROM {table}_rowids")  # a new space may get the same number
-                self._db.execute(f"DROP TABLE {table}")
-                self._db.execute("DELETE FROM spaces WHERE space = ?", (int(table.removeprefix("vec_")),))
+                self._db.run(f"DROP TABLE {table}")
+                self._db.run("DELETE FROM spaces WHERE space = ?", (int(table.removeprefix("vec_")),))
                 self._revise()
 
     def _table(self, space: Space) -> tuple[str | None, int]:
@@ -89,10 +95,10 @@ class NearestSearch(VaultFile):
             self._check_dim(space, stored, dim)
             return table
         sql = "INSERT INTO spaces(model, layer, recipe, dim) VALUES(?, ?, ?, ?)"
-        self._db.execute(sql, (space.model, space.layer, space.recipe, dim))
+        self._db.run(sql, (space.model, space.layer, space.recipe, dim))
         number = self._db.last_insert_rowid()
-        self._db.execute(space_statement(number, dim))
-        return table_of(number)
+        self._db.run(space_statement(number, dim))
+        return f"vec_{number:d}"
 
     def _check_dim(self, space: Space, stored: int, given: int) -> None:
         if stored != given:
@@ -106,16 +112,11 @@ class NearestSearch(VaultFile):
     def spaces(self) -> list[tuple[Space, int]]:
         return [(space, dim) for _, space, dim in self._spaces()]
 
-    def without_vectors(self, spaces: Sequence[Space]) -> list[str]:
-        return []
-
-    def approximate(self, spaces: Sequence[Space]) -> str:
-        return ""
-
     def missing(self, space: Space) -> list[str]:
+        """Ids of entries without a vector in this space, ascending."""
         table, _ = self._table(space)
         lacking = "" if table is None else f"WHERE rowid NOT IN (SELECT rowid FROM {table})"
-        return [id_ for (id_,) in self._rows(f"SELECT id FROM entries {lacking} ORDER BY id")]
+        return [id_ for (id_,) in self._db.run(f"SELECT id FROM entries {lacking} ORDER BY id", (), (TEXT,))]
 
     def unembedded(self, spaces: Sequence[Space], filters: Filters) -> list[str]:
         condition, values = where(filters)
@@ -123,7 +124,7 @@ class NearestSearch(VaultFile):
             tables = [table for table, _ in map(self._table, spaces) if table is not None]
             without = "".join(f" AND e.rowid NOT IN (SELECT rowid FROM {table}_rowids)" for table in tables)
             sql = f"SELECT e.id FROM entries e WHERE (e.text != '' OR e.details != '') AND {condition}{without}"
-            return sorted(id_ for (id_,) in self._rows(sql, values))
+            return sorted(id_ for (id_,) in self._db.run(sql, values, (TEXT,)))
 
     def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
         table, dim = self._table(space)
@@ -132,7 +133,7 @@ class NearestSearch(VaultFile):
         condition, values = where(filters)
         sql = f"SELECT e.id, e.rowid FROM {table}_rowids v JOIN entries e ON e.rowid = v.rowid WHERE {condition}"
         with self._steady():
-            rows = sorted(self._rows(sql, values))
+            rows = sorted(self._db.run(sql, values, (TEXT,)))
             wanted = np.array([rowid for _, rowid in rows], dtype=np.int64)
             order = np.argsort(wanted)
             matrix = np.zeros((len(rows), dim), dtype=np.float32)  # filled in place: all are in memory once
@@ -149,15 +150,16 @@ class NearestSearch(VaultFile):
         with self._steady():
             if (matrix := self._matrix(table, dim, 0)) is not None:
                 sql = "SELECT e.id, e.rowid FROM json_each(?) j JOIN entries e ON e.id = j.value"
-                names: dict[int, str] = {rowid: id_ for id_, rowid in self._rows(sql, listed)}
-                rowids, vectors = matrix.of_entries(np.array(list(names), dtype=np.int64))
+                names: dict[int, str] = {rowid: id_ for id_, rowid in self._db.run(sql, listed, (TEXT,))}
+                held = np.isin(matrix.rowids, list(names)) & matrix.alive
+                rowids, vectors = matrix.chosen(np.flatnonzero(held))
                 if vectors is not None:
                     return {names[rowid]: vector for rowid, vector in zip(rowids.tolist(), vectors, strict=True)}
         sql = (
             "SELECT e.id, v.embedding FROM json_each(?) j JOIN entries e ON e.id = j.value "
             f"JOIN {table} v ON v.rowid = e.rowid"
         )
-        return {id_: np.frombuffer(blob, dtype=np.float32) for id_, blob in self._rows(sql, listed)}
+        return {id_: np.frombuffer(blob, dtype=np.float32) for id_, blob in self._db.run(sql, listed, (TEXT,))}
 
     # In memory
 
@@ -170,8 +172,12 @@ class NearestSearch(VaultFile):
         key = (table, dim, kind)
         if key not in self._memory_of and self._bytes(table, dim) > budget():
             return None
-        matrix = self._kept(key, lambda: self._read(table, dim, kind), partial(self._updated, table))
-        return matrix if matrix.sound() else None
+        held = self._held(key)
+        matrix: Matrix = held[1] if held else self._read(table, dim, kind)
+        if held and held[0] < self.revision():
+            matrix = self._updated(table, matrix, held[0])
+        self._hold(key, matrix)
+        return matrix if matrix.base.sound and matrix.tail.sound else None
 
     def vector_bytes(self) -> dict[Space, int]:
         """How much memory the vectors of each space take, as they are kept."""
@@ -182,7 +188,7 @@ class NearestSearch(VaultFile):
 
     def _read(self, table: str, dim: int, kind: type[VectorSegment]) -> Matrix:
         """All vectors of a space."""
-        used = self._db.execute(f"SELECT validity FROM {table}_chunks")
+        used = self._db.run(f"SELECT validity FROM {table}_chunks")
         count = sum(int.from_bytes(bits, "little").bit_count() for (bits,) in used)
         whole = kind.gathered(self._chunks(table, dim), count, dim)
         twice = (np.diff(np.sort(whole.rowids)) == 0).any()
@@ -196,7 +202,7 @@ class NearestSearch(VaultFile):
             f"SELECT c.rowids, c.validity, v.vectors FROM {table}_chunks c "
             f"JOIN {table}_vector_chunks00 v ON v.rowid = c.chunk_id"
         )
-        for numbers, validity, blob in self._db.execute(sql):
+        for numbers, validity, blob in self._db.each(sql):
             used = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
             vectors = np.frombuffer(blob, np.float32).reshape(-1, dim)
             yield np.frombuffer(numbers, np.int64)[used], vectors[used]
@@ -207,7 +213,7 @@ class NearestSearch(VaultFile):
         if len(changed) + len(known.tail) > max(CHANGES, CHANGES_SHARE * len(known.base)):
             return self._read(table, dim, type(known.base))
         sql = f"SELECT v.rowid, v.embedding FROM json_each(?) j JOIN {table} v ON v.rowid = j.value"
-        rows: list[Any] = self._db.execute(sql, (json.dumps(changed.tolist()),)).fetchall()
+        rows = self._db.run(sql, (json.dumps(changed.tolist()),))
         vectors = np.frombuffer(b"".join(blob for _, blob in rows), dtype=np.float32).reshape(len(rows), dim)
         rowids = np.array([rowid for rowid, _ in rows], dtype=np.int64)
         return known.updated(changed, rowids, vectors)
@@ -240,8 +246,8 @@ class NearestSearch(VaultFile):
         asked = VectorSearch(table, np.ascontiguousarray(vector, np.float32), filters, depth, filter_first, metric)
         with self._steady():
             rows = self._proposed(space, asked)
-            matrix = self._matrix(table, dim) if rows is None and depth <= K_MAX else None
-            rows = self._recomputed(matrix, asked) if matrix else rows
+            if rows is None and depth <= K_MAX and (matrix := self._matrix(table, dim)):
+                rows = self._recomputed(matrix, asked)
             if rows is None:
                 rows = self._scanned(asked)
         return [Found(id_, 1.0 - far, place) for place, (id_, far, inside) in enumerate(rows, 1) if inside]
@@ -269,7 +275,8 @@ class NearestSearch(VaultFile):
         """Distances of some entries, computed by sqlite-vec; `vectors` spares reading theirs from the file."""
         bound: tuple[Any, ...] = ()
         if vectors is None:
-            map_file(self._db)
+            # Where the system keeps the file in memory nothing is copied: a large value is a chain of pages.
+            self._db.run(f"PRAGMA mmap_size = {LARGEST_MAP}")
             stored = f"v.embedding) FROM json_each(?2) j CROSS JOIN {asked.table} v ON v.rowid = j.value"
             places = rowids.tolist()
         else:
@@ -277,7 +284,7 @@ class NearestSearch(VaultFile):
             stored = "substr(?3, j.value, ?4)) FROM json_each(?2) j"
             places, bound = list(range(1, vectors.nbytes + 1, size)), (vectors.tobytes(), size)
         sql = f"SELECT {DISTANCES[asked.metric]}(?1, {stored}"
-        rows: list[Any] = self._db.execute(sql, (asked.vector.tobytes(), json.dumps(places), *bound)).fetchall()
+        rows = self._db.run(sql, (asked.vector.tobytes(), json.dumps(places), *bound))
         if len(rows) < len(rowids):
             raise damaged(self.path, f"{asked.table} lacks a vector that it lists")
         return [distance for (distance,) in rows]
@@ -285,37 +292,29 @@ class NearestSearch(VaultFile):
     def _scanned(self, asked: VectorSearch) -> list[Neighbour]:
         """The nearest, by sqlite-vec.
 
-        vec0 leaves ties at its cut open, so it is asked for more until none crosses.
+        vec0 finds at most `K_MAX` by cosine; more, or those by another metric, are found by a scan. It leaves
+        ties at its cut open, so it is asked for more until none crosses.
         """
-        depth = asked.depth
-        count = depth + 1
-        rows = self._neighbours(asked, count)
-        while len(rows) == count and rows[-1][1] == rows[depth - 1][1]:
-            count *= 2
-            rows = self._neighbours(asked, count)
-        return sorted(rows, key=itemgetter(1, 0))[:depth]
-
-    def _neighbours(self, asked: VectorSearch, count: int) -> list[Neighbour]:
-        """So many of the nearest.
-
-        vec0 finds at most `K_MAX` by cosine; more, or those by another metric, are found by a scan.
-        """
-        indexed = asked.metric == COSINE and count <= K_MAX
-        condition, values = where(asked.filters)
-        first = bool(asked.filters) and asked.filter_first
+        depth, count, (condition, values) = asked.depth, asked.depth + 1, where(asked.filters)
+        first, blob = bool(asked.filters) and asked.filter_first, asked.vector.tobytes()
         scope = f"AND rowid IN (SELECT e.rowid FROM entries e WHERE {condition})" if first else ""
-        near = "embedding MATCH ? AND k = ?" if indexed else "true"
-        distance = "distance" if indexed else f"{DISTANCES[asked.metric]}(embedding, ?) AS distance"
-        last = "" if indexed else "ORDER BY distance LIMIT ?"
-        sql = (
-            f"WITH near AS (SELECT rowid, {distance} FROM {asked.table} WHERE {near} {scope} {last}) "
-            f"SELECT e.id, near.distance, ({condition}) FROM near JOIN entries e ON e.rowid = near.rowid "
-            "ORDER BY near.distance"
-        )
-        inside = values if scope else ()
-        blob = asked.vector.tobytes()
-        bound = (blob, count, *inside) if indexed else (blob, *inside, count)
-        return self._rows(sql, (*bound, *values), (TEXT, REAL))  # no distance: a vector of zeros
+        inside = values if first else ()
+        while True:
+            if asked.metric == COSINE and count <= K_MAX:
+                distance, near, last = "distance", "embedding MATCH ? AND k = ?", ""
+                bound: tuple[Value, ...] = (blob, count, *inside)
+            else:
+                distance, near = f"{DISTANCES[asked.metric]}(embedding, ?) AS distance", "true"
+                last, bound = "ORDER BY distance LIMIT ?", (blob, *inside, count)
+            sql = (
+                f"WITH near AS (SELECT rowid, {distance} FROM {asked.table} WHERE {near} {scope} {last}) "
+                f"SELECT e.id, near.distance, ({condition}) FROM near JOIN entries e ON e.rowid = near.rowid "
+                "ORDER BY near.distance"
+            )
+            rows = self._db.run(sql, (*bound, *values), (TEXT, REAL))  # no distance: a vector of zeros
+            if len(rows) < count or rows[-1][1] != rows[depth - 1][1]:
+                return sorted(rows, key=itemgetter(1, 0))[:depth]
+            count *= 2
 
 
 def _kind() -> type[VectorSegment]:

@@ -1,17 +1,21 @@
-"""The tables of a vault file and the statements that read and write entries."""
+"""The tables of a vault file, the statements that read and write entries, and whether a file holds them."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
+from functools import lru_cache, partial
 from itertools import repeat
 from types import NoneType
-from typing import Any
+from typing import Any, NamedTuple
 
-from steelyard.base.errors import VaultError, shown
+import apsw
+import sqlite_vec
+
+from steelyard.base.errors import PATH_WIDTH, ConfigError, VaultError, shown
 from steelyard.base.fields import (
     END_OF_TIME,
     FIRST_TIME,
@@ -20,6 +24,7 @@ from steelyard.base.fields import (
     TEXT_FIELDS,
     TIME_FIELDS,
     read_number,
+    read_text,
     read_texts,
 )
 from steelyard.base.files import STRICT_JSON
@@ -103,6 +108,14 @@ def space_statement(number: int, dim: int) -> str:
     return f"CREATE VIRTUAL TABLE vec_{number:d} USING vec0(embedding float[{dim:d}] distance_metric=cosine)"
 
 
+def damaged(path: str, reason: object) -> VaultError:
+    """The error for a vault that does not hold what a vault holds."""
+    return VaultError(
+        f"{shown(path, PATH_WIDTH)} is damaged ({shown(str(reason), 200)}); restore a copy of it, or index the "
+        "data set into a new vault"
+    )
+
+
 NAMES = ", ".join(f'"{name}"' for name in COLUMNS)
 _MARKS = ", ".join("?" * len(COLUMNS))
 SET = ", ".join(f'"{name}" = excluded."{name}"' for name in COLUMNS if name != "id")
@@ -119,51 +132,37 @@ def select(names: Sequence[str] = COLUMNS) -> str:
 def to_row(entry: Entry) -> tuple[str | float | None, ...]:
     """The bound values of an entry, in the order of `COLUMNS`; DataError for odd ones. Lists become JSON text."""
     check_entry(entry)
-    return tuple(_to_sql(name, getattr(entry, name)) for name in COLUMNS)
-
-
-def _to_sql(name: str, value: Any) -> str | float | None:  # noqa: ANN401 -- a field of any type
-    if name == "relations":
-        value = [[r.type, r.target, r.strength, r.status] for r in value]
-    if name == "extra":
-        return json.dumps(dict(value), sort_keys=True)  # ASCII: unknown fields may hold lone surrogates
-    if isinstance(value, list | tuple):
-        return json.dumps(value, ensure_ascii=False)
-    return value  # type: ignore[no-any-return]  # the remaining fields are texts, numbers or absent
-
-
-def from_row(names: Sequence[str], row: Sequence[Any]) -> Entry:
-    """The entry of one row of `select(names)`; fields that were not read are empty.
-
-    The file may hold anything, so VaultError unless every value is one that `to_row` writes.
-    """
-    try:
-        return Entry(**{name: _READ[name](value) for name, value in zip(names, row, strict=True)})
-    except (ValueError, TypeError, RecursionError) as error:
-        raise VaultError(
-            f"entry {shown(row[names.index('id')])} of the vault is damaged ({shown(str(error))}); "
-            "index the data set into a new vault"
-        ) from None
+    row = {name: getattr(entry, name) for name in COLUMNS}
+    row |= {name: json.dumps(row[name], ensure_ascii=False) for name in LIST_FIELDS}
+    related = [[r.type, r.target, r.strength, r.status] for r in entry.relations]
+    row["relations"] = json.dumps(related, ensure_ascii=False)
+    row["extra"] = json.dumps(dict(entry.extra), sort_keys=True)  # ASCII: unknown fields may hold lone surrogates
+    return tuple(row.values())
 
 
 def from_rows(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Entry]:
-    """The entries of many rows, each as `from_row` reads it, column by column: that takes half the time."""
+    """The entries of rows of `select(names)`; fields that were not read are empty.
+
+    The file may hold anything, so VaultError unless every value is one that `to_row` writes. Reading column by
+    column takes half the time.
+    """
     try:
-        columns = {
-            name: _column(name, values) for name, values in zip(names, zip(*rows, strict=True), strict=bool(rows))
+        columns = {  # texts, and numbers of which none is known, are seen to be sound at once
+            name: values if {*map(type, values)} == {_SOUND.get(name)} else [*map(_READ[name], values)]
+            for name, values in zip(names, zip(*rows, strict=True), strict=bool(rows))
         }
-    except (ValueError, TypeError, RecursionError):
-        return [from_row(names, row) for row in rows]  # which names the entry that is damaged
+    except (ValueError, TypeError, RecursionError) as error:
+        if len(rows) > 1:
+            return [entry for row in rows for entry in from_rows(names, [row])]  # which names the one
+        raise VaultError(
+            f"entry {shown(rows[0][names.index('id')])} of the vault is damaged ({shown(str(error))}); "
+            "index the data set into a new vault"
+        ) from None
     entries = [object.__new__(Entry) for _ in rows]
     for field in fields(Entry):  # arguments of a frozen class take twice as long as slots
         empty: Iterable[Any] = ({} for _ in rows) if field.name == "extra" else repeat(field.default)
         deque(map(Entry.__dict__[field.name].__set__, entries, columns.get(field.name, empty)), maxlen=0)
     return entries
-
-
-def _column(name: str, values: Sequence[Any]) -> Sequence[Any]:
-    """The values of one field, read; texts, and numbers of which none is known, are seen to be sound at once."""
-    return values if {*map(type, values)} == {_SOUND.get(name)} else [*map(_READ[name], values)]
 
 
 _SOUND = {**dict.fromkeys(TEXT_FIELDS, str), **dict.fromkeys(NUMBER_FIELDS, NoneType), "id": None}
@@ -174,12 +173,6 @@ def _id(value: Any) -> str:  # noqa: ANN401 -- whatever the file holds, here and
     if not _ID.fullmatch(value):
         raise ValueError("its id is empty or holds white space")
     return str(value)
-
-
-def _text(value: Any) -> str:  # noqa: ANN401 -- as above
-    if type(value) is not str:
-        raise TypeError("a field of text holds something else")
-    return value
 
 
 def _number(value: Any) -> float | None:  # noqa: ANN401 -- as above
@@ -193,17 +186,13 @@ def _time(value: Any) -> float | None:  # noqa: ANN401 -- as above
 
 
 def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401 -- as above
-    if value == "[]":  # most of them: not worth a parser
-        return ()
-    return read_texts(STRICT_JSON.decode(value))
+    return () if value == "[]" else read_texts(STRICT_JSON.decode(value))  # most of them: not worth a parser
 
 
 def _relations(value: Any) -> tuple[Relation, ...]:  # noqa: ANN401 -- as above
-    if value == "[]":
-        return ()
     return tuple(
-        Relation(_text(type_), _text(target), _number(strength), _text(status))
-        for type_, target, strength, status in STRICT_JSON.decode(value)
+        Relation(read_text(type_), read_text(target), _number(strength), read_text(status))
+        for type_, target, strength, status in (() if value == "[]" else STRICT_JSON.decode(value))
     )
 
 
@@ -215,7 +204,7 @@ def _extra(value: Any) -> dict[str, object]:  # noqa: ANN401 -- as above
 
 
 _READ: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(TEXT_FIELDS, _text),
+    **dict.fromkeys(TEXT_FIELDS, read_text),
     **dict.fromkeys(LIST_FIELDS, _texts),
     **dict.fromkeys(NUMBER_FIELDS, _number),
     **dict.fromkeys(TIME_FIELDS, _time),
@@ -278,3 +267,126 @@ def _condition(rule: Rule) -> str:
     if rule.test == "all":
         return f"({held}) = {len(set(rule.values))}"
     return f"({held}) {'=' if rule.test == 'none' else '>'} 0"
+
+
+# Whether a file holds the tables of a vault and nothing else: every object of it has to be one that our own
+# statements make. Its SQL is compared with that of an empty vault, and with what we would write for the keyword
+# indexes and vector spaces that it names. What is foreign is refused before any of it is used.
+
+MOST_OBJECTS = 10_000
+"""Rows of sqlite_schema; a vault with a hundred vector spaces has less than a thousand."""
+LARGEST_DIMENSION = 100_000
+CHUNK = 1024
+"""Vectors that sqlite-vec keeps in one row of its own."""
+
+
+Run = Callable[..., list[Any]]
+"""`GuardedConnection.run`."""
+
+
+class _Thing(NamedTuple):
+    """A row of sqlite_schema; `sql` without white space, because it means nothing there."""
+
+    type: str
+    name: str
+    table: str
+    sql: str | None
+
+
+_SPACE = re.compile(r"vec_1(?![0-9])")
+
+
+def check_schema(run: Run, path: str) -> None:
+    """VaultError, with the remedy, unless the file holds what a vault holds and no more."""
+    try:
+        foreign = _foreign(run)
+    # RecursionError: JSON nested without end. SQLError: a tokenizer that does not exist.
+    except (TypeError, ValueError, RecursionError, ConfigError, apsw.SQLError) as error:
+        foreign = shown(str(error), 200)
+    if foreign:
+        raise VaultError(
+            f"{shown(path, PATH_WIDTH)} is not a vault as Steelyard writes it ({foreign}); restore a copy of it, "
+            "or index the data set into a new vault"
+        )
+
+
+def check_books(run: Run, path: str, table: str, dim: int) -> None:
+    """VaultError unless the tables that sqlite-vec keeps for one of ours agree: it trusts them, and crashes."""
+    odd = (
+        f"SELECT 1 FROM {table}_chunks WHERE size IS NOT {CHUNK} OR typeof(validity) <> 'blob' "
+        f"OR length(validity) <> {CHUNK // 8} OR typeof(rowids) <> 'blob' OR length(rowids) <> {CHUNK * 8} "
+        f"OR chunk_id NOT IN (SELECT rowid FROM {table}_vector_chunks00)",
+        f"SELECT 1 FROM {table}_vector_chunks00 WHERE typeof(vectors) <> 'blob' "
+        f"OR length(vectors) <> {CHUNK * dim * 4} OR typeof(rowid) <> 'integer' "
+        f"OR rowid NOT IN (SELECT chunk_id FROM {table}_chunks)",
+        f"SELECT 1 FROM {table}_rowids WHERE typeof(chunk_offset) <> 'integer' "
+        f"OR chunk_offset NOT BETWEEN 0 AND {CHUNK - 1} "
+        f"OR chunk_id IS NULL OR chunk_id NOT IN (SELECT chunk_id FROM {table}_chunks)",
+    )
+    if any(run(f"{sql} LIMIT 1") for sql in odd):
+        raise damaged(path, f"what sqlite-vec keeps of {table} does not agree")
+
+
+def _foreign(run: Run) -> str:
+    """What does not belong, or is missing; empty when all is well. ValueError for odd rows in it."""
+    rows = run("SELECT type, name, tbl_name, sql FROM sqlite_schema LIMIT ?", (MOST_OBJECTS,))
+    things = [_thing(*row) for row in rows]
+    if len(things) == MOST_OBJECTS or len({(thing.type, thing.name) for thing in things}) < len(things):
+        return "it has too many objects, or two of one name"
+    left = set(things) - {_SEQUENCE}
+    # The tables that name indexes and spaces are only read once they are known to be ours.
+    for part in (lambda: _made(*TABLES), lambda: _indexes(run), lambda: _spaces(run)):
+        wanted = set(part())
+        if missing := wanted - left:
+            thing = max(missing, key=lambda thing: (thing.type, thing.name))  # a table rather than its index
+            return f"its {thing.type} {shown(thing.name)} is missing or another one"
+        left -= wanted
+    if other := min(left, key=str, default=None):
+        return f"{other.type} {shown(other.name)} does not belong there"
+    # Where a table lies on another's pages, its values have types that STRICT promises to refuse.
+    shared = "SELECT 1 FROM sqlite_schema WHERE rootpage IS NOT 0 GROUP BY rootpage HAVING count(*) > 1"
+    first = "SELECT id, title FROM entries LIMIT 1"
+    odd = f"SELECT 1 FROM ({first}) WHERE typeof(id) <> 'text' OR typeof(title) <> 'text'"
+    return "the pages of one table are those of another" if run(shared) or run(odd) else ""
+
+
+def _thing(type_: object, name: object, table: object, sql: object) -> _Thing:
+    if not all(isinstance(part, str) for part in (type_, name, table)) or not isinstance(sql, str | None):
+        raise TypeError("its schema is damaged")
+    return _Thing(str(type_), str(name), str(table), None if sql is None else "".join(sql.split()))
+
+
+_SEQUENCE = _Thing("table", "sqlite_sequence", "sqlite_sequence", "CREATETABLEsqlite_sequence(name,seq)")
+"""SQLite's own table for AUTOINCREMENT, which stays when the tables are gone that needed it."""
+
+
+@lru_cache
+def _made(*statements: str) -> frozenset[_Thing]:
+    """The objects that statements make, those of FTS5 and sqlite-vec for themselves included."""
+    db = apsw.Connection(":memory:")
+    db.enable_load_extension(True)
+    db.load_extension(sqlite_vec.loadable_path())
+    for statement in statements:
+        db.execute(statement)
+    rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema")
+    return frozenset(_thing(*row) for row in rows) - {_SEQUENCE}
+
+
+def _indexes(run: Run) -> Iterator[_Thing]:
+    for name, covered, tokenizer in run("SELECT name, fields, tokenizer FROM keyword_indexes"):
+        columns = STRICT_JSON.decode(covered)
+        if not isinstance(columns, list) or not columns or any(column not in COLUMNS for column in columns):
+            raise ValueError(f"keyword index {shown(name)} covers no fields of entries")
+        index = index_statements(KeywordIndex(name, tuple(columns), tokenizer))
+        yield from _made(*TABLES, *index) - _made(*TABLES)
+
+
+def _spaces(run: Run) -> Iterator[_Thing]:
+    for number, dim, *texts in run("SELECT space, dim, model, layer, recipe FROM spaces"):
+        if type(number) is not int or type(dim) is not int or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"vector space {shown(number)} cannot exist")
+        if number < 1 or not 1 <= dim <= LARGEST_DIMENSION:
+            raise ValueError(f"vector space {shown(number)} of dimension {shown(dim)} cannot exist")
+        own = partial(_SPACE.sub, f"vec_{number:d}")  # the statements at hand are those of space 1
+        for thing in _made(space_statement(1, dim)):
+            yield _Thing(thing.type, own(thing.name), own(thing.table), thing.sql and own(thing.sql))

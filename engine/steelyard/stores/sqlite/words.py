@@ -8,10 +8,11 @@ words of a keyword index are those that FTS5 has counted, read word by word thro
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
-from itertools import takewhile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice, takewhile
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,10 @@ import numpy as np
 from steelyard.base.arrays import Bools, Indices
 from steelyard.base.errors import VaultError
 from steelyard.memory.query import Filters
-from steelyard.stores.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
-from steelyard.stores.sqlite.file import BLOB, INTEGER, NULL, SCOPES, TEXT, VaultFile
-from steelyard.stores.sqlite.guard import damaged
-from steelyard.stores.sqlite.schema import from_row, select
+from steelyard.stores.base import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
+from steelyard.stores.sqlite.file import SCOPES, VaultFile
+from steelyard.stores.sqlite.guard import BLOB, INTEGER, NULL, ROWS, TEXT
+from steelyard.stores.sqlite.schema import damaged, from_rows, select
 
 WORTH_STORING = 2_000
 """Entries; the words of fewer are counted in a tenth of a second."""
@@ -34,105 +35,103 @@ MOST_WORDS = 50_000
 """How many words' postings are kept of what is stored: reading them again takes longer than a search."""
 FIELD = 24
 """The bits of a position that count tokens; those above are the number of the field."""
+ODD = "the postings of a word do not agree"
 LONGEST_SIZE = 5
 """Bytes of a number of tokens; a field has fewer than 2**32."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Index:
-    """The words of all entries: `base`, which is stored or in memory, and what changed since.
+    """The words of all entries: `base`, which is stored or in memory, and what `changed` since, by rowid.
 
-    `rowids` are the entries of both; `alive` is false for those of the base that changed or are gone.
+    `alive` is false for those of the base that changed or are gone.
     """
 
     base: Segment
-    rowids: Indices
+    of_base: Indices
+    """The rowids of the base."""
     alive: Bools
-    changed: dict[int, Read] = field(default_factory=dict)
-    tail: Postings = field(default_factory=lambda: Postings.of(()))
-    scopes: dict[Filters, Counted] = field(default_factory=dict)
+    changed: Mapping[int, Read]
+    counted: Counted
 
     @classmethod
-    def of(cls, base: Segment, rowids: Indices) -> _Index:
-        """An index of which nothing changed."""
-        return cls(base, rowids, np.ones(len(rowids), dtype=bool))
+    def of(
+        cls,
+        vault: WordTables,
+        base: Segment,
+        of_base: Indices,
+        alive: Bools | None = None,
+        changed: Mapping[int, Read] = MappingProxyType({}),
+    ) -> _Index:
+        """Count what changed; nothing by default."""
+        alive = np.ones(len(of_base), dtype=bool) if alive is None else alive
+        rowids = np.concatenate([of_base, np.array(list(changed), dtype=np.int64)])
+        whole = np.concatenate([alive, np.ones(len(changed), dtype=bool)])
 
-    def updated(self, changed: Indices, texts: dict[int, Read]) -> _Index:
-        """The index after these entries changed, and the words of those that are left."""
-        gone = set(changed.tolist())
-        reads = {rowid: read for rowid, read in self.changed.items() if rowid not in gone} | texts
-        size = len(self.base.lengths)
-        alive = self.alive[:size] & ~np.isin(self.rowids[:size], changed)
-        return replace(
-            self,
-            rowids=np.concatenate([self.rowids[:size], np.array(list(reads), dtype=np.int64)]),
-            alive=np.concatenate([alive, np.ones(len(reads), dtype=bool)]),
-            changed=reads,
-            tail=Postings.of(reads.values()),
-            scopes={},
-        )
+        @lru_cache(SCOPES)
+        def within(asked: Filters) -> Bools:
+            inside: Bools = np.isin(rowids, vault._inside(asked)) & whole
+            return inside
+
+        segments, scope = [base, Postings.of(changed.values())], None if whole.all() else whole
+        counted = Counted(segments, scope, lambda texts: vault._named(rowids[texts]), within)
+        return cls(base, of_base, alive, changed, counted)
 
 
 class WordTables(VaultFile):
     """See `steelyard.stores.base.Readable.counted`."""
 
     def counted(self, analysis: Analysis, filters: Filters) -> Counted:
+        key = "words", analysis.key
         with self._steady():
-            load, update = partial(self._load, analysis), partial(self._update, analysis)
-            index: _Index = self._kept(("words", analysis.key), load, update)
-            known = index.scopes.get(filters)
-            if known is None:
-                known = self._scope(index, filters)
-                if len(index.scopes) >= SCOPES:
-                    index.scopes.clear()
-                index.scopes[filters] = known
-            return known
-
-    def _scope(self, index: _Index, filters: Filters) -> Counted:
-        @lru_cache(SCOPES)
-        def within(asked: Filters) -> Bools:
-            return np.isin(index.rowids, self._inside(asked)) & index.alive
-
-        inside = within(filters) if filters else None if index.alive.all() else index.alive
-        return Counted([index.base, index.tail], inside, lambda texts: self._named(index.rowids[texts]), within)
+            held = self._held(key)
+            index: _Index = held[1] if held else self._load(analysis)
+            if held and held[0] < self.revision():
+                index = self._update(analysis, index, held[0])
+            self._hold(key, index)
+            return index.counted.only(index.counted.within(filters)) if filters else index.counted
 
     def _load(self, analysis: Analysis) -> _Index:
         """What is stored, with what changed since; all words in memory where nothing is."""
         if analysis.index:
             terms = TermSegment.of(self, analysis.index, analysis.fields)
-            return _Index.of(terms, terms.rowids)
+            return _Index.of(self, terms, terms.rowids)
         sql = "SELECT number, revision, entries, lengths FROM word_indexes WHERE name = ?"
-        stored = self._rows(sql, (analysis.key,), (INTEGER, INTEGER, BLOB, BLOB))
+        stored = self._db.run(sql, (analysis.key,), (INTEGER, INTEGER, BLOB, BLOB))
         if not stored:
             texts = dict(self._texts(analysis))
             rowids = np.fromiter(texts, dtype=np.int64, count=len(texts))
-            return _Index.of(Postings.of(texts.values()), rowids)
+            return _Index.of(self, Postings.of(texts.values()), rowids)
         [(number, revision, entries, lengths)] = stored
         rowids, sizes = _numbers(self, entries, 8), _numbers(self, lengths, 4)
         if len(rowids) != len(sizes) or (np.diff(rowids) <= 0).any():
             raise damaged(self.path, "the entries of its word index do not agree")
-        return self._update(analysis, _Index.of(_Stored(self, number, revision, sizes), rowids), revision)
+        return self._update(analysis, _Index.of(self, _Stored(self, number, revision, sizes), rowids), revision)
 
     def _update(self, analysis: Analysis, known: _Index, since: int) -> _Index:
         """The index with what changed since a revision; read anew where another one was stored meanwhile."""
         if isinstance(known.base, _Stored) and not known.base.there():
             return self._load(analysis)
         changed = self._changed(since)
-        updated = known.updated(changed, dict(self._texts(analysis, changed)))
-        much = len(updated.changed) > max(CHANGES, CHANGES_SHARE * len(known.base.lengths))
-        return self._load(analysis) if much and not isinstance(known.base, _Stored) else updated
+        gone, texts = set(changed.tolist()), dict(self._texts(analysis, changed))
+        words = {rowid: read for rowid, read in known.changed.items() if rowid not in gone} | texts
+        if len(words) > max(CHANGES, CHANGES_SHARE * len(known.of_base)) and not isinstance(known.base, _Stored):
+            return self._load(analysis)
+        return _Index.of(self, known.base, known.of_base, known.alive & ~np.isin(known.of_base, changed), words)
 
     def _texts(self, analysis: Analysis, rowids: Indices | None = None) -> Iterator[tuple[int, Read]]:
         """The entries, all or these, by ascending rowid, and their words."""
-        # `from_row` needs the id; `skipped` is 1 where it was added for that and the analysis does not read it.
-        names = analysis.fields if "id" in analysis.fields else ("id", *analysis.fields)
-        skipped = len(names) - len(analysis.fields)
+        indexed = bool(analysis.index) or "id" in analysis.fields
+        names = analysis.fields if indexed else ("id", *analysis.fields)  # entries need it
         some, values = "", tuple[str, ...]()
         if rowids is not None:
             some, values = "JOIN json_each(?) j ON j.value = e.rowid", (json.dumps(rowids.tolist()),)
         sql = select(names).replace("SELECT ", "SELECT e.rowid, ", 1)
-        for rowid, *row in self._db.execute(f"{sql} {some} ORDER BY e.rowid", values):
-            yield rowid, analysis.read(row[skipped:] if analysis.index else from_row(names, row))
+        rows = self._db.each(f"{sql} {some} ORDER BY e.rowid", values)
+        while block := [*islice(rows, ROWS)]:
+            read = [row[1:] for row in block]
+            given = read if analysis.index else from_rows(names, read)
+            yield from ((row[0], analysis.read(entry)) for row, entry in zip(block, given, strict=True))
 
     # Storing
 
@@ -152,13 +151,13 @@ class WordTables(VaultFile):
     def drop_words(self) -> None:
         """Forget all that is stored of words."""
         with self.transaction():
-            self._db.execute("DELETE FROM postings")
-            self._db.execute("DELETE FROM word_indexes")
+            self._db.run("DELETE FROM postings")
+            self._db.run("DELETE FROM word_indexes")
             self._revise()
 
     def word_indexes(self) -> list[tuple[str, int]]:
         """The names of what is stored of words, and how many entries changed since."""
-        rows = self._rows("SELECT name, revision FROM word_indexes ORDER BY name", columns=(TEXT, INTEGER))
+        rows = self._db.run("SELECT name, revision FROM word_indexes ORDER BY name", (), (TEXT, INTEGER))
         return [(name, len(self._changed(revision))) for name, revision in rows]
 
     def _size(self) -> int:
@@ -167,37 +166,39 @@ class WordTables(VaultFile):
     def _lacking(self, analysis: Analysis) -> int | None:
         """The number for an index that is to be stored; None where the one that is stored will do."""
         sql = "SELECT revision, length(entries) / 8 FROM word_indexes WHERE name = ?"
-        for revision, size in self._rows(sql, (analysis.key,), (INTEGER, INTEGER)):
+        for revision, size in self._db.run(sql, (analysis.key,), (INTEGER, INTEGER)):
             if len(self._changed(revision)) <= max(CHANGES, CHANGES_SHARE * size):
                 return None
         return int(self._one("SELECT coalesce(max(number), 0) + 1 FROM word_indexes"))
 
     def _store(self, analysis: Analysis, number: int) -> None:
         """Count all entries; the index gets a new number, so that nobody reads half of an old one."""
-        rowids: list[int] = []
+        rowids, blocks = list[int](), list[Postings]()
 
         def texts() -> Iterator[Read]:
             for rowid, read in self._texts(analysis):
                 rowids.append(rowid)
                 yield read
 
-        blocks = list(Postings.blocks(texts(), BLOCK))
+        rest = texts()
+        while not blocks or len(blocks[-1].lengths):
+            blocks.append(Postings.of(islice(rest, BLOCK)))
         counted = Counted(blocks, None, lambda _: [], lambda _: np.zeros(0, dtype=bool))
         self._revise()
         old = "(SELECT number FROM word_indexes WHERE name = ?)"
-        self._db.execute(f"DELETE FROM postings WHERE number IN {old}", (analysis.key,))
-        self._db.execute("DELETE FROM word_indexes WHERE name = ?", (analysis.key,))
-        self._db.execute(
+        self._db.run(f"DELETE FROM postings WHERE number IN {old}", (analysis.key,))
+        self._db.run("DELETE FROM word_indexes WHERE name = ?", (analysis.key,))
+        self._db.run(
             "INSERT INTO word_indexes VALUES(?, ?, ?, ?, ?)",
             (number, analysis.key, self.revision(), _bytes(np.array(rowids), 8), _bytes(counted.lengths, 4)),
         )
         words = sorted(set().union(*(block.words for block in blocks)))
         rows = ((number, word, *_encoded(counted.posting(word))) for word in words)
-        self._db.executemany("INSERT INTO postings VALUES(?, ?, ?, ?, ?)", rows)
+        self._db.many("INSERT INTO postings VALUES(?, ?, ?, ?, ?)", rows)
 
 
 @dataclass(frozen=True, eq=False)
-class _Stored:
+class _Stored(Segment):
     """A segment in the file; what was asked for is kept."""
 
     vault: WordTables
@@ -223,13 +224,8 @@ class _Stored:
                 raise damaged(self.vault.path, "a word index is cut off")
             entries.append(np.frombuffer(blob or b"", dtype="<u4").view(np.int32))
             if len(entries[-1]) and entries[-1].view(np.uint32).max() >= len(self.lengths):
-                raise self._odd()
+                raise damaged(self.vault.path, ODD)
         return sums(entries, inside)
-
-    def beginning(self, prefix: str) -> list[Posting]:
-        sql = "SELECT word FROM postings WHERE number = ? AND word >= ? AND substr(word, 1, ?) = ?"
-        rows = self.vault._rows(sql, (self.number, prefix, len(prefix), prefix))
-        return [self.posting(word) for (word,) in rows]
 
     def there(self) -> bool:
         """Whether it is still what the vault holds."""
@@ -243,7 +239,7 @@ class _Stored:
             "ON p.number = w.number AND p.word = j.value WHERE w.number = ? AND w.revision = ? ORDER BY j.key"
         )
         values = (json.dumps(list(words)), self.number, self.revision)
-        rows = self.vault._rows(sql, values, (BLOB | NULL,) * columns.count("p."))
+        rows = self.vault._db.run(sql, values, (BLOB | NULL,) * columns.count("p."))
         if len(rows) < len(words):
             raise VaultError(f"the words of {self.vault.path} were counted anew during the search; search again")
         return rows
@@ -256,11 +252,8 @@ class _Stored:
         positions = _numbers(self.vault, places or b"", 2 if len(places or b"") == 2 * total else 4)
         sound = len(held) == len(counts) > 0 and held[-1] < len(self.lengths) and counts.min() > 0
         if not sound or not (np.diff(held) > 0).all() or len(positions) not in (0, total):
-            raise self._odd()
+            raise damaged(self.vault.path, ODD)
         return Posting(held, counts, positions)
-
-    def _odd(self) -> VaultError:
-        return damaged(self.vault.path, "the postings of a word do not agree")
 
 
 def _numbers(vault: WordTables, blob: bytes, size: int) -> Indices:
@@ -273,7 +266,7 @@ def _numbers(vault: WordTables, blob: bytes, size: int) -> Indices:
     return numbers
 
 
-def _encoded(posting: Posting) -> Sequence[bytes]:
+def _encoded(posting: Posting) -> tuple[bytes, bytes, bytes]:
     counts = _bytes(posting.counts, 1 if posting.counts.max() < 2**8 else 4)
     places = posting.positions
     return _bytes(posting.at, 4), counts, _bytes(places, 2 if len(places) and places.max() < 2**16 else 4)
@@ -284,7 +277,7 @@ def _bytes(numbers: Indices, size: int) -> bytes:
 
 
 @dataclass(frozen=True, eq=False)
-class TermSegment:
+class TermSegment(Segment):
     """A segment: the rows of a keyword index at a revision, and how many tokens each has.
 
     A word is read from the index as it is when it is first searched for, which takes about as long as one search
@@ -301,7 +294,7 @@ class TermSegment:
     @classmethod
     def of(cls, vault: WordTables, index: str, fields: Sequence[str]) -> TermSegment:
         """The rows that there are now."""
-        rows: list[Any] = vault._db.execute(f"SELECT id, sz FROM fts_{index}_docsize ORDER BY id").fetchall()
+        rows = vault._db.run(f"SELECT id, sz FROM fts_{index}_docsize ORDER BY id")
         rowids = np.fromiter((rowid for rowid, _ in rows), dtype=np.int64, count=len(rows))
         try:
             lengths = _lengths([sizes for _, sizes in rows], len(fields))
@@ -313,9 +306,6 @@ class TermSegment:
         """See Segment.posting; positions hold the number of the field, too."""
         return self._read(self._instances("term = ?", word))
 
-    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
-        return sums([self.posting(word).at for word in words], inside)
-
     def beginning(self, prefix: str) -> list[Posting]:
         return [self._read(takewhile(lambda row: row[0].startswith(prefix), self._instances("term >= ?", prefix)))]
 
@@ -325,11 +315,11 @@ class TermSegment:
         They are read one by one, because FTS5 goes through a word before it gives it.
         """
         table, db = f"temp.terms_instance_{self.index}", self.vault._db
-        db.execute(f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5vocab(main, fts_{self.index}, instance)")
+        db.run(f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5vocab(main, fts_{self.index}, instance)")
         fields = " ".join(f"WHEN '{name}' THEN {number << FIELD}" for number, name in enumerate(self.fields))
         joined = f"group_concat(doc, ' '), group_concat(CASE col {fields} END + offset, ' ')"
         sql = f"SELECT term, {joined} FROM {table} WHERE {which} GROUP BY term ORDER BY term"
-        return iter(db.execute(sql, (value,)).fetchone, None)
+        return db.each(sql, (value,), ahead=1)
 
     def _read(self, rows: Iterable[Any]) -> Posting:
         """What lies in the rows of words, one word after another."""

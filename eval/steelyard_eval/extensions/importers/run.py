@@ -19,7 +19,7 @@ from steelyard.base.files import STRICT_JSON, canonical, write_text
 from steelyard.embedders.embed import LSA
 from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import is_address
-from steelyard.stores.sqlite.vault import open_vault
+from steelyard.stores.sqlite import open_vault
 from steelyard_eval.common.process import state_folder
 from steelyard_eval.datasets import Dataset, load
 from steelyard_eval.datasets.folder import fault_message, has_corpus, read_folder

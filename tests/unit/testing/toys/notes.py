@@ -26,7 +26,7 @@ class NotesFile(Vault):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """See Store.transaction; a file that cannot be written rolls it back."""
+        """See Vault.transaction; a file that cannot be written rolls it back."""
         outermost = not self._db.in_transaction
         with super().transaction():
             yield

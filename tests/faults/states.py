@@ -36,8 +36,7 @@ class LostError(AssertionError):
 
 @dataclass(frozen=True)
 class Command:
-    """`prepare` fills a folder; `words` are run in it; `state` reads what it holds, raising LostError when it is
-    broken. `arrive` is called before, in each copy of the folder.
+    """`prepare` fills a folder; `words` are run in it; `state` reads what it holds, or raises where it is broken.
 
     `allowed` says whether a state after a kill is right, given the states before and after a whole run.
     """
@@ -47,7 +46,6 @@ class Command:
     words: tuple[str, ...]
     state: Callable[[Path], dict]
     allowed: Callable[[dict, dict, dict], bool]
-    arrive: Callable[[Path], None] = lambda folder: None
 
 
 def piecewise(found, before, after):
@@ -71,7 +69,6 @@ def whole(found, before, after):
 
 
 def growing(found, before, after):
-    """Nothing is lost, and nothing else is added."""
     return before.keys() <= found.keys() <= after.keys()
 
 
@@ -96,66 +93,46 @@ def indexed(found, before, after):
 
 def commands():
     """Every command with each state it may start from."""
-    index, reindex = ("index", "data", "out/vault"), ("index", "out/vault", "--rebuild")
-    record = ("record", "data", "out/tables", "--systems", "fts,echovault")
-    tune = (
-        "tune",
-        "data",
-        CURRENT,
-        "--out",
-        "out/w.json",
-    )
-    report = ("report", "results.json", "--out", "out/report")
-    compare = ("compare", "data", "fts,bm25", "--metrics", "nDCG@10", "--write-runs", "out/report")
-    export = ("export", "out/w.json", "--to", "vespa", "--out", "out/report/profile")
-    demo = ("demo", "--out", "out/report")
     weighed = ("--current", CURRENT, "--out", "out/report/search-weights.json")
-    recommend = ("recommend", "data", *weighed)
-    learn = ("learn", "data", "--feedback", "out/log.jsonl", *weighed)
-    gate = (
-        "gate",
-        "data",
-        "fts",
-        "--baseline",
-        "out/report/baseline.json",
-        "--update",
-        "--because",
-        "the first one",
-    )
-    act = ("vault", "act", "out/log.jsonl", "s1", "m1", "--action", "cited")
+    first = ("--baseline", "out/report/baseline.json", "--update", "--because", "the first")
+    compare = ("compare", "data", "fts,bm25", "--metrics", "nDCG@10", "--write-runs", "out/report")
+    record = ("record", "data", "out/tables", "--systems", "fts,echovault")
+    report = ("report", "results.json", "--out", "out/report")
     search = ("search", "out/vault", "jwt signing keys", "--log", "out/log.jsonl")
-    import_ = ("import", "out/foreign.json", "out/report/w.json")
+    act = ("vault", "act", "out/log.jsonl", "s1", "m1", "--action", "cited")
+    new, import_ = {"new": nothing}, ("import", "out/store.db", "out/mine")
+    rows = {
+        "index": (("index", "data", "out/vault"), vault_state, indexed, {**new, "update": older_vault}),
+        "reindex": (("index", "out/vault", "--rebuild"), vault_state, whole, {"stale": stale_vault}),
+        "record": (record, recording_state, piecewise, {**new, "replace": older_recording}),
+        "tune": (
+            ("tune", "data", CURRENT, "--out", "out/w.json"),
+            *(weights_state, piecewise_or_unproven, {**new, "replace": older_weights}),
+        ),
+        "report": (report, files, piecewise, {**new, "replace": older_report}),
+        "compare": (compare, files, piecewise, new),
+        "export": (
+            ("export", "out/w.json", "--to", "vespa", "--out", "out/report/profile"),
+            *(files, piecewise, {"new": weights}),
+        ),
+        "demo": (("demo", "--out", "out/report"), names, whole_or_missing, new),
+        "recommend": (("recommend", "data", *weighed), names, whole_or_missing, new),
+        "learn": (
+            ("learn", "data", "--feedback", "out/log.jsonl", *weighed),
+            *(names, whole_or_missing, {"new": simulated}),
+        ),
+        "gate": (("gate", "data", "fts", *first), names, whole_or_missing, new),
+        "act": (act, log_state, growing, {"append": logged}),
+        "search": (search, log_state, growing, {"append": searched}),
+        "import": (import_, imported_state, whole, {"new": new_store, "again": grown_store}),
+        "import weights": (
+            ("import", "out/foreign.json", "out/report/w.json"),
+            *(files, piecewise, {"new": foreign}),
+        ),
+    }
     return {
-        "index": [
-            Command("new", nothing, index, vault_state, indexed),
-            Command("update", older_vault, index, vault_state, indexed),
-        ],
-        "reindex": [Command("stale", stale_vault, reindex, vault_state, whole)],
-        "record": [
-            Command("new", nothing, record, recording_state, piecewise),
-            Command("replace", older_recording, record, recording_state, piecewise),
-        ],
-        "tune": [
-            Command("new", nothing, tune, weights_state, piecewise_or_unproven),
-            Command("replace", older_weights, tune, weights_state, piecewise_or_unproven),
-        ],
-        "report": [
-            Command("new", nothing, report, report_state, piecewise),
-            Command("replace", older_report, report, report_state, piecewise),
-        ],
-        "compare": [Command("new", nothing, compare, report_state, piecewise)],
-        "export": [Command("new", weights, export, report_state, piecewise)],
-        "demo": [Command("new", nothing, demo, whole_files, whole_or_missing)],
-        "recommend": [Command("new", nothing, recommend, whole_files, whole_or_missing)],
-        "learn": [Command("new", simulated, learn, whole_files, whole_or_missing)],
-        "gate": [Command("new", nothing, gate, whole_files, whole_or_missing)],
-        "act": [Command("append", logged, act, log_state, growing)],
-        "search": [Command("append", searched, search, log_state, growing)],
-        "import": [
-            Command("weights", foreign, import_, report_state, piecewise),
-            Command("new", new_store, ("import", "out/store.db", "out/mine"), imported_state, whole),
-            Command("again", grown_store, ("import", "out/store.db", "out/mine"), imported_state, whole),
-        ],
+        name: [Command(start, prepare, words, state, allowed) for start, prepare in starts.items()]
+        for name, (words, state, allowed, starts) in rows.items()
     }
 
 
@@ -226,10 +203,9 @@ def imported_state(folder):
     if not (folder / "mine").exists():
         return {}
     load_dataset(folder / "mine")
-    states = {path.name: _digest(path) for path in (folder / "mine").iterdir() if not path.name.startswith(".")}
     about = json.loads((folder / "mine" / "dataset.json").read_text())
     about["source"]["path"] = Path(about["source"]["path"]).name
-    return states | {"dataset.json": json.dumps(about)}
+    return files(folder, "mine/*") | {"dataset.json": json.dumps(about)}
 
 
 def log_state(folder):
@@ -247,14 +223,9 @@ def whole_or_missing(found, before, after):
     return set(found) <= {*after, "search-weights.try.json", "search-weights.current.json"}
 
 
-def whole_files(folder):
+def names(folder):
     """Which files are there, each whole; their timings differ from run to run."""
-    for path in folder.glob("report/*.json"):
-        json.loads(path.read_text())
-    for path in folder.glob("report/*.html"):
-        if not path.read_text().rstrip().endswith("</html>"):
-            raise LostError(f"{path.name} is cut off")
-    return {path.name: "whole" for path in folder.glob("report/*") if not path.name.startswith(".")}
+    return dict.fromkeys(files(folder), "whole")
 
 
 def older_vault(data, folder):
@@ -390,32 +361,29 @@ def _rows(vault, sql):
 
 
 def recording_state(folder):
-    states = {}
-    for place in sorted(p for p in folder.glob("tables/*") if not p.name.startswith(".")):
+    places = sorted(p for p in folder.glob("tables/*") if not p.name.startswith("."))
+    for place in places:
         load_recording(place)  # raises where a column is short or missing
-        states[place.name] = {p.name: _digest(p) for p in sorted(place.iterdir())}
-    return states
+    return {place.name: files(place, "*") for place in places}
 
 
 def weights_state(folder):
-    path = folder / "w.json"
-    if not path.exists():
-        return {}
-    SearchConfig.load(path)
-    return {path.name: path.read_text()}
+    for path in folder.glob("w.json"):
+        SearchConfig.load(path)
+    return files(folder, "w.json")
 
 
-def report_state(folder):
+def files(folder, pattern="report/*"):
+    """The text of each JSON file, and a digest of the others."""
     states = {}
-    for path in sorted(p for p in folder.glob("report/*") if not p.name.startswith(".")):
+    for path in sorted(p for p in folder.glob(pattern) if not p.name.startswith(".")):
+        raw = path.read_bytes()
         if path.suffix == ".json":
-            json.loads(path.read_text())
-        states[path.name] = _digest(path)
+            json.loads(raw)
+        elif path.suffix == ".html" and not raw.rstrip().endswith(b"</html>"):
+            raise LostError(f"{path.name} is cut off")
+        states[path.name] = raw.decode() if path.suffix == ".json" else hashlib.sha256(raw).hexdigest()
     return states
-
-
-def _digest(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 # The data, small so that a run is short

@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from steelyard.base.errors import ConfigError
-from steelyard.live.identity import agree, identity, share
+from steelyard.live.sources import identity
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.retrievers.kinds import Reading, RetrieverConfig
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import SYSTEMS, find_system
+from steelyard_eval.recording.sharing import agree, share
 
 
 def plain(**parameters):

@@ -1,7 +1,4 @@
-"""The settings that decide which lists retrievers find, so that configurations can share a recording.
-
-Depths are not part of it, because a replay can cut the recorded lists.
-"""
+"""Which configurations can share a recording: those whose retrievers find the same lists."""
 
 from __future__ import annotations
 
@@ -9,34 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
-from steelyard.retrievers import EMBEDDING, RETRIEVER_KINDS
-from steelyard.retrievers.kinds import as_asked
-from steelyard.systems import find_system
+from steelyard.live.sources import identity
+from steelyard.retrievers import RETRIEVER_KINDS
 
 BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
 """The keys of an identity whose values are stored by retriever."""
-
-
-def identity(config: SearchConfig) -> dict[str, object]:
-    """Return how a configuration's retrievers find their lists, as JSON values for a recording's fingerprint.
-
-    The parameters of a retriever are stored under its name, including those at their defaults.
-    Raises ConfigError for a parameter out of range.
-    """
-    reading, retrievers = find_system(config.name).reading, config.retrievers
-    used = config.effective.signals
-    kinds = {name: RETRIEVER_KINDS[name] for name in retrievers if name in RETRIEVER_KINDS}  # the others are lists
-    starts = {name: config.before(name) if name in used else retrievers[name].after for name in kinds}
-    return {
-        **reading.identity(),
-        "embedded": reading.recipe,
-        "rewritten": reading.rewrite.__name__ if config.rewrite else as_asked.__name__,
-        **{name: kind.values(retrievers[name]) for name, kind in kinds.items() if kind.parameters},
-        "field_weights": {name: dict(settings.field_weights) for name, settings in retrievers.items()},
-        "filters": {name: settings.filters for name, settings in retrievers.items()},
-        "after": {name: list(starts[name]) for name, kind in kinds.items() if kind.after},
-        "similarity": {name: settings.similarity for name, settings in retrievers.items() if name in EMBEDDING},
-    }
 
 
 def share(configs: Iterable[SearchConfig]) -> list[list[int]]:

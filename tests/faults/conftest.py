@@ -1,0 +1,18 @@
+"""The modules of this folder import one another by name, as they do when one of them is run as a script."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path.append(str(HERE))
+# They have no doctests, and what they need (Dask, a server) is not imported to see that.
+collect_ignore = [path.name for path in HERE.glob("*.py") if not path.name.startswith("test_")]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    import small
+
+    return small.written(tmp_path / "set")

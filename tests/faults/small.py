@@ -1,0 +1,33 @@
+"""A data set of two entries, and commands in this process."""
+
+from click.testing import CliRunner
+
+from steelyard_eval.cli.main import main
+
+SET = {
+    "dataset.json": '{"name": "small"}',
+    "corpus.jsonl": '{"id": "m1", "text": "token"}\n{"id": "m2", "text": "key"}\n',
+    "queries.jsonl": '{"id": "q1", "text": "token"}\n{"id": "q2", "text": "key"}\n',
+    "qrels.txt": "q1 0 m1 1\nq2 0 m2 1\n",
+}
+
+
+def written(folder, **changed):
+    """The data set in a folder, its files replaced by their names."""
+    folder.mkdir(parents=True)
+    for name, text in {**SET, **changed}.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def steelyard(*words, **variables):
+    outcome = CliRunner().invoke(main, [str(word) for word in words], env=variables)
+    assert "Traceback" not in outcome.output, outcome.output
+    assert "fault of steelyard" not in outcome.output, outcome.output
+    return outcome
+
+
+def one_message(outcome, code):
+    assert outcome.exit_code == code, outcome.output
+    assert outcome.output.replace("\n", "").isprintable()
+    return outcome.output
