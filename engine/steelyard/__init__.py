@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from steelyard.base.errors import SteelyardError as SteelyardError
-    from steelyard.config.search_config import SearchConfig as SearchConfig
+    from steelyard.config import SearchConfig as SearchConfig
     from steelyard.embedders.embed import Embedder as Embedder
     from steelyard.embedders.embed import RecordedEmbedder as RecordedEmbedder
     from steelyard.embedders.lsa import LsaEmbedder as LsaEmbedder
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from steelyard.live.search import Searcher as Searcher
     from steelyard.memory.entry import Entry as Entry
     from steelyard.memory.entry import Hit as Hit
-    from steelyard.memory.filters import Filters as Filters
+    from steelyard.memory.query import Filters as Filters
     from steelyard.memory.query import Query as Query
     from steelyard.results import SearchResult as SearchResult
     from steelyard.stores.sqlite import Vault as Vault
@@ -35,12 +35,12 @@ _MODULES = {
     "Embedder": "embedders.embed",
     "Entry": "memory.entry",
     "Explanation": "fusion.plan",
-    "Filters": "memory.filters",
+    "Filters": "memory.query",
     "Hit": "memory.entry",
     "LsaEmbedder": "embedders.lsa",
     "Query": "memory.query",
     "RecordedEmbedder": "embedders.embed",
-    "SearchConfig": "config.search_config",
+    "SearchConfig": "config",
     "SearchResult": "results",
     "Searcher": "live.search",
     "SignalTable": "table.signal_table",

@@ -5,8 +5,6 @@
     expr  := name [ "(" [ item { "," item } ] ")" ]
     item  := [ number "*" ] expr  |  number  |  name "=" value
     value := number [ "d" | "h" ]  |  "[" number { "," number } "]"  |  [ number "*" ] expr
-
-`steelyard.node` makes values of the calls, by what each kind of them declares.
 """
 
 from __future__ import annotations
@@ -89,18 +87,6 @@ def number_text(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
-def amount_of(value: object) -> float | None:
-    """Return the number in a value such as ``times(0.1)``; None when it is anything else.
-
-    >>> amount_of(parse_call("cut(10)")), amount_of(parse_call("2*cut(10)")), amount_of(parse_call("cut(fts)"))
-    (10.0, None, None)
-    """
-    match value:
-        case Item(None, Call(_, (Item(float() as amount, Call("")),), ())):
-            return amount
-    return None
-
-
 def parse_call(text: str) -> Item:
     """Parse one item of the grammar; ConfigError with the position of the first fault.
 
@@ -152,7 +138,7 @@ class _Parser:
             raise self.expected(repr(wanted))
         self.at += 1
 
-    def number(self, unit: str = "") -> float | Duration:
+    def number(self, unit: str = "") -> Any:  # noqa: ANN401 -- a float, or a Duration where `unit` is empty
         """A number; `unit` says what is wrong with one that has a unit, where none may stand."""
         if self.kind() != "number":
             raise self.expected("a number")
@@ -164,16 +150,12 @@ class _Parser:
             raise self.fault(f"number {token} is too large; use a finite one")
         return Duration(value, written) if written else value
 
-    def plain(self, unit: str) -> float:
-        value = self.number(unit)
-        return value if isinstance(value, float) else value.amount
-
     def item(self, depth: int) -> Item:
         if depth > MAX_NESTING:
             raise self.fault(f"is nested deeper than {MAX_NESTING}; simplify it", "")
         weight = None
         if self.kind() == "number":
-            weight = self.plain("weight {} has a unit; a weight is a plain number")
+            weight = self.number("weight {} has a unit; a weight is a plain number")
             self.take("*")
         return Item(weight, self.call(depth))
 
@@ -192,7 +174,7 @@ class _Parser:
                 self.at += 2
                 options.append((option, self.value(depth + 1)))
             elif self.kind() == "number" and self.peek(1) in (",", ")"):
-                items.append(Item(self.plain("{0} needs a name, as in half_life={0}"), Call("")))
+                items.append(Item(self.number("{0} needs a name, as in half_life={0}"), Call("")))
             else:
                 items.append(self.item(depth + 1))
         return Call(name, tuple(items), tuple(options))
@@ -200,7 +182,7 @@ class _Parser:
     def value(self, depth: int) -> Value:
         """What stands behind the name of an option and its sign."""
         if self.peek() == "[":
-            return tuple(self.plain("{} has a unit; a list takes plain numbers") for _ in self.listed("]"))
+            return tuple(self.number("{} has a unit; a list takes plain numbers") for _ in self.listed("]"))
         return self.number() if self.kind() == "number" and self.peek(1) != "*" else self.item(depth)
 
     def listed(self, end: str) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""What strategies, finish stages, signals and retrievers declare of their parameters: an `Option` each, once.
+"""What strategies, stages, signals and retrievers declare of their parameters, an `Option` each, and registries.
 
 An option says how a value is read, checked, printed and tuned. A `Node` is a frozen dataclass whose fields are
 options: it reads itself from a call of the grammar, and prints itself as one.
@@ -7,14 +7,17 @@ options: it reads itself from a call of the grammar, and prints itself as one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.grammar import MAX_LENGTH, Call, Duration, Item, Value, amount_of, number_text, value_text
+from steelyard.grammar import MAX_LENGTH, Call, Duration, Item, Value, number_text, parse_call, value_text
 
+T = TypeVar("T")
 MAX_WEIGHT = 1_000_000
 """Far beyond any sensible weight; without a bound a weight can make scores infinite."""
 MAX_COUNT = 1_000_000_000
@@ -66,27 +69,22 @@ class Option:
         """What its value has to be, in words."""
         low, high = (number_text(end) if math.isfinite(end) else "" for end in (self.low, self.high))
         ends = f" from {low} to {high}" if low and high else f" of at least {low}" if low else ""
-        match self.kind:
-            case "strategy":
-                return "a strategy without a weight before it"
-            case "span":
-                return "a positive span of time such as 365d or 69h"
-            case "word":
-                return f"one of {', '.join(self.words)}"
-            case "amount":
-                return f"{', '.join([*self.words, *(f'{word}(x)' for word in self.amounts)])} with x{ends}"
-            case "numbers":
-                return f"a list of {'whole ' * self.whole}numbers{ends} in brackets, such as [0.4, 0.3]"
-        words = f", or {', '.join(self.words)}" if self.words else ""
-        return f"a {'whole ' * self.whole}number{ends}{self.each}{words}"
+        whole, words = "whole " * self.whole, ", ".join(self.words)
+        rules = {
+            "strategy": "a strategy without a weight before it",
+            "span": "a positive span of time such as 365d or 69h",
+            "word": f"one of {words}",
+            "amount": f"{', '.join([*self.words, *(f'{word}(x)' for word in self.amounts)])} with x{ends}",
+            "numbers": f"a list of {whole}numbers{ends} in brackets, such as [0.4, 0.3]",
+        }
+        return rules.get(self.kind, f"a {whole}number{ends}{self.each}" + f", or {words}" * bool(words))
 
-    def fits(self, value: float) -> bool:
-        """Whether a number is in the legal range, and whole where it has to be."""
+    def _fits(self, value: float) -> bool:
         return self.low <= value <= self.high and (not self.whole or value == int(value))
 
     def checked(self, value: float) -> float:
         """Return the value; ConfigError when it is outside the legal range."""
-        if not (math.isfinite(value) and self.fits(value)):
+        if not (math.isfinite(value) and self._fits(value)):
             raise ConfigError(
                 f"{self.name} is {shown(value)}; it must lie between {self.low:g} and {self.high:g} "
                 f"({self.default:g} by default)"
@@ -98,17 +96,16 @@ class Option:
         ends = {"minimum": self.low, "maximum": self.high, "default": self.default}
         return {"type": "number", **ends, "description": self.text}
 
-    def read(self, value: Value, items: int, build: Callable[[Call], Any]) -> Any:  # noqa: ANN401 -- what it declares
-        """The value that is written; ValueError for one that it cannot take.
-
-        `items` is how many there are in the brackets, `build` makes the strategy of a call.
+    def read(self, value: Value | None, items: int, build: Callable[[Call], Any]) -> Any:  # noqa: ANN401 -- what it declares
+        """The value that is written; ValueError for one that it cannot take. `items` is how many there are in the
+        brackets, `build` makes the strategy of a call.
         """
         number = int if self.whole else float
         match value:
-            case float() if self.kind == "number" and self.fits(value):
+            case float() if self.kind == "number" and self._fits(value):
                 return number(value)
             case tuple() if self.kind == "numbers" or (self.each and len(value) == items > 1):
-                if all(map(self.fits, value)):
+                if all(map(self._fits, value)):
                     return tuple(map(number, value))
             case Duration() if self.kind == "span" and value.amount > 0:
                 return value
@@ -116,21 +113,18 @@ class Option:
                 return build(call)
             case Item(None, Call(word, (), ())) if word in self.words:
                 return None if word == "none" and self.default is None else word
-            case Item(None, Call(word)) if word in self.amounts:
-                amount = amount_of(value)
-                if amount is not None and self.fits(amount):
+            case Item(None, Call(word, (Item(float() as amount, Call("")),), ())) if word in self.amounts:
+                if self._fits(amount):
                     return Amount(word, amount)
         raise ValueError
 
 
 def opt(default: Any = ..., *, late: bool = False, **how: Any) -> Any:  # noqa: ANN401 -- stands where the field's default does
-    """A field of a node; see `Option` for what may be said of it. Its name is the field's.
-
-    `late` is one without a default that follows one with; Python gives it by its name alone.
+    """A field of a node; see `Option` for what may be said of it. Its name is the field's. `late` is one without a
+    default that follows one with; Python gives it by its name alone.
     """
-    metadata = {"option": {"default": default, **how}}
-    declared: dict[str, Any] = {"metadata": metadata, "kw_only": late}
-    return field(**declared) if default is ... else field(default=default, **declared)
+    written = {} if default is ... else {"default": default}
+    return field(metadata={"option": {"default": default, **how}}, kw_only=late, **written)
 
 
 @dataclass
@@ -160,11 +154,8 @@ class Reader:
         """Read an option of a call; None where its value is not written."""
         if value is None and option.default is not ...:
             return option.default
-        try:
-            if value is not None:
-                return option.read(value, len(call.items), self.build)
-        except ValueError:
-            pass
+        with suppress(ValueError):
+            return option.read(value, len(call.items), self.build)
         match value:
             case None if option.bare:
                 self.faults.append(f"{call.name} takes {option.rule} in its brackets")
@@ -197,9 +188,13 @@ class Node:
     """A value that is written as ``keyword(...)``; subclasses are frozen dataclasses of options."""
 
     keyword: ClassVar[str] = ""
-    """What it is called in the grammar."""
+    """What it is called in the grammar; where a class does not say, its own name: ``weighted_sum``."""
     unwritten: ClassVar[float | None] = 1.0
     """The weight of a term without one; None where each has to be written."""
+
+    def __init_subclass__(cls) -> None:
+        if "keyword" not in vars(cls):
+            cls.keyword = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     @classmethod
     @cache
@@ -255,10 +250,63 @@ class Node:
         return f"{self.keyword}({', '.join(parts)})"
 
 
-def check_length(text: str, written: str) -> None:
-    """Raise ConfigError where what a text stands for is too long to be read again, with its defaults."""
-    if len(written) > MAX_LENGTH:
+def parse_node(text: str, reader: Reader, build: Callable[[Call], Any], what: str) -> Any:  # noqa: ANN401 -- what is built
+    """The node of a whole text; ConfigError lists every fault that its reader was told. What a text stands for
+    must not be too long to be read again, with its defaults.
+    """
+    item = parse_call(text)
+    if item.weight is not None:
+        reader.faults.append(f"weight {number_text(item.weight)} before the whole {what} changes nothing; drop it")
+    node = build(item.call)
+    if reader.faults:
+        raise ConfigError(f"{what} {shown(text, 200)}: " + "; ".join(reader.faults))
+    if len(written := str(node)) > MAX_LENGTH:
         raise ConfigError(
-            f"strategy {shown(text, 200)} is {len(written)} characters when its defaults are written out, "
+            f"{what} {shown(text, 200)} is {len(written)} characters when its defaults are written out, "
             f"longer than {MAX_LENGTH}; shorten it"
         )
+    return node
+
+
+class Registry(dict[str, T]):
+    """Declarations of a kind by their names: a name that is taken is refused, and other packages bring more. A
+    package of your own names what it brings under an entry point such as ``steelyard.fusions``; it is imported
+    when a text names it. `kind` is what they are, in words: ``fusion``; `attribute` has the name of one.
+    """
+
+    def __init__(self, kind: str, attribute: str, declared: Iterable[T]) -> None:
+        super().__init__()
+        self.kind = kind
+        for one in declared:
+            self[getattr(one, attribute)] = one
+
+    def __setitem__(self, name: str, declared: T) -> None:
+        """Add a declaration; ConfigError where its name is taken."""
+        if name in self and self[name] is not declared:
+            homes = (
+                getattr(getattr(one, "compute", getattr(one, "build", one)), "__module__", type(one).__module__)
+                for one in (self[name], declared)
+            )
+            raise ConfigError(
+                f"{self.kind} {shown(name)} is declared twice, by {' and by '.join(homes)}; rename one of them"
+            )
+        super().__setitem__(name, declared)
+
+    def find(self, name: str) -> T | None:
+        """The declaration of a name, ours or that of an installed package; None where nobody has it. ConfigError
+        where the package's cannot be loaded.
+        """
+        if name not in self and (point := _brought(f"steelyard.{self.kind}s").get(name)) is not None:
+            try:
+                self[name] = point.load()
+            except (ImportError, AttributeError) as error:
+                raise ConfigError(f"cannot load {self.kind} {shown(name)} of {point.value}: {error}") from None
+        return self.get(name)
+
+
+@cache
+def _brought(group: str) -> dict[str, Any]:
+    """The entry points of a group by name, read once: a text may name thousands that nobody has."""
+    from importlib.metadata import entry_points  # it loads the package email
+
+    return {point.name: point for point in entry_points(group=group)}

@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, VaultError, shown
-from steelyard.config.search_config import SearchConfig, policy_of
+from steelyard.config import SearchConfig, policy_of
 from steelyard.finish import Ranking, Stage, explain_rescore, floor_that_emptied
 from steelyard.fusion import Expr, Progress, compile_plan, leaves, progress
 from steelyard.fusion.plan import Explanation
@@ -25,47 +25,33 @@ from steelyard.table.signal_table import SignalTable, ranks
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The result of one search.
-
-    Attributes
-    ----------
-    hits : tuple of Hit
-        Best first.
-    table, ranking, strategy : SignalTable, Ranking, Expr
-        The signals, the final rows of the table and the strategy that was used, from which `explain` works.
-    fused : Floats
-        float64[N]: the strategy's score of every row, before anything is finished; NaN where it ranks none.
-    embedding_calls : int
-        0 or 1, or up to one for each model of a federation.
-    degraded : bool
-        Whether the embedder, a retriever or the re-ranker failed, so that the others answered without it.
-    notes : tuple of str
-        What else was searched by keywords alone, and why.
-    finish, query : tuple of Stage, Query
-        The stages after fusion, and what was searched, with its clock, intent and texts.
-    seconds : mapping
-        The time of each retriever, and of the whole search as ``search``.
-    explored, placed_by : tuple of SearchConfig, tuple of str
-        The other configuration of a list that was interleaved, and for each hit the hash of the one that
-        placed it.
-    parts : tuple of SearchResult
-        The two results that an interleaved list was drafted from; `table`, `ranking` and the like are the first's.
-    """
+    """The result of one search."""
 
     hits: tuple[Hit, ...]
+    """Best first."""
     table: SignalTable
     ranking: Ranking
     strategy: Expr
+    """The signals, the final rows of the table and the strategy that was used, from which `explain` works."""
     fused: Floats
+    """float64[N]: the strategy's score of every row, before anything is finished; NaN where it ranks none."""
     embedding_calls: int
+    """0 or 1, or up to one for each model of a federation."""
     degraded: bool
+    """Whether the embedder, a retriever or the re-ranker failed, so that the others answered without it."""
     notes: tuple[str, ...] = ()
+    """What else was searched by keywords alone, and why."""
     finish: tuple[Stage, ...] = ()
+    """The stages after fusion."""
     query: Query = field(default_factory=lambda: Query(""))
+    """What was searched, with its clock, intent and texts."""
     seconds: Mapping[str, float] = field(default_factory=dict)
+    """The time of each retriever, and of the whole search as ``search``."""
     explored: tuple[SearchConfig, ...] = ()
     placed_by: tuple[str, ...] = ()
+    """The other configuration of a list that was interleaved, and for each hit the hash of what placed it."""
     parts: tuple[SearchResult, ...] = ()
+    """What an interleaved list was drafted from, two; `table`, `ranking` and the like are of the first."""
 
     @property
     def progress(self) -> Progress | None:
@@ -108,11 +94,7 @@ class SearchResult:
         return int(self.ranking.row[hit.rank - 1])
 
     def explain(self, hit: Hit | str) -> Explanation:
-        """Explain the score of a hit, or of an entry by its id, as a tree.
-
-        Raises ConfigError when the strategy did not rank the entry. A hit that a finish stage added has the
-        score of that stage.
-        """
+        """Explain the score of a hit, or of an entry by its id, as a tree; ConfigError when it was not ranked."""
         if self.parts:
             if isinstance(hit, str):
                 hit = next((other for other in self.hits if other.entry.id == hit), hit)
@@ -135,18 +117,14 @@ class SearchResult:
 def hits_of(
     store: Readable, table: SignalTable, ranking: Ranking, strategy: Expr, scores: Floats
 ) -> tuple[Hit, ...]:
-    """Read the ranked entries and their signals; VaultError when an entry was deleted meanwhile.
-
-    `scores` are those of the strategy, see `fuse`. Hits have the signals that the strategy used, by name; 0 where
-    the row was not returned. A row that a finish stage added, and that was not fused, has none.
+    """Read the ranked entries and their signals, see `Hit`; VaultError when an entry was deleted meanwhile.
+    `scores` are those of the strategy. A row that a finish stage added, and that was not fused, has no signals.
     """
     ids = [table.entries[table.entry[row]] for row in ranking.row]
     entries = {entry.id: entry for entry in store.get(ids)}
     if gone := [id_ for id_ in ids if id_ not in entries]:
-        raise VaultError(
-            f"entry {shown(plain_id(gone[0]))} was deleted meanwhile; search again, or "
-            "run steelyard index VAULT --rebuild"
-        )
+        entry, remedy = shown(plain_id(gone[0])), "search again, or run steelyard index VAULT --rebuild"
+        raise VaultError(f"entry {entry} was deleted meanwhile; {remedy}")
     read = {}
     for leaf in leaves(strategy):
         if leaf.name in PRIORS or leaf.name in table.columns:

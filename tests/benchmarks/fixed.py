@@ -54,7 +54,7 @@ def races(quick: bool, rounds: int) -> list[Race]:
     done = []
     for name, system in SYSTEMS.items():
         config = system.config()
-        workspace.index_for([system], config.needs | config.effective.signals())
+        workspace.index_for([system], config.needs | config.effective.signals)
         searcher = workspace.searcher(config)
         replayed = Replayed(searcher)
         try:

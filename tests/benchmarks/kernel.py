@@ -12,7 +12,7 @@ import pytrec_eval
 from ir_measures import calc_aggregate, nDCG
 from timing import Race, once, race
 
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.form import Form
 from steelyard_eval.candidates.kernel import Kernel

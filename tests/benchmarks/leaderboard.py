@@ -159,7 +159,7 @@ def record_all(name, dataset, kind):
     dimension = workspace.embedder.dimensions if hasattr(workspace.embedder, "dimensions") else _dimension(dataset)
     configs = {label: configured(CONTENDERS[label], LIMIT, workspace.model) for label in wanted if label != TUNED}
     if not any(entry.l0 for entry in dataset.entries):  # a recording would say so after all its searches
-        refused = [label for label, config in configs.items() if "l0" in config.effective.signals()]
+        refused = [label for label, config in configs.items() if "l0" in config.effective.signals]
         facts |= {label: {"refused": "the collection has no layers l0 and l1"} for label in refused}
         configs = {label: config for label, config in configs.items() if label not in refused}
     labels = list(configs)
@@ -200,7 +200,7 @@ def _recorded(workspace, queries, folder, configs):
     for label, config in configs.items():
         found = replay(table, config)
         _write(folder, label, found.ranked)
-        used = config.effective.signals() & EMBEDDING
+        used = config.effective.signals & EMBEDDING
         layers = {"text" if own in ("vector", "cosine") else own for own in used}
         facts[label] = {"embedded": float(found.embedded.mean()), "layers": len(layers)}
     return facts
@@ -261,9 +261,9 @@ def _timed(dataset, kind):
     workspace, found = Workspace.open(dataset, kind), {}
     for label, text in CONTENDERS.items():
         config = configured(text, LIMIT, workspace.model)
-        if "l0" in config.effective.signals() and not any(entry.l0 for entry in dataset.entries):
+        if "l0" in config.effective.signals and not any(entry.l0 for entry in dataset.entries):
             continue
-        workspace.index_for([find_system(config.name)], config.effective.signals())
+        workspace.index_for([find_system(config.name)], config.effective.signals)
         searcher = workspace.searcher(config)
         asked = dataset.asked(judged(dataset)[:TIMED], searcher.knows)
         rounds = [[_milliseconds(searcher, query) for query in asked] for _ in range(2)]

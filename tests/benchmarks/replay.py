@@ -9,7 +9,7 @@ import synthetic
 from kernel import searching
 from timing import DisagreementError, Race, race
 
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.stores.sqlite import Vault

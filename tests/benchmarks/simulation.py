@@ -14,8 +14,8 @@ from simulator import SHARE, CandidateLists, simulate
 
 from steelyard.base.fields import format_time
 from steelyard.base.files import write_text
-from steelyard.config.search_config import policy_of, ranking_of
-from steelyard.feedback.log import SCHEMA_VERSION, line
+from steelyard.config import policy_of, ranking_of
+from steelyard.feedback import SCHEMA_VERSION, line
 from steelyard_eval.candidates.source import Source, configured
 from steelyard_eval.datasets import load
 from steelyard_eval.learn.searches import DAY

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.feedback.team_draft import draft_teams
+from steelyard.feedback import draft_teams
 from steelyard.fusion import leaves
 from steelyard_eval.candidates.grid import Block
 from steelyard_eval.datasets.groups import unit_numbers

@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers import FINDERS
-from steelyard.table.facts import entry_facts, query_facts
+from steelyard.table.join import entry_facts, query_facts
 from steelyard.table.signal_table import SignalTable
 
 FUNCTION_WORDS = """

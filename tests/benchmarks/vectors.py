@@ -12,8 +12,7 @@ from timing import Race, once, race, recall, same_scores
 from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING
-from steelyard.memory.query import Query
+from steelyard.memory.query import EVERYTHING, Query
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import steelyard_eval as sy
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets.manifest import starter

@@ -5,8 +5,7 @@ import pytest
 from steelyard.base.errors import ConfigError
 from steelyard.live.sources import identity
 from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.graph import OTHER, GraphRetriever
 from steelyard.stores.base import Edge, Found
 from steelyard.stores.federation import Federation, Tier

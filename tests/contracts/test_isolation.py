@@ -17,8 +17,7 @@ from worlds import CHECKS, KINDS, NOW, SEARCHES, VECTORS_ESCAPE, Directions, Wor
 from steelyard.embedders.embed import space_of
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.retrievers import EMBEDDING
 from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault

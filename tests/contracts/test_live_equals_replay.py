@@ -12,8 +12,7 @@ from steelyard.finish import parse_stages, to_rerank
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.retrievers import EMBEDDING, SCORERS
 from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault

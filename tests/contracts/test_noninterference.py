@@ -15,8 +15,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import space_of
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.filters import Filters, visible_to
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query, visible_to
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system

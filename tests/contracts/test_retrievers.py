@@ -60,7 +60,7 @@ class TestBm25(RetrieverContract):
     def test_statistics_are_those_of_the_scope(self, store, retriever):
         """By hand: one of two entries of the scope says it, at mean length: ln(1 + 1.5/1.5) = ln 2."""
         from steelyard.memory.entry import Entry
-        from steelyard.memory.filters import Filters
+        from steelyard.memory.query import Filters
 
         with Vault(":memory:") as small:
             small.upsert([Entry("a", text="rare word", project="p"), Entry("b", text="other thing", project="p")])

@@ -8,8 +8,7 @@ import numpy as np
 from steelyard.embedders.embed import LAYER_RECIPES, space_of
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.filters import Filters, Rule
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query, Rule
 from steelyard.retrievers import EMBEDDING
 from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault

@@ -28,8 +28,7 @@ from steelyard.base.errors import SteelyardError
 from steelyard.extensions.postgres import PostgresVault
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS
@@ -71,7 +70,7 @@ def searches(rng):
         pairs = []
         for space in spaces:
             for system in SYSTEMS.values():
-                space.index_for([system], system.config().effective.signals() | system.config().needs)
+                space.index_for([system], system.config().effective.signals | system.config().needs)
         for system in SYSTEMS.values():
             made = (
                 Searcher(own, system.config(), spaces[1].embedder, clock=lambda: data.as_of)

@@ -41,7 +41,7 @@ import numpy as np
 import steelyard_eval as sy
 from steelyard.base.errors import SteelyardError
 from steelyard.base.files import STRICT_JSON, canonical
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import Document, SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.extensions.models import ApiEmbedder, ApiSettings, Secret
 from steelyard.extensions.network.chat import ChatEndpoint
@@ -51,11 +51,8 @@ from steelyard.finish import Cut, finish, parse_stages
 from steelyard.fusion import compile_plan, fuse, parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
-from steelyard.memory.template import render, template_fields
-from steelyard.memory.text import content
-from steelyard.rerank import Document
+from steelyard.memory.query import Filters, Query
+from steelyard.memory.text import content, render, template_fields
 from steelyard.retrievers import EMBEDDING, FETCHED, LAYERS
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system

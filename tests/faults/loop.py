@@ -13,8 +13,7 @@ import tempfile
 from pathlib import Path
 
 from steelyard.live.search import Searcher
-from steelyard.memory.filters import Filters, visible_to
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query, visible_to
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS
 from steelyard_eval.datasets import load

@@ -25,8 +25,7 @@ from steelyard.base.errors import SteelyardError
 from steelyard.embedders.embed import space_of
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Relation
-from steelyard.memory.filters import EVERYTHING, visible_to
-from steelyard.memory.query import Query
+from steelyard.memory.query import EVERYTHING, Query, visible_to
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system

@@ -14,9 +14,9 @@ import apsw
 import numpy as np
 import sqlite_vec
 
-from steelyard.config.search_config import SearchConfig
-from steelyard.feedback.log import line
-from steelyard.memory.filters import EVERYTHING
+from steelyard.config import SearchConfig
+from steelyard.feedback import line
+from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault, words
 from steelyard.systems import SYSTEMS, analyses, find_system

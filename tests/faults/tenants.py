@@ -20,7 +20,7 @@ from steelyard.embedders.embed import LAYER_RECIPES, embed_missing, space_of
 from steelyard.extensions.cortex_client.client import CortexMem, SearchOptions
 from steelyard.extensions.cortex_client.uris import check_uri, vault_of
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import Filters
+from steelyard.memory.query import Filters
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.cortex_mem import DIMENSIONS, DOCUMENTED
 from steelyard_eval.cli.main import main as steelyard

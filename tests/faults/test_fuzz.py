@@ -15,19 +15,20 @@ from hypothesis import strategies as st
 
 from steelyard.base.errors import ConfigError, DataError, VaultError
 from steelyard.base.files import MAX_NESTING, STRICT_JSON
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.fusion import compile_plan, fuse, parse_strategy
 from steelyard.fusion.layered import Layered
 from steelyard.grammar import MAX_LENGTH
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, read_entry
-from steelyard.memory.query import MAX_WORDS, Query, clean_query, read_query
+from steelyard.memory.query import MAX_WORDS, Query, clean_query
 from steelyard.retrievers.kinds import words_or
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.echovault import prefix_or
 from steelyard_eval.datasets import check
+from steelyard_eval.datasets.corpus_and_queries import read_query
 from steelyard_eval.recording import disk as recordings
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.vaults.read import RankedBy, open_searcher

@@ -13,8 +13,8 @@ from small import SET, one_message, steelyard
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.base.files import LIMIT, STRICT_JSON, cache_folder, read_bytes, unpacked, write_text
-from steelyard.config.search_config import SearchConfig
-from steelyard.feedback.log import PATIENCE
+from steelyard.config import SearchConfig
+from steelyard.feedback import PATIENCE
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry, Relation
 from steelyard.stores.sqlite import Vault

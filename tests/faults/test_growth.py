@@ -18,12 +18,12 @@ import small
 
 from steelyard.base.errors import SteelyardError
 from steelyard.base.files import STRICT_JSON, unpacked
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.extensions.network.endpoint import Response
-from steelyard.feedback.log import append_act
+from steelyard.feedback import append_act
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.query import EVERYTHING
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets import check, open_dataset

@@ -13,7 +13,7 @@ from small import one_message, steelyard
 
 from steelyard.base.errors import ConfigError, VaultError
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.sqlite import Vault, guard
 from steelyard.systems import SYSTEMS, analyses, keyword_indexes

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.base.errors import VaultError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault, words

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from small import steelyard
 
-import steelyard.feedback.log as feedback
+import steelyard.feedback as feedback
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.base.files import STRICT_JSON, lines
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.embed import UnavailableEmbedder, restore
 from steelyard.extensions.cortex_client.uris import vault_of
 from steelyard.extensions.network.endpoint import Secret

@@ -9,8 +9,7 @@ from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system

@@ -29,8 +29,7 @@ from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
@@ -47,6 +46,7 @@ from steelyard.systems.cortex_mem import (
     timeline_of,
 )
 from steelyard_eval.cli.main import main
+from steelyard_eval.compare.scales import summary_of
 from steelyard_eval.datasets import open_dataset
 from steelyard_eval.export import export
 
@@ -988,7 +988,7 @@ class TestObservability:
 
     def test_how_far_a_search_went(self):
         found = progress(session(0.45, 0.9, a=0.9, b=0.0))
-        assert found.summary() == {
+        assert summary_of(found) == {
             "queries": 1,
             "hit_rates": {"l0": 1.0, "l1": 1.0, "l2": 1.0},
             "at_threshold": 0,
@@ -999,12 +999,12 @@ class TestObservability:
 
     def test_a_search_that_finds_nothing_is_counted(self):
         """The abstract opens the session at 0.5; 0.2 x 0.5 + 0.3 x 0.5 + 0.5 x 0.1 stays below it."""
-        summary = progress(session(0.5, 0.5, a=0.1)).summary()
+        summary = summary_of(progress(session(0.5, 0.5, a=0.1)))
         assert summary["hit_rates"] == {"l0": 1.0, "l1": 1.0, "l2": 0.0}
         assert (summary["at_threshold"], summary["without_result"]) == (1, 1)
 
     def test_a_full_search_is_no_layered_one(self):
-        summary = progress(session(0.2, 0.9, a=0.9)).summary()
+        summary = summary_of(progress(session(0.2, 0.9, a=0.9)))
         assert summary["hit_rates"] == {"l0": 0.0, "l1": 0.0, "l2": 0.0}
         assert (summary["full_search"], summary["without_result"]) == (1, 0)
 

@@ -20,8 +20,7 @@ from steelyard.finish import finish
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Hit
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system

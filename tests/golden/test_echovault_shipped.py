@@ -19,8 +19,7 @@ from steelyard.embedders.embed import space_of
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Hit
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.echovault import DELETED, DOCUMENTED, SHIPPED, prefix_or_bare

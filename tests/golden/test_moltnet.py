@@ -22,9 +22,8 @@ from steelyard.extensions.models import MiniLmInt8Embedder
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.filters import EVERYTHING, Filters, visible_to
-from steelyard.memory.query import Query
-from steelyard.memory.template import render
+from steelyard.memory.query import EVERYTHING, Filters, Query, visible_to
+from steelyard.memory.text import render
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.moltnet import DOCUMENTED, SHIPPED

@@ -22,8 +22,7 @@ from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Hit
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault, keywords
 from steelyard.systems import find_system

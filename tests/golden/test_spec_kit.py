@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import ConfigError, EmbedderError, RerankError, VaultError
+from steelyard.config import RerankConfig
 from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
 from steelyard.finish import Floor, Mmr, Rerank
 from steelyard.fusion import compile_plan, parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.bm25 import Bm25Index
 from steelyard.signals import PRIORS
-from steelyard.signals.facts import PROMISED
+from steelyard.signals.formulas import PROMISED
 from steelyard.stores.base import Counted, Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
@@ -371,12 +371,12 @@ class TestDegradation:
         with caplog.at_level(logging.WARNING):
             results = [asked.search("jwt"), asked.search("sessions")]
 
-        assert part not in results[0].strategy.signals()
+        assert part not in results[0].strategy.signals
         assert ids(results[0])
         assert asked.degraded == 2
         assert sum("of its retrievers" in record.message for record in caplog.records) == 1
         if part == "bm25":
-            assert "fts" in results[0].strategy.signals()
+            assert "fts" in results[0].strategy.signals
 
     @pytest.mark.parametrize("lacked", [{"bm25"}, {"vectors"}, {"bm25", "vectors"}])
     def test_a_note_names_what_a_stage_lacked(self, vault, monkeypatch, lacked):
@@ -411,7 +411,7 @@ class TestEnvironment:
     def test_bm25(self):
         config = self.config(ENABLE_BM25="false")
         assert "bm25" not in config.retrievers
-        assert config.strategy.signals() >= {"fts"}
+        assert config.strategy.signals >= {"fts"}
         assert config.retrievers["graph"].after == ("vector", "fts")
 
     def test_fuzzy_matching(self, vault):
@@ -430,10 +430,10 @@ class TestEnvironment:
             RERANK_CACHE_TTL="1000",
             RERANK_CACHE_SIZE="7",
         )
-        assert config.rerank.to_json() == {
+        assert vars(config.rerank) == {
             "provider": "cohere", "p95_ms": 250.0, "cache_ttl_ms": 1000.0, "cache_size": 7
         }  # fmt: skip
-        assert self.config().rerank.to_json() == {}
+        assert self.config().rerank == RerankConfig()
 
     def test_every_bad_value_is_named(self):
         with pytest.raises(ConfigError) as caught:

@@ -44,8 +44,7 @@ from steelyard.base.errors import ConfigError, DimensionMismatchError
 from steelyard.base.fields import parse_time
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Hit
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.systems.echovault import DOCUMENTED, prefix_or, result
 
 KEYS = ["id", "title", "what", "why", "impact", "category", "tags"]

@@ -17,8 +17,7 @@ from steelyard.finish import Cut, finish
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.echovault import DOCUMENTED

@@ -28,9 +28,8 @@ from echovault_recording import (
 from steelyard.base.errors import DimensionMismatchError, EmbedderError
 from steelyard.embedders.embed import embed_missing
 from steelyard.memory.entry import Entry, Hit
-from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query
-from steelyard.memory.template import render
+from steelyard.memory.query import EVERYTHING, Filters, Query
+from steelyard.memory.text import render
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.echovault import DELETED, SHIPPED, row, tool_result
 

@@ -26,8 +26,7 @@ from steelyard.fusion import fuse, parse_strategy
 from steelyard.grammar import number_text
 from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.filters import Filters, visible_to
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query, visible_to
 from steelyard.retrievers.tsearch import lexical
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault

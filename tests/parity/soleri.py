@@ -14,11 +14,10 @@ from steelyard.extensions.adaptive import AdaptiveRule, Feedback, adapt
 from steelyard.finish import Cut, Merge
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import valid_at
-from steelyard.memory.query import Query
-from steelyard.memory.template import render
+from steelyard.memory.query import Query, valid_at
+from steelyard.memory.text import render
 from steelyard.retrievers.bm25 import Vocabulary
-from steelyard.signals.facts import tags
+from steelyard.signals.formulas import tags
 from steelyard.stores.base import Found
 from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED, utf16_length
 from steelyard.table.join import join

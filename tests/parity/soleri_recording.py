@@ -18,9 +18,8 @@ from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import space_of
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query, is_blank
-from steelyard.memory.template import render
+from steelyard.memory.query import Filters, Query, is_blank
+from steelyard.memory.text import render
 from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.soleri import FACTORS, SHIPPED

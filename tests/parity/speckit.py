@@ -10,19 +10,17 @@ import numpy as np
 from speckit_recording import SINGLE, Fixture, Rule, close, numbered, ranked, same
 
 from steelyard.base.errors import RerankError
+from steelyard.config import Document
 from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.extensions.rerank import CachedReranker, GuardedReranker
-from steelyard.feedback import reviews
+from steelyard.feedback import GRADES, difficulty_after, stability_after
 from steelyard.finish import Cut, Rerank, finish
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry
-from steelyard.memory.filters import Filters
-from steelyard.memory.forgetting import DAY, fsrs
-from steelyard.memory.query import Query
-from steelyard.rerank import Document
+from steelyard.memory.entry import DAY, Entry, fsrs
+from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.graph import GraphRetriever
-from steelyard.signals.facts import DOCUMENT_TYPES, TIERS
+from steelyard.signals.formulas import DOCUMENT_TYPES, TIERS
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.spec_kit import INTENT_WEIGHTS, SHIPPED
@@ -268,9 +266,12 @@ def spaced_repetition(fixture):
         here = float(fsrs(np.array([float(days)]), np.array([float(stability)]))[0])
         yield f"after {days} days, stability {stability}", close({"": expected}, {"": here})
     for given, expected in recorded["update"]:
-        yield f"stability {given}", close({"": expected}, {"": reviews.stability_after(*given)})
+        days, difficulty, grade, known = given
+        after = stability_after(days, difficulty, list(GRADES)[grade - 1], known)
+        yield f"stability {given}", close({"": expected}, {"": after})
     for given, expected in recorded["difficulty"]:
-        yield f"difficulty {given}", close({"": expected}, {"": reviews.difficulty_after(*given)})
+        after = difficulty_after(given[0], list(GRADES)[given[1] - 1])
+        yield f"difficulty {given}", close({"": expected}, {"": after})
 
 
 def tables(fixture):

@@ -19,8 +19,8 @@ from steelyard.base.arrays import Vectors as Vectors
 from steelyard.base.errors import ConfigError, EmbedderError, MachineError, nearest, shown
 from steelyard.base.extensions import extension, missing_modules, require
 from steelyard.base.files import cache_folder
-from steelyard.memory.filters import Filters, Rule
-from steelyard.memory.template import render
+from steelyard.memory.query import Filters, Rule
+from steelyard.memory.text import render
 from steelyard.stores.base import Readable, Space
 
 if TYPE_CHECKING:

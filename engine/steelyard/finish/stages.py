@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,15 +15,13 @@ from steelyard.base.arrays import Bools, Floats, Ints
 from steelyard.fusion import Expr
 from steelyard.fusion.plan import Explanation
 from steelyard.node import MAX_COUNT, Node, opt
-from steelyard.retrievers import FETCHED, RETRIEVERS, SCORERS
-from steelyard.signals import PRIORS
+from steelyard.retrievers import RETRIEVERS, SCORERS
 from steelyard.table.signal_table import SignalTable, best_first, count_rows, ranks
 
 
 class Stage(Node):
-    """A step that maps a ranking to a ranking; subclasses are frozen dataclasses of options.
-
-    It is written in a weights file as ``cut(10, all_below=50)``.
+    """A step that maps a ranking to a ranking; subclasses are frozen dataclasses of options. It is written in a
+    weights file as ``cut(10, all_below=50)``.
     """
 
     RESCORES: ClassVar[bool] = False
@@ -35,31 +34,19 @@ class Stage(Node):
         """The list after this step."""
 
     @property
-    def strategies(self) -> list[Expr]:
-        """The expressions that it scores by."""
-        values = (getattr(self, name) for name in self.options())
-        return [value for value in values if isinstance(value, Expr)]
-
-    @property
     def signals(self) -> frozenset[str]:
         """The signals that it reads."""
         words = {getattr(self, name) for name, option in self.options().items() if option.kind == "word"}
-        return self.READS.union(words - {""}, *(strategy.signals() for strategy in self.strategies))
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """The signals that have to be fetched for every query."""
-        return self.signals & FETCHED
-
-    @property
-    def facts(self) -> frozenset[str]:
-        """The signals that it computes from what is known of entries and queries."""
-        return self.signals & PRIORS.keys()
+        return self.READS.union(words - {""}, *(strategy.signals for strategy in self._strategies()))
 
     @property
     def reads_ends(self) -> frozenset[str]:
         """The retrievers whose scores it scales by the ends of their formulas."""
-        return frozenset().union(*(strategy.reads_ends for strategy in self.strategies))
+        return frozenset().union(*(strategy.reads_ends for strategy in self._strategies()))
+
+    def _strategies(self) -> Iterator[Expr]:
+        values = (getattr(self, name) for name in self.options())
+        return (value for value in values if isinstance(value, Expr))
 
     def without(self, missing: AbstractSet[str]) -> Stage | None:
         """What is left of it when these signals cannot be had: nothing where it reads one of them."""
@@ -93,9 +80,8 @@ class Ranking:
 
 
 def order(table: SignalTable, scores: Floats, ties: Ints | None = None) -> Ranking:
-    """Sort the scored rows of every query: score descending, then id ascending by bytes.
-
-    `scores` is float64[N], NaN for rows that are not ranked; `ties` int32[N] comes before the id, see `Plan.ties`.
+    """Sort the scored rows of every query: score descending, then id ascending by bytes. `scores` is float64[N],
+    NaN for rows that are not ranked; `ties` int32[N] comes before the id, see `Plan.ties`.
     """
     row = np.flatnonzero(~np.isnan(scores))
     offsets = np.searchsorted(row, table.offsets).astype(np.int64)
@@ -105,20 +91,16 @@ def order(table: SignalTable, scores: Floats, ties: Ints | None = None) -> Ranki
 
 @dataclass(frozen=True)
 class Cut(Stage):
-    """Keep the first `limit` places of every list.
-
-    A list of fewer than `all_below` candidates is not cut if the cut would drop more than half of it (Soleri's
-    small-corpus guard). Candidates are those that the retriever `counting` found, or all that are ranked.
+    """Keep the first `limit` places of every list. A list of fewer than `all_below` candidates is not cut if the
+    cut would drop more than half of it (Soleri's small-corpus guard). Candidates are those that the retriever
+    `counting` found, or all that are ranked.
     """
-
-    keyword: ClassVar[str] = "cut"
 
     limit: int = opt(low=1, high=MAX_COUNT, whole=True, bare=True)
     all_below: int = opt(0, low=0, high=MAX_COUNT, whole=True, quiet=True)
     counting: str = opt("", kind="word", words=RETRIEVERS, quiet=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
-        """The list after this step."""
         size = np.diff(ranking.offsets)
         count = count_rows(table, ~np.isnan(table.column(self.counting))) if self.counting else size
         whole = (count < self.all_below) & (size > 2 * self.limit)
@@ -129,12 +111,9 @@ class Cut(Stage):
 class Drop(Stage):
     """Drop the rows for which a signal is 0, without filling the list up (MoltNet's negation)."""
 
-    keyword: ClassVar[str] = "drop"
-
     signal: str = opt(kind="word", words=SCORERS, bare=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
-        """The list after this step."""
         return ranking.keep(table.column(self.signal)[ranking.row] != 0)
 
 
@@ -142,30 +121,24 @@ class Drop(Stage):
 class AtLeast(Stage):
     """Drop what scores below `score`."""
 
-    keyword: ClassVar[str] = "at_least"
-
     score: float = opt(bare=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
-        """The list after this step."""
         return ranking.keep(ranking.score >= self.score)
 
 
 @dataclass(frozen=True)
 class Files(Stage):
-    """What becomes of a directory in the list, an entry that others lie in and that has no text of its own.
-
-    It is dropped, or with ``entries`` stands for the entries in it: those that are not ranked take its place
-    and its score. (Cortex-Mem's full search returns directories too.)
+    """What becomes of a directory in the list, an entry that others lie in and that has no text of its own. It is
+    dropped, or with ``entries`` stands for the entries in it: those that are not ranked take its place and its
+    score, as Cortex-Mem's full search returns directories too.
     """
 
-    keyword: ClassVar[str] = "files"
     READS: ClassVar[frozenset[str]] = frozenset({"l2"})  # the layer that a directory lacks
 
     instead: str = opt(kind="word", words=("none", "entries"), bare=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
-        """The list after this step."""
         folder, home = self.folders(table), table.home
         if self.instead == "none":
             return ranking.keep(~folder[ranking.row])
@@ -186,20 +159,16 @@ class Files(Stage):
 
 @dataclass(frozen=True)
 class Merge(Stage):
-    """Add what a separate retriever found, all at one score (Soleri's memories at 0.5).
-
-    Rows that are already ranked keep their score, and come before added rows of the same score. With `if_none`
-    at most so many are added, and only to lists that have none of them (system-spec-kit's constitutional entries).
+    """Add what a separate retriever found, all at one score (Soleri's memories at 0.5). Rows that are already
+    ranked keep their score, and come before added rows of the same score. With `if_none` at most so many are
+    added, and only to lists that have none of them (system-spec-kit's constitutional entries).
     """
-
-    keyword: ClassVar[str] = "merge"
 
     retriever: str = opt(kind="word", words=RETRIEVERS, bare=True)
     score: float = opt(late=True)
     if_none: int = opt(0, low=0, high=MAX_COUNT, whole=True, quiet=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
-        """The list after this step."""
         found = table.column(self.retriever)
         added = ~np.isnan(found)
         if self.if_none:  # the first rows of its list, in the queries whose ranking has none of them

@@ -1,48 +1,27 @@
-"""Strategies combine signals into one score: the families by name, what parses and compares their texts.
-
-``fuse(table, strategy)`` computes the scores of a table, both in live search and in replay.
-"""
+"""Strategies combine signals into one score: the families by name, what parses their texts, varies and fuses."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.fusion.layered import Layered, Progress, progress
-from steelyard.fusion.node import RECIPROCAL, Expr, Fallback, Linear, Term
+from steelyard.fusion.node import RECIPROCAL, Expr, Fallback, Linear, Signal, Term
 from steelyard.fusion.plan import Branch, Column, Explanation, Plan
 from steelyard.fusion.ranks import Borda, Gated, Isr, LogIsr, Rbc, Rrf
 from steelyard.fusion.routing import Boost, ByIntent, Tiered, intents_of
-from steelyard.fusion.signal import Signal
 from steelyard.fusion.sums import CombAnz, CombMax, CombMed, CombMin, CombMnz, CombSum, WeightedSum
-from steelyard.grammar import Call, number_text, parse_call, value_text
-from steelyard.node import Reader, check_length
-from steelyard.registry import Registry
+from steelyard.grammar import Call
+from steelyard.node import Reader, Registry, parse_node
 from steelyard.retrievers import FETCHED
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import SignalTable
 
-__all__ = [
-    "RECIPROCAL",
-    "Branch",
-    "ByIntent",
-    "Column",
-    "Explanation",
-    "Expr",
-    "Fallback",
-    "Linear",
-    "Plan",
-    "Progress",
-    "Signal",
-    "Term",
-    "intents_of",
-    "progress",
-]
+__all__ = ["RECIPROCAL", "Branch", "ByIntent", "Column", "Explanation", "Expr", "Fallback", "Linear", "Plan"]
+__all__ += ["Progress", "Signal", "Term", "intents_of", "progress"]
 
 FAMILIES: Registry[type[Expr]] = Registry(
     "fusion",
@@ -64,14 +43,8 @@ def parse_strategy(text: str, lists: Collection[str] = ()) -> Expr:
     >>> str(parse_strategy("tiered(fts, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))"))
     'tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))'
     """
-    item, reader = parse_call(text), strategy_reader(lists)
-    if item.weight is not None:
-        weight = number_text(item.weight)
-        reader.faults.append(f"weight {weight} before the whole strategy changes nothing; drop it")
-    strategy: Expr = reader.build(item.call)
-    if reader.faults:
-        raise ConfigError(f"strategy {shown(text, 200)}: " + "; ".join(reader.faults))
-    check_length(text, str(strategy))
+    reader = strategy_reader(lists)
+    strategy: Expr = parse_node(text, reader, reader.build, "strategy")
     return strategy
 
 
@@ -84,20 +57,16 @@ def strategy_reader(lists: Collection[str] = ()) -> Reader:
             return FAMILIES[call.name].read(call, reader) or Signal("fts")
         if signal or (call.name and PRIORS.find(call.name)):
             return Signal.read(call, reader) or Signal("fts")
-        reader.faults.append(_unknown(call, FETCHED.union(PRIORS, lists)))
+        known = FETCHED.union(PRIORS, lists)
+        close = nearest(call.name, (*FAMILIES, *known)) or nearest(call.name, FAMILIES if call.items else known)
+        unknown = f"unknown signal or fusion {call.name!r}{close}"
+        reader.faults.append(unknown if call.name else "a number was found where a signal or fusion is expected")
         for item in call.items:  # so that faults inside it are reported too
             build(item.call)
         return Signal("fts")
 
     reader = Reader(build, Term, [])
     return reader
-
-
-def _unknown(call: Call, signals: Collection[str]) -> str:
-    if not call.name:
-        return "a number was found where a signal or fusion is expected"
-    close = nearest(call.name, (*FAMILIES, *signals)) or nearest(call.name, FAMILIES if call.items else signals)
-    return f"unknown signal or fusion {call.name!r}{close}"
 
 
 def leaves(expr: Expr) -> list[Signal]:
@@ -109,110 +78,46 @@ def replaced(expr: Expr, instead: Mapping[str, str]) -> Expr:
     """The same strategy with other signals in the place of some, by their names."""
     if isinstance(expr, Signal):
         return Signal(instead[expr.name]) if expr.name in instead else expr
-    return expr.with_children([replaced(child, instead) for child in expr.children()])
+    return expr.with_children([replaced(child, instead) for child in expr.children])
 
 
 def all_variants(expr: Expr) -> Iterator[Expr]:
     """Iterate over every combination of the variants of an expression and of the expressions in it."""
-    options = [list(all_variants(child)) for child in expr.children()]
+    options = [list(all_variants(child)) for child in expr.children]
     for children in itertools.product(*options):
         yield from expr.with_children(children).variants()
 
 
 def near_variants(expr: Expr) -> Iterator[Expr]:
-    """Iterate over the variants that differ from an expression in the parameters of one node.
-
-    Cases that a query's intent chooses among, and that differ in no more than weights and parameters, are also
-    varied together: what holds for one of them often holds for all.
+    """Iterate over the variants that differ from an expression in the parameters of one node. Cases that a query's
+    intent chooses among, and that differ in no more than weights and parameters, are also varied together: what
+    holds for one of them often holds for all.
     """
     yield from expr.variants()
-    children = expr.children()
+    children = expr.children
     for i, child in enumerate(children):
         for other in near_variants(child):
             yield expr.with_children((*children[:i], other, *children[i + 1 :]))
-    if expr.by_query and _of_one_kind(children):
+    # Of one family, over the same signals with as many weights.
+    kinds = {(type(one), len(one.weights), *map(str, leaves(one)), *map(type, one.children)) for one in children}
+    if expr.by_query and len(kinds) == 1:
         for other in near_variants(children[0]):
             yield expr.with_children([other.with_weights(child.weights) for child in children])
 
 
-def _of_one_kind(cases: Sequence[Expr]) -> bool:
-    """Whether strategies are of one family, over the same signals with as many weights."""
-    kinds = {(type(case), len(case.weights), tuple(map(str, leaves(case)))) for case in cases}
-    parts = {tuple(type(child) for child in case.children()) for case in cases}
-    return len(kinds) == len(parts) == 1
-
-
-@dataclass(frozen=True)
-class Change:
-    """A part of a strategy before and after; `dropped` where it does nothing any more."""
-
-    name: str
-    old: str
-    new: str
-    dropped: bool
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.new} instead of {self.old}"
-
-
-def changes(old: Expr, new: Expr, where: str = "") -> list[Change]:
-    """Every weight and option that differs; of parts that do not correspond, the whole part.
-
-    >>> one, other = map(parse_strategy, ("rrf(fts, vector, k=60)", "rrf(fts, 0*vector, k=20)"))
-    >>> [str(change) for change in changes(one, other)]
-    ['weight of vector 0 instead of 1', 'k 20 instead of 60']
-    """
-    before, after = _parts(old), _parts(new)
-    if (_name(old), len(old.own_terms)) != (_name(new), len(new.own_terms)):
-        return [Change(f"strategy{where}", str(old), str(new), dropped=False)]
-    found: list[Change] = []
-    for name in before | after:
-        was, now = before.get(name), after.get(name)
-        if isinstance(was, Term) and isinstance(now, Term):
-            if was.weight != now.weight:
-                weights = number_text(was.weight), number_text(now.weight)
-                found.append(Change(f"weight of {_name(was.expr)}{where}", *weights, dropped=not now.weight))
-            found += changes(was.expr, now.expr, where)
-        elif isinstance(was, Expr) and isinstance(now, Expr):
-            bare = name in old.options() and old.options()[name].bare
-            found += changes(was, now, where if bare else f" for {name}")
-        elif was != now:
-            old_text, new_text = ("none" if value in (None, ()) else value_text(value) for value in (was, now))
-            found.append(Change(f"{name}{where}", old_text, new_text, dropped=now in (None, ())))
-    return found
-
-
-def _parts(expr: Expr) -> dict[str, Any]:
-    """What an expression is made of: its options by name, its terms by place, its cases by theirs."""
-    if isinstance(expr, Signal):
-        return dict(expr.given)
-    parts: dict[str, Any] = {}
-    for name, option in expr.options().items():
-        value = getattr(expr, name)
-        if option.kind == "terms":
-            parts |= {str(place): term for place, term in enumerate(value)}
-        else:
-            parts |= dict(value) if option.kind == "cases" else {name: value}
-    return parts
-
-
-def term_names(strategy: Expr) -> list[str]:
-    """Name the weighted terms of a strategy, and of those in it, each by its signal or fusion, each name once.
-
-    >>> term_names(parse_strategy("boost(rrf(vector, 1.5*graph), 0.5*decay, 0*recency(half_life=69h))"))
-    ['decay', 'recency', 'vector', 'graph']
-    """
-    return list(dict.fromkeys(name for names in _names_of_terms(strategy) for name in names))
-
-
-def reweighted(strategy: Expr, weights: Mapping[str, float]) -> Expr:
+def reweighted(strategy: Expr, weights: Mapping[str, float], some: bool = False) -> Expr:
     """Replace the weights of some terms by their names, of every term that has the name, as one in each tier.
 
-    Raises ConfigError for a name that the strategy does not have, or that one sum has twice, and for a weight out
-    of range.
+    A term is named by its signal or fusion. ConfigError for a name that the strategy does not have, unless only
+    `some` of them count, or that one sum has twice, and for a weight out of range.
+
+    >>> weights = {"decay": 0.5, "graph": 2.0}
+    >>> str(reweighted(parse_strategy("boost(rrf(vector, 1.5*graph), decay)"), weights))
+    'boost(rrf(vector, 2*graph, k=60), 0.5*decay)'
     """
-    names = _names_of_terms(strategy)
+    names = [[_name(term.expr) for term in node.own_terms] for node in strategy.walk()]
     known = {name for each in names for name in each}
+    weights = {name: weight for name, weight in weights.items() if name in known or not some}
     unclear = [name for name in weights if name not in known or any(each.count(name) > 1 for each in names)]
     if unclear:
         listed = ", ".join(f"{shown(name)}{nearest(name, known)}" for name in unclear)
@@ -223,14 +128,9 @@ def reweighted(strategy: Expr, weights: Mapping[str, float]) -> Expr:
     def changed(expr: Expr) -> Expr:
         terms = [Term(weights.get(_name(term.expr), term.weight), term.expr) for term in expr.own_terms]
         node = expr.with_terms(terms) if terms else expr
-        return node.with_children([changed(child) for child in node.children()])
+        return node.with_children([changed(child) for child in node.children])
 
-    return parse_strategy(str(changed(strategy)), strategy.signals())  # the parser checks the weights
-
-
-def _names_of_terms(strategy: Expr) -> list[list[str]]:
-    """The names of the terms of each sum in a strategy."""
-    return [[_name(term.expr) for term in node.own_terms] for node in strategy.walk()]
+    return parse_strategy(str(changed(strategy)), strategy.signals)  # the parser checks the weights
 
 
 def _name(expr: Expr) -> str:
@@ -238,10 +138,7 @@ def _name(expr: Expr) -> str:
 
 
 def compile_plan(table: SignalTable, strategy: Expr) -> Plan:
-    """Compile a strategy over a table to its plan: derived columns, weights, factors and row masks.
-
-    Raises ConfigError when the table lacks a signal that one of its queries needs.
-    """
+    """Compile a strategy over a table; ConfigError when it lacks a signal that one of its queries needs."""
     for name, queries in strategy.needs(table, ()).items():
         if queries.any():
             table.column(name)
@@ -249,9 +146,7 @@ def compile_plan(table: SignalTable, strategy: Expr) -> Plan:
 
 
 def fuse(table: SignalTable, strategy: Expr) -> Floats:
-    """Score every row that a strategy ranks; float64[N], NaN for the others.
-
-    Pure and vectorised over queries: the score of a row depends only on the rows of its own query.
-    Raises ConfigError when the table lacks a signal that one of its queries needs.
+    """Score every row that a strategy ranks, see `compile_plan`; float64[N], NaN for the others. Pure and
+    vectorised over queries: the score of a row depends only on the rows of its own query.
     """
     return compile_plan(table, strategy).scores()

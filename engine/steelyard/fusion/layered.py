@@ -1,22 +1,18 @@
-"""Scores an entry by its layers, abstract to details, when the first layer passes a threshold (Cortex-Mem).
-
-`Progress` says how far such searches went: which step found something, and how many entries stayed at each layer.
-"""
+"""Scores an entry by its layers, abstract to details, when the first layer passes a threshold (Cortex-Mem)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, fields, replace
 from itertools import product
-from typing import Annotated, ClassVar, TypedDict
+from typing import ClassVar
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.fusion.node import Available, Expr, Term
+from steelyard.fusion.node import Available, Expr, Signal, Term, nested
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.fusion.routing import ByIntent
-from steelyard.fusion.signal import Signal
 from steelyard.fusion.sums import ListColumns, WeightedTerms
 from steelyard.grammar import number_text
 from steelyard.node import opt
@@ -34,23 +30,9 @@ NO_GATE = -1.0
 """A threshold that every cosine reaches."""
 STEP = "step"
 """The cut that is the step of the ladder at which a query's first layer found something."""
-
-
 LAST = -1
 """The step of a query whose first layer found nothing: all its details were searched."""
 COUNTS = ("step", "directories", "refined", "entries", "found")
-_NUMBERS = (*COUNTS, "threshold", "cut")
-
-
-class ProgressSummary(TypedDict):
-    """How far layered searches went: counts of queries, and the share of them that each layer let by."""
-
-    queries: int
-    hit_rates: Annotated[dict[str, float], ("required", ("l0", "l1", "l2"))]
-    at_threshold: int
-    relaxed: dict[str, int]
-    full_search: int
-    without_result: int
 
 
 @dataclass(frozen=True)
@@ -94,21 +76,6 @@ class Progress:
             return f"{passed}, but no entry is in scope"
         return f"{passed}, but no entry's score of all layers reaches {number_text(cut)}"
 
-    def summary(self) -> ProgressSummary:
-        """Counts of queries, and the share of them that came through each layer, as JSON values."""
-        asked, step = int(self.asked.sum()), self.step[self.asked]
-        counts = {"l0": self.directories, "l1": self.refined, "l2": self.entries}
-        hits = {layer: float((count[self.asked] > 0).sum()) / max(asked, 1) for layer, count in counts.items()}
-        relaxed = {str(number): int((step == number).sum()) for number in sorted(set(step.tolist()) - {0, LAST})}
-        return {
-            "queries": asked,
-            "hit_rates": hits,
-            "at_threshold": int((step == 0).sum()),
-            "relaxed": relaxed,
-            "full_search": int((step == LAST).sum()),
-            "without_result": int((self.found[self.asked] == 0).sum()),
-        }
-
 
 @dataclass(frozen=True)
 class Layered(WeightedTerms):
@@ -126,7 +93,6 @@ class Layered(WeightedTerms):
     the first layer each step looks at. With ``scope=gate`` only the first layer obeys the query's filters.
     """
 
-    keyword: ClassVar[str] = "layered"
     shown_as: ClassVar[str] = "layered"
     beyond: ClassVar[str] = "it gates entries by their first layer and relaxes"
     unwritten: ClassVar[float | None] = None
@@ -141,17 +107,16 @@ class Layered(WeightedTerms):
 
     @property
     def absolute(self) -> bool:
-        """Always: its layers are cosines, added as they are."""
-        return True
+        return True  # its layers are cosines, added as they are
 
     @classmethod
     def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
-        """The three layers at Cortex-Mem's weights and thresholds."""
+        # Cortex-Mem's weights and thresholds.
         layers = ", ".join(f"{weight}*{name}" for weight, name in zip((0.2, 0.3, 0.5), there.layers, strict=False))
         return {cls.shown_as: [f"layered({layers}, threshold=0.5, relax=[0.4, 0.3])"] if there.layers else []}
 
     def problems(self) -> Iterator[str]:
-        """Options that need other layers than there are; layers inside layers would double the work each time."""
+        # Layers inside layers would double the work each time.
         if any(isinstance(node, Layered) for term in self.terms for node in term.expr.walk()):
             yield "layered inside layered; name the layers l0, l1, l2 in one"
         if self.lacking != "zero" and len(self.terms) != 3:
@@ -160,7 +125,7 @@ class Layered(WeightedTerms):
             yield "layered: depths are places in the list of one signal; name one as the first layer"
 
     def variants(self) -> Iterator[Expr]:
-        """Each threshold with the steps of the ladder below it, and, where there is a cut, with it and without."""
+        # Each threshold with the steps of the ladder below it, and, where there is a cut, with it and without.
         thresholds = self._tried(self.options()["threshold"])
         each = product(thresholds, (self.relax, type(self).relax), (self.cut, None))
         shapes = (
@@ -171,36 +136,35 @@ class Layered(WeightedTerms):
 
     @property
     def reads(self) -> frozenset[str]:
-        """What decides which entries count."""
-        files = {FILES} if self.lacking != "zero" else set()
-        return frozenset(files | ({INSIDE} if self.scope == "gate" else set()))
+        decide = ((FILES, self.lacking != "zero"), (INSIDE, self.scope == "gate"))
+        return frozenset(name for name, reads in decide if reads)
 
     def without(self, missing: Collection[str]) -> Expr | None:
-        """Without the first layer nothing passes the gate, so that the last layer answers alone."""
+        # Without the first layer nothing passes the gate, so that the last layer answers alone.
         first, *others = (term.expr for term in self.terms)
         if not others or first.without(missing) is not None:
             left = super().without(missing)
-            same = left is None or len(left.children()) == len(self.terms)
+            same = left is None or len(left.children) == len(self.terms)
             return left if same else replace(left, lacking="zero")  # type: ignore[type-var]  # a Layered
         last = others[-1].without(missing)
         cut = None if self.cut == STEP else self.cut  # it is all full search now, which has no step
         return None if last is None else Layered((Term(1.0, last),), threshold=NO_GATE, relax=(), cut=cut)
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
-        """Return the entries that pass the threshold, or those with the last layer where none passes."""
         layers, fallback = self.compile(table, within).branches
         return layers.ranked | fallback.ranked
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """Compile to two branches: the gated layers, and the full search for queries where no entry passed."""
+        # The gated layers, and the full search for queries where no entry passed.
         return self._searched(table, within)[0]
 
     def progress(self, table: SignalTable) -> Progress:
         """How far each query went; with one layer there is nothing but the search of all details."""
-        plan, gated, near, step = self._searched(table, self.everywhere(table))
+        plan, gated, near, step, cut = self._searched(table, self.everywhere(table))
         layers, alone = (branch.ranked for branch in plan.branches)
         if len(self.terms) == 1:
             gated, step = np.zeros(len(table), dtype=bool), np.full(len(table.queries), LAST)
+            cut = None if self.cut == STEP else cut
         return Progress(
             step,
             _directories(table, gated),
@@ -208,41 +172,39 @@ class Layered(WeightedTerms):
             count_rows(table, layers) * (step != LAST),
             count_rows(table, layers | alone),
             np.append(self._steps, np.nan)[step],
-            np.full(len(step), np.nan) if (least := self._least(step)) is None else least,
+            np.full(len(step), np.nan) if cut is None else cut,
             np.ones(len(table.queries), dtype=bool),
         )
 
-    def _searched(self, table: SignalTable, within: Bools) -> tuple[Plan, Bools, Bools, Indices]:
-        """The plan; bool[N] each, the rows that pass the threshold and those near the cut; the step of each query.
-
-        Layers are computed over every row that has one, so that the threshold does not change their scales.
+    def _searched(self, table: SignalTable, within: Bools) -> tuple[Plan, Bools, Bools, Indices, Floats | None]:
+        """The plan; bool[N] each, the rows that pass the threshold and those near the cut; of each query the step,
+        see Progress, and float64[Q] what scores have to reach, None without a cut.
         """
-        rows = super().members(table, self.everywhere(table) if self._finders() else within)
-        pairs = self._columns(table, rows)
+        # Layers are computed over every row that has one, so that the threshold does not change their scales.
+        rows = super().members(table, self.everywhere(table) if self._finders else within)
+        pairs = [nested(term.expr, table, rows) for term in self.terms]
         above = [_of_directory(table, *pair) for pair in pairs[:-1]]
         gated, step = self._gate(table, *(above or pairs)[0])
         filled, counted = self._filled(table, [*above, pairs[-1]])
-        near = self._near(filled)
-        least = self._least(step)
-        floor = None if least is None else least[table.query]
+        near, cut = np.ones(len(table), dtype=bool), None
+        if isinstance(self.cut, str):
+            cut = np.append(self._steps, np.nan)[step]  # `LAST` is the NaN: the full search is not cut
+        elif self.cut is not None:  # what has passed a step reaches its half
+            near = np.any([column.values >= self.cut / 2 for column in filled[:-1] or filled], axis=0)
+            cut = np.full(len(step), self.cut)
+        floor = None if cut is None else cut[table.query]
         ranked = gated & counted & near & within
         layers = Branch(ranked, filled, self.weights, "layers, coarse to fine", floor=floor)
         column, present = pairs[-1] if self.then == "last" else _best(pairs)
         everything = present & (step == LAST)[table.query] & within
         why, floor = f"{self.then} layer alone", None if self.cut == STEP else floor
         alone = Branch(everything, (_zeros(column, present),), (1.0,), why, floor=floor)
-        return Plan(len(table), (layers, alone)), gated, near, step
+        return Plan(len(table), (layers, alone)), gated, near, step, cut
 
     @property
     def _steps(self) -> tuple[float, ...]:
         """The threshold, and the steps of the ladder below it."""
         return (self.threshold, *(step for step in self.relax if step < self.threshold))
-
-    def _least(self, step: Indices) -> Floats | None:
-        """float64[Q]: the score below which a query that passed at a step has no results; None without a cut."""
-        if isinstance(self.cut, str):
-            return np.append(self._steps, np.nan)[step]  # `LAST` is the NaN: the full search is not cut
-        return None if self.cut is None else np.full(len(step), self.cut)
 
     def _gate(self, table: SignalTable, first: Column, present: Bools) -> tuple[Bools, Indices]:
         """The rows that pass their query's threshold, bool[N], and the step at which any does, see Progress."""
@@ -269,27 +231,16 @@ class Layered(WeightedTerms):
             abstract = _zeros(*pairs[0])
             overview = _instead(pairs[1], OF_ABSTRACT * abstract.values, f"{OF_ABSTRACT} * {abstract.label}")
             details, indexed = pairs[2]
-            counted = indexed | self._files(table)
+            counted = indexed.copy()
+            if FILES in table.columns:  # without a vector, yet ranked by their directory's layers
+                files = ~np.isnan(table.columns[FILES])
+                counted |= files & (table.home == np.arange(len(table))) if self.lacking == "estimate" else files
             estimate, formula = np.zeros(len(table)), "0"
             if self.lacking == "estimate":
                 estimate = OF_LAYERS[0] * abstract.values + OF_LAYERS[1] * overview.values
                 formula = f"{OF_LAYERS[0]} * {abstract.label} + {OF_LAYERS[1]} * {overview.label}"
             filled = [abstract, overview, _instead((details, indexed), estimate, formula)]
         return tuple(filled), counted
-
-    def _near(self, filled: Sequence[Column]) -> Bools:
-        """bool[N]: the rows one of whose layers but the last reaches half the cut."""
-        if self.cut is None or isinstance(self.cut, str):  # what has passed a step reaches its half
-            return np.ones(len(filled[0].values), dtype=bool)
-        near: Bools = np.any([column.values >= self.cut / 2 for column in filled[:-1] or filled], axis=0)
-        return near
-
-    def _files(self, table: SignalTable) -> Bools:
-        """bool[N]: the files without a vector that may be ranked by their directory's layers."""
-        if FILES not in table.columns:
-            return np.zeros(len(table), dtype=bool)
-        files: Bools = ~np.isnan(table.columns[FILES])
-        return files & (table.home == np.arange(len(table))) if self.lacking == "estimate" else files
 
 
 def progress(strategy: Expr, table: SignalTable) -> Progress | None:
@@ -300,13 +251,13 @@ def progress(strategy: Expr, table: SignalTable) -> Progress | None:
         each = [(queries, progress(expr, table)) for queries, expr in strategy.routes_of(table) if queries.any()]
         parts = [replace(part, asked=part.asked & queries) for queries, part in each if part is not None]
     else:
-        parts = [part for child in strategy.children() if (part := progress(child, table)) is not None]
+        parts = [part for child in strategy.children if (part := progress(child, table)) is not None]
     if not parts:
         return None
     first, *others = parts
     for other in others:
-        numbers = {name: np.where(other.asked, getattr(other, name), getattr(first, name)) for name in _NUMBERS}
-        first = Progress(**numbers, asked=first.asked | other.asked)
+        pairs = ((getattr(other, one.name), getattr(first, one.name)) for one in fields(Progress))
+        first = Progress(*(np.where(other.asked, theirs, own) for theirs, own in pairs))
     return first
 
 
@@ -338,12 +289,8 @@ def _instead(pair: tuple[Column, Bools], values: Floats, formula: str) -> Column
     merged = np.where(present, column.values, values)
     if present.all():
         return replace(column, values=merged)
-    return Column(
-        column.label,
-        merged,
-        f"{column.formula}, else {formula}",
-        {column.label: np.where(present, merged, np.nan)},
-    )
+    inputs = {column.label: np.where(present, merged, np.nan)}
+    return Column(column.label, merged, f"{column.formula}, else {formula}", inputs)
 
 
 def _best(pairs: ListColumns) -> tuple[Column, Bools]:

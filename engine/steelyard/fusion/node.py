@@ -13,42 +13,25 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import wraps
-from typing import Any, ClassVar, Self, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard.base.arrays import Bools
 from steelyard.base.errors import ConfigError
-from steelyard.fusion.plan import Column, Plan
-from steelyard.grammar import number_text
-from steelyard.node import Node, Option
+from steelyard.fusion.plan import Branch, Column, Plan
+from steelyard.grammar import Call, Duration, number_text
+from steelyard.node import Node, Option, Reader
 from steelyard.retrievers import FINDERS, SCORERS
 from steelyard.signals import PRIORS
-from steelyard.table.signal_table import SignalTable
+from steelyard.signals.formulas import SignalValues
+from steelyard.table.signal_table import KEPT_ROWS, NO_FACTS, SignalTable
 
 Needs = dict[str, Bools]
 RECIPROCAL = "reciprocal"
 """The scale of RRF: an entry scores ``1 / (k + rank)``, and 0 when it is not in the list."""
-ADDED, TOGETHER = 0.1, 0.5
-"""The weight of whatever is added to a sum whose weights sum to 1, and the most of all that is added."""
-T = TypeVar("T")
-Own = TypeVar("Own", bound="Expr")
-
-
-def cached_method(method: Callable[[Own], T]) -> Callable[[Own], T]:
-    """What an expression says of itself alone is kept with it: it cannot change, and every search asks."""
-    name = f"_told_{method.__name__}"
-
-    @wraps(method)
-    def told(self: Own) -> T:
-        if name not in self.__dict__:
-            self.__dict__[name] = method(self)
-        kept: T = self.__dict__[name]
-        return kept
-
-    return told
 
 
 @dataclass(frozen=True)
@@ -76,18 +59,18 @@ class Available:
 
     @property
     def fused(self) -> list[str]:
-        """The lists as terms, then with each further one."""
-        return [", ".join((*self.lists, *more)) for more in self.additions] if len(self.lists) > 1 else []
+        """The lists as terms, then with each further one; none where there is one list alone."""
+        return [", ".join((*self.lists, *more)) for more in self.additions if len(self.lists) > 1]
 
     @property
     def sums(self) -> list[str]:
         """The weighted sums of the same."""
-        return [self.sum_with(*more) for more in self.additions] if len(self.lists) > 1 else []
+        return [self.sum_with(*more) for more in self.additions if len(self.lists) > 1]
 
     def sum_with(self, *more: str) -> str:
-        """The weighted sum of the lists, with more signals in it."""
+        """The weighted sum of the lists, with more signals in it: each 0.1, and 0.5 of a sum of 1 at most."""
         terms = [f"{weight:.4g}*{name}" for name, weight in self.lists.items()]
-        terms += [f"{min(ADDED, TOGETHER / len(more)):.4g}*{name}" for name in more]
+        terms += [f"{min(0.1, 0.5 / len(more)):.4g}*{name}" for name in more]
         return f"weighted_sum({', '.join(terms)}, normalize=minmax)"
 
 
@@ -111,15 +94,13 @@ class Expr(Node):
 
     @classmethod
     def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
-        """The strategies of this family that recommending starts from, by the name of a row of its table.
-
-        The first of a row is tried in all its shapes, the others as they are. By default a common family fuses the
-        lists, and then the lists with each further one; the others gained nothing on public collections
-        (docs/tuning.md), so they are strategies to write, and none to search.
+        """The strategies of this family that recommending starts from, by the name of a row of its table. The
+        first of a row is tried in all its shapes, the others as they are. By default a common family fuses the
+        lists, and then the lists with each further one; other families gained nothing on public collections.
         """
         return {cls.shown_as: [f"{cls.keyword}({lists})" for lists in there.fused]} if cls.common else {}
 
-    @cached_method
+    @cached_property
     def children(self) -> tuple[Expr, ...]:
         """The expressions directly below, in the order written."""
         below: list[Expr] = []
@@ -129,11 +110,11 @@ class Expr(Node):
     def walk(self) -> Iterator[Expr]:
         """Iterate over it and all expressions in it, in the order written."""
         yield self
-        for child in self.children():
+        for child in self.children:
             yield from child.walk()
 
     def with_children(self, children: Sequence[Expr]) -> Self:
-        """Return the same expression over other children, given in the order of `self.children()`."""
+        """Return the same expression over other children, given in the order of `self.children`."""
         left = iter(children)
         mine = {name: _swapped(getattr(self, name), lambda _: next(left)) for name in self.options()}
         return replace(self, **mine) if children else self  # type: ignore[type-var]  # a dataclass
@@ -157,50 +138,44 @@ class Expr(Node):
         named = (name for name, option in self.options().items() if option.kind == "terms")
         return replace(self, **{name: tuple(terms) for name in named})  # type: ignore[type-var]  # a dataclass
 
-    @property
-    def _weighing(self) -> tuple[Expr, ...]:
-        """The children whose weights are its own."""
-        return self.children() if self.routes else self.children()[:1] if self.wraps else ()
+    @cached_property
+    def _weighed_names(self) -> tuple[tuple[str, float], ...]:
+        if self.routes or self.wraps:
+            inner = self.children if self.routes else self.children[:1]
+            return tuple(pair for child in inner for pair in child._weighed_names)
+        return tuple((str(term.expr), term.weight) for term in self.own_terms)
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """The weights that tuning may change, in the order written.
-
-        These are the weights of the outermost sums: one set for each tier and intent, since each ranks its own
-        queries. The weights of a nested fusion are fixed, as part of a column of the sum around it.
+        """The weights that tuning may change, in the order written: those of the outermost sums. There is one set
+        for each tier and intent, since each ranks its own queries. The weights of a nested fusion are fixed, as
+        part of a column of the sum around it.
         """
-        if self.routes or self.wraps:
-            return tuple(weight for child in self._weighing for weight in child.weights)
-        return tuple(term.weight for term in self.own_terms)
+        return tuple(weight for _, weight in self._weighed_names)
 
     @property
     def weight_names(self) -> tuple[str, ...]:
         """What each of `weights` multiplies, as expressions write it."""
-        if self.routes or self.wraps:
-            return tuple(name for child in self._weighing for name in child.weight_names)
-        return tuple(str(term.expr) for term in self.own_terms)
+        return tuple(name for name, _ in self._weighed_names)
 
     def with_weights(self, weights: ArrayLike) -> Self:
-        """Return the same expression with other `weights`, float64[len(self.weights)].
-
-        Raises ConfigError when the number of weights differs.
-        """
+        """Return the same expression with other `weights`, as many; ConfigError when their number differs."""
         values = np.asarray(weights, dtype=np.float64).tolist()
         if len(values) != len(self.weights):
             raise ConfigError(f"{len(values)} weights for {self}, which has {len(self.weights)}; give one each")
         return self._weighed(iter(values)) if values else self
 
     def _weighed(self, weights: Iterator[float]) -> Self:
-        """The expression with the next of these weights, whose number has been checked."""
         if self.routes or self.wraps:
-            changed = [child.with_weights([next(weights) for _ in child.weights]) for child in self._weighing]
-            return self.with_children([*changed, *self.children()[len(changed) :]])
+            inner = self.children if self.routes else self.children[:1]
+            changed = [child.with_weights([next(weights) for _ in child.weights]) for child in inner]
+            return self.with_children([*changed, *self.children[len(changed) :]])
         return self.with_terms([Term(next(weights), term.expr) for term in self.own_terms])
 
     @property
     def absolute(self) -> bool:
         """Whether a score says the same of an entry whatever else was found: then a threshold means something."""
-        inner = self.children() if self.routes or self.wraps else ()
+        inner = self.children if self.routes or self.wraps else ()
         return bool(inner) and all(child.absolute for child in inner)
 
     def variants(self) -> Iterator[Expr]:
@@ -221,39 +196,31 @@ class Expr(Node):
 
     def active_branch(self, table: SignalTable) -> Expr:
         """The fusion that answers the only query of a table, without the factors around it."""
-        return self.children()[0].active_branch(table) if self.wraps else self
-
-    def ranks_candidates(self) -> bool:
-        """Whether it, or a tier or case in it, names no retriever and so ranks all candidates of the system."""
-        if not self.retrievers():
-            return True
-        inner = self.children() if self.routes else self._finders()
-        return any(child.ranks_candidates() for child in inner)
+        return self.children[0].active_branch(table) if self.wraps else self
 
     @property
     def reads(self) -> frozenset[str]:
         """Names of the signals that it reads itself, of every query, beside those of its children."""
         return frozenset()
 
-    @cached_method
+    @cached_property
     def signals(self) -> frozenset[str]:
         """Names of all signals that it mentions."""
-        return self.reads.union(*(child.signals() for child in self.children()))
+        return self.reads.union(*(child.signals for child in self.children))
 
-    @cached_method
+    @cached_property
     def retrievers(self) -> frozenset[str]:
         """Names of the signals in it that find entries: retrievers, and recorded lists of other engines."""
-        return frozenset(name for name in self.signals() if name not in SCORERS and name not in PRIORS)
+        return frozenset(name for name in self.signals if name not in SCORERS and name not in PRIORS)
 
-    @property
-    @cached_method
+    @cached_property
     def reads_ends(self) -> frozenset[str]:
         """Names of the retrievers in it whose scores are scaled by the ends of their formulas."""
-        return frozenset().union(*(child.reads_ends for child in self.children()))
+        return frozenset().union(*(child.reads_ends for child in self.children))
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
         """The rows of `within` (bool[N]) that this expression ranks, bool[N]; the module has the rule."""
-        finders = self.children()[:1] if self.wraps else self._finders()
+        finders = self.children[:1] if self.wraps else self._finders
         if not finders:
             return within
         rows = np.zeros(len(table), dtype=bool)
@@ -264,33 +231,27 @@ class Expr(Node):
     def everywhere(self, table: SignalTable) -> Bools:
         """The rows it may rank as a whole strategy, bool[N]: all of them, or the candidates for scorers alone."""
         if self.wraps:
-            return self.children()[0].everywhere(table)
-        return np.ones(len(table), dtype=bool) if self.retrievers() else table.exists
+            return self.children[0].everywhere(table)
+        return np.ones(len(table), dtype=bool) if self.retrievers else table.exists
 
-    @cached_method
+    @cached_property
     def _finders(self) -> tuple[Expr, ...]:
         """The children that find entries; the others only score what these found."""
-        return tuple(child for child in self.children() if child.retrievers())
+        return tuple(child for child in self.children if child.retrievers)
 
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
         """List the signals to fetch, each with the queries (bool[Q]) that need it, given what the table contains.
-
         Signals are fetched on demand: search fetches what is listed, joins it to the table and calls this again
         until nothing new is listed. `retrievers` are those of the system, all of which scorers alone need.
         """
-        names = self._read_everywhere()
-        if not self.retrievers():
+        others = (child.signals for child in self.children if not child.retrievers)
+        names = self.reads.union(*others).difference(PRIORS)
+        if not self.retrievers:
             names |= FINDERS & frozenset(retrievers)
         needed = dict.fromkeys(sorted(names), np.ones(len(table.queries), dtype=bool))
-        for child in self._finders():
+        for child in self._finders:
             needed = join_needs(needed, child.needs(table, retrievers))
         return needed
-
-    @cached_method
-    def _read_everywhere(self) -> frozenset[str]:
-        """The signals that it reads of every query, without those of the children that find entries."""
-        others = [child.signals() for child in self.children() if not child.retrievers()]
-        return self.reads.union(*others).difference(PRIORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,12 +267,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Description:
-    """What exporters learn of an expression, whose family they do not know.
-
-    Most families are described as one of two things that other search engines have, too: a weighted sum of lists
-    on one scale (`Linear`), or a second search where the first found too little (`Fallback`). `beyond` is the
-    reason why another engine cannot do it; empty when it can.
-    """
+    """What exporters learn of an expression, whose family they do not know; `beyond` is why it is ours alone."""
 
     beyond: str = ""
 
@@ -352,9 +308,8 @@ def join_needs(first: Needs, second: Mapping[str, Bools]) -> Needs:
 
 
 def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools]:
-    """Evaluate an inner expression to a raw column, and return it with the rows that have a value (bool[N]).
-
-    A single column is returned unchanged, so that `explain` shows no empty level.
+    """Evaluate an inner expression to a raw column, and return it with the rows that have a value (bool[N]). A
+    single column is returned unchanged, so that `explain` shows no empty level.
     """
     plan = expr.compile(table, within)
     present = np.zeros(len(table), dtype=bool)
@@ -363,3 +318,81 @@ def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools
     if len(plan.branches) == 1 and (alone := plan.branches[0].alone) is not None:
         return alone, present
     return Column(str(expr), plan.scores(), str(expr), inner=plan), present
+
+
+@dataclass(frozen=True)
+class Signal(Expr):
+    """A leaf: a fetched column, or a signal derived from facts with its options (``recency(half_life=365d)``)."""
+
+    shown_as: ClassVar[str] = "single"
+
+    name: str
+    given: tuple[tuple[str, Duration | str], ...] = ()
+    """The options that are printed: spans always, a word where it is not the default."""
+
+    @classmethod
+    def read(cls, call: Call, reader: Reader) -> Self | None:
+        known = PRIORS[call.name].options if call.name in PRIORS else {}
+        read = reader.options(call, known)
+        if call.items:
+            reader.faults.append(f"signal {call.name!r} takes no signals in brackets; remove them")
+        written = (name for name, value in read.items() if not known[name].quiet or value != known[name].default)
+        return cls(call.name, tuple((name, read[name]) for name in written))
+
+    def option(self, name: str) -> Any:  # noqa: ANN401 -- the value of any option
+        """Return an option, or its default when it is not written; None when the signal has no such option."""
+        known = PRIORS[self.name].options if self.name in PRIORS else {}
+        return dict(self.given).get(name, known[name].default if name in known else None)
+
+    @property
+    def absolute(self) -> bool:
+        return True
+
+    def variants(self) -> Iterator[Expr]:
+        given = dict(self.given)
+        written = given.get("half_life")
+        if not isinstance(written, Duration):
+            yield self
+            return
+        for factor in (0.25, 0.5, 1.0, 2.0, 4.0):
+            span = Duration(written.amount * factor, written.unit)
+            yield replace(self, given=tuple((given | {"half_life": span}).items()))
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return frozenset({self.name})
+
+    def members(self, table: SignalTable, within: Bools) -> Bools:
+        if not self.retrievers:  # a scorer or a prior, which every row has
+            return within
+        if self.name not in table.columns:
+            return np.zeros(len(table), dtype=bool)
+        rows: Bools = within & ~np.isnan(table.columns[self.name])
+        return rows
+
+    def without(self, missing: Collection[str]) -> Expr | None:
+        return None if self.name in missing else self
+
+    def compile(self, table: SignalTable, within: Bools) -> Plan:
+        rows, derived, text = self.members(table, within), self.derived(table), str(self)
+        column = Column(text, derived.values, derived.formula, derived.inputs)
+        return Plan(len(table), (Branch(rows, (column,), (1.0,), text),))
+
+    def derived(self, table: SignalTable) -> SignalValues:
+        """Its values, NaN where a retriever did not return the row; ConfigError where the table lacks them."""
+        if self.name not in PRIORS:
+            return SignalValues(table.column(self.name), self.name)
+        if table.about is NO_FACTS:
+            raise ConfigError(
+                f"this table carries no facts, and {self} is computed from them; search again with it"
+            )
+        key = (self.name, self.given)
+        if (derived := table.derived.get(key)) is None:
+            derived = PRIORS[self.name](table, dict(self.given))
+            if len(table.queries) == 1 or len(table) <= KEPT_ROWS:  # a search asks again for its hits
+                table.derived[key] = derived
+        return derived
+
+    def __str__(self) -> str:
+        written = ", ".join(f"{name}={value}" for name, value in self.given)
+        return f"{self.name}({written})" if written else self.name

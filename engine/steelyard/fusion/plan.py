@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
+from textwrap import indent
 from typing import Any
 
 import numpy as np
 
-from steelyard.base.arrays import Bools, Floats, Indices, Ints
+from steelyard.base.arrays import Bools, Floats, Ints
 from steelyard.grammar import number_text
 from steelyard.retrievers import RETRIEVERS
 from steelyard.table.signal_table import SignalTable
@@ -23,9 +25,8 @@ from steelyard.table.signal_table import SignalTable
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One node of a tree: a number, its formula in words, and the nodes that it is computed from.
-
-    `combine` is how it follows from them: sum, product, max, min or median, or ``given`` for a leaf.
+    """One node of a tree: a number, its formula in words, and the nodes that it is computed from. `combine` is how
+    it follows from them: sum, product, max, min or median, or ``given`` for a leaf.
     """
 
     value: float
@@ -35,25 +36,18 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the tree as plain JSON values."""
-        node: dict[str, object] = {"value": self.value, "text": self.text}
-        if self.parts:
-            node["combine"] = self.combine
-            node["parts"] = [part.to_json() for part in self.parts]
-        return node
+        below = {"combine": self.combine, "parts": [part.to_json() for part in self.parts]} if self.parts else {}
+        return {"value": self.value, "text": self.text, **below}
 
     def __str__(self) -> str:
-        lines = [f"{self.value:.6g}  {self.text}"]
-        for part in self.parts:
-            lines += ["  " + line for line in str(part).splitlines()]
-        return "\n".join(lines)
+        return "\n".join([f"{self.value:.6g}  {self.text}", *(indent(str(part), "  ") for part in self.parts)])
 
 
 @dataclass(frozen=True)
 class Column:
-    """A derived column of a plan, by the signal or expression `label` that it was computed from.
-
-    `values` float64[N] is finite on the rows of its branch; `formula` says in words how it follows from `inputs`.
-    `inner` is the plan of a nested fusion; `parts` are columns that it combines, NaN where one does not count.
+    """A derived column of a plan, by the signal or expression `label` that it was computed from. `values`
+    float64[N] is finite on the rows of its branch; `formula` says in words how it follows from `inputs`. `inner`
+    is the plan of a nested fusion; `parts` are columns that it combines, NaN where one does not count.
     """
 
     label: str
@@ -69,37 +63,24 @@ class Column:
         if self.inner is not None:
             yield from self.inner.sources()
         elif self.parts:
-            for part in self.parts:
-                yield from part.sources()
+            yield from chain.from_iterable(part.sources() for part in self.parts)
         else:
             yield self
-
-    def only_list(self, table: SignalTable) -> str:
-        """The list of another engine that alone it is computed from; empty for several, and for our own."""
-        return _only_list(table, (self,))
-
-    def terms(self, rows: Indices) -> Iterator[tuple[str, Floats]]:
-        """The column on the rows int64[R] by name, float64[R]; those of a nested fusion that is not rescaled."""
-        if self.inner is not None and np.array_equal(self.values[rows], self.inner.scores()[rows]):
-            names, parts = self.inner.contributions(rows)
-            yield from zip(names, parts.T, strict=True)
-        else:
-            yield self.label, self.values[rows]
 
     def explain(self, row: int) -> Explanation:
         """Explain how the value of one row was computed."""
         if self.parts:
-            counted = [part for part in self.parts if not math.isnan(part.values[row])]
-            trees = tuple(part.explain(row) for part in counted)
+            trees = tuple(part.explain(row) for part in self.parts if not math.isnan(part.values[row]))
             return Explanation(float(self.values[row]), self.formula, trees, self.combine)
-        numbers = {name: float(values[row]) for name, values in self.inputs.items()}
-        # NaN means "not returned": there is no number to show, and JSON has no NaN.
-        leaves = [Explanation(value, name) for name, value in numbers.items() if math.isfinite(value)]
-        absent = [name for name, value in numbers.items() if not math.isfinite(value)]
+        leaves, absent = [], []
+        for name, values in self.inputs.items():
+            if math.isfinite(values[row]):
+                leaves.append(Explanation(float(values[row]), name))
+            else:  # NaN means "not returned": there is no number to show, and JSON has no NaN
+                absent.append(f"{name}: not returned" if name in RETRIEVERS else f"no {name}")
         if self.inner is not None and (nested := self.inner.explain(row)) is not None:
             leaves.append(nested)
-        lacking = (f"{name}: not returned" if name in RETRIEVERS else f"no {name}" for name in absent)
-        text = f"{self.formula} ({', '.join(lacking)})" if absent else self.formula
+        text = f"{self.formula} ({', '.join(absent)})" if absent else self.formula
         return Explanation(float(self.values[row]), text, tuple(leaves))
 
 
@@ -118,7 +99,6 @@ class Branch:
     why: str
     factor: Floats | None = None
     factor_formula: str = ""
-    multiplied: str = "boosted"
     factor_inputs: Mapping[str, Floats] = field(default_factory=dict)
     floor: Floats | None = None
 
@@ -158,12 +138,7 @@ class Branch:
             return node
         inputs = tuple(Explanation(float(values[row]), name) for name, values in self.factor_inputs.items())
         factor = Explanation(float(self.factor[row]), self.factor_formula, inputs)
-        return Explanation(total * factor.value, f"{self.why}, {self.multiplied}", (node, factor), "product")
-
-
-def times(branch: Branch, factor: Floats, formula: str) -> Branch:
-    """The branch with a factor, float64[N], which the formula says in words."""
-    return replace(branch, factor=factor, factor_formula=formula, multiplied=f"times {formula}")
+        return Explanation(total * factor.value, f"{self.why}, multiplied", (node, factor), "product")
 
 
 @dataclass(frozen=True)
@@ -181,50 +156,29 @@ class Plan:
         return result
 
     def ties(self, table: SignalTable) -> Ints | None:
-        """What rows of equal score ascend by, int32[N]; None for their ids.
-
-        A branch that scores by the list of one other engine keeps its order, because that order is the ranking.
-        Fusions of several lists leave ties to the ids.
+        """What rows of equal score ascend by, int32[N]; None for their ids. A branch that scores by the list of
+        one other engine keeps its order, because that order is the ranking.
         """
         if not table.others_places:
             return None
         ties = np.zeros(self.size, dtype=np.int32)
         for branch in self.branches:
-            if name := _only_list(table, branch.columns):
+            if name := only_list(table, branch.columns):
                 ties[branch.rows] = table.others_places[name][branch.rows]
         return ties
 
-    def contributions(self, rows: Indices) -> tuple[tuple[str, ...], Floats]:
-        """What each term adds to the scores of the rows int64[R], factors included: names, and float64[R, T].
-
-        A term is 0 for rows of branches that lack it. The terms of a row add up to its score, up to rounding.
-        A nested fusion whose score is taken as it is counts as its own terms.
-        """
-        names: dict[str, Floats] = {}
-        for branch in self.branches:
-            places = np.flatnonzero(branch.ranked[rows])
-            chosen = rows[places]
-            factor = 1.0 if branch.factor is None else branch.factor[chosen]
-            for weight, column in zip(branch.weights, branch.columns, strict=True):
-                for name, values in column.terms(chosen):
-                    np.add.at(names.setdefault(name, np.zeros(len(rows))), places, weight * values * factor)
-        return tuple(names), np.stack(list(names.values()), axis=1) if names else np.zeros((len(rows), 0))
-
     def sources(self) -> Iterator[Column]:
         """Iterate over the columns of single signals in the branches that rank any row."""
-        for branch in self.branches:
-            for column in branch.columns if branch.ranked.any() else ():
-                yield from column.sources()
+        columns = (column for branch in self.branches if branch.ranked.any() for column in branch.columns)
+        return chain.from_iterable(column.sources() for column in columns)
 
     def explain(self, row: int) -> Explanation | None:
         """Explain one row as a tree; None when the strategy does not rank it."""
-        for branch in self.branches:
-            if branch.ranked[row]:
-                return branch.explain(row)
-        return None
+        return next((branch.explain(row) for branch in self.branches if branch.ranked[row]), None)
 
 
-def _only_list(table: SignalTable, columns: Iterable[Column]) -> str:
+def only_list(table: SignalTable, columns: Iterable[Column]) -> str:
+    """The list of another engine that alone columns are computed from; empty for several, and for our own."""
     if not table.others_places:
         return ""
     names = {source.label for column in columns for source in column.sources()} & table.others_places.keys()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar, Self
 
@@ -16,15 +17,14 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.fusion.node import RECIPROCAL, Description, Expr, Linear
-from steelyard.fusion.plan import Branch, Column, Plan, times
-from steelyard.fusion.sums import ListColumns, Sum, count_lists
+from steelyard.fusion.plan import Branch, Column, Plan, only_list
+from steelyard.fusion.sums import ListColumns, Sum
 from steelyard.grammar import number_text, value_text
 from steelyard.node import MAX_WEIGHT, Amount, Option, opt
 from steelyard.retrievers.bm25 import TERMS
 from steelyard.table.signal_table import SignalTable, count_rows, ranks
 
 
-@dataclass(frozen=True)
 class RankSum(Sum):
     """A sum of points for the ranks of an entry in the lists that contain it; ranks start at 1."""
 
@@ -36,7 +36,7 @@ class RankSum(Sum):
         raise NotImplementedError
 
     def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools, place: int) -> Column:
-        rank = ranks(table, column.values, present, column.only_list(table))
+        rank = ranks(table, column.values, present, only_list(table, (column,)))
         values = np.where(present, self.points(rank, place), 0.0)
         formula = f"{self.formula.format(column.label)}, 0 when not in the list"
         return Column(column.label, values, formula, {"rank": rank, column.label: column.values}, column.inner)
@@ -44,17 +44,14 @@ class RankSum(Sum):
 
 @dataclass(frozen=True)
 class Rrf(RankSum):
-    """``sum of weight / (k + rank)`` over the lists that contain the entry.
-
-    The bonus is for an entry of two or more lists: ``times(x)`` multiplies its score by 1 + x, ``once(x)`` adds x,
-    and ``each(x)`` adds x for every list after the first.
+    """``sum of weight / (k + rank)`` over the lists that contain the entry. The bonus is for an entry of two or
+    more lists: ``times(x)`` multiplies its score by 1 + x, ``once(x)`` adds x, and ``each(x)`` adds x for every
+    list after the first.
     """
 
-    keyword: ClassVar[str] = "rrf"
     shown_as: ClassVar[str] = "RRF"
     common: ClassVar[bool] = True
     formula: ClassVar[str] = "1 / (k + rank in {})"
-    AMOUNTS: ClassVar = (0.0, 0.05, 0.1, 0.2, 0.4)
 
     k: float | tuple[float, ...] = opt(
         60.0, low=0, tried=(1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0),
@@ -66,7 +63,6 @@ class Rrf(RankSum):
     )
 
     def without(self, missing: Collection[str]) -> Expr | None:
-        """Drop the lists that cannot be fetched, each with its k."""
         left = super().without(missing)
         if not isinstance(left, Rrf) or not isinstance(self.k, tuple):
             return left
@@ -74,15 +70,9 @@ class Rrf(RankSum):
         kept = tuple(k for term, k in pairs if term.expr.without(missing) is not None)
         return replace(left, k=kept if len(kept) > 1 else kept[0])
 
-    @property
-    def weights(self) -> tuple[float, ...]:
-        """The weight of each list, followed by the amount of a bonus that is added."""
-        return (*super().weights, *(bonus.amount for bonus in self._added))
-
-    @property
-    def weight_names(self) -> tuple[str, ...]:
-        """The lists, followed by the bonus where it is added."""
-        return (*super().weight_names, *("bonus" for _ in self._added))
+    @cached_property
+    def _weighed_names(self) -> tuple[tuple[str, float], ...]:
+        return (*super()._weighed_names, *(("bonus", bonus.amount) for bonus in self._added))
 
     def _weighed(self, weights: Iterator[float]) -> Self:
         changed = super()._weighed(weights)
@@ -94,12 +84,9 @@ class Rrf(RankSum):
         return () if self.bonus is None or self.bonus.kind == "times" else (self.bonus,)
 
     def _tried(self, option: Option) -> Collection[Any]:
-        """Values of k, and amounts of a bonus that multiplies.
-
-        Where each list has its own k, all pairs are tried of two lists, and of more one list after the other.
-        """
+        # Where each list has its own k, all pairs are tried of two lists, and of more one list after the other.
         if option.name == "bonus" and self.bonus is not None and self.bonus.kind == "times":
-            return [Amount("times", amount) for amount in sorted({*self.AMOUNTS, self.bonus.amount})]
+            return [Amount("times", amount) for amount in sorted({0.0, 0.05, 0.1, 0.2, 0.4, self.bonus.amount})]
         if option.name != "k" or not isinstance(self.k, tuple):
             return super()._tried(option)
         ks, pool = self.k, {*option.tried, *self.k}
@@ -108,40 +95,34 @@ class Rrf(RankSum):
         return sorted({(*ks[:i], k, *ks[i + 1 :]) for i in range(len(ks)) for k in pool})
 
     def describe(self) -> Description:
-        """Describe it as a sum of reciprocal ranks; a bonus has no counterpart elsewhere."""
         if isinstance(self.k, tuple):
             return Linear(f"k={value_text(self.k)}, one for each list, has no counterpart", self.terms, RECIPROCAL)
         bonus = f"bonus={self.bonus} for entries that two lists found has no counterpart" if self.bonus else ""
         return Linear(bonus, self.terms, RECIPROCAL, self.k)
 
     def points(self, rank: Floats, place: int) -> Floats:
-        """See RankSum."""
         k = self.k[place] if isinstance(self.k, tuple) else self.k
         return 1.0 / (k + rank)
 
-    def _bonuses(self, lists: ListColumns) -> tuple[Column, ...]:
-        if not self._added:
-            return ()
-        count = count_lists(lists)
-        beyond = np.maximum(count - 1.0, 0.0)
-        values = beyond if self._added[0].kind == "each" else np.minimum(beyond, 1.0)
-        return (Column("lists after the first", values, "convergence", {"lists": count}),)
-
-    def _multiplied(self, branch: Branch, lists: ListColumns) -> Branch:
-        if self.bonus is None or self._added:
+    def _finished(self, branch: Branch, lists: ListColumns) -> Branch:
+        if self.bonus is None:
             return branch
-        factor = np.where(count_lists(lists) >= 2, 1.0 + self.bonus.amount, 1.0)
-        return replace(branch, factor=factor, factor_formula=f"bonus {self.bonus}")
+        count: Floats = np.sum([present for _, present in lists], axis=0, dtype=np.float64)
+        if not self._added:
+            factor = np.where(count >= 2, 1.0 + self.bonus.amount, 1.0)
+            return replace(branch, factor=factor, factor_formula=f"bonus {self.bonus}")
+        beyond = np.maximum(count - 1.0, 0.0)
+        values = beyond if self.bonus.kind == "each" else np.minimum(beyond, 1.0)
+        column = Column("lists after the first", values, "convergence", {"lists": count})
+        return replace(branch, columns=(*branch.columns, column))
 
     def _why(self) -> str:
         return f"reciprocal rank fusion, k = {value_text(self.k)}"
 
 
-@dataclass(frozen=True)
 class Isr(RankSum):
     """``number of lists that contain the entry * sum of weight / rank^2``."""
 
-    keyword: ClassVar[str] = "isr"
     shown_as: ClassVar[str] = "ISR"
     beyond: ClassVar[str] = "no hybrid query adds 1 / rank^2"
     formula: ClassVar[str] = "1 / (rank in {})^2"
@@ -149,15 +130,12 @@ class Isr(RankSum):
     multiplier: ClassVar = (lambda count: count, "lists that hold it")
 
     def points(self, rank: Floats, place: int) -> Floats:
-        """See RankSum."""
         return 1.0 / (rank * rank)
 
 
-@dataclass(frozen=True)
 class LogIsr(Isr):
     """``log(number of lists that contain the entry) * sum of weight / rank^2``; an entry of one list scores 0."""
 
-    keyword: ClassVar[str] = "log_isr"
     shown_as: ClassVar[str] = "log ISR"
     multiplier: ClassVar = (lambda count: np.log(np.maximum(count, 1.0)), "log(lists that hold it)")
 
@@ -165,11 +143,9 @@ class LogIsr(Isr):
 @dataclass(frozen=True)
 class Rbc(RankSum):
     """``sum of weight * (1 - phi) * phi^(rank - 1)``: a reader continues to the next entry with probability phi.
-
     `phi` is at least 0 and below 1. At 0 only the first entry of each list counts.
     """
 
-    keyword: ClassVar[str] = "rbc"
     shown_as: ClassVar[str] = "RBC"
     beyond: ClassVar[str] = "no hybrid query adds powers of a persistence"
     formula: ClassVar[str] = "(1 - phi) * phi^(rank in {} - 1)"
@@ -177,28 +153,24 @@ class Rbc(RankSum):
     phi: float = opt(0.8, low=0, high=math.nextafter(1, 0), tried=(0.5, 0.7, 0.8, 0.9, 0.95, 0.98))
 
     def points(self, rank: Floats, place: int) -> Floats:
-        """See RankSum."""
         return (1 - self.phi) * self.phi ** (rank - 1)
 
     def _why(self) -> str:
         return f"rank-biased centroid, phi = {number_text(self.phi)}"
 
 
-@dataclass(frozen=True)
 class Borda(Sum):
     """``sum of weight * points``: with c candidates, the first of a list gets c points, the next c - 1, and so on.
-
     The candidates missing from a list of n share the points that are left, ``(c - n + 1) / 2`` each. The
     candidates are the entries that this expression ranks.
     """
 
-    keyword: ClassVar[str] = "borda"
     shown_as: ClassVar[str] = "Borda"
     beyond: ClassVar[str] = "a list gives points there to what it holds only"
     why: ClassVar[str] = "Borda count"
 
     def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools, place: int) -> Column:
-        rank = ranks(table, column.values, present, column.only_list(table))
+        rank = ranks(table, column.values, present, only_list(table, (column,)))
         candidates, listed = (count_rows(table, some)[table.query].astype(np.float64) for some in (rows, present))
         points = np.where(present, candidates - rank + 1, (candidates - listed + 1) / 2)
         formula = f"c - rank in {column.label} + 1, (c - n + 1) / 2 when not in the list"
@@ -220,7 +192,6 @@ class Gated(Sum):
     Source: mem0 8d5b786, `mem0/utils/scoring.py`.
     """
 
-    keyword: ClassVar[str] = "gated"
     shown_as: ClassVar[str] = "gated sum"
     beyond: ClassVar[str] = "no hybrid query has a sigmoid by the number of a query's terms"
 
@@ -228,7 +199,6 @@ class Gated(Sum):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The number of terms, where a sigmoid follows it."""
         return frozenset({TERMS.name}) if len(self.terms) > 1 else frozenset()
 
     def without(self, missing: Collection[str]) -> Expr | None:
@@ -239,7 +209,6 @@ class Gated(Sum):
         return super(Gated, kept).without(missing)
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
-        """The rows of the first list that pass the gate."""
         gate = self.terms[0].expr
         rows = gate.members(table, within)
         if rows.any():
@@ -247,15 +216,14 @@ class Gated(Sum):
         return rows
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """Compile as any sum, divided by the weights of the lists that found anything for the query."""
         (branch,) = super().compile(table, within).branches
         active = np.zeros(len(table.queries))
         for term in self.terms:
             listed = term.expr.members(table, np.ones(len(table), dtype=bool))
             active += np.where(count_rows(table, listed) > 0, term.weight, 0.0)
         share = np.where(active > 0, 1.0 / np.where(active > 0, active, 1.0), 0.0)
-        why = "1 / weights of the lists that found anything"
-        return Plan(len(table), (times(branch, share[table.query], why),))
+        formula = "1 / weights of the lists that found anything"
+        return Plan(len(table), (replace(branch, factor=share[table.query], factor_formula=formula),))
 
     def _scaled(self, table: SignalTable, column: Column, present: Bools, rows: Bools, place: int) -> Column:
         label, inputs = column.label, {column.label: column.values}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import ClassVar, cast
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
-from steelyard.fusion.node import Available, Description, Expr, Fallback, Needs, Term, join_needs
-from steelyard.fusion.plan import Branch, Plan
-from steelyard.fusion.signal import Signal
+from steelyard.fusion.node import Available, Description, Expr, Fallback, Needs, Signal, Term, join_needs
+from steelyard.fusion.plan import Plan
 from steelyard.grammar import number_text
 from steelyard.node import opt
 from steelyard.signals import PRIORS
@@ -23,31 +24,30 @@ class Routed(Expr):
 
     routes: ClassVar[bool] = True
 
-    def routed(self, table: SignalTable, within: Bools) -> Iterator[tuple[Bools, Expr]]:
-        """The rows that each child may rank, bool[N], where there are any; else its signals were not fetched."""
-        raise NotImplementedError
+    @abstractmethod
+    def routed(self, table: SignalTable, within: Bools) -> Iterable[tuple[Bools, Expr]]:
+        """The rows that each child may rank, bool[N]; the signals of one that has none may not be fetched."""
+
+    def _routed(self, table: SignalTable, within: Bools) -> Iterator[tuple[Bools, Expr]]:
+        return ((rows, expr) for rows, expr in self.routed(table, within) if rows.any())
 
     def members(self, table: SignalTable, within: Bools) -> Bools:
-        """Return the rows of the strategy that answers each query."""
         members = np.zeros(len(table), dtype=bool)
-        for rows, expr in self.routed(table, within):
+        for rows, expr in self._routed(table, within):
             members |= expr.members(table, rows)
         return members
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """Compile every strategy, each restricted to its own queries."""
-        plans = (expr.compile(table, rows) for rows, expr in self.routed(table, within))
+        plans = (expr.compile(table, rows) for rows, expr in self._routed(table, within))
         return Plan(len(table), tuple(branch for plan in plans for branch in plan.branches))
 
 
 @dataclass(frozen=True)
 class Tiered(Routed):
-    """Ranks by `first` where it ranks at least `min_results` entries, and by `then` for the other queries.
-
-    So an expensive search runs only where a cheap one found too little (EchoVault).
+    """Ranks by `first` where it ranks at least `min_results` entries, and by `then` for the other queries. So an
+    expensive search runs only where a cheap one found too little (EchoVault).
     """
 
-    keyword: ClassVar[str] = "tiered"
     shown_as: ClassVar[str] = "tiered"
 
     first: Expr = opt(kind="strategy", bare=True)
@@ -56,7 +56,7 @@ class Tiered(Routed):
 
     @classmethod
     def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
-        """Each list that may answer alone, before the RRF of those behind it and of each further one."""
+        # Each list that may answer alone, before the RRF of those behind it and of each further one.
         return {
             f"{first} first" if len(there.tiers) > 1 else cls.shown_as: [
                 f"tiered({first}, min_results=10, then=rrf({', '.join((*behind, *more))}))"
@@ -66,48 +66,36 @@ class Tiered(Routed):
         }
 
     def describe(self) -> Description:
-        """Describe it as a search with a fallback."""
-        why = (
-            f"tiered(...) runs its second tier only where the first finds fewer than {self.min_results}; "
-            "a hybrid query always fuses all lists"
-        )
+        few = f"the first finds fewer than {self.min_results}"
+        why = f"tiered(...) runs its second tier only where {few}; a hybrid query always fuses all lists"
         return Fallback(why, first=self.first, then=self.then, min_results=self.min_results)
 
     def without(self, missing: Collection[str]) -> Expr | None:
-        """Drop the second tier when it loses a signal; the first then answers alone."""
         first, then = self.first.without(missing), self.then.without(missing)
         if first is None or then is None:
             return first or then
+        # Where the second tier loses a signal, the first answers alone.
         return replace(self, first=first) if then == self.then else first
 
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
-        """List the second tier's signals only for the queries where the first found too little."""
         needed = self.first.needs(table, retrievers)
         if any(queries.any() for name, queries in needed.items() if name not in table.columns):
             return needed
-        short = ~self._enough(table, self.first.members(table, self.first.everywhere(table)))
+        # The second tier is fetched only for the queries where the first found too little.
+        short = count_rows(table, self.first.members(table, self.first.everywhere(table))) < self.min_results
         later = self.then.needs(table, retrievers)
         return join_needs(needed, {name: queries & short for name, queries in later.items()})
 
-    def routed(self, table: SignalTable, within: Bools) -> Iterator[tuple[Bools, Expr]]:
-        """The rows that the first tier ranks in the queries it answers, and those that the second may rank."""
+    def routed(self, table: SignalTable, within: Bools) -> Iterable[tuple[Bools, Expr]]:
         ranked = self.first.members(table, within & self.first.everywhere(table))
-        enough = self._enough(table, ranked)[table.query]
-        rest = within & self.then.everywhere(table) & ~enough
-        yield from (
-            (rows, expr) for rows, expr in ((ranked & enough, self.first), (rest, self.then)) if rows.any()
-        )
-
-    def _enough(self, table: SignalTable, ranked: Bools) -> Bools:
-        enough: Bools = count_rows(table, ranked) >= self.min_results
-        return enough
+        enough = (count_rows(table, ranked) >= self.min_results)[table.query]
+        return (ranked & enough, self.first), (within & self.then.everywhere(table) & ~enough, self.then)
 
 
 @dataclass(frozen=True)
 class ByIntent(Routed):
     """Ranks each query by the strategy of its intent, or by the default when it has none (system-spec-kit)."""
 
-    keyword: ClassVar[str] = "by_intent"
     shown_as: ClassVar[str] = "by intent"
     beyond: ClassVar[str] = "it is another strategy for each intent; export each in a file of its own"
     by_query: ClassVar[bool] = True
@@ -117,19 +105,16 @@ class ByIntent(Routed):
 
     @classmethod
     def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
-        """A weighted sum for each intent, all alike at first."""
         cases = [", ".join(f"{case}={mixture}" for case in ("default", *there.intents)) for mixture in there.sums]
         return {cls.shown_as: [f"{cls.keyword}({case})" for case in cases if there.intents]}
 
     def without(self, missing: Collection[str]) -> Expr | None:
-        """Drop the cases that cannot be computed; None when the default cannot."""
         default = self.default.without(missing)
         left = ((intent, expr.without(missing)) for intent, expr in self.cases)
         cases = tuple((intent, expr) for intent, expr in left if expr is not None)
         return None if default is None else replace(self, default=default, cases=cases)
 
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
-        """List what each strategy needs, for the queries of its intent."""
         needed: Needs = {}
         for queries, expr in self.routes_of(table):
             if queries.any():
@@ -138,45 +123,35 @@ class ByIntent(Routed):
         return needed
 
     def active_branch(self, table: SignalTable) -> Expr:
-        """That of the query's intent."""
         return next(expr for queries, expr in self.routes_of(table) if queries[0]).active_branch(table)
 
-    def routed(self, table: SignalTable, within: Bools) -> Iterator[tuple[Bools, Expr]]:
-        """The rows of the queries of each intent."""
-        for queries, expr in self.routes_of(table):
-            rows = within & expr.everywhere(table) & queries[table.query]
-            if rows.any():
-                yield rows, expr
+    def routed(self, table: SignalTable, within: Bools) -> Iterable[tuple[Bools, Expr]]:
+        routes = self.routes_of(table)
+        return ((within & expr.everywhere(table) & queries[table.query], expr) for queries, expr in routes)
 
     def routes_of(self, table: SignalTable) -> list[tuple[Bools, Expr]]:
         """The strategies, each with its queries (bool[Q])."""
         intents = table.asked.labels["intent"]
         named = [(intents.equal(intent), expr) for intent, expr in self.cases]
-        taken = np.zeros(len(intents.codes), dtype=bool)
-        for queries, _ in named:
-            taken |= queries
-        return [(~taken, self.default), *named]
+        return [(~intents.equal(*(intent for intent, _ in self.cases)), self.default), *named]
 
 
 def intents_of(strategy: Expr) -> frozenset[str]:
     """Return the intents that change what the strategy, a part of it, or one of its signals does."""
     cases = (intent for node in strategy.walk() if isinstance(node, ByIntent) for intent, _ in node.cases)
-    return frozenset(cases).union(*(PRIORS[name].intents for name in strategy.signals() & PRIORS.keys()))
+    return frozenset(cases).union(*(PRIORS[name].intents for name in strategy.signals & PRIORS.keys()))
 
 
 @dataclass(frozen=True)
 class Boost(Expr):
-    """``score * product of (1 + weight * (factor - 1))``, the product kept within `low` and `high`.
-
-    Factors are signals that every entry has. A weight of 1 multiplies by the factor as it is, 0 switches it off.
-    Factors are multiplied, so their weights are variants, and its own weights are those of the strategy inside.
+    """``score * product of (1 + weight * (factor - 1))``, the product kept within `low` and `high`. Factors are
+    signals that every entry has. A weight of 1 multiplies by the factor as it is, 0 switches it off. Factors are
+    multiplied, so their weights are variants, and its own weights are those of the strategy inside.
     """
 
-    keyword: ClassVar[str] = "boost"
     shown_as: ClassVar[str] = "boosted"
     beyond: ClassVar[str] = "it multiplies scores by factors"
     wraps: ClassVar[bool] = True
-    AMOUNTS: ClassVar = (0.0, 0.5, 1.0)
 
     expr: Expr = opt(kind="strategy", bare=True)
     factors: tuple[Term, ...] = opt(kind="terms", bare=True)
@@ -185,29 +160,21 @@ class Boost(Expr):
 
     @classmethod
     def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
-        """The RRF of the lists, boosted by each signal that is derived from facts, in full and by half."""
-        boosted = [
-            f"boost(rrf({lists}), {amount}{fact})"
-            for lists in there.fused[:1]
-            for amount in ("", "0.5*")
-            for fact in (*there.factors, *there.facts)
-        ]
-        return {cls.shown_as: boosted}
+        factors = product(there.fused[:1], ("", "0.5*"), (*there.factors, *there.facts))
+        return {cls.shown_as: [f"boost(rrf({lists}), {amount}{fact})" for lists, amount, fact in factors]}
 
     def problems(self) -> Iterator[str]:
-        """Bounds that cross, and factors that an entry may lack."""
         if self.low > self.high:
             low, high = number_text(self.low), number_text(self.high)
             yield f"boost: low = {low} is above high = {high}; exchange them"
         for term in self.factors:
-            if not isinstance(term.expr, Signal) or term.expr.retrievers():
+            if not isinstance(term.expr, Signal) or term.expr.retrievers:
                 yield f"boost: {term.expr} is not a factor; name one that every entry has, such as decay"
 
     def variants(self) -> Iterator[Expr]:
-        """Each factor at several strengths, the others as they are; and none of them at all."""
-        yield self
+        yield self  # then each factor at several strengths, the others as they are; and none of them at all
         for i, term in enumerate(self.factors):
-            for amount in self.AMOUNTS:
+            for amount in (0.0, 0.5, 1.0):
                 if amount != term.weight:
                     changed = (*self.factors[:i], Term(amount, term.expr), *self.factors[i + 1 :])
                     yield replace(self, factors=changed)
@@ -216,31 +183,26 @@ class Boost(Expr):
             yield replace(self, factors=off)
 
     def without(self, missing: Collection[str]) -> Expr | None:
-        """The strategy that is left, under the factors that are left."""
         expr = self.expr.without(missing)
         left = tuple(term for term in self.factors if term.expr.without(missing) is not None)
         return replace(self, expr=expr, factors=left) if expr is not None and left else expr
 
     def compile(self, table: SignalTable, within: Bools) -> Plan:
-        """The branches of the strategy, their factors multiplied by ours."""
         parts: dict[str, Floats] = {}
-        product = np.ones(len(table))
+        whole = np.ones(len(table))
         for term in self.factors:
             part = 1.0 + term.weight * (cast(Signal, term.expr).derived(table).values - 1.0)
-            product = product * part
+            whole = whole * part
             if term.weight:
                 parts[str(term.expr) if term.weight == 1 else str(term)] = part
-        factor = np.clip(product, self.low, self.high)
+        factor = np.clip(whole, self.low, self.high)
         text = f"product of 1 + weight * (factor - 1), within {number_text(self.low)}..{number_text(self.high)}"
-        return Plan(
-            len(table),
-            tuple(_boosted(branch, factor, text, parts) for branch in self.expr.compile(table, within).branches),
-        )
-
-
-def _boosted(branch: Branch, factor: Floats, text: str, parts: dict[str, Floats]) -> Branch:
-    if branch.factor is None:
-        return replace(branch, factor=factor, factor_formula=text, factor_inputs=parts)
-    known = dict(branch.factor_inputs) or {branch.factor_formula: branch.factor}
-    both = f"{branch.factor_formula}, and {text}"
-    return replace(branch, factor=branch.factor * factor, factor_formula=both, factor_inputs=known | parts)
+        branches = []
+        for branch in self.expr.compile(table, within).branches:
+            known, formula, both = branch.factor_inputs, text, factor
+            if branch.factor is not None:
+                known = known or {branch.factor_formula: branch.factor}
+                formula, both = f"{branch.factor_formula}, and {text}", branch.factor * factor
+            inputs = {**known, **parts}
+            branches.append(replace(branch, factor=both, factor_formula=formula, factor_inputs=inputs))
+        return Plan(len(table), tuple(branches))

@@ -18,17 +18,15 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
-from steelyard.config.search_config import SearchConfig, policy_of
+from steelyard.config import CrossEncoder, Document, SearchConfig, policy_of
 from steelyard.embedders.embed import Embedder, adding
-from steelyard.feedback.team_draft import Explore, drafted
-from steelyard.finish import AtLeast, Floor, Mmr, Ranking, diversified, finish, reranked, stages_without, to_rerank
+from steelyard.feedback import Explore, drafted
+from steelyard.finish import AtLeast, Floor, Mmr, Ranking, finish, reranked, stages_without, to_rerank
 from steelyard.fusion import Expr, compile_plan, fuse
 from steelyard.live.sources import KeptLists, Sources, identity
 from steelyard.memory.entry import Hit
-from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query, clean_query
+from steelyard.memory.query import EVERYTHING, Filters, Query, clean_query
 from steelyard.memory.text import content
-from steelyard.rerank import CrossEncoder, Document
 from steelyard.results import SearchResult, hits_of
 from steelyard.retrievers import DEPENDENT, EMBEDDING, LAYERS, RETRIEVERS, SCORERS
 from steelyard.stores.base import Found, Readable
@@ -173,7 +171,7 @@ class Searcher:
         table, strategy, missing, lost = sources.fetch(asked, config, vectors, seconds)
         if missing:
             config = replace(config, finish=stages_without(config.finish, missing))
-        if diversified(config.finish):
+        if any(isinstance(stage, Mmr) for stage in config.finish):
             table = self.with_vectors(table)
         if reranked(config.finish) is not None:
             masked = table.at_depth(config.depths)
@@ -215,7 +213,7 @@ class Searcher:
                 lacked, vault = min(self.config.models - own, default=""), getattr(self.store, "path", "")
                 what = f"{shown(lacked)}, the configured model" if lacked else "the configured model"
                 yield f"the vault has no vectors of {what}; keywords answered alone{adding(lacked, vault, own)}"
-        elif strategy.signals() & EMBEDDING:
+        elif strategy.signals & EMBEDDING:
             for name in self._sources.keywords_only():
                 lacks = f"the tier {shown(name)} has no vectors of the configured model"
                 yield f"{lacks}; keywords alone found its entries"

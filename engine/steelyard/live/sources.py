@@ -14,11 +14,10 @@ import numpy as np
 
 from steelyard.base.arrays import Ints
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, SteelyardError
-from steelyard.config.search_config import LISTS, SearchConfig
+from steelyard.config import LISTS, SearchConfig
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, Vectors, embed_checked, space_of
 from steelyard.fusion import Expr
-from steelyard.memory.filters import EVERYTHING, Filters, Rule, valid_at
-from steelyard.memory.query import Query
+from steelyard.memory.query import EVERYTHING, Filters, Query, Rule, valid_at
 from steelyard.retrievers import DEPENDENT, EMBEDDING, LAYERS, RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.retrievers.graph import Directories
 from steelyard.retrievers.kinds import QueryVector, RetrieverConfig, ScopeCache, Scorer, as_asked
@@ -123,7 +122,9 @@ class Sources:
                     f"strategy {config.effective} needs vectors, and there are none (no embedder, or none of its "
                     "vectors in the vault); index the vault with an embedder, or choose a keyword strategy"
                 )
-            facts = strategy.signals() & PRIORS.keys() or any(stage.facts for stage in config.finish)
+            facts = strategy.signals & PRIORS.keys() or any(
+                stage.signals & PRIORS.keys() for stage in config.finish
+            )
             read_ends = strategy.reads_ends.union(*(stage.reads_ends for stage in config.finish))
             lacking = missing if self.usable() else missing | EMBEDDING
             possible = config.retrievers.keys() - lacking
@@ -380,7 +381,7 @@ def identity(config: SearchConfig) -> dict[str, object]:
     ConfigError for a parameter out of range.
     """
     reading, retrievers = find_system(config.name).reading, config.retrievers
-    used = config.effective.signals()
+    used = config.effective.signals
     kinds = {name: RETRIEVER_KINDS[name] for name in retrievers if name in RETRIEVER_KINDS}  # the others are lists
     starts = {name: config.before(name) if name in used else retrievers[name].after for name in kinds}
     return {

@@ -10,10 +10,13 @@ import dataclasses
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import DataError, Fault, shown
 from steelyard.base.fields import READERS, RULES, TIME_FIELDS, Reader, read_number, read_text
+
+if TYPE_CHECKING:
+    from steelyard.base.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +81,15 @@ class Entry:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that are not empty, as plain values."""
-        return {
-            name: value for name, value in dataclasses.asdict(self).items() if value not in ("", None, (), {}, [])
-        }
+        record = dataclasses.asdict(self)
+        return {name: value for name, value in record.items() if value not in ("", None, (), {}, [])}
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result of a search, with its rank from 1.
-
-    The score is None for an entry that fills up a context and was not scored. `signals` are those that the
-    strategy used, by name; 0 for a retriever that did not return the entry.
+    """One result of a search, with its rank from 1. The score is None for an entry that fills up a context and was
+    not scored. `signals` are those that the strategy used, by name; 0 for a retriever that did not return the
+    entry.
     """
 
     rank: int
@@ -100,14 +101,15 @@ class Hit:
 def _relations(value: object) -> tuple[Relation, ...]:
     if not isinstance(value, list | tuple):
         raise ValueError("not a list")
-    relations = []
-    for item in value:
-        if not isinstance(item, Mapping) or "type" not in item or "target" not in item:
-            raise ValueError("not a relation")
-        strength = None if item.get("strength") is None else read_number(item["strength"])
-        status = read_text(item.get("status") or "")
-        relations.append(Relation(read_text(item["type"]), read_text(item["target"]), strength, status))
-    return tuple(relations)
+    return tuple(map(_relation, value))
+
+
+def _relation(item: object) -> Relation:
+    if not isinstance(item, Mapping):
+        raise ValueError("not a relation")
+    type_, target, status = map(read_text, (item.get("type"), item.get("target"), item.get("status") or ""))
+    strength = item.get("strength")
+    return Relation(type_, target, None if strength is None else read_number(strength), status)
 
 
 FIELDS: dict[str, Reader] = {
@@ -118,10 +120,7 @@ EVERY_FIELD = (*FIELDS, "extra")
 """What an entry has: the fields above, and what was unknown."""
 
 _RULES: dict[Reader, tuple[str, str]] = RULES | {
-    _relations: (
-        "must be a list of relations",
-        'Write it as [{"type": "...", "target": "..."}], strength a number',
-    )
+    _relations: ("must be a list of relations", 'Write [{"type": "...", "target": "..."}], strength a number')
 }
 
 
@@ -129,7 +128,6 @@ def read_fields(
     record: Mapping[str, Any], parsers: Mapping[str, Reader], required: Sequence[str], file: str, line: int
 ) -> tuple[dict[str, Any], list[Fault]]:
     """Read the known fields of a JSON object, of which null counts as absent: the values, and all that is wrong.
-
     `parsers` say how each field is read, others are ignored; file and line are for the faults.
     """
     values: dict[str, Any] = {}
@@ -143,22 +141,19 @@ def read_fields(
         except (ValueError, OverflowError):
             rule, remedy = _RULES[parser]
             faults.append(Fault(file, line, name, shown(raw), rule, remedy))
-    faults += [
-        Fault(file, line, name, "", "is missing", f'Add "{name}"') for name in required if record.get(name) is None
-    ]
+    missing = (name for name in required if record.get(name) is None)
+    faults += [Fault(file, line, name, "", "is missing", f'Add "{name}"') for name in missing]
     identifier = values.get("id")
-    if identifier is not None and (not identifier or any(c.isspace() for c in identifier)):
+    if identifier is not None and (not identifier or any(map(str.isspace, identifier))):
         rule = "must be non-empty and without white space, because TREC files separate by it"
         faults.append(Fault(file, line, "id", shown(identifier), rule, "Choose another id"))
     return values, faults
 
 
-_PLAIN = (str, tuple, type(None))
-
-
 def check_entry(entry: Entry) -> None:
     """DataError naming every value that no data set could hold: an id with white space, NaN, a number as a tag."""
-    record = {name: value for name in FIELDS if type(value := getattr(entry, name)) not in _PLAIN or value}
+    plain = (str, tuple, type(None))
+    record = {name: value for name in FIELDS if type(value := getattr(entry, name)) not in plain or value}
     record["id"] = entry.id
     if entry.relations and all(isinstance(relation, Relation) for relation in entry.relations):
         record["relations"] = [dataclasses.asdict(relation) for relation in entry.relations]
@@ -226,7 +221,26 @@ def _ids(value: Any) -> Iterator[str]:  # noqa: ANN401 -- any JSON
 
 def _without(value: Any, gone: set[str]) -> Any:  # noqa: ANN401 -- as above
     if isinstance(value, list | tuple):
-        return [
-            _without(part, gone) for part in value if gone.isdisjoint(() if isinstance(part, list) else _ids(part))
-        ]
+        left = (part for part in value if isinstance(part, list) or gone.isdisjoint(_ids(part)))
+        return [_without(part, gone) for part in left]
     return None if not gone.isdisjoint(_ids(value)) else value
+
+
+DAY = 86_400.0
+"""Seconds."""
+
+
+def fsrs(days: Floats, stability: Floats) -> Floats:
+    """Retrievability of a memory, in 0..1; 0 for a stability that is not positive or a negative time.
+
+    The forgetting curve of FSRS (Ye, Su and Cao, 2022).
+
+    >>> import numpy as np
+    >>> fsrs(np.array([9.0]), np.array([9.0]))
+    array([0.9])
+    """
+    import numpy as np  # whoever reads entries alone loads none
+
+    sound = (stability > 0) & (days >= 0)
+    base = 1.0 + 19.0 / 81.0 * np.where(sound, days, 0.0) / np.where(sound, stability, 1.0)
+    return np.where(sound, np.clip(base**-0.5, 0.0, 1.0), 0.0)

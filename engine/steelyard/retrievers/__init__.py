@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from steelyard.registry import Registry
+from steelyard.node import Registry
 from steelyard.retrievers import bm25, graph, tsearch, vector
 from steelyard.retrievers.kinds import Kind, RetrieverKind, ScorerKind
 

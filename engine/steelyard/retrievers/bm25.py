@@ -17,8 +17,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.node import Option
 from steelyard.retrievers.kinds import (
     Parts,

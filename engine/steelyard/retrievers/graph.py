@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.base.arrays import Ints
-from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.node import Option
 from steelyard.retrievers.kinds import RetrieverKind, ScopeCache
 from steelyard.stores.base import Found, Readable

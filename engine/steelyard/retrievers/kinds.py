@@ -16,8 +16,7 @@ from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.embedders.embed import Vectors
 from steelyard.memory.entry import EVERY_FIELD, Entry
-from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.memory.text import CONTENT, content, quote, terms, unique_words
 from steelyard.node import Option
 from steelyard.stores.base import COSINE, Analysis, Found, KeywordIndex, Readable, Space, TextSearch

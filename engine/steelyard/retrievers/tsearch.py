@@ -29,8 +29,7 @@ import numpy as np
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.retrievers.english import LETTER, MAX_POSITIONS, TsVector, lexemes, shape_of, tsvector
 from steelyard.retrievers.kinds import Parts, ScopeCache, Scorer, ScorerKind
 from steelyard.stores.base import Analysis, Counted, Found, Read, Readable, TextSearch

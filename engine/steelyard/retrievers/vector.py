@@ -13,10 +13,8 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, DimensionMismatchError
 from steelyard.embedders.embed import Vectors
-from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.forgetting import DAY, fsrs
-from steelyard.memory.query import Query
+from steelyard.memory.entry import DAY, Entry, fsrs
+from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.node import Option
 from steelyard.retrievers.kinds import (
     UNKNOWN,

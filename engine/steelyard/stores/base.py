@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError, shown
 from steelyard.memory.entry import EVERY_FIELD, Entry
-from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import EVERYTHING, Filters
 
 COSINE = "cosine"
 """The metric of vectors where nothing else is said."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, shown
 from steelyard.memory.entry import EVERY_FIELD, Entry
-from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Analysis, Counted, Edge, Found, KeywordIndex, Readable, Space
 
 EntryOrFound = TypeVar("EntryOrFound", Entry, Found)

@@ -11,12 +11,11 @@ from dataclasses import replace
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.fields import parse_number
-from steelyard.config.search_config import LISTS
+from steelyard.config import LISTS
 from steelyard.embedders.embed import LAYER_RECIPES
 from steelyard.fusion import parse_strategy
-from steelyard.memory.template import template_fields
-from steelyard.memory.text import CONTENT
-from steelyard.registry import Registry
+from steelyard.memory.text import CONTENT, template_fields
+from steelyard.node import Registry
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import Analysis, KeywordIndex
@@ -91,7 +90,7 @@ def analyses(systems: Iterable[System]) -> list[Analysis]:
     by_key: dict[str, Analysis] = {}
     for system in systems:
         config = system.config()
-        for name in config.retrievers.keys() | config.effective.signals():
+        for name in config.retrievers.keys() | config.effective.signals:
             kind = RETRIEVER_KINDS.get(name) or SCORER_KINDS.get(name)
             if kind is not None and (analysis := kind.counts(system.reading)) is not None:
                 by_key[analysis.key] = analysis

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, shown
 from steelyard.base.fields import TIME_FIELDS, format_time
-from steelyard.config.search_config import SearchConfig, default_finish
+from steelyard.config import SearchConfig, default_finish
 from steelyard.finish import Stage
 from steelyard.fusion import Expr
 from steelyard.memory.entry import Entry, Hit
@@ -201,7 +201,7 @@ class System:
                 model=model if kind.layer else "",
                 filters=searching.filters.get(name, "before_cut"),
                 similarity=searching.similarity if kind.compares else COSINE,
-                after=tuple(other for other in kind.after if other in searching.strategy.signals()),
+                after=tuple(other for other in kind.after if other in searching.strategy.signals),
                 parameters=searching.parameters.get(name, {}),
             )
         config = SearchConfig(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from steelyard.config.search_config import default_finish
+from steelyard.config import default_finish
 from steelyard.finish import AtLeast, Cut, Files, Stage
 from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text

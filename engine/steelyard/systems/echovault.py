@@ -10,7 +10,7 @@ from steelyard.base.errors import DimensionMismatchError, EmbedderError
 from steelyard.base.fields import format_time
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Hit
-from steelyard.memory.filters import Filters
+from steelyard.memory.query import Filters
 from steelyard.memory.text import quote
 from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex

@@ -6,11 +6,11 @@ import math
 import re
 from dataclasses import replace
 
-from steelyard.config.search_config import WEIGHT_NAMES
+from steelyard.config import WEIGHT_NAMES
 from steelyard.finish import Cut, Merge
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry, Hit
-from steelyard.memory.filters import Filters
+from steelyard.memory.query import Filters
 from steelyard.retrievers.kinds import Reading, Words
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.federation import FederationRule

@@ -1,5 +1,1 @@
 """The table of signals, a row for each pair of query and candidate, and how lists become one."""
-
-from steelyard.table.signal_table import SignalTable
-
-__all__ = ["SignalTable"]

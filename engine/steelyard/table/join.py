@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,16 +18,15 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers.kinds import UNKNOWN
 from steelyard.stores.base import Found, ScoredIds
-from steelyard.table.facts import FACT_FIELDS, NO_FACTS, entry_facts, query_facts
-from steelyard.table.signal_table import SignalTable
+from steelyard.table.signal_table import ENDS, LABEL_FACTS, NO_FACTS, NUMBER_FACTS, Facts, SignalTable
 
 Lists = Mapping[str, Sequence[Found]]
 """The list of each retriever for one query."""
 Ends = Mapping[str, tuple[float, float]]
 """The least and the most that the scores of each retriever can be for one query; NaN where that is not known."""
 ScoreIds = Callable[[Query, Sequence[str]], Floats]
-KEPT = 4
-"""Sets of lists as long as the store whose ids are kept."""
+FACT_FIELDS = (*NUMBER_FACTS[:-1], *LABEL_FACTS, "tags", "text")
+"""What has to be read of an entry for its facts; `length` is the number of characters of its text."""
 
 
 def join(
@@ -60,27 +61,59 @@ class Part:
 
 
 def part(
-    queries: Sequence[Query],
-    lists: Sequence[Lists],
-    scorers: Mapping[str, ScoreIds],
-    ends: Sequence[Ends] = (),
+    queries: Sequence[Query], lists: Sequence[Lists], scorers: Mapping[str, ScoreIds], ends: Sequence[Ends] = ()
 ) -> Part:
     """Join the lists of some queries, and score their candidates; see `join`."""
-    ids, coded = _coded(lists)
+    listed = [{name: _arrays(name, found) for name, found in by_name.items()} for by_name in lists]
+    distinct = {id(own): own for by_name in listed for own, _, _ in by_name.values()}
+    ids, *places = (_united if len(lists) == 1 else _united.__wrapped__)(*distinct.values())
+    codes = dict(zip(distinct, places, strict=True))
     unions: list[Ints] = []
-    for by_name in coded:
+    for by_name in listed:
         held = np.zeros(len(ids), dtype=bool)
-        for codes in by_name.values():
-            held[codes] = True
+        for own, _, _ in by_name.values():
+            held[codes[id(own)]] = True
         unions.append(np.flatnonzero(held).astype(np.int32))
     offsets = np.cumsum([0, *map(len, unions)], dtype=np.int64)
-    columns, positions = _fill(lists, coded, unions, offsets)
+    names = sorted({name for by_name in listed for name in by_name})
+    columns = {name: np.full(offsets[-1], np.nan) for name in names}
+    positions = {name: np.zeros(offsets[-1], dtype=np.int32) for name in names}
+    for begin, by_name, union in zip(offsets, listed, unions, strict=False):
+        whole = len(union) and union[-1] == len(union) - 1  # then a number is its own place
+        for name, (own, scores, at) in by_name.items():
+            rows = begin + (codes[id(own)] if whole else np.searchsorted(union, codes[id(own)]))
+            columns[name][rows], positions[name][rows] = scores, at
     for name, score in scorers.items():
         parts = (score(q, [ids[e] for e in union]) for q, union in zip(queries, unions, strict=True))
         columns[name] = np.concatenate([np.zeros(0), *(_finite(name, part) for part in parts)])
-    names = sorted({name for pairs in ends for name in pairs})
-    scales = {name: np.array([pairs.get(name, UNKNOWN) for pairs in ends], dtype=np.float64) for name in names}
+    bounded = sorted({name for pairs in ends for name in pairs})
+    scales = {name: np.array([pairs.get(name, UNKNOWN) for pairs in ends], dtype=np.float64) for name in bounded}
     return Part(ids, offsets, np.concatenate([np.zeros(0, np.int32), *unions]), columns, positions, scales)
+
+
+def _arrays(name: str, found: Sequence[Found]) -> tuple[tuple[str, ...], Floats, Any]:
+    """The ids of a list, their scores and their positions."""
+    if isinstance(found, ScoredIds):
+        return found.ids, _finite(name, found.scores), found.positions
+    scores = _finite(name, [item.score for item in found])
+    return tuple(item.id for item in found), scores, [item.position for item in found]
+
+
+def _finite(name: str, values: Any) -> Floats:  # noqa: ANN401 -- a list or an array of numbers
+    array = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise ConfigError(f"{name} returned a score that is not a finite number; check its vectors and weights")
+    return array
+
+
+@lru_cache(4)  # the ids of one query's lists, which may be as long as the store
+def _united(*parts: tuple[str, ...]) -> tuple[Any, ...]:
+    """The ids of several tuples, ascending, and of each tuple int32[n], the places of its ids among them."""
+    first = max(parts, key=len, default=())
+    alike = len(parts) > 1 and all(part == first for part in parts)
+    ids = tuple(sorted(first if alike else set().union(*parts)))
+    code = {id_: place for place, id_ in enumerate(ids)}
+    return ids, *(np.array([code[id_] for id_ in part], dtype=np.int32) for part in parts)
 
 
 def complete(
@@ -134,57 +167,22 @@ def _stacked(maps: Sequence[Mapping[str, Any]], sizes: Sequence[int]) -> dict[st
     return stacked
 
 
-def _fill(
-    lists: Sequence[Lists], coded: Sequence[Mapping[str, Ints]], unions: Sequence[Ints], offsets: NDArray[np.int64]
-) -> tuple[dict[str, Floats], dict[str, Ints]]:
-    """Columns and positions of all retrievers; NaN and 0 where an entry was not returned."""
-    size = int(offsets[-1])
-    names = sorted({name for by_name in lists for name in by_name})
-    columns = {name: np.full(size, np.nan) for name in names}
-    positions = {name: np.zeros(size, dtype=np.int32) for name in names}
-    for begin, by_name, codes, union in zip(offsets, lists, coded, unions, strict=False):
-        for name, part in by_name.items():
-            whole = len(union) and union[-1] == len(union) - 1  # then a number is its own place
-            rows = begin + (codes[name] if whole else np.searchsorted(union, codes[name]))
-            if isinstance(part, ScoredIds):
-                columns[name][rows], positions[name][rows] = _finite(name, part.scores), part.positions
-            else:
-                columns[name][rows] = _finite(name, [item.score for item in part])
-                positions[name][rows] = [item.position for item in part]
-    return columns, positions
+def entry_facts(entries: Sequence[Entry], tag_codes: dict[str, int]) -> Facts:
+    """Collect the facts of entries, in the order given; `tag_codes` is shared with `query_facts`."""
+    held = {name: list(map(attrgetter(name), entries)) for name in NUMBER_FACTS[:-1]}
+    held["length"] = [len(entry.text.strip()) for entry in entries]
+    numbers = {name: np.array(values, dtype=np.float64) for name, values in held.items()}  # None becomes NaN
+    return Facts.of(entries, numbers, LABEL_FACTS, tag_codes)
 
 
-def _coded(lists: Sequence[Lists]) -> tuple[tuple[str, ...], list[dict[str, Ints]]]:
-    """The ids of some lists, ascending, and of every list int32[n], the places of its ids among them."""
-    arrays = all(isinstance(part, ScoredIds) for by_name in lists for part in by_name.values())
-    listed = [
-        {
-            name: part.ids if isinstance(part, ScoredIds) else tuple(item.id for item in part)
-            for name, part in by_name.items()
-        }
-        for by_name in lists
-    ]
-    distinct = {id(part): part for by_name in listed for part in by_name.values()}
-    ids, *places = (_united if arrays else _united.__wrapped__)(*distinct.values())
-    codes = dict(zip(distinct, places, strict=True))
-    return ids, [{name: codes[id(part)] for name, part in by_name.items()} for by_name in listed]
-
-
-@lru_cache(KEPT)
-def _united(*parts: tuple[str, ...]) -> tuple[Any, ...]:
-    """The ids of several tuples, ascending, and of each tuple int32[n], the places of its ids among them.
-
-    Of lists as long as the store it is kept for the next search.
-    """
-    first = max(parts, key=len, default=())
-    alike = len(parts) > 1 and all(part == first for part in parts)
-    ids = tuple(sorted(first if alike else set().union(*parts)))
-    code = {id_: place for place, id_ in enumerate(ids)}
-    return ids, *(np.array([code[id_] for id_ in part], dtype=np.int32) for part in parts)
-
-
-def _finite(name: str, values: Any) -> Floats:  # noqa: ANN401 -- a list or an array of numbers
-    array = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(array).all():
-        raise ConfigError(f"{name} returned a score that is not a finite number; check its vectors and weights")
-    return array
+def query_facts(
+    queries: Sequence[Query],
+    clocks: Sequence[float],
+    tag_codes: dict[str, int],
+    ends: Mapping[str, Floats] = MappingProxyType({}),
+) -> Facts:
+    """Collect those of queries: clock (seconds UTC), intent, domain, tags, and `ends`, float64[Q, 2] by signal."""
+    numbers = {"clock": np.array(clocks, dtype=np.float64)}
+    for name, values in ends.items():
+        numbers |= {f"{end} {name}": values[:, i] for i, end in enumerate(ENDS)}
+    return Facts.of(queries, numbers, ("intent", "domain"), tag_codes)

@@ -9,34 +9,104 @@ is not the same as a score of 0. Each has ``positions``: where a row was in the 
 it was cut at the depth (1 is best, 0 is absent). Filters that act after that cut leave gaps in the
 positions, never in the ranks. A *scorer* column has a number in every row.
 
-The facts that other signals are computed from are stored once per entry or once per query (`facts.py`).
+The facts that other signals are computed from are stored once per entry or once per query, so that half-lives and
+severity maps can be tuned on a recording.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard.base.errors import ConfigError, nearest
-from steelyard.table.facts import Facts
 
 if TYPE_CHECKING:
     from steelyard.embedders.embed import Vectors
 
+
+NUMBER_FACTS = (
+    *("importance", "created_at", "updated_at", "last_accessed_at", "valid_from", "valid_until"),
+    *("access_count", "correction_count", "last_review", "stability", "half_life_days", "length"),
+)
+LABEL_FACTS = (
+    *("severity", "domain", "document_type", "spec_level"),
+    *("importance_tier", "memory_type", "context_type"),
+)
+ENDS = ("low", "high")
+"""The facts of a query that say between which ends a retriever's scores can lie, before the name of its signal."""
 RERANK = "rerank"
 """The column that is filled for the first places of a list alone, and read when the list is finished."""
 LISTS = "lists"
 """The key of the fingerprint for lists of other engines, each with the hash of its contents."""
-
 KEPT_ROWS = 100_000
 """Rows of a table that keeps what was computed of it: a search asks again for its hits, and strategies that are
 tried on a recording ask for the same signals; a larger one would fill the memory."""
+
+
+@dataclass(frozen=True)
+class TagSets:
+    """Sets of tags as CSR over a shared vocabulary; codes ascend within each set."""
+
+    offsets: Indices
+    codes: Ints
+
+    @classmethod
+    def of(cls, sets: Iterable[Sequence[str]], codes: dict[str, int]) -> TagSets:
+        """Encode sets of tags, adding unseen tags to `codes`."""
+        rows = [sorted({codes.setdefault(tag, len(codes)) for tag in tags}) for tags in sets]
+        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return cls(offsets, np.array([code for row in rows for code in row], dtype=np.int32))
+
+
+@dataclass(frozen=True)
+class Labels:
+    """One word per position, stored as codes int32[n] into a vocabulary."""
+
+    codes: Ints
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, labels: Iterable[str]) -> Labels:
+        """Encode labels, keeping their order."""
+        codes: dict[str, int] = {}
+        encoded = np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.int32)
+        return cls(encoded, tuple(codes))
+
+    def equal(self, *words: str) -> Bools:
+        """Where the label is one of these words; bool[n]."""
+        return self.mapped(dict.fromkeys(words, 1.0), 0.0) > 0
+
+    def mapped(self, numbers: Mapping[str, float], other: float) -> Floats:
+        """The number of each label, float64[n]; `other` for a word without one."""
+        return np.array([numbers.get(word, other) for word in self.words] or [other], dtype=np.float64)[self.codes]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What signals are computed from: numbers (NaN where unknown), labels and tag sets, each by position."""
+
+    numbers: Mapping[str, Floats]
+    labels: Mapping[str, Labels]
+    tags: TagSets
+
+    @classmethod
+    def of(
+        cls, items: Sequence[Any], numbers: Mapping[str, Floats], labels: Sequence[str], tags: dict[str, int]
+    ) -> Facts:
+        """Encode the labels and the tags of items by these names, adding unseen tags to the codes of `tags`."""
+        words = {name: Labels.of(map(attrgetter(name), items)) for name in labels}
+        return cls(numbers, words, TagSets.of((item.tags for item in items), tags))
+
+
+NO_FACTS = Facts({}, {}, TagSets(np.zeros(1, np.int64), np.zeros(0, np.int32)))
+"""The facts of a table built for a strategy that needs none."""
 
 
 @dataclass(frozen=True)
@@ -124,18 +194,16 @@ class SignalTable:
         raise ConfigError(f"signal {name!r} is not in this table (it holds {held}){remedy}")
 
     def at_depth(self, depths: Mapping[str, int | None]) -> SignalTable:
-        """Mask each named retriever beyond its depth, None for all, and drop those that are not named.
-
-        Ranks, counts and maxima are taken from the result, never from a deeper list. ConfigError for a depth below
-        1 or beyond the recorded one.
+        """Mask each named retriever beyond its depth, None for all, and drop those that are not named. Ranks,
+        counts and maxima are taken from the result, never from a deeper list. ConfigError for a depth below 1 or
+        beyond the recorded one.
         """
-        key = ("depths", *sorted(depths.items()))
-        if key in self.derived:
-            masked: SignalTable = self.derived[key]
-            return masked
+        if (key := ("depths", *sorted(depths.items()))) in self.derived:
+            kept: SignalTable = self.derived[key]
+            return kept
         recorded = self.fingerprint.get("max_depth", {})
-        kept = _kinds().SCORERS | depths.keys() | {RERANK}
-        columns = {name: column for name, column in self.columns.items() if name in kept}
+        named = _kinds().SCORERS | depths.keys() | {RERANK}
+        columns = {name: column for name, column in self.columns.items() if name in named}
         same = len(columns) == len(self.columns)
         for name, depth in depths.items():
             if depth is None or name not in columns or name not in self.positions:
@@ -155,38 +223,19 @@ class SignalTable:
             self.derived[key] = masked
         return masked
 
-    def slice(self, begin: int, end: int) -> SignalTable:
-        """Return the table of the queries begin..end-1, as views, so that a memory-mapped file is not read.
-
-        Facts of entries are shared with this table.
-        """
-        first, last = int(self.offsets[begin]), int(self.offsets[end])
-        return replace(
-            self,
-            queries=self.queries[begin:end],
-            offsets=self.offsets[begin : end + 1] - first,
-            entry=self.entry[first:last],
-            columns={name: values[first:last] for name, values in self.columns.items()},
-            positions={name: values[first:last] for name, values in self.positions.items()},
-            asked=self.asked.slice(begin, end),
-        )
-
 
 def _kinds() -> Any:  # noqa: ANN401 -- a module
-    """What retrievers and scorers there are, when it is first asked: a table alone loads no store."""
-    from steelyard import retrievers
+    from steelyard import retrievers  # when it is first asked: a table alone loads no store
 
     return retrievers
 
 
 def ranks(table: SignalTable, values: Floats, rows: Bools, name: str = "") -> Floats:
-    """Rank rows within each query, from 1, by value descending and ties by ascending id.
-
-    `values` float64[N] are finite on `rows` bool[N]. `name` is the list of another engine that they are of: ties
-    keep its order. Returns float64[N], NaN outside `rows`.
+    """Rank rows within each query, from 1, by value descending and ties by ascending id; NaN elsewhere. `values`
+    float64[N] are finite on `rows` bool[N]. `name` is the list of another engine that they are of: ties keep its
+    order.
     """
-    key = ("ranks", id(values))
-    of, among, known = table.derived.get(key, (None, None, None))
+    of, among, known = table.derived.get(key := ("ranks", id(values)), (None, None, None))
     if of is values and np.array_equal(among, rows):
         return np.asarray(known)
     places = np.flatnonzero(rows)
@@ -202,13 +251,11 @@ def ranks(table: SignalTable, values: Floats, rows: Bools, name: str = "") -> Fl
 
 
 def best_first(offsets: Indices, values: Floats, ties: Ints | None = None) -> Indices:
-    """Sort the values of each query, best first, by the tie rule of the project.
+    """Sort the values of each query, best first, by the tie rule of the project: int64[n], indices into `values`.
 
-    Rows are stored by ascending id, so a stable sort leaves ties in id order. Queries are sorted one by one, which
-    is faster than sorting all at once because each fits the processor's cache.
-
-    Query q has the values (float64[n], without NaN) ``offsets[q]:offsets[q+1]``; equal values ascend by `ties`,
-    int32[n], before their ids. Returns int64[n], indices into `values`, best first within each query.
+    Query q has the values (float64[n], without NaN) ``offsets[q]:offsets[q+1]``. Equal values ascend by `ties`,
+    int32[n], then by id: rows are stored so, and the sort is stable. Queries are sorted one by one: it is faster
+    than all at once because each fits the processor's cache.
     """
     order = np.empty(len(values), dtype=np.int64)
     falling = -values
@@ -221,10 +268,8 @@ def best_first(offsets: Indices, values: Floats, ties: Ints | None = None) -> In
 
 
 def per_query(table: SignalTable, rows: Bools, reduce: np.ufunc, values: Floats, empty: float) -> Floats:
-    """Reduce `values` (float64[N]) over the given rows of each query; float64[Q].
-
-    Each query is reduced over its own contiguous rows, so its result does not depend on other queries.
-    A query without any of the rows gets `empty`.
+    """Reduce `values` (float64[N]) over the given rows of each query, `empty` where it has none; float64[Q]. Each
+    query is reduced over its own contiguous rows, so its result does not depend on other queries.
     """
     places = np.flatnonzero(rows)
     counts = np.bincount(table.query[places], minlength=len(table.queries))

@@ -63,7 +63,7 @@ def _plans_in(column: Column) -> Iterator[Plan]:
 def _nodes(expr: Expr) -> Iterator[Expr]:
     """The expression and every one in it."""
     yield expr
-    for child in expr.children():
+    for child in expr.children:
         yield from _nodes(child)
 
 
@@ -117,11 +117,11 @@ class FusionContract:
     def test_it_can_be_rebuilt(self, strategy: str) -> None:
         """Over its own children it is the same; over others it holds those, under the weights of its own."""
         for node in _nodes(parse_strategy(strategy)):
-            others = tuple(parse_strategy("vector") for _ in node.children())
+            others = tuple(parse_strategy("vector") for _ in node.children)
 
-            assert node.with_children(node.children()) == node
+            assert node.with_children(node.children) == node
             if others:
-                assert node.with_children(others).children() == others
+                assert node.with_children(others).children == others
                 if not (node.routes or node.wraps):
                     assert node.with_children(others).weights == node.weights
 
@@ -160,10 +160,10 @@ class FusionContract:
         assert len(set(variants)) == len(variants)
         assert all(other.weights == read.weights and parse_strategy(str(other)) == other for other in variants)
         if not isinstance(read, Signal):
-            assert all(other.children() == read.children() for other in variants)
+            assert all(other.children == read.children for other in variants)
         assert set(variants) <= set(near_variants(read))
         around = parse_strategy(f"rrf({read}, fts)")
-        tried = {other.children()[0] for other in near_variants(around)}
+        tried = {other.children[0] for other in near_variants(around)}
         assert set(variants) <= tried
 
     def test_every_combination_of_variants_is_tried(self, strategy: str) -> None:
@@ -272,8 +272,8 @@ class FusionContract:
     def test_what_is_left_without_a_signal_does_not_mention_it(self, strategy: str) -> None:
         """It is a strategy again, or nothing."""
         read = parse_strategy(strategy)
-        for name in read.signals():
+        for name in read.signals:
             left = read.without({name})
 
-            assert left is None or (name not in left.signals() and parse_strategy(str(left)) == left)
+            assert left is None or (name not in left.signals and parse_strategy(str(left)) == left)
         assert read.without(()) == read

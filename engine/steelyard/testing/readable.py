@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import SteelyardError
 from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex, Readable, Space
 
 INDEX = KeywordIndex("sample", ("title", "text"))

@@ -6,8 +6,7 @@ import math
 
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.kinds import Retriever
 
 WORDS = ("auth", "token", "cache", "retry", "graph", "node", "index", "query")

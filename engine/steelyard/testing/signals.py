@@ -7,7 +7,8 @@ from functools import cache
 import numpy as np
 
 from steelyard.grammar import Duration
-from steelyard.signals import PRIORS, SignalValues
+from steelyard.signals import PRIORS
+from steelyard.signals.formulas import SignalValues
 from steelyard.table.signal_table import SignalTable
 from steelyard.testing.tables import random_table, same_bits, select_queries, select_rows
 

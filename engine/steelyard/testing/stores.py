@@ -7,7 +7,7 @@ from functools import partial
 
 from steelyard.base.errors import DimensionMismatchError, VaultError
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING, Filters, Rule
+from steelyard.memory.query import EVERYTHING, Filters, Rule
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault
 from steelyard.testing.readable import INDEX, SPACE, ReadableContract, raised, rows

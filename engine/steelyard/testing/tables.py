@@ -14,9 +14,8 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers import FETCHED, RETRIEVERS
 from steelyard.stores.base import Found
-from steelyard.table.facts import Facts, Labels, TagSets
 from steelyard.table.join import join
-from steelyard.table.signal_table import SignalTable
+from steelyard.table.signal_table import Facts, Labels, SignalTable, TagSets
 
 NOW = 1_795_305_600.0
 """2026-11-22T00:00:00Z, the clock of the queries of random tables."""

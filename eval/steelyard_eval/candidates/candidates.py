@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.retrievers import LAYERS
 from steelyard_eval.candidates.families import StartingPoint
@@ -101,7 +101,6 @@ def build_candidates(
     recordings: tuple[LabelledRecording, ...], starts: Sequence[StartingPoint], scale: CandidateScorer
 ) -> CandidateSet:
     """Lay weights out around each start, over what `record_all` recorded; Ctrl-C ends it with what there is.
-
     Raises KeyboardInterrupt when there is nothing yet, ConfigError when nothing could be searched.
     """
     grids: list[tuple[StartingPoint, Grid]] = []
@@ -146,9 +145,8 @@ def record_all(
     qrels: Qrels | None = None,
     beside: Sequence[SearchConfig] = (),
 ) -> tuple[LabelledRecording, ...]:
-    """One recording for all systems that retrieve alike, and one for those of them that read layers.
-
-    `qrels` are the labels of these queries, the data set's by default. What is `beside` is no candidate.
+    """One recording for all systems that retrieve alike, and one for those of them that read layers. `qrels` are
+    the labels of these queries, the data set's by default. What is `beside` is no candidate.
     """
     recordings: list[LabelledRecording] = []
     parts = [part for start in starts for part in ((start.config,), *start.parts)]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError, DataError, shown
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.finish import Cut, Drop, Files, Merge, Stage
 from steelyard.fusion import Branch, Column, Expr, Plan, compile_plan
 from steelyard.table.signal_table import SignalTable
@@ -108,9 +108,8 @@ class Form:
         return query, np.arange(len(self.relevant)) - self.relevant_offsets[query]
 
     def spread(self, weights: Floats) -> Floats:
-        """Map weights of the whole strategy, float64[W, K], to weights of the columns, float64[W, S].
-
-        A tier that answers none of the queries has no columns here, and a bare column keeps its weight 1.
+        """Map weights of the whole strategy, float64[W, K], to weights of the columns, float64[W, S]. A tier that
+        answers none of the queries has no columns here, and a bare column keeps its weight 1.
         """
         return np.column_stack([np.ones(len(weights)), weights])[:, self.slot + 1]
 
@@ -126,7 +125,6 @@ def forms(
     table: SignalTable, config: SearchConfig, strategies: Iterable[Expr], judgments: Judgments
 ) -> Iterator[Form]:
     """Iterate over the forms of strategies that differ in more than weights (k, normalisation, half-life ...).
-
     They share the masked table and what it caches. See `Form.of` for the errors.
     """
     bare = np.flatnonzero(judgments.judged == 0)
@@ -245,9 +243,8 @@ def movable(form: Form) -> list[Indices]:
 
 
 def on_simplices(weights: Floats, form: Form, branches: Sequence[Indices]) -> Floats:
-    """Weights float64[S] with those of each branch that moves summing to 1, in equal parts where all are 0.
-
-    Raises ConfigError for weights below 0.
+    """Weights float64[S] with those of each branch that moves summing to 1, in equal parts where all are 0. Raises
+    ConfigError for weights below 0.
     """
     scaled = np.array(weights, dtype=np.float64)
     for branch in branches:

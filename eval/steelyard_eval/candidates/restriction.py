@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet
 from steelyard_eval.common.console import bar
@@ -133,7 +133,7 @@ class Restriction:
                 continue
             if self.latency is not None and space is not None:
                 config, read = block.config, block.config.effective  # what is fetched does not depend on weights
-                key = repr((config.name, read.shown_as, sorted(read.signals()), config.retrievers))
+                key = repr((config.name, read.shown_as, sorted(read.signals), config.retrievers))
                 if key not in took:
                     took[key] = _median(space, config, queries, warm=bool(took))
                 if took[key] > self.latency:
@@ -165,9 +165,8 @@ def _median(space: Workspace, config: SearchConfig, queries: Sequence[Query], wa
 def said_of_cost(
     restriction: Restriction, without: Best, within: Best, units: Indices, metric: str, facts: Mapping[str, Fact]
 ) -> Said:
-    """What a restriction costs: the best without it beside the best with it, by the same estimator.
-
-    The difference of the two is as sure as the paired differences are.
+    """What a restriction costs: the best without it beside the best with it, by the same estimator. The difference
+    of the two is as sure as the paired differences are.
     """
     apart, told = without.gains - within.gains, {**restriction.facts, **facts}
     if not apart.any():

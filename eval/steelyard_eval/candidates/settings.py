@@ -12,18 +12,19 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import add
+from typing import Any
 
 import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.finish import Cut
-from steelyard.fusion import Expr, all_variants, leaves, near_variants
+from steelyard.fusion import Expr, Signal, Term, all_variants, leaves, near_variants
 from steelyard.fusion.node import Linear
-from steelyard.grammar import number_text
+from steelyard.grammar import number_text, value_text
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import SignalTable
@@ -34,9 +35,8 @@ DEPTHS = (1.0, 0.5, 2.0)  # times the depth of every retriever; never less than 
 
 
 def settings(config: SearchConfig, most: int = MOST) -> list[SearchConfig]:
-    """Every shape at every depth, the given configuration first, those of one depth together.
-
-    Where there are more than `most` together, the other depths with the given shape alone.
+    """Every shape at every depth, the given configuration first, those of one depth together. Where there are more
+    than `most` together, the other depths with the given shape alone.
     """
     every = shapes(config.strategy, most)
     here, *others = depths(config)
@@ -51,11 +51,10 @@ RECORDED = 1000
 
 
 def of_retrievers(config: SearchConfig, queries: int) -> list[SearchConfig]:
-    """The configuration under other parameters of its retrievers, one at a time, as they declare them.
-
-    None where that many `queries` would be searched more than `RECORDED` times in all.
+    """The configuration under other parameters of its retrievers, one at a time, as they declare them. None where
+    that many `queries` would be searched more than `RECORDED` times in all.
     """
-    read = [name for name in config.retrievers if name in config.effective.signals() and name in RETRIEVER_KINDS]
+    read = [name for name in config.retrievers if name in config.effective.signals and name in RETRIEVER_KINDS]
     every = [(name, of, value) for name in read for of in RETRIEVER_KINDS[name].parameters for value in of.tried]
     tried = []
     for name, option, value in every:
@@ -81,9 +80,8 @@ def depths(config: SearchConfig) -> list[SearchConfig]:
 
 
 def _deepened(config: SearchConfig, factor: float) -> SearchConfig:
-    """The configuration with every depth times a factor, rounded up; depths that are not limited stay so.
-
-    A list shorter than what is shown would be no choice anybody makes.
+    """The configuration with every depth times a factor, rounded up; depths that are not limited stay so. A list
+    shorter than what is shown would be no choice anybody makes.
     """
     retrievers = {
         name: replace(kept, depth=max(math.ceil(kept.depth * factor), min(kept.depth, config.limit)))
@@ -94,9 +92,8 @@ def _deepened(config: SearchConfig, factor: float) -> SearchConfig:
 
 
 def shapes(strategy: Expr, most: int = MOST) -> list[Expr]:
-    """Every shape of a strategy under its own weights, the given one first, without repetition.
-
-    Where there are more than `most` together, those that differ in a single parameter.
+    """Every shape of a strategy under its own weights, the given one first, without repetition. Where there are
+    more than `most` together, those that differ in a single parameter.
     """
     together = list(itertools.islice(all_variants(strategy), most + 1))
     return list(dict.fromkeys([strategy, *(together if len(together) <= most else near_variants(strategy))]))
@@ -113,7 +110,7 @@ def config_key(config: SearchConfig) -> str:
 def setting_key(config: SearchConfig) -> str:
     """The part of the name that does not depend on the strategy's weights."""
     strategy = config.effective
-    read = sorted(strategy.signals() & config.retrievers.keys() or config.retrievers.keys())
+    read = sorted(strategy.signals & config.retrievers.keys() or config.retrievers.keys())
     system = "plain" if config.system in ("fts", "bm25", "vector") else config.system
     moved = any(kept.parameters for kept in config.retrievers.values())  # to what may not be the system's own
     name = f"{system}:{config.profile}" + ("".join(written_name(config).partition("[")[1:]) if moved else "")
@@ -123,7 +120,7 @@ def setting_key(config: SearchConfig) -> str:
 def with_shares(expr: Expr) -> Expr:
     """The strategy with the weights of each sum scaled to 1, so that the scale does not part equal rankings."""
     if expr.routes:
-        return expr.with_children([with_shares(child) for child in expr.children()])
+        return expr.with_children([with_shares(child) for child in expr.children])
     total = sum(expr.weights)
     return expr.with_weights([round(weight / total, DIGITS) for weight in expr.weights]) if total > 0 else expr
 
@@ -210,7 +207,6 @@ def without_guarded_cut(config: SearchConfig) -> SearchConfig:
 
 def round_weights(config: SearchConfig, means: Callable[[SearchConfig], Floats]) -> SearchConfig:
     """The configuration with its weights in two significant digits, or the fewest more that move no metric.
-
     `means` gives the mean of every metric, float64[M]; none may move by more than `MAX_METRIC_CHANGE`.
     """
     before = means(config)
@@ -220,3 +216,62 @@ def round_weights(config: SearchConfig, means: Callable[[SearchConfig], Floats])
         if shorter == config or np.abs(means(shorter) - before).max() <= MAX_METRIC_CHANGE:
             return shorter
     return config
+
+
+@dataclass(frozen=True)
+class Change:
+    """A part of a strategy before and after; `dropped` where it does nothing any more."""
+
+    name: str
+    old: str
+    new: str
+    dropped: bool
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.new} instead of {self.old}"
+
+
+def changes(old: Expr, new: Expr, where: str = "") -> list[Change]:
+    """Every weight and option that differs; of parts that do not correspond, the whole part.
+
+    >>> from steelyard.fusion import parse_strategy
+    >>> one, other = map(parse_strategy, ("rrf(fts, vector, k=60)", "rrf(fts, 0*vector, k=20)"))
+    >>> [str(change) for change in changes(one, other)]
+    ['weight of vector 0 instead of 1', 'k 20 instead of 60']
+    """
+    before, after = _parts(old), _parts(new)
+    if (_name(old), len(old.own_terms)) != (_name(new), len(new.own_terms)):
+        return [Change(f"strategy{where}", str(old), str(new), dropped=False)]
+    found: list[Change] = []
+    for name in before | after:
+        was, now = before.get(name), after.get(name)
+        if isinstance(was, Term) and isinstance(now, Term):
+            if was.weight != now.weight:
+                weights = number_text(was.weight), number_text(now.weight)
+                found.append(Change(f"weight of {_name(was.expr)}{where}", *weights, dropped=not now.weight))
+            found += changes(was.expr, now.expr, where)
+        elif isinstance(was, Expr) and isinstance(now, Expr):
+            bare = name in old.options() and old.options()[name].bare
+            found += changes(was, now, where if bare else f" for {name}")
+        elif was != now:
+            old_text, new_text = ("none" if value in (None, ()) else value_text(value) for value in (was, now))
+            found.append(Change(f"{name}{where}", old_text, new_text, dropped=now in (None, ())))
+    return found
+
+
+def _parts(expr: Expr) -> dict[str, Any]:
+    """What an expression is made of: its options by name, its terms by place, its cases by theirs."""
+    if isinstance(expr, Signal):
+        return dict(expr.given)
+    parts: dict[str, Any] = {}
+    for name, option in expr.options().items():
+        value = getattr(expr, name)
+        if option.kind == "terms":
+            parts |= {str(place): term for place, term in enumerate(value)}
+        else:
+            parts |= dict(value) if option.kind == "cases" else {name: value}
+    return parts
+
+
+def _name(expr: Expr) -> str:
+    return str(expr).partition("(")[0]

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from steelyard.base.errors import ConfigError, shown
 from steelyard.base.files import canonical, read_bytes, spare, write_text
-from steelyard.config.search_config import LISTS, SearchConfig, read_json
+from steelyard.config import LISTS, SearchConfig, read_json
 from steelyard_eval.candidates.restriction import Best, said_of_cost
 from steelyard_eval.choose.blockers import DRAWN
 from steelyard_eval.choose.choice import Decided, decide
@@ -79,7 +79,7 @@ def _called(config: SearchConfig | None) -> str:
     if config.system not in ("plain", LISTS):
         return say(Said("name_system", {"system": config.name.removesuffix(":documented")}))
     formula, strategy = named(config), config.effective
-    facts: dict[str, Fact] = {"family": strategy.shown_as, "signals": sorted(strategy.signals())}
+    facts: dict[str, Fact] = {"family": strategy.shown_as, "signals": sorted(strategy.signals)}
     return formula if len(formula) <= SHORT_FORMULA else say(Said("name_family", facts))
 
 
@@ -168,9 +168,8 @@ class ChosenAnswer(Answered):
         return write_and_log(_files(path, self.config, self.attempt))
 
     def saved(self, path: str | Path, dataset: Dataset) -> tuple[Self, list[str]]:
-        """The same answer about these files, which are written; a line each on what is in it.
-
-        `dataset` is the one whose kept runs have what earlier runs wrote there.
+        """The same answer about these files, which are written; a line each on what is in it. `dataset` is the one
+        whose kept runs have what earlier runs wrote there.
         """
         target, files = Path(path), _files(path, self.config, self.attempt)
         before = write_weights(files, dataset)
@@ -209,7 +208,6 @@ def _files(path: str | Path, config: SearchConfig | None, attempt: SearchConfig 
 
 def write_weights(files: Files, dataset: Dataset | None = None) -> list[str]:
     """Write these files, and remove those that are None; a line on each that was replaced, and how to undo that.
-
     Each is copied first, but for one whose search one of the new files has: nothing of it is lost.
     """
     new = [_search(config.to_json()) for config in files.values() if config is not None]

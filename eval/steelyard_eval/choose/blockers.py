@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import LISTS, SearchConfig
+from steelyard.config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import Dataset
@@ -161,7 +161,7 @@ def _finds(label: str, config: SearchConfig | None) -> frozenset[str]:
     """In what ways a contender finds entries: by words, by vectors, in the lists of other engines by name."""
     if config is None:
         return frozenset({label})
-    signals = config.effective.signals()
+    signals = config.effective.signals
     return signals if config.system == LISTS else _ways(signals)
 
 
@@ -171,7 +171,7 @@ def _pooled(pool: JudgedPool) -> frozenset[str]:
     for name in pool.contenders:
         for read in (lambda text: find_system(text).config(CUTOFF).effective, parse_strategy):
             with suppress(ConfigError):
-                ways |= _ways(read(name).signals())
+                ways |= _ways(read(name).signals)
     return ways
 
 

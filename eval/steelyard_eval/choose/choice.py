@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.config.search_config import SearchConfig
-from steelyard.fusion.signal import Signal
+from steelyard.config import SearchConfig
+from steelyard.fusion.node import Signal
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, Current
 from steelyard_eval.candidates.kernel import DEEPEST
@@ -173,7 +173,7 @@ class Choice:
         finders = [(start.label, start.config) for start in self.candidates.starts]
         if self.only:
             own = self.only.row.config
-            finders = [(name, own.with_strategy(Signal(name))) for name in sorted(own.strategy.retrievers())]
+            finders = [(name, own.with_strategy(Signal(name))) for name in sorted(own.strategy.retrievers)]
         return find_blocker(
             self.source.dataset,
             self.metric,
@@ -218,9 +218,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class Decided:
-    """A choice that was decided, and what is written of it.
-
-    `public`: the ruling rests on public collections, because the labels prove nothing.
+    """A choice that was decided, and what is written of it. `public`: the ruling rests on public collections,
+    because the labels prove nothing.
     """
 
     choice: Choice

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import Expr
 from steelyard_eval.choose import public
 from steelyard_eval.choose.blockers import chosen_queries
@@ -151,9 +151,8 @@ def decide_with_public_prior(
 
 
 def decide_from_pairs(expect: Expectation, gates: Gates, row: int | None) -> Ruling:
-    """The decision on pairs that were chosen one by one: their own leader, whatever queries say.
-
-    `row` is the leader, which is worth trying; None is what is used today, which is kept.
+    """The decision on pairs that were chosen one by one: their own leader, whatever queries say. `row` is the
+    leader, which is worth trying; None is what is used today, which is kept.
     """
     if row is None:
         return keep_decision(expect.scored)
@@ -251,6 +250,6 @@ def lacked(config: SearchConfig | None, dataset: Dataset) -> list[str]:
 def _counted(strategy: Expr) -> frozenset[str]:
     """The signals of a strategy but for those that a weight of 0 takes out of every score."""
     silent = [term.expr for term in strategy.own_terms if term.weight == 0]
-    children = strategy.children()
-    signals = strategy.signals().difference(*(child.signals() for child in children))
+    children = strategy.children
+    signals = strategy.signals.difference(*(child.signals for child in children))
     return signals.union(*(_counted(child) for child in children if child not in silent))

@@ -20,9 +20,8 @@ from scipy.special import bdtr, stdtrit
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError, shown
-from steelyard.config.search_config import SearchConfig
-from steelyard.finish import Floor, without_floors
-from steelyard.finish.rescored import FUSED
+from steelyard.config import SearchConfig
+from steelyard.finish import FUSED, Floor
 from steelyard.grammar import number_text
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVER_KINDS
@@ -31,12 +30,13 @@ from steelyard.table.signal_table import SignalTable
 from steelyard_eval.choose.answer import ChosenAnswer
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import Contender, Given, read_config, usable
+from steelyard_eval.compare.lists import without_floors
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.judgments import lost_shares
 from steelyard_eval.measures.paired import exact_interval
 from steelyard_eval.measures.spread import spread
-from steelyard_eval.recording.record import day, record
+from steelyard_eval.recording.record import day, ranks_candidates, record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
@@ -104,11 +104,11 @@ def find_floor(
     space, named = Workspace.open(dataset, embedder), read_config(contender)
     row, _ = usable(space, Contender(named.label, named.config(Setting(None, space.model)), named.kind))
     config, scale = row.config, Floor(0.0, on=FUSED)
-    if missing := sorted(set(scale.needs) - set(space.usable(scale.needs))):
+    if missing := sorted(set(scale.signals) - set(space.usable(scale.signals))):
         raise ConfigError(f"{scale.on} needs {', '.join(missing)}, which {dataset.called} cannot supply")
     searched = reading(config, scale)
     added = searched.retrievers.keys() - config.retrievers.keys()
-    if added and config.effective.ranks_candidates():
+    if added and ranks_candidates(config.effective):
         raise ConfigError(
             f"{config.name} ranks whatever any retriever finds, so {', '.join(sorted(added))}, which the floor "
             "reads, would change its lists; leave the floor out"
@@ -137,7 +137,7 @@ def find_floor(
 def reading(config: SearchConfig, scale: Floor) -> SearchConfig:
     """The configuration with the retrievers that a floor reads; those that it lacks search for the floor alone."""
     deep = max([POOL, *(kept.depth for kept in config.retrievers.values() if kept.depth is not None)])
-    more = {name: RetrieverConfig(depth=deep) for name in sorted(scale.needs & RETRIEVER_KINDS.keys())}
+    more = {name: RetrieverConfig(depth=deep) for name in sorted(scale.signals & RETRIEVER_KINDS.keys())}
     return replace(config, retrievers=more | dict(config.retrievers))
 
 

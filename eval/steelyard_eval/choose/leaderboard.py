@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.retrievers import EMBEDDING
 from steelyard.retrievers.kinds import Words
 from steelyard.stores.base import KeywordIndex
@@ -111,7 +111,7 @@ def _times(choice: Choice, places: Sequence[Place], space: Workspace) -> dict[st
     took: dict[str, Latency] = {}
     known = [(place.label, place.config) for place in places if place.config is not None]
     for label, config in bar("timing live search")(known):
-        lists = config.name, frozenset(config.effective.retrievers())
+        lists = config.name, frozenset(config.effective.retrievers)
         if summary := latencies(space, config, choice.queries, TIMED, lists in warm).summary():
             took[label] = summary
         warm.add(lists)
@@ -125,7 +125,7 @@ def _amounts(cost: Cost) -> tuple[float, ...]:
 
 def _keywords(space: Workspace, config: SearchConfig, words: int) -> int:
     """Of FTS5 what it stores; of each index in memory a posting for every word of every entry."""
-    read = config.effective.signals()
+    read = config.effective.signals
     index = find_system(config.name).reading.index
     held = read & {"bm25", "tfidf", "fts"}
     if not isinstance(index, KeywordIndex):
@@ -135,7 +135,7 @@ def _keywords(space: Workspace, config: SearchConfig, words: int) -> int:
 
 
 def _vectors(space: Workspace, config: SearchConfig) -> int:
-    layers = {"text" if name in ("vector", "cosine") else name for name in config.effective.signals() & EMBEDDING}
+    layers = {"text" if name in ("vector", "cosine") else name for name in config.effective.signals & EMBEDDING}
     sizes = {vectors.layer: size for vectors, size in space.store.spaces()}
     return FLOAT * len(space.dataset.entries) * sum(sizes.get(layer, 0) for layer in layers)
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.files import STRICT_JSON
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import Linear, parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.settings import config_key
@@ -100,9 +100,8 @@ class PublicTable:
         return cls(record["about"], record["rows"], means, variances, arrays(record["relevance"]))
 
     def against(self, config: SearchConfig, model: str, sha256: str = "") -> PublicGains | None:
-        """What the default gained over a configuration; None where nothing like it was run.
-
-        `sha256` is of the user's own data: a public collection says nothing about itself.
+        """What the default gained over a configuration; None where nothing like it was run. `sha256` is of the
+        user's own data: a public collection says nothing about itself.
         """
         label, near = self._row(config)
         known = self.means.get(class_of(model), {})
@@ -151,7 +150,7 @@ def share_of_vector(config: SearchConfig, *, scaled: Container[str] = SCALED) ->
     described = strategy.describe()
     if config.system != "plain" or not isinstance(described, Linear) or described.scale not in scaled:
         return None
-    weights = dict(zip(map(str, strategy.children()), strategy.weights, strict=True))
+    weights = dict(zip(map(str, strategy.children), strategy.weights, strict=True))
     if weights.keys() != {"bm25", "vector"} or sum(weights.values()) <= 0:
         return None
     return weights["vector"] / sum(weights.values())
@@ -286,7 +285,6 @@ def lookup_priors(
     keys: Callable[[Container[str]], Sequence[str]], current: str | None, model: str, metric: str, sha256: str
 ) -> tuple[PriorGains, PriorGains] | None:
     """What the shipped table knows of the candidates; None where it may not be used or knows no such current.
-
     `keys` names the candidates in a table whose names it is given (`Grid.keys`).
     """
     table = load_priors()

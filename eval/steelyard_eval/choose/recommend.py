@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from steelyard import __version__
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard_eval.candidates.candidates import build_candidates, of_config, of_lists, record_all, recording_for
 from steelyard_eval.candidates.families import StartingPoint, starts
 from steelyard_eval.candidates.grid import LabelScorer

@@ -7,9 +7,9 @@ from functools import partial
 
 from steelyard import __version__
 from steelyard.base.arrays import Floats
-from steelyard.config.search_config import SearchConfig
-from steelyard.fusion import changes
+from steelyard.config import SearchConfig
 from steelyard_eval.candidates.curve import FreeWeights
+from steelyard_eval.candidates.settings import changes
 from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.choice import Choice, Decided
 from steelyard_eval.choose.leaderboard import Place, costs_of

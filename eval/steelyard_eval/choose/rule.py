@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.config.search_config import LISTS, SearchConfig
+from steelyard.config import LISTS, SearchConfig
 from steelyard_eval.choose.blockers import misleads
 from steelyard_eval.choose.public import PRIOR_QUERIES
 from steelyard_eval.choose.scored import Posterior, Scored
@@ -39,10 +39,8 @@ POSTERIOR_SHARE = 0.3  # of the candidate's posterior mean: folds choose on 4/5 
 
 @dataclass(frozen=True)
 class GainPrior:
-    """What is usually gained over one kind of configuration.
-
-    `mean` is that of the true gains in nDCG@10 on public collections, `spread` one and a half times their
-    standard deviation, for other collections lie further apart.
+    """What is usually gained over one kind of configuration. `mean` is that of the true gains in nDCG@10 on public
+    collections, `spread` one and a half times their standard deviation, for other collections lie further apart.
     """
 
     mean: float
@@ -61,9 +59,9 @@ def gain_prior_over(config: SearchConfig | None) -> GainPrior:
     >>> [gain_prior_over(find_system(name).config(10)).mean for name in ("echovault", "bm25")]
     [0.1, 0.075]
     """
-    if config is None or (config.system in ("plain", LISTS) and len(config.effective.retrievers()) > 1):
+    if config is None or (config.system in ("plain", LISTS) and len(config.effective.retrievers) > 1):
         return OVER_FUSION
-    return OVER_RETRIEVER if len(config.effective.retrievers()) == 1 else OVER_SYSTEM
+    return OVER_RETRIEVER if len(config.effective.retrievers) == 1 else OVER_SYSTEM
 
 
 @dataclass(frozen=True)
@@ -268,9 +266,8 @@ def bound(scored: Scored) -> float:
 
 
 def folds(units: Indices, seed: int) -> Iterator[Bools]:
-    """bool[n] each: the queries of every fold of every deal; units stay whole and are dealt by a seeded shuffle.
-
-    A deal of one unit has no folds.
+    """bool[n] each: the queries of every fold of every deal; units stay whole and are dealt by a seeded shuffle. A
+    deal of one unit has no folds.
     """
     known, code = np.unique(units, return_inverse=True)
     random = np.random.default_rng(seed)
@@ -280,9 +277,8 @@ def folds(units: Indices, seed: int) -> Iterator[Bools]:
 
 
 def gains_out_of_fold(scored: Scored, seed: int, always: bool = False) -> Floats:
-    """float64[n]: the gain on every query of the candidate that is best without its fold, mean over the deals.
-
-    0 in a deal where none gains, unless `always`.
+    """float64[n]: the gain on every query of the candidate that is best without its fold, mean over the deals. 0
+    in a deal where none gains, unless `always`.
     """
     gains = np.zeros(scored.metric.shape[1])
     for part in folds(scored.units, seed):

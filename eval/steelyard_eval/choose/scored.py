@@ -26,7 +26,7 @@ from scipy.special import stdtr
 
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, record_all
 from steelyard_eval.candidates.source import Source
@@ -108,7 +108,6 @@ class Scored:
 @dataclass(frozen=True)
 class Posterior:
     """float64[C] each: mean and standard deviation of every candidate's true mean difference, degrees of freedom.
-
     The degrees are infinite where a table is known and every query counts by itself.
     """
 

@@ -15,7 +15,7 @@ from steelyard_eval.common.extensions import extension
 from steelyard_eval.workbench.workbench import Workbench, load
 
 if TYPE_CHECKING:
-    from steelyard.config.search_config import SearchConfig
+    from steelyard.config import SearchConfig
     from steelyard_eval.extensions.importers.run import Import
 
 LARGEST_WEIGHTS = 2**20
@@ -113,7 +113,7 @@ def _weights(source: str) -> SearchConfig | None:
     """The configuration in system-spec-kit's own weights file; None for any other source."""
     from steelyard.base.errors import ConfigError
     from steelyard.base.extensions import extension as extension_of_engine
-    from steelyard.config.search_config import is_foreign, read_json
+    from steelyard.config import is_foreign, read_json
 
     path = Path(source)
     if path.suffix != ".json" or not path.is_file() or path.stat().st_size > LARGEST_WEIGHTS:

@@ -14,7 +14,7 @@ from pathlib import Path
 from steelyard.base.errors import MASK, PATH_WIDTH, ConfigError, DataError, shown, visible
 from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
-from steelyard.config.search_config import read_json
+from steelyard.config import read_json
 from steelyard_eval.cli.workflow import RULE, named, recorded, workflow_text
 from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.contenders import Given, read
@@ -43,7 +43,6 @@ _PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
 @dataclass(frozen=True)
 class InitResult:
     """What `init` found out, the files it wrote, those that were there and are kept, and what is left open.
-
     `needed` is all that has to be committed, `command` gates here, and `gates` says whether there is a workflow.
     """
 

@@ -91,7 +91,7 @@ def search(
     """
     from steelyard.base.errors import visible
     from steelyard.base.extensions import extension
-    from steelyard.feedback.log import FeedbackLog
+    from steelyard.feedback import FeedbackLog
     from steelyard.memory.query import Query
     from steelyard_eval.cli.vault_text import hits
     from steelyard_eval.vaults.arguments import Settings, parse_filters, vault_file
@@ -124,7 +124,9 @@ def search(
         if result.query.intent:
             document["intent"] = {"name": result.query.intent, "confidence": result.query.confidence}
         if (progress := result.progress) is not None:
-            document["progress"] = progress.summary()
+            from steelyard_eval.compare.scales import summary_of  # other searches load nothing of it
+
+            document["progress"] = summary_of(progress)
         if own.rewrite and result.query is not None:
             document["embedded"] = result.query.embedded
         if log is not None:

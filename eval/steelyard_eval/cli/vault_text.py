@@ -8,7 +8,7 @@ from typing import Any
 
 from steelyard.base.errors import ConfigError, shown, visible
 from steelyard.base.fields import format_time
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.embed import indexing_kind
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems.base import scan_result

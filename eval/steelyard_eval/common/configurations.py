@@ -15,7 +15,7 @@ from pathlib import Path
 
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.base.files import open_unpacked
-from steelyard.config.search_config import LISTS, SearchConfig
+from steelyard.config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.grammar import number_text
 from steelyard.retrievers import FETCHED

@@ -11,7 +11,7 @@ import numpy as np
 
 from steelyard.base.errors import ConfigError, DataError, shown
 from steelyard.base.files import canonical
-from steelyard.config.search_config import LISTS as SYSTEM
+from steelyard.config import LISTS as SYSTEM
 from steelyard.fusion import parse_strategy
 from steelyard.live.sources import identity
 from steelyard.memory.entry import Entry
@@ -90,14 +90,13 @@ def _check_names(lists: Mapping[str, ListContender]) -> None:
             fine = name.isidentifier() and name.isascii() and str(parse_strategy(name, [name])) == name
         except ConfigError:
             fine = False
-        if not fine or not parse_strategy(name, [name]).retrievers():
+        if not fine or not parse_strategy(name, [name]).retrievers:
             raise ConfigError(f"{shown(name)} cannot be the name of a list; use a word such as mine or bm25")
 
 
 def _found(whose: str, places: Sequence[Scored]) -> list[Found]:
-    """One list. Refuse scores that rise, because the scores of a recording determine the order.
-
-    trec_eval reads float32, so what rises by less is a tie, with the score of the place above it.
+    """One list. Refuse scores that rise, because the scores of a recording determine the order. trec_eval reads
+    float32, so what rises by less is a tie, with the score of the place above it.
     """
     scores = np.array([score for _, score in places], dtype=np.float64)
     with np.errstate(over="ignore"):

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.embed import CachedEmbedder
-from steelyard.finish import Floor, without_floors
-from steelyard.fusion.layered import ProgressSummary
+from steelyard.finish import Floor, Stage
 from steelyard.fusion.layered import progress as layered_progress
 from steelyard.memory.query import Query
 from steelyard.retrievers import LAYERS
@@ -23,7 +22,7 @@ from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.common.console import bar
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.compare.scales import of_configuration
+from steelyard_eval.compare.scales import ProgressSummary, of_configuration, summary_of
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
@@ -109,9 +108,8 @@ class Made:
 
 @dataclass(frozen=True)
 class Arena:
-    """What contenders run on: an existing recording (`table`), or a workspace that records what they need.
-
-    The workspace is None when no contender needs one.
+    """What contenders run on: an existing recording (`table`), or a workspace that records what they need. The
+    workspace is None when no contender needs one.
     """
 
     dataset: Dataset
@@ -211,7 +209,7 @@ class Arena:
             row,
             lists_of(run, config),
             embedded=None if self.setting.lists is not None else int(run.embedded.sum()),
-            progress=None if progress is None else progress.summary(),
+            progress=None if progress is None else summary_of(progress),
             unfloored=unfloored,
             silent=None if others is None else replay(others, config).ranked,
         )
@@ -276,3 +274,8 @@ def latencies(
         for name in result.seconds.keys() & LAYERS:
             layers.setdefault(name, []).append(result.seconds[name] * 1000)
     return Latencies(taken, dict(sorted(layers.items())), searcher.degraded)
+
+
+def without_floors(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    """The stages but for floors: what would be shown if nothing were too far off."""
+    return tuple(stage for stage in stages if not isinstance(stage, Floor))

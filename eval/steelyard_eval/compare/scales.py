@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Annotated, TypedDict
 
 import numpy as np
 
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import Expr, Signal
-from steelyard.fusion.layered import ProgressSummary
+from steelyard.fusion.layered import LAST, Progress
 from steelyard.fusion.node import nested
 from steelyard.fusion.sums import BOUNDED, NormalizedSum
 from steelyard.retrievers import FETCHED
@@ -19,6 +20,33 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.result.structs import Fact, Said
+
+
+class ProgressSummary(TypedDict):
+    """How far layered searches went: counts of queries, and the share of them that each layer let by."""
+
+    queries: int
+    hit_rates: Annotated[dict[str, float], ("required", ("l0", "l1", "l2"))]
+    at_threshold: int
+    relaxed: dict[str, int]
+    full_search: int
+    without_result: int
+
+
+def summary_of(progress: Progress) -> ProgressSummary:
+    """Counts of queries, and the share of them that came through each layer."""
+    asked, step = progress.asked, progress.step[progress.asked]
+    counts = {"l0": progress.directories, "l1": progress.refined, "l2": progress.entries}
+    relaxed = {str(number): int((step == number).sum()) for number in sorted(set(step.tolist()) - {0, LAST})}
+    return {
+        "queries": len(step),
+        "hit_rates": {name: float((count[asked] > 0).sum()) / max(len(step), 1) for name, count in counts.items()},
+        "at_threshold": int((step == 0).sum()),
+        "relaxed": relaxed,
+        "full_search": int((step == LAST).sum()),
+        "without_result": int((progress.found[asked] == 0).sum()),
+    }
+
 
 APART = 2.0
 """How many times as large as another's the largest score of a signal may be before a sum of both is doubtful."""
@@ -85,7 +113,7 @@ def _unlike(row: Contender, table: SignalTable, dataset: Dataset, measure: Measu
 def _sums(expr: Expr) -> Iterator[NormalizedSum]:
     if isinstance(expr, NormalizedSum):
         yield expr
-    for child in expr.children():
+    for child in expr.children:
         yield from _sums(child)
 
 
@@ -93,13 +121,13 @@ def _scaled(expr: Expr, raw: dict[NormalizedSum, dict[str, float]]) -> Expr:
     """The same strategy with minmax in the sums that are raw."""
     if isinstance(expr, NormalizedSum) and expr in raw:
         return replace(expr, normalize="minmax")
-    return expr.with_children([_scaled(child, raw) for child in expr.children()])
+    return expr.with_children([_scaled(child, raw) for child in expr.children])
 
 
 def _terms(node: NormalizedSum, table: SignalTable) -> Iterator[Expr]:
     """The terms that have a weight, and signals that are in the table."""
     weighed = [term.expr for term in node.terms if term.weight]
-    yield from (expr for expr in weighed if expr.signals() & FETCHED <= table.columns.keys())
+    yield from (expr for expr in weighed if expr.signals & FETCHED <= table.columns.keys())
 
 
 def _weightless(node: NormalizedSum, table: SignalTable) -> Iterator[tuple[Expr, int, int]]:

@@ -7,12 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from steelyard.base.errors import Fault, shown
-from steelyard.memory.entry import FIELDS, Entry, read_entry
-from steelyard.memory.query import MAX_WORDS, QUERY_FIELDS, Query, count_words, is_blank, read_query
+from steelyard.base.errors import ConfigError, Fault, shown
+from steelyard.base.fields import Reader, parse_time, read_flag, read_text, read_texts
+from steelyard.memory.entry import FIELDS, Entry, read_entry, read_fields
+from steelyard.memory.query import EVERYTHING, MAX_WORDS, Filters, Query, count_words, is_blank
 from steelyard_eval.datasets.file_reader import FolderReader, hinted, meant
 
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
+QUERY_FIELDS: dict[str, Reader] = {
+    **dict.fromkeys(("id", "text", "intent", "category", "group", "domain", "split"), read_text),
+    "asked_at": parse_time,
+    "tags": read_texts,
+    "answerable": read_flag,
+}
 Item = TypeVar("Item", Entry, Query)
 Reading = Callable[[Mapping[str, object], str, int], tuple[Item | None, list[Fault]]]
 
@@ -40,27 +47,34 @@ def read_entries(reader: FolderReader, renamed: Mapping[str, str] | None = None)
 
 
 def read_queries(reader: FolderReader, renamed: Mapping[str, str] | None = None) -> JsonLines[Query] | None:
-    """Read queries.jsonl[.gz]; None when there is none to read. An empty text is a fault.
-
-    A folder of our own with neither queries nor labels has none: it can be indexed, and judging writes the first.
+    """Read queries.jsonl[.gz]; None when there is none to read. An empty text is a fault. A folder of our own with
+    neither queries nor labels has none: it can be indexed, and judging writes the first.
     """
     others = (QUERIES, f"{QUERIES}.gz", "queries.json", "queries.csv", "queries.tsv", "queries.txt")
     corpus = reader.has(CORPUS) or reader.has(f"{CORPUS}.gz")
     if corpus and renamed is None and not any(map(reader.has, (*others, "qrels.txt", "qrels.tsv"))):
         return JsonLines(QUERIES, (), {}, 0, frozenset(), 0)
     known = frozenset(QUERY_FIELDS) | {"filter"}
-    return _read_table(reader, QUERIES, _read_full_query, known, renamed or {})
+    return _read_table(reader, QUERIES, read_query, known, renamed or {})
 
 
-def _read_full_query(record: Mapping[str, object], file: str, line: int) -> tuple[Query | None, list[Fault]]:
-    query, faults = read_query(record, file, line)
-    text = record.get("text")
-    if isinstance(text, str) and is_blank(text):
+def read_query(
+    record: Mapping[str, object], file: str = "query", line: int = 0
+) -> tuple[Query | None, list[Fault]]:
+    """Build a query from a JSON object with its optional `filter`; None, with faults, when it is wrong."""
+    values, faults = read_fields(record, QUERY_FIELDS, ("id", "text"), file, line)
+    filters, text = EVERYTHING, values.get("text", "x")
+    if (scope := record.get("filter")) is not None:
+        try:
+            filters = Filters.of(scope if isinstance(scope, Mapping) else {"filter": scope})
+        except ConfigError as error:
+            faults.append(Fault(file, line, "filter", shown(scope), str(error), 'Write {"field": "value"}'))
+    if is_blank(text):
         faults.append(Fault(file, line, "text", shown(text), "must not be empty", "Write the query"))
-    elif isinstance(text, str) and (words := count_words(text)) > MAX_WORDS:
+    elif (words := count_words(text)) > MAX_WORDS:
         rule = f"has {words} words, and may have {MAX_WORDS}"
         faults.append(Fault(file, line, "text", shown(text), rule, "Shorten the query"))
-    return (None if faults else query), faults
+    return (None, faults) if faults else (Query(**values, filters=filters), [])
 
 
 def _read_table(
@@ -122,10 +136,8 @@ class Qrels:
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def read(self, file: str) -> set[str]:
-        """Add the judgments of a file and return the ids of its queries.
-
-        The first line determines whether the file has three or four columns; a header of three is skipped, and so
-        are comments.
+        """Add the judgments of a file and return the ids of its queries. The first line determines whether the
+        file has three or four columns; a header of three is skipped, and so are comments.
         """
         named: set[str] = set()
         read = ((line, text.split()) for line, text in self.reader.lines(file) or [] if text is not None)

@@ -40,7 +40,7 @@ class Dataset:
     path: Folder it was read from; see `in_memory`.
     as_of: Clock of queries without `asked_at`, seconds UTC. When it is not given, it is the latest creation,
         update or question in the set, else 0.0, with a notice.
-    recipe: Template of the text that was embedded, for `steelyard.memory.template.render`; empty when not given.
+    recipe: Template of the text that was embedded, for `steelyard.memory.text.render`; empty when not given.
     report_split: Split that results are reported on; empty for all queries.
     entries, queries: In file order, which is the row order of the vectors.
     qrels: query -> entry -> grade 0..4. Queries without judgments are absent.
@@ -144,9 +144,8 @@ class Dataset:
 
     @property
     def how_drawn(self) -> dict[str, str]:
-        """How each labelled query was drawn, as `sampled` says it; empty where it is not given.
-
-        Beside labels whose provenance is known, those of which nothing is said were chosen by hand.
+        """How each labelled query was drawn, as `sampled` says it; empty where it is not given. Beside labels
+        whose provenance is known, those of which nothing is said were chosen by hand.
         """
         rest = self.sampled or ("by hand" if self.provenance else "")
         return {
@@ -230,9 +229,8 @@ class Report:
 
 
 def tuning_queries(dataset: Dataset) -> tuple[tuple[Query, ...], tuple[Query, ...]]:
-    """Return the queries to tune on and the queries held out; disjoint, each in file order.
-
-    Tuning uses train, else dev, else all outside test, else all. Held out is test, unless tuning uses it.
+    """Return the queries to tune on and the queries held out; disjoint, each in file order. Tuning uses train,
+    else dev, else all outside test, else all. Held out is test, unless tuning uses it.
     """
     by_split: dict[str, list[Query]] = {}
     for query in dataset.queries:

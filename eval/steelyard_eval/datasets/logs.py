@@ -13,8 +13,8 @@ import msgspec
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.base.files import lines
-from steelyard.feedback.log import Action
-from steelyard.memory.filters import Filters
+from steelyard.feedback import Action
+from steelyard.memory.query import Filters
 from steelyard_eval.datasets.file_reader import FolderReader
 
 LONGEST_LINE = 1_000_000

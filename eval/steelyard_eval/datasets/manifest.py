@@ -21,7 +21,7 @@ from steelyard.base.files import canonical, inside, write_text
 from steelyard.embedders.embed import KINDS as MODELS
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import FIELDS, read_fields
-from steelyard.memory.template import template_fields
+from steelyard.memory.text import template_fields
 from steelyard.systems import find_system
 from steelyard_eval.datasets.file_reader import FolderReader, meant
 from steelyard_eval.datasets.labels import Batch, JudgedPool, read_labels
@@ -66,7 +66,6 @@ RULE = "what a file names is never asked, run, or opened outside its folder"
 @dataclass(frozen=True)
 class Naming:
     """A file that names contenders: what it is called in messages, and the folder whose files it may name.
-
     `instead` says how another file is named where one is gone.
     """
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from steelyard.base.errors import shown
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import FIELDS, Entry
-from steelyard.memory.query import QUERY_FIELDS, Query
+from steelyard.memory.query import Query
 from steelyard_eval.common.markup import counted
-from steelyard_eval.datasets.corpus_and_queries import Item, JsonLines
+from steelyard_eval.datasets.corpus_and_queries import QUERY_FIELDS, Item, JsonLines
 from steelyard_eval.datasets.dataset import LOGGED, Dataset, Matrix, Report
 from steelyard_eval.datasets.file_reader import FolderReader, meant
 from steelyard_eval.datasets.groups import asked_again_in_words, unit_numbers
@@ -46,9 +46,8 @@ class DatasetParts:
 
 
 def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
-    """Read the vectors, collect the notices, and build the data set when there are no faults.
-
-    With `log` the lines of a feedback log are checked; it may be long, and only learning reads it.
+    """Read the vectors, collect the notices, and build the data set when there are no faults. With `log` the lines
+    of a feedback log are checked; it may be long, and only learning reads it.
     """
     feedback = reader.find("feedback.jsonl", required=False)
     if feedback is not None and log:
@@ -117,9 +116,8 @@ def _clock(given: float | None, entries: Sequence[Entry], queries: Sequence[Quer
 def notices(
     entries: JsonLines[Entry], queries: JsonLines[Query], qrels: Grades, imported: bool = False
 ) -> Iterator[str]:
-    """Yield the notices on corpus, queries and judgments, in a fixed order.
-
-    Fields that only the store of an `imported` set has are meant to be there, but for what looks misspelt.
+    """Yield the notices on corpus, queries and judgments, in a fixed order. Fields that only the store of an
+    `imported` set has are meant to be there, but for what looks misspelt.
     """
     if not imported or _suggested(entries, FIELDS):
         yield from _unknown_fields(entries, FIELDS, ("entry has", "entries have"), "kept in Entry.extra")
@@ -198,9 +196,8 @@ class Vectors:
 def read_vectors(
     reader: FolderReader, entries: JsonLines[Entry] | None, queries: JsonLines[Query] | None, imported: bool
 ) -> Vectors:
-    """Open every vector file; the rows of a table that is None are not checked.
-
-    In what was imported, a row of zeros stands for an entry that its store has no vector of; else it is a fault.
+    """Open every vector file; the rows of a table that is None are not checked. In what was imported, a row of
+    zeros stands for an entry that its store has no vector of; else it is a fault.
     """
     tables = {"corpus": entries, "queries": queries}
     found, ignored, partial = Vectors(), 0, {}
@@ -258,10 +255,8 @@ def _open(
 
 
 def _zeros(reader: FolderReader, file: str, matrix: Matrix, full: bool) -> int:
-    """Count the rows of zeros, in whose place there is no vector.
-
-    Record a fault for the first row, counted from 0, that is not finite, and for the first of zeros where `full`
-    allows none, or where there is nothing else.
+    """Count the rows of zeros, in whose place there is no vector. Record a fault for the first row, counted from
+    0, that is not finite, and for the first of zeros where `full` allows none, or where there is nothing else.
     """
     broken, zero = [], []
     for start in range(0, len(matrix), _BLOCK):

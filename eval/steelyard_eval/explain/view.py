@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.finish import explain_rescore, floor_that_emptied
 from steelyard.fusion import Plan, Signal, compile_plan, leaves
 from steelyard.fusion.layered import progress as layered_progress
@@ -203,7 +203,7 @@ def view_of(space: Workspace, query: Query, asked_for: SearchConfig, label: str)
         "limit": config.limit,
         "depths": {name: depth for name, depth in config.depths.items() if name in asked},
         "asked": sorted(asked),
-        "unasked": sorted((config.effective.signals() & RETRIEVERS) - asked),
+        "unasked": sorted((config.effective.signals & RETRIEVERS) - asked),
         "intent": read.intent,
         "confidence": read.confidence,
         "matched": read.keywords,

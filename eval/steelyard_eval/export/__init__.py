@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from steelyard.base.errors import ConfigError, MachineError, closest, shown
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.embed import LSA
 from steelyard.finish import Cut, Floor, Mmr
 from steelyard.stores.base import COSINE
@@ -96,7 +96,7 @@ def say(config: SearchConfig, target: Target) -> Export:
 def _vectors(config: SearchConfig) -> list[str]:
     """A note on the model whose vectors the weights were tuned with: those of another have other scores."""
     model = config.retrievers["vector"].model if "vector" in config.retrievers else ""
-    if not model or "vector" not in config.effective.signals():
+    if not model or "vector" not in config.effective.signals:
         return []
     there = "so use that model there, or tune again"
     if model == LSA:

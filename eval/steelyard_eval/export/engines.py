@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import RECIPROCAL
 from steelyard_eval.export import base
 from steelyard_eval.export.base import Fusion, Parts, Target

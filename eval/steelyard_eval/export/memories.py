@@ -7,11 +7,12 @@ import re
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.extensions import extension
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.finish import Cut
-from steelyard.fusion import RECIPROCAL, Expr, Fallback, Linear, Signal, Term, changes
+from steelyard.fusion import RECIPROCAL, Expr, Fallback, Linear, Signal, Term
 from steelyard.grammar import Duration
 from steelyard.systems import find_system
+from steelyard_eval.candidates.settings import changes
 from steelyard_eval.export.base import Fusion, Lost, Parts, Target, date_of, weights_of, whole, with_priors
 
 POOL = 2
@@ -234,7 +235,7 @@ def _spec_kit(config: SearchConfig) -> Parts:
 
 def _settings(config: SearchConfig) -> dict[str, object]:
     """The limit, the stages, and the settings of the lists that are read, each by its name."""
-    read = config.effective.signals() & config.retrievers.keys()
+    read = config.effective.signals & config.retrievers.keys()
     facts: dict[str, object] = {"limit": config.limit, "rewrite": config.rewrite, "rerank": config.rerank.provider}
     facts["finish"] = ", ".join(str(stage) for stage in config.finish if stage != Cut(config.limit)) or "cut alone"
     for name in read:
@@ -259,9 +260,8 @@ FIXED = (
 
 
 def _cortex_mem(config: SearchConfig) -> Parts:
-    """The options of a search: the limit, and the threshold where it is not the program's own.
-
-    Source: Cortex-Mem's document, search parameters (8.1) and usage examples (10).
+    """The options of a search: the limit, and the threshold where it is not the program's own. Source:
+    Cortex-Mem's document, search parameters (8.1) and usage examples (10).
     """
     ask = find_system(config.name if config.system == "cortex_mem" else "cortex_mem").searching.ask
     if ask is None or config.by_intent:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Signal, Term, leaves
 from steelyard.grammar import number_text
-from steelyard.signals.facts import UNSTATED
+from steelyard.signals.formulas import UNSTATED
 from steelyard_eval.export import base
 from steelyard_eval.export.base import Fusion, Lost, Parts, Target
 

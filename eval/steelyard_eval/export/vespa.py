@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import re
 
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, leaves
 from steelyard.grammar import number_text
 from steelyard.retrievers import RETRIEVERS
-from steelyard.signals.facts import UNSTATED
+from steelyard.signals.formulas import UNSTATED
 from steelyard_eval.export import base
 from steelyard_eval.export.base import Lost, Parts, Target
 
@@ -39,7 +39,7 @@ MINMAX_KEYWORDS = (
 def write(config: SearchConfig) -> Parts:
     """The rank profile as `profile`."""
     strategy = config.effective
-    found = strategy.signals() & RETRIEVERS
+    found = strategy.signals & RETRIEVERS
     lists = (
         sorted(found, key=base.LISTS.index) if found <= {*base.LISTS} else []
     )  # layers are refused where they stand
@@ -148,7 +148,7 @@ def _notes(config: SearchConfig, strategy: Expr, depths: dict[str, int]) -> list
         notes.append(f"here lists were cut, {cut}; there all hits are in the vector list, all matches in keywords")
         notes.append("raise rerank-count to what the query matches: hits beyond it stay in first-phase order")
     attributes = [f"{date} (seconds; {base.DATES[date]})" for date in base.dates_of(leaves(strategy))]
-    attributes += ["importance (1 to 10)"] if "importance" in strategy.signals() else []
+    attributes += ["importance (1 to 10)"] if "importance" in strategy.signals else []
     if attributes:
         notes.append(f"attributes: {', '.join(attributes)}")
     return [*notes, *base.window_notes(leaves(strategy))]

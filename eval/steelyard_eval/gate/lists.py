@@ -19,15 +19,14 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, SteelyardError, shown, together
-from steelyard.config.search_config import SearchConfig, read_json
-from steelyard.finish import without_floors
+from steelyard.config import SearchConfig, read_json
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import valid_at
-from steelyard.memory.query import Query
+from steelyard.memory.query import Query, valid_at
 from steelyard.memory.text import content
 from steelyard_eval.common.configurations import LIMIT, Named, Setting, parted
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, distinct, labelled, read, usable
 from steelyard_eval.compare.list_contenders import ListContender, of_run
+from steelyard_eval.compare.lists import without_floors
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.rule import NDCG10, NDCG100, SHALLOW, Values, losses
@@ -213,7 +212,6 @@ def measure(lists: Ranked, deep: Ranked, qrels: Mapping[str, Mapping[str, int]])
 
 def geometric_gain(lists: Ranked, judgments: Judgments) -> Floats:
     """float64[Q]: (1/R) times the sum of .9^(rank - 1) over the relevant entries of a list; 0 without any.
-
     Rank-biased precision (Moffat and Zobel, TOIS 2008) without its factor 1 - p, over the R relevant entries.
     """
     size = np.diff(lists.offsets)

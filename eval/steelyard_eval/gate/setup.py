@@ -27,7 +27,7 @@ from msgspec.structs import asdict
 
 from steelyard.base.arrays import Indices
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.compare.lists import ties
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
@@ -77,10 +77,8 @@ class Gate:
         limit: int | None = None,
         **options: Any,  # noqa: ANN401 -- the fields of the class
     ) -> Gate:
-        """The gate of a data set or its folder, which is indexed when a contender needs it.
-
-        Embedder, split and limit are the baseline's own by default. Raises DataError for a baseline that is cut
-        short, or edited.
+        """The gate of a data set or its folder, which is indexed when a contender needs it. Embedder, split and
+        limit are the baseline's own by default. Raises DataError for a baseline that is cut short, or edited.
         """
         dataset, path = as_dataset(source), Path(path)
         old = load_baseline(path, shlex.join([*_command("gate", dataset, path), *UPDATE]))

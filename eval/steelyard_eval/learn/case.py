@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.config.search_config import SearchConfig, policy_of
+from steelyard.config import SearchConfig, policy_of
 from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.fusion import leaves
 from steelyard.memory.query import Query, clean_query

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.feedback.log import ACTIONS
+from steelyard.feedback import ACTIONS
 from steelyard_eval.datasets.logs import LogLine
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 from steelyard_eval.measures.paired import exact_interval

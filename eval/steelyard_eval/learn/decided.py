@@ -18,7 +18,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats, Indices, Ints
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import (
     CandidateSet,

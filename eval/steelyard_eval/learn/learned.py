@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.extensions import extension
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.systems import find_system
 from steelyard_eval.choose.answer import ChosenAnswer
 from steelyard_eval.compare.contenders import Given
@@ -45,7 +45,6 @@ class Learned(ChosenAnswer):
 
     def plot(self, metric: str | None = None, *, what: str = "places") -> Figure:
         """Plot how often relevant entries and others are acted upon by place, or another figure (gains, follows).
-
         The last is how much the label and each signal raise the chance of an act, given the place.
         """
         return super().plot(metric, what=what)
@@ -92,10 +91,8 @@ def learn(
 
 
 def _ruled(case: LogCase) -> tuple[SearchConfig, dict[str, float]]:
-    """The current configuration after the rule of Soleri's document, and what it counted.
-
-    One weight follows the rate of accepted results (the extension `adaptive`). Raises ConfigError where the
-    system has no rule.
+    """The current configuration after the rule of Soleri's document, and what it counted. One weight follows the
+    rate of accepted results (the extension `adaptive`). Raises ConfigError where the system has no rule.
     """
     rule = find_system(case.config.name).adaptive
     if rule is None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
-from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import EVERYTHING, Filters
 from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
 from steelyard_eval.learn.counts import (
     CODE,
@@ -100,9 +100,8 @@ class Log:
 
 
 def read_log(path: str | Path | HeldLog, known: DatasetIndex, now: float) -> Log:
-    """Read a log to its end; see the module.
-
-    `now` is the latest time that an impression can have, seconds UTC, give or take a day.
+    """Read a log to its end; see the module. `now` is the latest time that an impression can have, seconds UTC,
+    give or take a day.
     """
     clients: Counter[int] = Counter()
     for _, raw in lines_of(path):

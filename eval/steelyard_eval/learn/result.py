@@ -9,7 +9,7 @@ import numpy as np
 from steelyard import __version__
 from steelyard.base.arrays import Ints
 from steelyard.base.fields import format_time
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.result import decision_of
 from steelyard_eval.choose.scored import FEWEST_BOTH

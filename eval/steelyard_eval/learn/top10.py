@@ -17,7 +17,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats, Indices, Ints, compiled
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.form import Form, formed
@@ -49,9 +49,8 @@ class LoggedPairs:
         unit: Indices,
         shown: tuple[Indices, Indices] | None = None,
     ) -> LoggedPairs:
-        """The rows of a recording, and the pairs that were `shown` (queries and entries, int64[K] each).
-
-        `signals` are expressions of one signal, such as ``bm25``; those that tell no entries apart are left out.
+        """The rows of a recording, and the pairs that were `shown` (queries and entries, int64[K] each). `signals`
+        are expressions of one signal, such as ``bm25``; those that tell no entries apart are left out.
         """
         size = len(table.entries)
         recorded = table.query.astype(np.int64) * size + table.entry

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import PATH_WIDTH, DataError, shown
 from steelyard.base.files import STRICT_JSON, canonical, draft, inside, open_regular, read_text, write_bytes
-from steelyard.table.facts import ENDS, LABEL_FACTS, NUMBER_FACTS, Facts, Labels, TagSets
 from steelyard.table.join import Part
-from steelyard.table.signal_table import SignalTable
+from steelyard.table.signal_table import ENDS, LABEL_FACTS, NUMBER_FACTS, Facts, Labels, SignalTable, TagSets
 
 _SWAP = 2  # RENAME_EXCHANGE in linux/fs.h
 _HERE = -100  # AT_FDCWD in fcntl.h: paths are relative to the working directory
@@ -32,9 +31,8 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def save(table: SignalTable, folder: Path) -> None:
-    """Write a recording; the folder appears whole or not at all, replacing an older recording.
-
-    Raises DataError when the folder exists and is not a recording, MachineError when it cannot be written.
+    """Write a recording; the folder appears whole or not at all, replacing an older recording. Raises DataError
+    when the folder exists and is not a recording, MachineError when it cannot be written.
     """
     if folder.exists() and not (folder / "manifest.json").is_file():
         raise DataError(f"{shown(str(folder), PATH_WIDTH)} exists and is not a recording; name another folder")
@@ -256,9 +254,8 @@ def _array(member: bytes) -> NDArray[Any]:
 
 
 def move_folder(source: Path, target: Path) -> None:
-    """Put a folder in the place of another in one step; what stood there is then at `source`.
-
-    Where the system cannot swap (Linux can), `target` is away between two renames.
+    """Put a folder in the place of another in one step; what stood there is then at `source`. Where the system
+    cannot swap (Linux can), `target` is away between two renames.
     """
     if not target.exists():
         source.rename(target)

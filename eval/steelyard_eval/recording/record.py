@@ -21,10 +21,10 @@ import numpy as np
 from steelyard import __version__
 from steelyard.base.errors import together
 from steelyard.base.files import canonical
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.embed import resumable
-from steelyard.finish import diversified, reranked, to_rerank
-from steelyard.fusion import fuse
+from steelyard.finish import Mmr, Rerank, reranked, to_rerank
+from steelyard.fusion import Expr, fuse
 from steelyard.memory.query import Query
 from steelyard.retrievers import DEPENDENT, FETCHED, FINDERS, LAYERS
 from steelyard.systems import find_system
@@ -66,7 +66,7 @@ def begun(
     progress = bar(f"recording {', '.join(sorted({config.system for config in chosen}))}")
     searcher = workspace.searcher(replace(chosen[0], retrievers=every))
     queries = data.asked(queries, searcher.knows)
-    rescores = any(reranked(config.finish) or diversified(config.finish) for config in chosen)
+    rescores = any(isinstance(stage, Rerank | Mmr) for config in chosen for stage in config.finish)
     key = (searcher.config, signals, depth, workspace.store.revision())
     if not rescores and (table := workspace.tables.find(key, queries)) is not None:
         yield lambda: table
@@ -84,7 +84,7 @@ def begun(
                 table = searcher.record(queries, signals, depth, data.sha256, progress, parts, workspace.kept)
             if any(reranked(config.finish) for config in chosen):
                 table = rescored(workspace, queries, chosen, table, rerank)
-            if any(diversified(config.finish) for config in chosen):
+            if any(isinstance(stage, Mmr) for config in chosen for stage in config.finish):
                 table = searcher.with_vectors(table)
             added = {"vectors": data.vectors_sha256, "intents": data.intents or CLASSIFIED}
             table = replace(table, fingerprint={**table.fingerprint, **added})
@@ -150,15 +150,20 @@ def record_systems(
     return written
 
 
-def needed(configs: Iterable[SearchConfig]) -> list[str]:
-    """List the signals that live search could fetch for these configurations.
+def ranks_candidates(expr: Expr) -> bool:
+    """Whether a strategy, or a tier or case in it, names no retriever and so ranks all candidates there are."""
+    finders = (child for child in expr.children if child.retrievers or expr.routes)
+    return not expr.retrievers or any(map(ranks_candidates, finders))
 
-    A strategy or a tier of scorers alone ranks what all of the system's retrievers find, so it needs them all.
+
+def needed(configs: Iterable[SearchConfig]) -> list[str]:
+    """List the signals that live search could fetch for these configurations. A strategy or a tier of scorers
+    alone ranks what all of the system's retrievers find, so it needs them all.
     """
     names: set[str] = set()
     for config in configs:
-        names |= (config.effective.signals() & FETCHED) | config.needs
-        if config.effective.ranks_candidates():
+        names |= (config.effective.signals & FETCHED) | config.needs
+        if ranks_candidates(config.effective):
             names |= FINDERS & config.retrievers.keys()
         for name in names & DEPENDENT & config.retrievers.keys():
             names |= set(config.before(name))

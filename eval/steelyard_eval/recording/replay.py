@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Bools, Floats, Ints
+from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.fields import format_time
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.finish import Ranking
-from steelyard.fusion import compile_plan
+from steelyard.fusion import Plan, compile_plan
 from steelyard.live.search import rank_table
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers import DEPENDENT, EMBEDDING
-from steelyard.table.facts import Facts, Labels, TagSets
-from steelyard.table.signal_table import LISTS, SignalTable
+from steelyard.table.signal_table import LISTS, Facts, Labels, SignalTable, TagSets
 from steelyard_eval.datasets import CLASSIFIED, GIVEN, Dataset
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
 from steelyard_eval.measures.runs import Ranked
@@ -33,10 +32,8 @@ from steelyard_eval.result.structs import DataFacts, Listed, QueryRow
 
 @dataclass(frozen=True)
 class Replay:
-    """Ranked lists of one configuration over a recording.
-
-    `entry` (int32[R]) indexes the recording's ids; `embedded` (bool[Q]) is true for the queries that live
-    search would have embedded.
+    """Ranked lists of one configuration over a recording. `entry` (int32[R]) indexes the recording's ids;
+    `embedded` (bool[Q]) is true for the queries that live search would have embedded.
     """
 
     table: SignalTable
@@ -55,9 +52,8 @@ class Replay:
 
 
 def replay(table: SignalTable, config: SearchConfig) -> Replay:
-    """Fuse and finish a recording under a configuration.
-
-    Raises ConfigError when the configuration differs from what the recording has fixed.
+    """Fuse and finish a recording under a configuration. Raises ConfigError when the configuration differs from
+    what the recording has fixed.
     """
     agree(config, table.fingerprint)
     masked, ranking, _ = rank_table(table, config, config.effective)
@@ -172,10 +168,8 @@ SHORT = 30  # titles up to this length are followed by the text
 
 @dataclass(frozen=True)
 class ShownLists:
-    """The lists of one contender.
-
-    `signals` names the T terms of its score; `scores` is float64[R] and `parts` float64[R, T], over the places of
-    `ranked`. Lists of other engines have neither.
+    """The lists of one contender. `signals` names the T terms of its score; `scores` is float64[R] and `parts`
+    float64[R, T], over the places of `ranked`. Lists of other engines have neither.
     """
 
     ranked: Ranked
@@ -216,12 +210,32 @@ def described(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def lists_of(run: Replay, config: SearchConfig) -> ShownLists:
-    """The lists of a configuration with what each term of its strategy adds to the scores.
+def contributions(plan: Plan, rows: Indices) -> tuple[tuple[str, ...], Floats]:
+    """What each term adds to the scores of the rows int64[R], factors included: names, and float64[R, T].
 
-    The terms of an entry that a later stage appended or scored again need not add up to its score.
+    A term is 0 for rows of branches that lack it. The terms of a row add up to its score, up to rounding.
+    A nested fusion whose score is taken as it is counts as its own terms.
     """
-    signals, parts = compile_plan(run.table, config.effective).contributions(run.ranking.row)
+    names: dict[str, Floats] = {}
+    for branch in plan.branches:
+        places = np.flatnonzero(branch.ranked[rows])
+        chosen = rows[places]
+        factor = 1.0 if branch.factor is None else branch.factor[chosen]
+        for weight, column in zip(branch.weights, branch.columns, strict=True):
+            terms: Iterable[tuple[str, Floats]] = [(column.label, column.values[chosen])]
+            if (inner := column.inner) and np.array_equal(column.values[chosen], inner.scores()[chosen]):
+                within, parts = contributions(inner, chosen)
+                terms = zip(within, parts.T, strict=True)
+            for name, values in terms:
+                np.add.at(names.setdefault(name, np.zeros(len(rows))), places, weight * values * factor)
+    return tuple(names), np.stack(list(names.values()), axis=1) if names else np.zeros((len(rows), 0))
+
+
+def lists_of(run: Replay, config: SearchConfig) -> ShownLists:
+    """The lists of a configuration with what each term of its strategy adds to the scores. The terms of an entry
+    that a later stage appended or scored again need not add up to its score.
+    """
+    signals, parts = contributions(compile_plan(run.table, config.effective), run.ranking.row)
     return ShownLists(run.ranked, signals, run.ranking.score, parts)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from steelyard.base.errors import ConfigError, visible
 from steelyard.base.extensions import installing, missing_modules
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.embed import KINDS, LIGHT, indexing_kind
 from steelyard.systems import find_system
 from steelyard_eval.common.configurations import written_name
@@ -65,9 +65,8 @@ def taking_turns(key: str, path: Path, dataset: Dataset) -> Step:
 
 
 def indexing(path: Path, dataset: Dataset, model: str) -> list[Step]:
-    """Make the vault for a weights file; nothing for a data set in memory.
-
-    `model` is of the vectors; where no embedder makes them, `index` cannot take it from the file.
+    """Make the vault for a weights file; nothing for a data set in memory. `model` is of the vectors; where no
+    embedder makes them, `index` cannot take it from the file.
     """
     weights = path if not model or indexing_kind(model) else None
     command = words_of("index", dataset, vault_of(dataset), options={"--weights": weights})
@@ -104,9 +103,8 @@ def exporting(key: str, path: Path, target: str) -> Step:
 
 
 def to_do(verdict: str, last: Sequence[Step], dataset: Dataset, model: str) -> list[Step]:
-    """What to do under a verdict: which file to search with and, `last`, what would settle the rest.
-
-    `model` is of the vectors that the weights were chosen with.
+    """What to do under a verdict: which file to search with and, `last`, what would settle the rest. `model` is of
+    the vectors that the weights were chosen with.
     """
     if verdict == "ship":
         return [*indexing(WEIGHTS, dataset, model), using("search", WEIGHTS, dataset)]
@@ -196,7 +194,7 @@ def rough(more: int) -> int:
 
 def _unusual(config: SearchConfig) -> dict[str, int | None]:
     """The depths of retrievers whose list the strategy uses, where the system has another one."""
-    usual, used = find_system(config.name).config(config.limit).depths, config.effective.signals()
+    usual, used = find_system(config.name).config(config.limit).depths, config.effective.signals
     return {
         name: depth for name, depth in config.depths.items() if name in used and depth != usual.get(name, depth)
     }

@@ -25,7 +25,7 @@ import steelyard
 from steelyard.base.errors import PATH_WIDTH, EmbedderError, MachineError, SteelyardError, shown
 from steelyard.base.extensions import require
 from steelyard.base.files import cache_folder, canonical, lock
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.embed import Kind, Vectors
 from steelyard.live.search import BLOCK, Searcher
 from steelyard.live.sources import embedded
@@ -41,9 +41,8 @@ BLOCKS = 16  # blocks of a recording at least, whatever the number of workers; n
 
 @dataclass(frozen=True)
 class QueryBlock:
-    """What a worker is asked for: a file with the rows of some queries, whose vectors are known.
-
-    `key` names all that decides the bytes of the recording.
+    """What a worker is asked for: a file with the rows of some queries, whose vectors are known. `key` names all
+    that decides the bytes of the recording.
     """
 
     key: str

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, EmbedderError, RerankError, SteelyardError, shown
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import Document, SearchConfig, open_reranker, reranker_asked
 from steelyard.embedders import embed
 from steelyard.embedders.embed import LSA, Embedder, RecordedEmbedder
 from steelyard.embedders.lsa import LsaEmbedder
@@ -23,8 +23,7 @@ from steelyard.finish import reranked
 from steelyard.live.search import Searcher
 from steelyard.live.sources import KeptLists
 from steelyard.memory.query import Query
-from steelyard.memory.template import render
-from steelyard.rerank import Document, open_reranker, reranker_asked
+from steelyard.memory.text import render
 from steelyard.retrievers import layers_read
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, System, keyword_indexes
@@ -40,9 +39,8 @@ NUMBERS = 20_000_000
 
 
 class KeptTables:
-    """The last recordings, each under all that it depends on beside its queries.
-
-    The next command may ask the same of the same queries, or of some of them.
+    """The last recordings, each under all that it depends on beside its queries. The next command may ask the same
+    of the same queries, or of some of them.
     """
 
     def __init__(self) -> None:
@@ -177,9 +175,8 @@ class Workspace:
         return Searcher(self.store, config, self.embedder, clock=lambda: self.dataset.as_of, reranker=reranker)
 
     def unranked(self, config: SearchConfig) -> str:
-        """Why nobody re-ranks for a configuration that asks for it without naming who; empty otherwise.
-
-        A model on this machine is loaded; providers that have a key are not asked.
+        """Why nobody re-ranks for a configuration that asks for it without naming who; empty otherwise. A model on
+        this machine is loaded; providers that have a key are not asked.
         """
         if reranked(config.finish) is None or reranker_asked(config.rerank, os.environ) != "local":
             return ""
@@ -197,7 +194,7 @@ class Workspace:
         """The layers that one of these reads and that the text stands in for, although others have vectors."""
         layered = self._has_layer("l0") or self._has_layer("l1")
         lacking = layered and not self._has_layer("l2")
-        return ["l2"] if lacking and any("l2" in config.effective.signals() for config in configs) else []
+        return ["l2"] if lacking and any("l2" in config.effective.signals for config in configs) else []
 
     def _layer(self, layer: str) -> str:
         """The layer whose vectors exist; the text is used when the data set lacks l2."""

@@ -13,7 +13,7 @@ import msgspec
 from steelyard.base.errors import ConfigError, shown
 from steelyard.base.extensions import extension
 from steelyard.base.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS, parse_number
-from steelyard.memory.filters import EVERYTHING, RANGES, SUPERSEDED, Filters, visible_to
+from steelyard.memory.query import EVERYTHING, RANGES, SUPERSEDED, Filters, visible_to
 from steelyard.stores.base import is_address
 
 _OPERATOR = re.compile(r"!=|>=|<=|\^=|=|>|<")

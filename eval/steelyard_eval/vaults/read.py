@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.extensions import extension
 from steelyard.base.fields import TIME_FIELDS, format_time
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig, open_reranker
 from steelyard.embedders.embed import Embedder
-from steelyard.feedback.team_draft import Explore
+from steelyard.feedback import Explore
 from steelyard.finish import reranked
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import Filters
-from steelyard.rerank import open_reranker
+from steelyard.memory.query import Filters
 from steelyard.stores.base import Readable
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault, open_vault
@@ -102,9 +101,8 @@ def open_searcher(
 
 
 class OpenVault:
-    """A vault file that is searched again and again, by several threads; `search` sees a single state of it.
-
-    The caller may see `scopes`; `by` ranks, and `explore` is interleaved; `hnsw` is that of `open_vault`.
+    """A vault file that is searched again and again, by several threads; `search` sees a single state of it. The
+    caller may see `scopes`; `by` ranks, and `explore` is interleaved; `hnsw` is that of `open_vault`.
     """
 
     def __init__(

@@ -4,12 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from steelyard import registry
+from steelyard import node as registry
 from steelyard.base.errors import ConfigError
 from steelyard.finish import STAGES
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.fusion.ranks import Isr, RankSum, Rrf
-from steelyard.registry import Registry
+from steelyard.node import Registry
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.finish import Cut, Drop, Files
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.sources import identity
@@ -21,9 +21,9 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers import RETRIEVERS
 from steelyard.retrievers.kinds import RetrieverConfig
-from steelyard.table.facts import entry_facts, query_facts
+from steelyard.table.join import entry_facts, query_facts
 from steelyard.table.signal_table import SignalTable
-from steelyard.testing import random_table, same_bits, select_queries
+from steelyard.testing import random_table, same_bits
 from steelyard_eval.candidates import lanes
 from steelyard_eval.candidates.form import Form, forms
 from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer
@@ -429,32 +429,6 @@ def test_the_bits_do_not_depend_on_the_other_weights():
     for measure in MEASURES:
         for some in (slice(0, 1), slice(5, 190), slice(299, 300)):
             assert same_bits(kernel.values(weights[some])[measure], values[measure][some])
-
-
-@given(seed=st.integers(0, 2**32 - 1), ends=st.tuples(st.integers(0, 6), st.integers(0, 6)))
-def test_a_slice_is_the_table_of_its_queries(seed, ends):
-    table, _, _ = case(seed, queries=6)
-    begin, end = min(ends), max(ends)
-
-    part = table.slice(begin, end)
-
-    chosen = select_queries(table, range(begin, end))
-    assert part.queries == chosen.queries
-    assert same_bits(part.offsets, chosen.offsets)
-    assert same_bits(part.entry, chosen.entry)
-    for name, values in chosen.columns.items():
-        assert same_bits(part.columns[name], values)
-        assert not len(values) or np.shares_memory(part.columns[name], table.columns[name])
-    for name, values in chosen.positions.items():
-        assert same_bits(part.positions[name], values)
-    assert same_bits(part.asked.tags.offsets, chosen.asked.tags.offsets)
-    assert same_bits(part.asked.tags.codes, chosen.asked.tags.codes)
-    assert same_bits(part.asked.numbers["clock"], chosen.asked.numbers["clock"])
-    for name, labels in chosen.asked.labels.items():
-        assert same_bits(part.asked.labels[name].codes, labels.codes)
-
-
-# What it refuses, and what it survives
 
 
 def test_metrics_that_do_not_follow_from_relevant_ranks_are_refused():

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard_eval.candidates import restriction
 from steelyard_eval.candidates.candidates import build_candidates, of_config, record_all
 from steelyard_eval.candidates.families import starts
@@ -112,7 +112,7 @@ def test_slow_searches_are_no_candidates(case, space, monkeypatch):
     """Searches by keywords take 2 ms, all others 8."""
 
     def timed(space, config, *_):
-        return Latencies([2.0 if config.effective.signals() <= {"fts", "bm25"} else 8.0])
+        return Latencies([2.0 if config.effective.signals <= {"fts", "bm25"} else 8.0])
 
     monkeypatch.setattr(restriction, "latencies", timed)
     own = case.restricted(Restriction(latency=5))
@@ -162,7 +162,7 @@ def test_the_command_writes_what_the_next_one_exports(tmp_path):
     (step,) = [one for one in record["answer"]["steps"] if one["key"] == "export"]
     file = step["command"][2]
 
-    assert SearchConfig.load(file).effective.signals() <= {"fts", "bm25", "vector"}
+    assert SearchConfig.load(file).effective.signals <= {"fts", "bm25", "vector"}
     done = CliRunner().invoke(main, step["command"][1:])
     assert done.exit_code == 0, done.output
     assert "--for elasticsearch" in " ".join(record["provenance"]["command"])

@@ -26,7 +26,7 @@ def space():
 def test_soleri_keeps_no_weight_on_what_no_note_has(space):
     """All notes are equal in both, so that their terms add one constant to every note of a query."""
     found = recommend(space.dataset, only="soleri", workspace=space, timed=False)
-    chosen = set(parse_strategy(found.result.choice.strategy).signals())
+    chosen = set(parse_strategy(found.result.choice.strategy).signals)
 
     assert {"severity", "domain"}.isdisjoint(chosen)
     assert {"tfidf", "cosine"} <= chosen
@@ -38,9 +38,9 @@ def test_an_idle_signal_stays_where_a_metric_moves_without_it(space):
     table = record(space, judged(space.dataset, space.dataset.queries), [usual])
     config = find_system("soleri").config(10).with_strategy(usual.strategy)
 
-    left = simplify_config(table, config, lambda one: np.array([float("severity" in one.strategy.signals())]))
-    assert "severity" in left.strategy.signals()
-    assert "domain" not in left.strategy.signals()
+    left = simplify_config(table, config, lambda one: np.array([float("severity" in one.strategy.signals)]))
+    assert "severity" in left.strategy.signals
+    assert "domain" not in left.strategy.signals
 
 
 def test_a_search_by_what_was_chosen_returns_the_limit(space):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.finish import Floor, parse_stages
 from steelyard.systems import find_system
 from steelyard_eval.choose.find_floor import find_floor, promises_of, said_of_floor

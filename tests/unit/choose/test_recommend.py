@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from markupsafe import escape
 
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.memory.text import content, terms
 from steelyard.systems import SYSTEMS, find_system

@@ -10,10 +10,9 @@ from search_forms import form_of
 
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.fusion.ranks import Isr
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
-from steelyard.signals import PRIORS, DerivedSignal
-from steelyard.signals.kinds import SignalValues
+from steelyard.memory.query import Filters, Query
+from steelyard.signals import PRIORS
+from steelyard.signals.formulas import DerivedSignal, SignalValues
 from steelyard.systems import find_system
 from steelyard_eval.candidates.families import PRESETS, available, starts
 from steelyard_eval.candidates.grid import _corners, shares
@@ -156,9 +155,9 @@ def test_a_new_signal_and_a_new_fusion_are_tried_without_being_named_anywhere_el
     found = {start.label: start for start in starts(Source.live(space), space.dataset.queries, 10)}
 
     assert str(found["twin"].config.strategy) == "twin(bm25, vector)"
-    assert any("place" in config.strategy.signals() for config in found["all signals"].settings)
-    assert any("place" in config.strategy.signals() for config in found["boosted"].settings)
-    assert any("graph" in config.strategy.signals() for config in found["RRF"].settings)
+    assert any("place" in config.strategy.signals for config in found["all signals"].settings)
+    assert any("place" in config.strategy.signals for config in found["boosted"].settings)
+    assert any("graph" in config.strategy.signals for config in found["RRF"].settings)
 
 
 def test_parameters_of_retrievers_are_tried_one_at_a_time_where_that_is_affordable():

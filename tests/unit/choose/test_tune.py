@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from search_forms import measure
 
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.settings import depths, settings, shapes
@@ -150,7 +150,7 @@ def test_no_other_family_is_tried_and_today_is_the_strategy_as_it_is_written(shi
     assert result.provenance.command[:2] == ["steelyard", "tune"]
     assert result.provenance.command[3] == result.row(result.provenance.baseline).strategy == USELESS
     assert {row.label for row in result.rows} == {USELESS, f"{USELESS}, tuned"}
-    assert parse_strategy(result.choice.strategy).signals() <= {"fts", "importance"}
+    assert parse_strategy(result.choice.strategy).signals <= {"fts", "importance"}
 
 
 def test_what_is_used_today_may_be_another(space):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.systems import find_system
 from steelyard_eval.choose.answer import write_and_log, write_weights
 

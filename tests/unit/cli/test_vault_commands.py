@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import visible_to
+from steelyard.memory.query import visible_to
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.cli.main import main

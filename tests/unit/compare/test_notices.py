@@ -10,9 +10,8 @@ from click.testing import CliRunner
 import steelyard_eval as sy
 from steelyard.base import extensions as extras
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.config import SearchConfig
+from steelyard.memory.query import Filters, Query
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare

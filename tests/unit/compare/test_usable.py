@@ -10,8 +10,8 @@ from click.testing import CliRunner
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, RerankError
 from steelyard.base.extensions import installing
+from steelyard.config import RerankConfig, open_reranker
 from steelyard.fusion import parse_strategy
-from steelyard.rerank import RerankConfig, open_reranker
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.configurations import Setting

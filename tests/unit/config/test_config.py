@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 import steelyard
 from steelyard.base.errors import ConfigError, MachineError
 from steelyard.base.files import canonical
-from steelyard.config.search_config import SCHEMA_FILE, SearchConfig, policy_of, schema
+from steelyard.config import SCHEMA_FILE, SearchConfig, policy_of, schema
 from steelyard.finish import Cut
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers.kinds import RetrieverConfig

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.entry import Entry
-from steelyard.memory.template import render, template_fields
+from steelyard.memory.text import render, template_fields
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import Dataset, check, load, tuning_queries
 from steelyard_eval.recording.runs import keep

@@ -24,7 +24,7 @@ def recorded(request, workspace):
 
 def test_no_signal_of_any_system_is_constant(recorded):
     strategy, table = recorded
-    used = strategy.signals() - {"unindexed"}  # the files of folders, of which this set has none
+    used = strategy.signals - {"unindexed"}  # the files of folders, of which this set has none
     derived = {name: PRIORS[name](table, {}).values for name in used & PRIORS.keys()}
     values = derived | {name: table.column(name) for name in used - PRIORS.keys()}
     assert values

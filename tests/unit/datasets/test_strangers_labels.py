@@ -11,7 +11,7 @@ import pytest
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.base.files import lines, open_unpacked, read_text
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.systems import find_system
 from steelyard_eval.common.configurations import lists_alone
 from steelyard_eval.datasets import check

@@ -12,7 +12,7 @@ import pytest
 from steelyard.base.errors import MachineError
 from steelyard.base.extensions import EXTRAS, installing
 from steelyard.extensions.models import MiniLmEmbedder, MiniLmInt8Embedder, minilm
-from steelyard.memory.template import render
+from steelyard.memory.text import render
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 

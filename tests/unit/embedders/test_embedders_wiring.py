@@ -19,7 +19,7 @@ from steelyard.base.errors import ConfigError, EmbedderError
 from steelyard.base.extensions import EXTRAS
 from steelyard.embedders.embed import KINDS, UnavailableEmbedder, restore
 from steelyard.extensions import models
-from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.query import EVERYTHING
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.export import TARGETS, Lost, Target, say

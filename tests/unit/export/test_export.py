@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.finish import order
 from steelyard.fusion import FAMILIES, fuse, parse_strategy
 from steelyard.systems import find_system

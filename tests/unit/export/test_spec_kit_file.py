@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.extensions.spec_kit_file import DEFAULTS, read_foreign, write_foreign
 from steelyard.fusion import parse_strategy
 from steelyard.grammar import parse_call

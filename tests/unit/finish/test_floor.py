@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import policy_of
+from steelyard.config import policy_of
 from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
-from steelyard.feedback.team_draft import Explore
+from steelyard.feedback import Explore
 from steelyard.finish import finish, parse_stages
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system

@@ -15,6 +15,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.testing import random_table
 from steelyard.testing.fusions import recomputed
+from steelyard_eval.recording.replay import contributions
 
 
 def leaf(value, text="leaf"):
@@ -65,7 +66,7 @@ class TestStrategies:
         for fragment in (
             "weighted sum",
             "1 * rrf(vector, fts, k=60, bonus=times(0.1))",
-            "reciprocal rank fusion, k = 60, boosted",
+            "reciprocal rank fusion, k = 60, multiplied",
             "bonus times(0.1)",
             "1 / (k + rank in vector), 0 when not in the list",
             "0.2 * recency(half_life=365d)",
@@ -106,7 +107,7 @@ def test_what_the_terms_add_is_the_score(text):
     table = random_table(np.random.default_rng(5), 40)
     plan = compile_plan(table, parse_strategy(text))
     rows = np.flatnonzero(np.isfinite(plan.scores()))
-    names, parts = plan.contributions(rows)
+    names, parts = contributions(plan, rows)
     assert len(names) == parts.shape[1]
     np.testing.assert_allclose(parts.sum(axis=1), plan.scores()[rows], rtol=1e-12, atol=1e-12)
 
@@ -114,4 +115,4 @@ def test_what_the_terms_add_is_the_score(text):
 def test_a_nested_fusion_counts_as_its_own_terms():
     table = random_table(np.random.default_rng(5), 40)
     plan = compile_plan(table, parse_strategy("weighted_sum(1*rrf(vector, fts, k=60), 0.2*severity)"))
-    assert plan.contributions(np.arange(len(table)))[0] == ("vector", "fts", "severity")
+    assert contributions(plan, np.arange(len(table)))[0] == ("vector", "fts", "severity")

@@ -38,7 +38,7 @@ def fusions(inner):
 
 def layers_deep(expr):
     """How many layered expressions stand inside each other, at most."""
-    return isinstance(expr, Layered) + max(map(layers_deep, expr.children()), default=0)
+    return isinstance(expr, Layered) + max(map(layers_deep, expr.children), default=0)
 
 
 # layered inside layered is refused

@@ -2,11 +2,12 @@
 
 import pytest
 
-from steelyard.feedback.team_draft import Explore
-from steelyard.fusion import changes, near_variants, parse_strategy
+from steelyard.feedback import Explore
+from steelyard.fusion import near_variants, parse_strategy
 from steelyard.fusion.layered import Layered
 from steelyard.fusion.routing import Boost, Tiered
 from steelyard.systems import find_system
+from steelyard_eval.candidates.settings import changes
 
 
 def counts(text):
@@ -35,9 +36,9 @@ def test_variants_of_a_part_leave_the_other_parts_in_their_places():
 
     assert len({str(one) for one in found}) > 6
     for one in found:
-        first, second, third = one.children()
-        assert first.children() == expr.children()[0].children()
-        assert (second, third) == expr.children()[1:]
+        first, second, third = one.children
+        assert first.children == expr.children[0].children
+        assert (second, third) == expr.children[1:]
 
 
 def test_drawn_weights_have_four_decimals_and_lie_around_the_own():
@@ -104,13 +105,13 @@ def test_variants_of_a_factor_leave_the_others_as_they_are():
 def test_cases_of_one_kind_are_varied_together_too():
     one = "layered(0.2*l0, 0.8*l2, threshold={}, relax=[])"
     expr = parse_strategy(f"by_intent(default={one.format(0.5)}, factual={one.format(0.4)})")
-    pairs = {tuple(case.threshold for case in other.children()) for other in near_variants(expr)}
+    pairs = {tuple(case.threshold for case in other.children) for other in near_variants(expr)}
 
     assert {(t, t) for t in (0.2, 0.3, 0.4, 0.5, 0.6)} <= pairs
     assert (0.2, 0.6) not in pairs  # one parameter at a time, or all alike
     mixed = parse_strategy("by_intent(default=rrf(fts, vector), factual=tiered(fts, then=vector))")
     assert all(
-        one.children()[0] == mixed.children()[0] or one.children()[1] == mixed.children()[1]
+        one.children[0] == mixed.children[0] or one.children[1] == mixed.children[1]
         for one in near_variants(mixed)
     )
 

@@ -8,8 +8,7 @@ from simulator import CandidateLists
 from steelyard.fusion import parse_strategy
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
-from steelyard.table.facts import NO_FACTS
-from steelyard.table.signal_table import SignalTable
+from steelyard.table.signal_table import NO_FACTS, SignalTable
 from steelyard_eval.choose.rule import FROM_A_LOG, Expectation, apply_rule
 from steelyard_eval.choose.scored import Scored, SecondMeasurement
 from steelyard_eval.learn.counts import CODE, KINDS, PositionCounts

@@ -5,7 +5,7 @@ import pytest
 from made_world import cells_of, decided, learned, made, tried, truth
 from simulator import simulate
 
-from steelyard.feedback.team_draft import draft_teams
+from steelyard.feedback import draft_teams
 from steelyard_eval.learn.counts import CODE, KINDS, InterleavingResult, PositionCounts
 from steelyard_eval.learn.gains import fit
 from steelyard_eval.learn.position_bias import (

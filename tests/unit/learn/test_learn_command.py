@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from simulation import simulate_log
 
 from steelyard.base.errors import DataError
-from steelyard.config.search_config import SearchConfig
-from steelyard.feedback.log import ACTIONS
+from steelyard.config import SearchConfig
+from steelyard.feedback import ACTIONS
 from steelyard_eval.cli.main import main
 from steelyard_eval.cli.vault import act
 from steelyard_eval.datasets import load

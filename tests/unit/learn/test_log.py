@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.config.search_config import policy_of
-from steelyard.feedback.log import ACTIONS, FeedbackLog, append, append_act, line
-from steelyard.feedback.team_draft import Explore
+from steelyard.config import policy_of
+from steelyard.feedback import ACTIONS, Explore, FeedbackLog, append, append_act, line
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import Filters, valid_at
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query, valid_at
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets.logs import Action

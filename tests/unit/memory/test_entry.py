@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import NUMBER_FIELDS, TEXT_FIELDS, format_time, parse_time
 from steelyard.memory.entry import FIELDS, Relation, read_entry
-from steelyard.memory.filters import FILTERABLE, Filters
-from steelyard.memory.query import read_query
+from steelyard.memory.query import FILTERABLE, Filters
+from steelyard_eval.datasets.corpus_and_queries import read_query
 
 # date -u -d @1795305600  ->  2026-11-22T00:00:00Z
 MIDNIGHT = 1795305600.0

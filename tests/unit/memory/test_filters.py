@@ -11,7 +11,7 @@ import pytest
 
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.filters import Filters, valid_at, visible_to
+from steelyard.memory.query import Filters, valid_at, visible_to
 from steelyard.stores.sqlite import Vault
 
 TAGS = ("auth", "jwt", 'quo"te', "é")

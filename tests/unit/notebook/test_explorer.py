@@ -7,7 +7,7 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
 from steelyard_eval.compare.contenders import read_config

@@ -14,12 +14,12 @@ import tantivy
 from ir_measures import nDCG
 
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault
-from steelyard.table.facts import TagSets
+from steelyard.table.signal_table import TagSets
 from steelyard.testing import random_table
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.cli.main import main

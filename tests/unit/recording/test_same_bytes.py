@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.recording.disk import load

@@ -337,7 +337,7 @@ def expected(parts):
 def test_in_the_middle_what_is_left_answers_is_told_once_and_counted(searcher, lost, monkeypatch, caplog):
     whole = searcher.search(ASKED[0])
     assert not whole.degraded and searcher.degraded == 0
-    assert whole.strategy.signals() & {"vector", "bm25", "fts", "graph"} == {"vector", "bm25", "graph"}
+    assert whole.strategy.signals & {"vector", "bm25", "fts", "graph"} == {"vector", "bm25", "graph"}
 
     kill(searcher, lost, monkeypatch)
     with caplog.at_level(logging.WARNING):
@@ -345,7 +345,7 @@ def test_in_the_middle_what_is_left_answers_is_told_once_and_counted(searcher, l
 
     for result in results:
         assert result.hits and result.degraded
-        assert result.strategy.signals() & {"vector", "bm25", "fts", "graph"} == expected(lost)
+        assert result.strategy.signals & {"vector", "bm25", "fts", "graph"} == expected(lost)
         assert (RERANK in result.table.columns) == ("rerank" not in lost)
         assert len(result.notes) == len(lost)
     assert searcher.degraded == 2

@@ -17,8 +17,8 @@ from steelyard.base.errors import DataError, LostError, MachineError, VaultError
 from steelyard.base.files import lock
 from steelyard.memory.query import Query
 from steelyard.stores.base import Found
-from steelyard.table.facts import NO_FACTS
 from steelyard.table.join import complete, join, part
+from steelyard.table.signal_table import NO_FACTS
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import workers

@@ -5,7 +5,7 @@ import pytest
 from steelyard import Searcher, Vault
 from steelyard.live.sources import UNLIMITED
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import Filters, valid_at
+from steelyard.memory.query import Filters, valid_at
 from steelyard.systems import find_system
 
 OF_A_KIND = Filters.of({"kind": {"none": ["directory", "draft"]}})

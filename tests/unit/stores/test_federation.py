@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.federation import Federation, FederationRule, Tier, copy_key, plain, plain_id
 from steelyard.stores.sqlite import Vault

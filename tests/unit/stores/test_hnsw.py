@@ -20,8 +20,7 @@ from steelyard.extensions.postgres.measured import index_hnsw
 from steelyard.extensions.postgres.server import Server
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.stores.base import Space
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault, open_vault

@@ -3,7 +3,7 @@
 import pytest
 
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault
 

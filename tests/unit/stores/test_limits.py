@@ -11,7 +11,7 @@ import pytest
 from steelyard.base.errors import ConfigError, EmbedderError, MachineError
 from steelyard.base.files import open_regular
 from steelyard.base.machine import MEMORY, budget, memory_bytes
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.extensions.network import wire
 from steelyard.fusion import parse_strategy

@@ -14,7 +14,7 @@ from steelyard.base.machine import MEMORY, PRECISION, PRECISIONS
 from steelyard.extensions.int8 import Codes
 from steelyard.extensions.int8.scan import add_products
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.matrix import Matrix, VectorSegment

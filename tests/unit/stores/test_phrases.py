@@ -6,7 +6,7 @@ import pytest
 
 from steelyard.base.errors import ConfigError, VaultError
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault, keywords
 from steelyard.stores.sqlite.keywords import TokenPhrase, phrases

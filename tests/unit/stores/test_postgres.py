@@ -21,8 +21,7 @@ from steelyard.base.errors import ConfigError, MachineError, VaultError
 from steelyard.extensions.postgres import PostgresVault
 from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.retrievers.english import tsvector
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.sqlite import Vault, open_vault
@@ -88,7 +87,7 @@ def test_every_system_finds_and_ranks_as_in_a_vault(postgres, dataset):
         with written.transaction():
             for space in both:
                 for system in SYSTEMS.values():
-                    space.index_for([system], system.config().effective.signals() | system.config().needs)
+                    space.index_for([system], system.config().effective.signals | system.config().needs)
         with PostgresVault(postgres) as read:
             for name, system in SYSTEMS.items():
                 searchers = [
@@ -107,7 +106,7 @@ def test_every_system_finds_and_ranks_as_in_a_vault(postgres, dataset):
 def test_a_replay_of_a_recording_is_the_search(postgres, dataset):
     """Recorded from the database, replayed from memory."""
     config = find_system("plain").config()
-    signals = config.effective.signals() | config.needs
+    signals = config.effective.signals | config.needs
     with PostgresVault(postgres, create=True) as store:
         workspace = Workspace.open(dataset, vault=store)
         workspace.index_for([find_system("plain")], signals)

@@ -9,7 +9,7 @@ import pytest
 from steelyard.base.errors import MachineError, VaultError
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system

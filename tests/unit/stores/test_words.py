@@ -6,8 +6,7 @@ import pytest
 
 from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING, Filters, valid_at
-from steelyard.memory.query import Query
+from steelyard.memory.query import EVERYTHING, Filters, Query, valid_at
 from steelyard.memory.text import content
 from steelyard.retrievers.bm25 import Bm25Retriever, tfidf
 from steelyard.retrievers.tsearch import TsRetriever, analysis

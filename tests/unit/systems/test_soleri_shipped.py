@@ -5,8 +5,7 @@ from dataclasses import replace
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import Filters, valid_at
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query, valid_at
 from steelyard.stores.federation import Federation, FederationRule, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.soleri import DOCUMENTED, SHIPPED

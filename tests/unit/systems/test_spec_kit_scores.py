@@ -2,10 +2,10 @@
 
 import pytest
 
-from steelyard.feedback.reviews import stability_after
+from steelyard.feedback import stability_after
 from steelyard.memory.entry import Entry
 from steelyard.retrievers.vector import fading
-from steelyard.signals.facts import DOCUMENT_TYPES, TIERS
+from steelyard.signals.formulas import DOCUMENT_TYPES, TIERS
 from steelyard.systems import spec_kit as forms
 from steelyard.systems.spec_kit.words import stem_js
 
@@ -47,8 +47,8 @@ def test_a_snippet_begins_before_the_first_word_that_was_asked():
 
 def test_stability_grows_more_where_it_is_easy_and_was_nearly_forgotten():
     """A difficulty of 6 gives 1 + 5 / 10, a retrievability of 0.8 gives 1 + 0.2 / 2, an easy review 1.3."""
-    assert stability_after(10, 6, 4, 0.8) == pytest.approx(10 * 1.5 * 1.1 * 1.3)
-    assert [stability_after(days, 6, 1, 0.8) for days in (10, 0.1)] == [2.0, 0.1]
+    assert stability_after(10, 6, "easy", 0.8) == pytest.approx(10 * 1.5 * 1.1 * 1.3)
+    assert [stability_after(days, 6, "again", 0.8) for days in (10, 0.1)] == [2.0, 0.1]
 
 
 @pytest.mark.parametrize(("word", "stem"), [("ties", "ti"), ("sing", "sing"), ("flying", "fly")])

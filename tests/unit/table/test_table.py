@@ -13,9 +13,8 @@ from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.stores.base import Found
-from steelyard.table.facts import TagSets
 from steelyard.table.join import join
-from steelyard.table.signal_table import count_rows, per_query, ranks
+from steelyard.table.signal_table import TagSets, count_rows, per_query, ranks
 from steelyard.testing import random_table, same_bits, select_queries, select_rows
 
 seeds = st.integers(0, 2**32 - 1)

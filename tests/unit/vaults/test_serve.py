@@ -18,8 +18,8 @@ pytest.importorskip("mcp", reason="pip install '.[serve]'")
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from steelyard.config.search_config import policy_of
-from steelyard.feedback.log import ACTIONS
+from steelyard.config import policy_of
+from steelyard.feedback import ACTIONS
 from steelyard.memory.entry import Entry, Relation
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, analyses, find_system, keyword_indexes
@@ -530,7 +530,7 @@ def test_two_weights_files_take_turns_and_the_log_says_which_is_preferred(own, t
                 if theirs:
                     await call(client, "memory_feedback", query_id=found["query_id"], id=theirs[0], action="used")
 
-    from steelyard.config.search_config import SearchConfig
+    from steelyard.config import SearchConfig
 
     other = policy_of(SearchConfig.load(second))
     asked(used())

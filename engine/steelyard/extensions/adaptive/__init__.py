@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass, replace
 
 from steelyard.base.errors import ConfigError, shown
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, Term
 
 NEAR = 1e-9

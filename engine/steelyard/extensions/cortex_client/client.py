@@ -16,15 +16,14 @@ from types import TracebackType
 from typing import Self
 
 from steelyard.base.errors import ConfigError, shown
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.embed import Embedder
 from steelyard.extensions.cortex_client.rewriting import Rewriter
 from steelyard.extensions.network.chat import Chat
 from steelyard.fusion.layered import LAST
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Hit
-from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query, is_blank
+from steelyard.memory.query import EVERYTHING, Filters, Query, is_blank
 from steelyard.results import SearchResult
 from steelyard.stores.base import Readable
 from steelyard.systems import find_system

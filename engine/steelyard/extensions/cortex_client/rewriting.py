@@ -9,8 +9,7 @@ from typing import Self
 
 from steelyard.extensions.network.chat import Chat
 from steelyard.extensions.network.endpoint import EndpointError
-from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import is_blank
+from steelyard.memory.query import EVERYTHING, Filters, is_blank
 from steelyard.retrievers.kinds import ScopeCache
 from steelyard.stores.base import Readable
 

@@ -11,7 +11,7 @@ from steelyard.base.arrays import Vectors
 from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import Embedder, embed_checked, space_of
 from steelyard.extensions.postgres.vault import PostgresVault
-from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import Space
 
 BREADTHS = (40, 100, 200, 400)

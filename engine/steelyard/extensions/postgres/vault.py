@@ -42,7 +42,7 @@ from steelyard.extensions.postgres.schema import (
     to_binary,
 )
 from steelyard.extensions.postgres.server import Connection, Server
-from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.sqlite.guard import TEXT, GuardedConnection
 from steelyard.stores.sqlite.schema import NAMES, select

@@ -12,11 +12,11 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import EmbedderError, RerankError, shown
+from steelyard.config import Document
 from steelyard.extensions.models.provider_client import ProviderClient
 from steelyard.extensions.models.providers import by_index
 from steelyard.extensions.models.settings import ApiSettings, base_url_of, key_of
 from steelyard.extensions.rerank.guard import checked_scores
-from steelyard.rerank import Document
 
 MODELS = {"voyage": "rerank-2", "cohere": "rerank-v3.5"}
 MOST = 100

@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from steelyard.base.arrays import Floats
+from steelyard.config import CrossEncoder, Document
 from steelyard.extensions.rerank.guard import WrappedReranker
-from steelyard.rerank import LARGEST, MINUTES_5, CrossEncoder, Document
 
 TENTH = 10
 
@@ -34,8 +34,8 @@ class CachedReranker(WrappedReranker):
     def __init__(
         self,
         inner: CrossEncoder,
-        seconds: float = MINUTES_5,
-        size: int = LARGEST,
+        seconds: float = 300.0,
+        size: int = 1000,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(inner)

@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import RerankError
-from steelyard.rerank import SLOW, CrossEncoder, Document
+from steelyard.config import CrossEncoder, Document
 
 WINDOW = 100
 """The calls that are looked at."""
@@ -40,7 +40,7 @@ class GuardedReranker(WrappedReranker):
     """
 
     def __init__(
-        self, inner: CrossEncoder, seconds: float = SLOW, clock: Callable[[], float] = time.perf_counter
+        self, inner: CrossEncoder, seconds: float = 0.5, clock: Callable[[], float] = time.perf_counter
     ) -> None:
         super().__init__(inner)
         self._seconds, self._clock = seconds, clock

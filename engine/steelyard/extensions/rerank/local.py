@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import RerankError
 from steelyard.base.extensions import installing
+from steelyard.config import Document
 from steelyard.extensions.rerank.guard import checked_scores
-from steelyard.rerank import Document
 
 MOST = 50
 """Documents of one call, as in the code of system-spec-kit."""

@@ -13,12 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 from steelyard.base.errors import ConfigError, shown
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import RerankConfig, SearchConfig
 from steelyard.finish import reranked
 from steelyard.fusion import parse_strategy
-from steelyard.grammar import Call, Item, amount_of, number_text, parse_call
-from steelyard.rerank import RerankConfig
-from steelyard.signals.facts import DOCUMENT_TYPES
+from steelyard.grammar import Call, Item, number_text, parse_call
+from steelyard.signals.formulas import DOCUMENT_TYPES
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit import FACTORS
 
@@ -130,7 +129,7 @@ def _fused(call: Call) -> dict[str, float]:
     """The numbers of a reciprocal rank fusion, as it is written; 0 for a graph or a bonus that it lacks."""
     options = dict(call.options)
     bonus, k = options.get("bonus"), options.get("k")
-    extra = amount_of(bonus) if isinstance(bonus, Item) else None
+    extra = bonus.call.items[0].weight if isinstance(bonus, Item) and bonus.call.items else None
     graph = _weights(call.items).get("graph", 0.0)
     return {"k": k if isinstance(k, float) else 60.0, "convergenceBonus": extra or 0.0, "graphWeightBoost": graph}
 

@@ -20,7 +20,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.base.extensions import extension
 from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import EVERY_FIELD, Entry, named, naming
-from steelyard.memory.filters import EVERYTHING, SUPERSEDED, Filters
+from steelyard.memory.query import EVERYTHING, SUPERSEDED, Filters
 from steelyard.stores.base import Edge, Readable, is_address
 from steelyard.stores.sqlite.guard import MEMORY, NULL, REAL, ROWS, TEXT
 from steelyard.stores.sqlite.keywords import KeywordTables

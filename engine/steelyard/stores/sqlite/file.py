@@ -24,7 +24,7 @@ import numpy as np
 
 from steelyard.base.arrays import Indices
 from steelyard.base.errors import VaultError
-from steelyard.memory.filters import Filters
+from steelyard.memory.query import Filters
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite.guard import (
     FAILURES,

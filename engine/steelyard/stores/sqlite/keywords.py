@@ -24,7 +24,7 @@ import numpy as np
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import VaultError, visible
 from steelyard.base.machine import budget
-from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import Analysis, Counted, Found, KeywordIndex, Read, Segment
 from steelyard.stores.sqlite.guard import TEXT
 from steelyard.stores.sqlite.schema import index_statements, where

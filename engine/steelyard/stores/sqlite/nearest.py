@@ -18,7 +18,7 @@ from steelyard.base.arrays import Indices, Vectors
 from steelyard.base.errors import DimensionMismatchError, VaultError, shown
 from steelyard.base.extensions import extension
 from steelyard.base.machine import budget, precision
-from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import COSINE, Found, Space
 from steelyard.stores.sqlite.file import VaultFile
 from steelyard.stores.sqlite.guard import LARGEST_MAP, REAL, TEXT, Value

@@ -29,7 +29,7 @@ from steelyard.base.fields import (
 )
 from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import EVERY_FIELD, Entry, Relation, check_entry
-from steelyard.memory.filters import EVERYTHING, SUPERSEDED, Filters, Rule
+from steelyard.memory.query import EVERYTHING, SUPERSEDED, Filters, Rule
 from steelyard.stores.base import KeywordIndex
 
 APPLICATION_ID = 0x53544C59  # "STLY", so that another program's SQLite file is recognised

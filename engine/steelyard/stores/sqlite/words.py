@@ -19,7 +19,7 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Indices
 from steelyard.base.errors import VaultError
-from steelyard.memory.filters import Filters
+from steelyard.memory.query import Filters
 from steelyard.stores.base import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
 from steelyard.stores.sqlite.file import SCOPES, VaultFile
 from steelyard.stores.sqlite.guard import BLOB, INTEGER, NULL, ROWS, TEXT

@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard.base.errors import ConfigError, shown
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import RerankConfig, SearchConfig
 from steelyard.finish import Cut, Merge, Rerank, Rescore
 from steelyard.fusion import RECIPROCAL, Expr, Linear, parse_strategy
 from steelyard.memory.entry import Hit
-from steelyard.memory.filters import Filters
-from steelyard.rerank import RerankConfig
+from steelyard.memory.query import Filters
 from steelyard.retrievers.kinds import Reading, Words, as_asked
 from steelyard.signals import PRIORS
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
 from steelyard.systems.spec_kit import words
-from steelyard.table.facts import NO_FACTS
-from steelyard.table.signal_table import RERANK
+from steelyard.table.signal_table import NO_FACTS, RERANK
 
 if TYPE_CHECKING:
     from steelyard.results import SearchResult

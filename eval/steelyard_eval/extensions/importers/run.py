@@ -17,7 +17,7 @@ from typing import Any
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineError, beside, nearest, shown
 from steelyard.base.files import STRICT_JSON, canonical, write_text
 from steelyard.embedders.embed import LSA
-from steelyard.memory.filters import EVERYTHING
+from steelyard.memory.query import EVERYTHING
 from steelyard.stores.base import is_address
 from steelyard.stores.sqlite import open_vault
 from steelyard_eval.common.process import state_folder

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from steelyard.base.errors import DataError
 from steelyard.base.files import canonical
-from steelyard.feedback.log import ACTIONS
+from steelyard.feedback import ACTIONS
 from steelyard_eval.extensions.importers.base import FORMS, Imported, Record, filled, grouped, identifier, importer
 from steelyard_eval.extensions.importers.database import Database, StoreRow
 from steelyard_eval.extensions.importers.source import ForeignStore, read_yaml

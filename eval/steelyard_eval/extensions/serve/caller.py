@@ -24,11 +24,10 @@ import jsonschema_rs
 from steelyard.base.errors import ConfigError, MachineError, shown
 from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON
-from steelyard.feedback.log import FeedbackLog, append, append_act
+from steelyard.feedback import FeedbackLog, append, append_act
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING, Filters
-from steelyard.memory.query import Query
+from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.results import SearchResult
 from steelyard_eval.vaults.read import OpenVault
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
-from steelyard.memory.filters import EVERYTHING, Filters
+from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import DIMENSIONS, SCHEME, content, directory_of, uri_or_id
 from steelyard_eval.extensions.serve.caller import Arguments, Caller, Face, Json, face_of, passing, told

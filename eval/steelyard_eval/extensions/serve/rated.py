@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from steelyard.base.errors import ConfigError, shown
-from steelyard.config.search_config import WEIGHT_NAMES
+from steelyard.config import WEIGHT_NAMES
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems import find_system
 from steelyard_eval.extensions.serve.caller import (

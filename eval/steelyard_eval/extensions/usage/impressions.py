@@ -17,10 +17,10 @@ from typing import Any
 from steelyard.base.errors import ConfigError, MachineError
 from steelyard.base.fields import LIST_FIELDS, format_time
 from steelyard.base.files import read_text, write_text
-from steelyard.config.search_config import policy_of, ranking_of
+from steelyard.config import policy_of, ranking_of
 from steelyard.extensions.secrets import holds_secret
-from steelyard.feedback.log import ACTIONS, LONGEST_TEXT, SCHEMA_VERSION
-from steelyard.memory.filters import Filters
+from steelyard.feedback import ACTIONS, LONGEST_TEXT, SCHEMA_VERSION
+from steelyard.memory.query import Filters
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.common.process import state_folder
 from steelyard_eval.datasets import Dataset

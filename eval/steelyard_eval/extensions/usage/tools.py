@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 
 from steelyard.base.files import STRICT_JSON
-from steelyard.feedback.log import ACTIONS
+from steelyard.feedback import ACTIONS
 from steelyard_eval.datasets.logs import MOST_HITS
 from steelyard_eval.extensions.endpoints.answer_form import FormError, Mentioned, document_of, ids_of, text_in
 from steelyard_eval.extensions.usage.session import MEMORY, Acted, Event, Searched, Spoken, Wrote, dict_of, objects

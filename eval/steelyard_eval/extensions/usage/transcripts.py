@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from steelyard.base.errors import shown
-from steelyard.feedback.log import ACTIONS
+from steelyard.feedback import ACTIONS
 from steelyard_eval.common.times import seconds
 from steelyard_eval.datasets.logs import MOST_HITS
 from steelyard_eval.extensions.endpoints.answer_form import text_in

@@ -13,7 +13,7 @@ import numpy as np
 from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError
 from steelyard.base.files import canonical
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import Expr, compile_plan
 from steelyard.live.search import rank_table
 from steelyard.memory.entry import Entry
@@ -112,7 +112,7 @@ class Bench:
         """Some queries of a recording, with their judgments; made once."""
         key = (id(recorded), begin)  # recordings are kept as long as this is
         if key not in self._judged:
-            table = recorded.slice(begin, end)
+            table = only(recorded, recorded.queries[begin:end])
             self._judged[key] = table, Judgments.of(self.dataset.qrels, table.queries, table.entries)
         return self._judged[key]
 
@@ -155,7 +155,7 @@ class Trial:
     def of(cls, config: SearchConfig, table: SignalTable, judgments: Judgments, measure: Measure) -> Trial:
         """Compile a configuration over its recording; ConfigError when the recording lacks what it needs."""
         effective = replace(config, strategy=config.effective, by_intent={})
-        replay(table.slice(0, 1), effective)  # refuses what was not recorded
+        replay(only(table, table.queries[:1]), effective)  # refuses what was not recorded
         try:
             form = Form.of(table, effective, effective.strategy, judgments)
             return cls(effective, table, judgments, measure, form, Objective.of(form, measure))
@@ -269,7 +269,7 @@ def top(
     Each has its id, title, grade (None: not judged), score, place in the list `before` (None: not in it), and its
     parts: what each signal adds to the score, as pairs of name and number.
     """
-    masked, ranking, _ = rank_table(table.slice(query, query + 1), config, config.effective)
+    masked, ranking, _ = rank_table(only(table, table.queries[query : query + 1]), config, config.effective)
     plan = compile_plan(masked, config.effective)
     rows: list[dict[str, object]] = []
     for row, score in zip(ranking.row[:SHOWN].tolist(), ranking.score[:SHOWN].tolist(), strict=True):

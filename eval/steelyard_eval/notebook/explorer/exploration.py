@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.systems import SYSTEMS
 from steelyard_eval.choose.answer import write_and_log
@@ -42,13 +42,8 @@ class Rival:
 
 
 class Exploration:
-    """A configuration that is moved, and everything that is shown of it.
-
-    Parameters
-    ----------
-    bench: The labelled queries.
-    start: The configuration to start from; the current one by default.
-    current: What is used today.
+    """A configuration that is moved, and everything that is shown of it. Parameters ---------- bench: The labelled
+    queries. start: The configuration to start from; the current one by default. current: What is used today.
     """
 
     def __init__(self, bench: Bench, start: Named | None, current: Given) -> None:

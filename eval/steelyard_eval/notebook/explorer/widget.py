@@ -9,7 +9,7 @@ from typing import Any
 import anywidget
 
 from steelyard.base.errors import SteelyardError
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard_eval.notebook.explorer.bench import Record
 from steelyard_eval.notebook.explorer.exploration import Exploration
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import steelyard_eval
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import TIME_FIELDS as TIMES
-from steelyard.memory.template import render
+from steelyard.memory.text import render
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check, load

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from steelyard.base.fields import parse_time
-from steelyard.memory.filters import Filters
+from steelyard.memory.query import Filters
 from steelyard_eval.extensions.importers import import_store, load_store
 from steelyard_eval.measures.runs import read_run
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.config.search_config import SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.fusion import RECIPROCAL
 from steelyard_eval.export.base import Parts, Target, hybrid, index_notes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.signals.kinds import DerivedSignal, SignalValues
+from steelyard.signals.formulas import DerivedSignal, SignalValues
 from steelyard.table.signal_table import SignalTable
 
 

@@ -1,29 +1,28 @@
-"""Search configurations, and the `search-weights.json` files they are saved in."""
+"""Search configurations with their re-rankers, and the `search-weights.json` files they are saved in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, partial
 from hashlib import sha256
 from importlib import resources
 from os.path import exists
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, beside, nearest, shown
+from steelyard.base.arrays import Floats
+from steelyard.base.errors import PATH_WIDTH, ConfigError, beside, nearest, shown, together
+from steelyard.base.extensions import extension
 from steelyard.base.fields import Schema
 from steelyard.base.files import STRICT_JSON, canonical, read_text, write_text
 from steelyard.finish import Cut, Rescore, Stage, parse_stages
-from steelyard.fusion import ByIntent, Expr, intents_of, parse_strategy, replaced, reweighted, term_names
-from steelyard.rerank import RerankConfig
-from steelyard.retrievers import RETRIEVER_KINDS
+from steelyard.fusion import ByIntent, Expr, intents_of, parse_strategy, replaced, reweighted
+from steelyard.retrievers import FETCHED, RETRIEVER_KINDS
 from steelyard.retrievers.kinds import RetrieverConfig
 
 LISTS = "lists"
 """The name of the system for strategies over recorded lists of other engines, which may have any name."""
-
-
 WEIGHT_NAMES: Mapping[str, Mapping[str, str]] = {
     "moltnet": {"w_relevance": "rrf", "w_recency": "recency", "w_importance": "importance"},
     "soleri": {
@@ -36,6 +35,65 @@ WEIGHT_NAMES: Mapping[str, Mapping[str, str]] = {
     },
 }
 """What the documents of systems call their weights, with our names: files are read without any system."""
+RERANKERS = ("auto", "voyage", "cohere", "local")
+KEYS = {"voyage": "VOYAGE_API_KEY", "cohere": "COHERE_API_KEY"}
+"""In the order of detection; the local model, when no key is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a re-ranker reads of an entry."""
+
+    id: str
+    text: str
+
+
+class CrossEncoder(Protocol):
+    """Scores documents for a query."""
+
+    @property
+    def name(self) -> str:
+        """The provider and model, as recordings keep it."""
+
+    def score(self, query: str, documents: Sequence[Document]) -> Floats:
+        """float64[len(documents)], finite, larger for a better match; RerankError when it cannot."""
+
+
+@dataclass(frozen=True)
+class RerankConfig:
+    """Which re-ranker serves, and its limits; ConfigError for an unknown provider or a limit below 0."""
+
+    provider: str = "auto"
+    """auto is the first whose key is set, else local."""
+    p95_ms: float = 500.0
+    """What one call in twenty may exceed."""
+    cache_ttl_ms: float = 300_000.0
+    cache_size: int = 1000
+    """How long and how many scores are kept."""
+
+    def __post_init__(self) -> None:
+        if self.provider not in RERANKERS:
+            raise ConfigError(f"re-ranker {shown(self.provider)} is unknown{nearest(self.provider, RERANKERS)}")
+        for name in ("p95_ms", "cache_ttl_ms", "cache_size"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ConfigError(f"{name} of the re-ranker is {getattr(self, name)}; it must be at least 0")
+
+
+def reranker_asked(config: RerankConfig, environ: Mapping[str, str]) -> str:
+    """The provider that a configuration stands for in an environment.
+
+    >>> reranker_asked(RerankConfig(), {"COHERE_API_KEY": "k"}), reranker_asked(RerankConfig(), {})
+    ('cohere', 'local')
+    """
+    if config.provider != "auto":
+        return config.provider
+    return next((name for name, key in KEYS.items() if environ.get(key, "").strip()), "local")
+
+
+def open_reranker(config: RerankConfig, environ: Mapping[str, str]) -> CrossEncoder:
+    """The re-ranker, guarded and cached. ConfigError for a provider that was named and has no key."""
+    opened: CrossEncoder = extension("rerank").opened(config, environ)
+    return opened
 
 
 @dataclass(frozen=True)
@@ -47,10 +105,11 @@ class ContextConfig:
     topup_recent: bool | None = None
     """Whether recent entries fill the context up to the limit; None for the system's own."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Only what is set."""
-        record: dict[str, Any] = {"semantic": self.semantic} if self.semantic else {}
-        return record if self.topup_recent is None else record | {"topup_recent": self.topup_recent}
+
+def _changed(settings: RerankConfig | ContextConfig) -> dict[str, Any]:
+    """What differs from the defaults."""
+    values = ((one.name, getattr(settings, one.name), one.default) for one in fields(settings))
+    return {name: value for name, value, default in values if value != default}
 
 
 @dataclass(frozen=True)
@@ -94,9 +153,8 @@ class SearchConfig:
         return ByIntent(self.strategy, tuple(sorted(self.by_intent.items())))
 
     def without(self, missing: Collection[str]) -> Expr | None:
-        """Return the strategy without these signals; None when nothing is left.
-
-        If removing them changes the strategy, `keywords_only` replaces it where that can be computed.
+        """Return the strategy without these signals; None when nothing is left. If removing them changes the
+        strategy, `keywords_only` replaces it where that can be computed.
         """
         left = self.effective.without(missing)
         if left == self.effective or self.keywords_only is None:
@@ -106,7 +164,7 @@ class SearchConfig:
     @cached_property
     def needs(self) -> frozenset[str]:
         """The signals that the finish stages read, for every query."""
-        return frozenset().union(*(stage.needs for stage in self.finish))
+        return frozenset().union(*(stage.signals & FETCHED for stage in self.finish))
 
     @property
     def intents(self) -> frozenset[str]:
@@ -135,18 +193,16 @@ class SearchConfig:
         )
 
     def before(self, name: str) -> tuple[str, ...]:
-        """The retrievers that one of this configuration starts from.
-
-        Raises ConfigError where it reads more of a list than the list is deep: a recording, whose lists are
-        deeper, would give it other starting points than live search.
+        """The retrievers that one of this configuration starts from. Raises ConfigError where it reads more of a
+        list than the list is deep: a recording, whose lists are deeper, would give it other starting points than
+        live search.
         """
         kind, settings = RETRIEVER_KINDS[name], self.retrievers[name]
         reads = kind.values(settings).get(kind.starts, 0)
         for other in settings.after:
-            depth = self.retrievers[other].depth if other in self.retrievers else None
             if other not in kind.after or other not in self.retrievers:
                 raise ConfigError(f"{name} cannot start from {shown(other)}{nearest(other, kind.after)}")
-            if depth is not None and depth < reads:
+            if (depth := self.retrievers[other].depth) is not None and depth < reads:
                 raise ConfigError(
                     f"{name} starts from the first {reads:g} places of {other}, whose depth is {depth}; "
                     f"set {kind.starts} to {depth} at most, or {other} deeper"
@@ -158,18 +214,15 @@ class SearchConfig:
         return replace(self, strategy=strategy)
 
     def with_weights(self, weights: Mapping[str, float]) -> SearchConfig:
-        """Return the same search with other weights for some terms, wherever in its strategies they stand.
-
-        A term is named as the strategy has it, or as the system's document does (MoltNet: w_relevance, w_recency,
+        """Return the same search with other weights for some terms, wherever in its strategies they stand. A term
+        is named as the strategy has it, or as the system's document does (MoltNet: w_relevance, w_recency,
         w_importance). ConfigError lists every term that the strategy does not have, or has twice in one sum.
         """
         known = WEIGHT_NAMES.get(self.system, {})
         by_term = {known.get(name, name): weight for name, weight in weights.items()}
-        alone = self.keywords_only
-        if alone is not None:
-            alone = reweighted(alone, {name: by_term[name] for name in by_term.keys() & set(term_names(alone))})
+        alone = self.keywords_only and reweighted(self.keywords_only, by_term, some=True)
         changed = reweighted(self.effective, by_term)
-        strategy, *others = changed.children() if self.by_intent else (changed,)
+        strategy, *others = changed.children if self.by_intent else (changed,)
         by_intent = dict(zip(sorted(self.by_intent), others, strict=True))
         return replace(self, strategy=strategy, by_intent=by_intent, keywords_only=alone)
 
@@ -192,8 +245,8 @@ class SearchConfig:
             "by_intent": {intent: str(expr) for intent, expr in self.by_intent.items()},
             **({"keywords_only": str(self.keywords_only)} if self.keywords_only else {}),
             **({} if self.rewrite else {"rewrite": False}),
-            **({"rerank": rerank} if (rerank := self.rerank.to_json()) else {}),
-            **({"context": context} if (context := self.context.to_json()) else {}),
+            **({"rerank": rerank} if (rerank := _changed(self.rerank)) else {}),
+            **({"context": context} if (context := _changed(self.context)) else {}),
             "provenance": dict(self.provenance),
         }
 
@@ -203,11 +256,9 @@ class SearchConfig:
 
     @classmethod
     def load(cls, path: str | Path) -> SearchConfig:
-        """Read a weights file.
-
-        Raises ConfigError listing every unknown key, value out of range, NaN, unknown signal or stage,
-        and a different schema version, with the remedy. Where a recommendation left ``*.try.json``
-        instead, that is named.
+        """Read a weights file. Raises ConfigError listing every unknown key, value out of range, NaN, unknown
+        signal or stage, and a different schema version, with the remedy. Where a recommendation left
+        ``*.try.json`` instead, that is named.
         """
         attempt = f"{str(path).removesuffix('.json')}.try.json"
         if exists(attempt) and not exists(path):  # noqa: PTH110 -- no name can make it fail
@@ -223,44 +274,38 @@ class SearchConfig:
                 f"{shown(source, PATH_WIDTH)} is system-spec-kit's own configs/search-weights.json; read it with "
                 "steelyard import FILE search-weights.json, and name that file"
             )
-        problems = problems_of(record)
-        if problems or not isinstance(record, Mapping):
-            raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
+        try:
+            return cls._read(record)
+        except ConfigError as error:
+            raise ConfigError(f"weights file {shown(source)}: {error}") from None
 
-        def read(parse: Callable[[Any], Any], text: object) -> Any:  # noqa: ANN401 -- what it reads
-            try:
-                return parse(text)
-            except ConfigError as error:
-                problems.append(str(error))
-
-        parse = partial(parse_strategy, lists=record["retrievers"].keys() if record["system"] == LISTS else ())
-        texts = {"": record["strategy"], **record.get("by_intent", {})}
-        strategies = {intent: read(parse, text) for intent, text in texts.items()}
-        keywords_only = read(parse, record["keywords_only"]) if record.get("keywords_only") is not None else None
-        stages = read(parse_stages, record["finish"])
-        cuts = [stage.limit for stage in stages or () if isinstance(stage, Cut)]
+    @classmethod
+    def _read(cls, record: Any) -> SearchConfig:  # noqa: ANN401 -- any JSON
+        if problems := problems_of(record):
+            raise ConfigError("; ".join(problems))
+        by_intent, alone = record.get("by_intent", {}), record.get("keywords_only")
+        lists = record["retrievers"].keys() if record["system"] == LISTS else ()
+        texts = (record["strategy"], *by_intent.values(), *([] if alone is None else [alone]))
+        checks: list[Callable[[], Any]] = [partial(parse_strategy, text, lists) for text in texts]
+        stages, strategy, *others = together(partial(parse_stages, record["finish"]), *checks)
+        cuts = [stage.limit for stage in stages if isinstance(stage, Cut)]
         if any(cut != record["limit"] for cut in cuts):
-            problems.append(f"limit {record['limit']} is not the cut of finish, {cuts}; write it twice")
-        if problems:
-            raise ConfigError(f"weights file {shown(source)}: " + "; ".join(problems))
+            raise ConfigError(f"limit {record['limit']} is not the cut of finish, {cuts}; write it twice")
         config = cls(
             system=record["system"],
             profile=record["profile"],
             limit=int(record["limit"]),
-            strategy=strategies.pop(""),
+            strategy=strategy,
             retrievers={n: RetrieverConfig.from_json(settings) for n, settings in record["retrievers"].items()},
             finish=stages,
-            by_intent=strategies,
+            by_intent=dict(zip(by_intent, others, strict=False)),
             provenance=record.get("provenance", {}),
-            keywords_only=keywords_only,
+            keywords_only=None if alone is None else others[-1],
             rewrite=record.get("rewrite", True),
             rerank=RerankConfig(**record.get("rerank", {})),
             context=ContextConfig(**record.get("context", {})),
         )
-        try:
-            return config.with_weights(record["weights"]) if record.get("weights") else config
-        except ConfigError as error:
-            raise ConfigError(f"weights file {shown(source)}: weights: {error}") from None
+        return config.with_weights(record["weights"]) if record.get("weights") else config
 
 
 def ranking_of(config: SearchConfig) -> dict[str, Any]:
@@ -275,8 +320,8 @@ def policy_of(config: SearchConfig) -> str:
 
 def is_foreign(record: object) -> bool:
     """Whether this is system-spec-kit's own file, which has the name of ours."""
-    own = isinstance(record, Mapping) and "strategy" not in record
-    return own and bool({"smartRanking", "rrfFusion"} & set(record))  # type: ignore[call-overload]  # a mapping
+    names = set(record) if isinstance(record, dict) else set()
+    return "strategy" not in names and bool({"smartRanking", "rrfFusion"} & names)
 
 
 def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file holds
@@ -293,11 +338,11 @@ def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file hol
     try:
         record = STRICT_JSON.decode(text)
         canonical(record).encode()  # fails for half a surrogate pair, which could not be written again
+        return record
     except UnicodeEncodeError:
         raise ConfigError(f"weights file {place} is not valid Unicode; write whole characters") from None
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"weights file {place} is not valid JSON: {error}") from None
-    return record
 
 
 def default_finish(limit: int) -> tuple[Stage, ...]:
@@ -311,26 +356,22 @@ SCHEMA_FILE = "search-weights.schema.json"
 
 @cache
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of weights files: the published file, completed by the declared retrievers.
-
-    Each retriever has its own parameters, and `after` only where it starts from others.
+    """Return the JSON Schema of weights files: the published file, completed by the declared retrievers. Each
+    retriever has its own parameters, and `after` only where it starts from others.
     """
     text = resources.files("steelyard").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
     loaded: dict[str, Any] = STRICT_JSON.decode(text)
-    common: dict[str, Any] = loaded["$defs"]["retriever"]
-    of_retrievers: dict[str, Any] = {}
+    common = loaded["$defs"]["retriever"]
+    known = loaded["properties"]["retrievers"]["properties"] = {}
     for name, kind in RETRIEVER_KINDS.items():
         settings = {key: rule for key, rule in common["properties"].items() if key != "after" or kind.after}
         settings |= {option.name: option.schema() for option in kind.parameters}
-        of_retrievers[name] = common | {"properties": settings}
-    loaded["properties"]["retrievers"]["properties"] = of_retrievers
+        known[name] = common | {"properties": settings}
     loaded["else"]["properties"]["retrievers"]["properties"] = dict.fromkeys(RETRIEVER_KINDS, True)
     return loaded
 
 
-@cache
-def _checker() -> Schema:
-    return Schema(schema())
+_checker = cache(lambda: Schema(schema()))
 
 
 def problems_of(record: object) -> list[str]:
