@@ -47,6 +47,8 @@ MISLEADING_SD_RATIO = 0.5
 """The same share below which the labels move nothing. Of 17 to 30 queries of six collections no random sample had
 less than 0.63, under four current configurations, and half of those of the worst third had less than 0.5. It lies
 far from the other bound, so that no single label turns a ship to keep."""
+FEWEST = 20  # labelled queries from which on labels choose better than the default; five do not (docs/start.md)
+TOO_FEW = Blocker("too_few", {"fewest": FEWEST}, "label_queries")
 INTERRUPTED = Blocker("interrupted", remedy="search_again")
 DRAWN = frozenset({"label_queries", "draw_more", "draw"})  # remedies that are labels of queries drawn at random
 

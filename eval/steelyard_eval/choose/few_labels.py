@@ -19,15 +19,14 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.config import SearchConfig
 from steelyard.fusion import Expr
 from steelyard_eval.choose import public
-from steelyard_eval.choose.blockers import chosen_queries
+from steelyard_eval.choose.blockers import FEWEST, TOO_FEW, chosen_queries
 from steelyard_eval.choose.public import PriorGains, PublicGains, PublicTable
 from steelyard_eval.choose.rule import Expectation, Gates, Ruling, keep_decision, try_decision
-from steelyard_eval.choose.scored import FEWEST, Scored, posterior
+from steelyard_eval.choose.scored import Scored, posterior
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.spread import Matrix, spread
-from steelyard_eval.result.structs import Blocker, Fact, Said
+from steelyard_eval.result.structs import Fact, Said
 
-TOO_FEW = Blocker("too_few", {"fewest": FEWEST}, "label_queries")
 MIN_QUERIES_WITH_LOG = 15  # labelled questions from which on they decide together with a log
 MIN_OVER_FUSION_WITH_LOG = 60
 """The same over a fusion, which little is better than: 30 recovered 24 to 40% there, and to 7% of ships lost."""

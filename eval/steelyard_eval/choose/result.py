@@ -11,10 +11,10 @@ from steelyard.config import SearchConfig
 from steelyard_eval.candidates.curve import FreeWeights
 from steelyard_eval.candidates.settings import changes
 from steelyard_eval.choose.answer import answer_of
+from steelyard_eval.choose.blockers import FEWEST
 from steelyard_eval.choose.choice import Choice, Decided
 from steelyard_eval.choose.leaderboard import Place, costs_of
 from steelyard_eval.choose.public import METRIC
-from steelyard_eval.choose.scored import FEWEST
 from steelyard_eval.common.configurations import LIMIT
 from steelyard_eval.compare.answer import of_values
 from steelyard_eval.compare.contenders import Contender

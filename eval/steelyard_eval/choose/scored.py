@@ -30,13 +30,13 @@ from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, record_all
 from steelyard_eval.candidates.source import Source
+from steelyard_eval.choose.blockers import FEWEST
 from steelyard_eval.choose.public import PRIOR_QUERIES, PriorGains
 from steelyard_eval.datasets.dataset import LOGGED
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.spread import BLOCK, LEAST, Matrix, Spread, spread
 
-FEWEST = 20  # labelled queries from which on labels choose better than the default; five do not (docs/start.md)
 FEWEST_BOTH = 5  # labelled queries that it measured, below which it is not used
 ROUNDING = 1e-9  # A sum of squares of less is rounding
 WHOLE = 10  # judged pairs from which on a query counts as judged: the first ten that one search shows

@@ -202,7 +202,7 @@ def judge(
     steelyard judge mine --apply
     steelyard judge mine bm25 "rrf(bm25, vector)" --judge ann
     """
-    from steelyard_eval.cli import judge_texts, judging
+    from steelyard_eval.cli import judge_keys, judge_texts
     from steelyard_eval.datasets import load as load_dataset
     from steelyard_eval.notebook.label.apply import apply as apply_labels
     from steelyard_eval.notebook.label.apply import drawn_from_log, state_of
@@ -230,7 +230,7 @@ def judge(
     elif asks and not data.queries:
         for name in (judge, second_to or judge):  # before queries are typed
             judgments_of(data, folder / f"{name}.jsonl")
-        judging.write_queries(data, seed)
+        judge_keys.write_queries(data, seed)
         data = load_dataset(dataset).embedded_by(embedder)
     embedder = embedder_of(data, embedder, given or ())
     chosen = given or second_to or kind is not None
@@ -241,7 +241,7 @@ def judge(
         data, given, folder, judge, second_to, split, seed, random=kind, queries=queries, embedder=embedder
     )
     if model:
-        judging.by_model(session, most, yes)
+        judge_keys.by_model(session, most, yes)
         return
     if apply:
         stated, done = state_of(session), apply_labels(session)
@@ -256,7 +256,7 @@ def judge(
         put({**document, "next": pairs}, "\n".join(judge_texts.listed(pairs, session, document)))
         return
     if asks:
-        judging.work(session)
+        judge_keys.work(session)
     document = desk(session)
     where = [*judge_texts.saved(session, document)] if document["given"] else []
     put(document, "\n".join(judge_texts.ended(document, where)))

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from steelyard.base.errors import ConfigError
+from steelyard_eval.choose.blockers import FEWEST
 from steelyard_eval.choose.duel import PLACES, PairSelectionState, build_pair_selection, gains_of
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.public import CONTENDERS, DEFAULT
-from steelyard_eval.choose.scored import FEWEST
 from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.compare.contenders import Contender, GivenMany, distinct, read_all, usable
 from steelyard_eval.compare.list_contenders import ListContender

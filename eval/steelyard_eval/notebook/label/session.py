@@ -18,7 +18,7 @@ from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON, read_text, write_texts
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard_eval.choose.scored import FEWEST
+from steelyard_eval.choose.blockers import FEWEST
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label.judgments import GRADES, NOTHING, Judgment, Pair, judgments_of, text_digest
 from steelyard_eval.notebook.label.pool import Pool, drawn_order, judged_whole

@@ -1,4 +1,4 @@
-"""The command judge: pairs of query and entry, graded by single keys in the terminal."""
+"""What judge asks in the terminal: pairs of query and entry, graded by single keys."""
 
 from __future__ import annotations
 
