@@ -305,7 +305,10 @@ class SearchConfig:
             rerank=RerankConfig(**record.get("rerank", {})),
             context=ContextConfig(**record.get("context", {})),
         )
-        return config.with_weights(record["weights"]) if record.get("weights") else config
+        try:
+            return config.with_weights(record["weights"]) if record.get("weights") else config
+        except ConfigError as error:
+            raise ConfigError(f"weights: {error}") from None
 
 
 def ranking_of(config: SearchConfig) -> dict[str, Any]:

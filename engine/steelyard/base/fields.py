@@ -150,6 +150,8 @@ class Schema:
             place = shown(".".join(map(str, fault.instance_path))) if fault.instance_path else ""
             held = "" if isinstance(fault.instance, Mapping) else shown(fault.instance)  # the rule names its keys
             rules = [visible(fault.message[:LONGEST])]
+            if len(options := getattr(fault.kind, "options", ())) > 3:  # of which the message names two
+                rules = ["it is not one of " + ", ".join(f'"{option}"' for option in options)]
             if unexpected := getattr(fault.kind, "unexpected", ()):
                 valid = reduce(getitem, fault.schema_path[:-1], self._document).get("properties", {})
                 rules = [f"unknown key {shown(name)}{nearest(name, valid)}" for name in sorted(unexpected)[:MOST]]

@@ -140,6 +140,9 @@ class Expr(Node):
 
     @cached_property
     def _weighed_names(self) -> tuple[tuple[str, float], ...]:
+        return self._own_weights()
+
+    def _own_weights(self) -> tuple[tuple[str, float], ...]:
         if self.routes or self.wraps:
             inner = self.children if self.routes else self.children[:1]
             return tuple(pair for child in inner for pair in child._weighed_names)

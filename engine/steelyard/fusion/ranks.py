@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar, Self
 
@@ -70,9 +69,8 @@ class Rrf(RankSum):
         kept = tuple(k for term, k in pairs if term.expr.without(missing) is not None)
         return replace(left, k=kept if len(kept) > 1 else kept[0])
 
-    @cached_property
-    def _weighed_names(self) -> tuple[tuple[str, float], ...]:
-        return (*super()._weighed_names, *(("bonus", bonus.amount) for bonus in self._added))
+    def _own_weights(self) -> tuple[tuple[str, float], ...]:
+        return (*super()._own_weights(), *(("bonus", bonus.amount) for bonus in self._added))
 
     def _weighed(self, weights: Iterator[float]) -> Self:
         changed = super()._weighed(weights)

@@ -227,7 +227,9 @@ class Searcher:
         """The list with that of another configuration drafted in; without it where that one cannot search."""
         name, query = policy_of(other), replace(query, asked_at=own.query.asked_at)
         try:
-            rival = self._rivals.get(name) or self._rivals.setdefault(name, self.with_config(other))
+            alike = (other.name, other.retrievers) == (self.config.name, self.config.retrievers)
+            kept = {} if alike else self._rivals  # weights that are drawn are new each time
+            rival = kept.get(name) or kept.setdefault(name, self.with_config(other))
             rival._explore = None
             theirs = rival.search(query, semantic=semantic)
         except SteelyardError as error:

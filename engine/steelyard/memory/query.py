@@ -120,7 +120,7 @@ class Filters:
         described = []
         for clause in self.clauses:
             if not any(rule.admits(entry) for rule in clause):
-                names = dict.fromkeys(rule.field.replace(SUPERSEDED, "superseded_by") for rule in clause)
+                names = dict.fromkeys("superseded_by" if r.field == SUPERSEDED else r.field for r in clause)
                 held = ", ".join(f"{name} is {shown(getattr(entry, name))}" for name in names)
                 described.append(f"{held}, and the query asks: {' or '.join(map(str, clause))}")
         return described

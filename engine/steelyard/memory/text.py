@@ -141,11 +141,11 @@ def render(template: str, entry: Entry) -> str:
     >>> render("{title}\ntag:{tag}", Entry("1", title="Ann", tags=("a", "b")))
     'Ann\ntag:a\ntag:b'
     """
-    lines = []
+    lines, every = [], " ".join(entry.tags)
     for pieces in _parse(template):
         names = {name for _, name in pieces if name}
         for tag in entry.tags if "tag" in names else ("",):
-            tags = {"": "", "tag": tag, "tags": " ".join(entry.tags)}
+            tags = {"": "", "tag": tag, "tags": every}
             values = [tags[name] if name in tags else str(getattr(entry, name)) for _, name in pieces]
             if any(values) or not names:
                 texts = (literal + value for (literal, _), value in zip(pieces, values, strict=True))

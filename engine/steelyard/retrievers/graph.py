@@ -37,6 +37,10 @@ AGAIN = Option("again", 1, 0, 1, "1: an entry that the search starts from is fou
 FAN = Option("fan", 5, 1, 1000, "How many relations of an entry are followed, the strongest first")
 
 
+Near = dict[str, list[tuple[float, str]]]
+"""Entries with what their edges lead to: (strength, target), best first."""
+
+
 @dataclass(frozen=True)
 class GraphRetriever:
     """Entries that relations lead to from the seeds, by the strongest path.
@@ -55,22 +59,18 @@ class GraphRetriever:
     again: float = 1
 
     def follow(
-        self,
-        query: Query,
-        depth: int | None,
-        lists: Mapping[str, Sequence[Found]],
-        known: dict[str, list[tuple[float, str]]] | None = None,
+        self, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]], known: Near | None = None
     ) -> list[Found]:
         """As `Retriever.retrieve`; `lists` are those that it starts from.
 
-        `known` has (strength, target) of entries whose edges were read before in this scope, and takes others'.
+        `known` has entries whose edges were read before in this scope, and takes others.
         """
         start = sorted({hit.id for hits in lists.values() for hit in hits if hit.position <= self.seeds})
         edges = self._edges(query, start, {} if known is None else known)
         best: dict[str, float] = {}
         for seed in start:
             for id_, activation in self._spread(seed, edges).items():
-                if id_ != seed and (self.again or id_ not in start):
+                if id_ != seed and (int(self.again) or id_ not in start):
                     best[id_] = max(activation, best.get(id_, 0.0))
         ranked = sorted(best, key=lambda id_: (-best[id_], id_))
         return [Found(id_, best[id_], place) for place, id_ in enumerate(ranked[:depth], 1)]
@@ -89,11 +89,9 @@ class GraphRetriever:
             reached |= active
         return reached
 
-    def _edges(
-        self, query: Query, start: Sequence[str], known: dict[str, list[tuple[float, str]]]
-    ) -> dict[str, list[tuple[float, str]]]:
+    def _edges(self, query: Query, start: Sequence[str], known: Near) -> Near:
         """(strength, target) of the strongest edges of all entries within reach, best first."""
-        edges: dict[str, list[tuple[float, str]]] = {}
+        edges: Near = {}
         front = set(start)
         for _ in range(int(self.hops)):
             near: dict[str, dict[str, float]] = {id_: {} for id_ in sorted(front - known.keys())}
@@ -104,7 +102,7 @@ class GraphRetriever:
                     if here in near and here != there:
                         near[here][there] = max(part, near[here].get(there, 0.0))
             ends = {there for parts in near.values() for there in parts}
-            inside = self.store.within(sorted(ends), query.filters)
+            inside = self.store.within(sorted(ends), query.filters) if ends else ()
             for here, parts in near.items():
                 best = sorted((-part, there) for there, part in parts.items() if there in inside)
                 known[here] = [(-part, there) for part, there in best]

@@ -237,6 +237,8 @@ class TestBadFiles:
             (["provenance", "verdct"], "ship", "'provenance': unknown key 'verdct'; did you mean 'verdict'?"),
             (["provenance", "verdict"], "maybe", '= \'maybe\': it is not one of "ship", "try"'),
             (["provenance", "holdout", "p"], 1, "'provenance.holdout': unknown key 'p'; valid: high, low"),
+            (["rerank"], {"provider": "zz"}, '"auto", "voyage", "cohere", "local"'),
+            (["weights"], {"zzz": 1.0}, ".json': weights: by_intent("),
             (["stratgy"], "fts", ".json': unknown key 'stratgy'; did you mean 'strategy'?"),
         ],
     )

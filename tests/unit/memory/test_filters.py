@@ -112,6 +112,11 @@ def test_a_window_holds_its_first_moment_and_not_its_last():
         assert {e.id for e in vault.entries(valid_at(10.0))} == {"always", "from-now", "inside"}
 
 
+def test_what_an_entry_was_replaced_by_is_told_where_that_is_asked_for():
+    (told,) = Filters.of({"superseded_by": {"none": ["b"]}}).failed(Entry("a", superseded_by="b"))
+    assert told.startswith("superseded_by is 'b'")
+
+
 def test_a_caller_sees_the_union_of_the_scopes():
     entries = [Entry("mine", vault="v1"), Entry("team", tenant="t1"), Entry("both", vault="v1", tenant="t1")]
     with Vault(":memory:") as vault:
