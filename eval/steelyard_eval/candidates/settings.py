@@ -12,9 +12,8 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import add
-from typing import Any
 
 import numpy as np
 
@@ -22,9 +21,9 @@ from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.finish import Cut
-from steelyard.fusion import Expr, Signal, Term, all_variants, leaves, near_variants
+from steelyard.fusion import Expr, all_variants, leaves, near_variants
 from steelyard.fusion.node import Linear
-from steelyard.grammar import number_text, value_text
+from steelyard.grammar import number_text
 from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.signals import PRIORS
 from steelyard.table.signal_table import SignalTable
@@ -126,12 +125,7 @@ def with_shares(expr: Expr) -> Expr:
 
 
 def texts_with_shares(expr: Expr, rows: Sequence[Sequence[float]]) -> list[str]:
-    """The texts of `with_shares` under each of these weights; of a sum they differ in its numbers alone.
-
-    >>> from steelyard.fusion import parse_strategy
-    >>> texts_with_shares(parse_strategy("rrf(bm25, 2*vector)"), [[3.0, 1.0], [0.0, 2.0]])
-    ['rrf(0.75*bm25, 0.25*vector, k=60)', 'rrf(0*bm25, vector, k=60)']
-    """
+    """The texts of `with_shares` under each of these weights; of a sum they differ in its numbers alone."""
     marks = [0.5 + (place + 1) * 1e-9 for place in range(len(expr.weights))]  # that nobody writes
     pattern = "|".join(re.escape(f"{number_text(mark)}*") for mark in marks)
     parts = re.split(pattern, str(expr.with_weights(marks))) if marks else []
@@ -216,62 +210,3 @@ def round_weights(config: SearchConfig, means: Callable[[SearchConfig], Floats])
         if shorter == config or np.abs(means(shorter) - before).max() <= MAX_METRIC_CHANGE:
             return shorter
     return config
-
-
-@dataclass(frozen=True)
-class Change:
-    """A part of a strategy before and after; `dropped` where it does nothing any more."""
-
-    name: str
-    old: str
-    new: str
-    dropped: bool
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.new} instead of {self.old}"
-
-
-def changes(old: Expr, new: Expr, where: str = "") -> list[Change]:
-    """Every weight and option that differs; of parts that do not correspond, the whole part.
-
-    >>> from steelyard.fusion import parse_strategy
-    >>> one, other = map(parse_strategy, ("rrf(fts, vector, k=60)", "rrf(fts, 0*vector, k=20)"))
-    >>> [str(change) for change in changes(one, other)]
-    ['weight of vector 0 instead of 1', 'k 20 instead of 60']
-    """
-    before, after = _parts(old), _parts(new)
-    if (_name(old), len(old.own_terms)) != (_name(new), len(new.own_terms)):
-        return [Change(f"strategy{where}", str(old), str(new), dropped=False)]
-    found: list[Change] = []
-    for name in before | after:
-        was, now = before.get(name), after.get(name)
-        if isinstance(was, Term) and isinstance(now, Term):
-            if was.weight != now.weight:
-                weights = number_text(was.weight), number_text(now.weight)
-                found.append(Change(f"weight of {_name(was.expr)}{where}", *weights, dropped=not now.weight))
-            found += changes(was.expr, now.expr, where)
-        elif isinstance(was, Expr) and isinstance(now, Expr):
-            bare = name in old.options() and old.options()[name].bare
-            found += changes(was, now, where if bare else f" for {name}")
-        elif was != now:
-            old_text, new_text = ("none" if value in (None, ()) else value_text(value) for value in (was, now))
-            found.append(Change(f"{name}{where}", old_text, new_text, dropped=now in (None, ())))
-    return found
-
-
-def _parts(expr: Expr) -> dict[str, Any]:
-    """What an expression is made of: its options by name, its terms by place, its cases by theirs."""
-    if isinstance(expr, Signal):
-        return dict(expr.given)
-    parts: dict[str, Any] = {}
-    for name, option in expr.options().items():
-        value = getattr(expr, name)
-        if option.kind == "terms":
-            parts |= {str(place): term for place, term in enumerate(value)}
-        else:
-            parts |= dict(value) if option.kind == "cases" else {name: value}
-    return parts
-
-
-def _name(expr: Expr) -> str:
-    return str(expr).partition("(")[0]

@@ -9,7 +9,6 @@ from steelyard import __version__
 from steelyard.base.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard_eval.candidates.curve import FreeWeights
-from steelyard_eval.candidates.settings import changes
 from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.blockers import FEWEST
 from steelyard_eval.choose.choice import Choice, Decided
@@ -23,6 +22,7 @@ from steelyard_eval.compare.lists import ties
 from steelyard_eval.compare.scales import of_scales, weightless
 from steelyard_eval.compare.tables import categories
 from steelyard_eval.datasets.labels import unstated
+from steelyard_eval.export.changes import changes
 from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
 from steelyard_eval.recording.replay import ShownLists, facts_of, lists_of, ordered, rows_by_query
 from steelyard_eval.recording.steps import words_of

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from steelyard.base.errors import SteelyardError
-from steelyard.base.files import read_text, regular_target, write_text, write_texts
 from steelyard_eval.cli.options import Handed, command, note, put, put_answer, separated, standing
-from steelyard_eval.recording.record import day
-from steelyard_eval.result import document
-from steelyard_eval.result.structs import Result
-from steelyard_eval.views import gate_faces
 from steelyard_eval.workbench.workbench import Workbench, load
 
 if TYPE_CHECKING:
@@ -71,6 +60,7 @@ def gate(
     steelyard gate mine search-weights.json --strict
     steelyard gate mine --update --because "the new weights of March"
     """
+    from steelyard_eval.cli.gate_outputs import GateOutputs
     from steelyard_eval.datasets import load as load_dataset
     from steelyard_eval.gate.gating import check
     from steelyard_eval.gate.setup import Gate
@@ -178,61 +168,3 @@ def export(configuration: str, *, to: str, out: str | None = None) -> None:
             note(line)
     text = f"written: {out}" if out else str(document).rstrip("\n")
     put({**document.to_json(), **({"file": out} if out else {})}, text)
-
-
-SUMMARY = "GITHUB_STEP_SUMMARY"
-"""The variable with the file of the step's summary."""
-STOPPED = "it was stopped before it had an answer; run it again"
-
-
-@dataclass(frozen=True)
-class GateOutputs:
-    """The files that are asked for; in GitHub Actions also annotations and the summary of the step."""
-
-    markdown: str | None = None
-    junit: str | None = None
-    out: str | None = None
-    github: bool = False
-
-    @contextmanager
-    def deciding(self) -> Iterator[None]:
-        """Whatever ends a gate inside before `write`, no file says what an earlier one found; errors are written.
-
-        The document, which has no form for this, is removed.
-        """
-        self._undecided(STOPPED)
-        if self.out is not None:
-            regular_target(Path(self.out)).unlink(missing_ok=True)
-        try:
-            yield
-        except SteelyardError as error:
-            self._undecided(str(error))
-            self._tell([gate_faces.undecided_annotation(str(error))], gate_faces.undecided_page(str(error)))
-            raise
-
-    def write(self, result: Result, *, strict: bool = False) -> None:
-        """Write what a gate found."""
-        page, xml = gate_faces.pull_request(result), gate_faces.junit(result, strict, day(time.time))
-        _write({self.markdown: page, self.junit: xml, self.out: document.render(result)})
-        self._tell(gate_faces.annotate(result, strict), page)
-
-    def _undecided(self, error: str) -> None:
-        _write(
-            {
-                self.markdown: gate_faces.undecided_page(error),
-                self.junit: gate_faces.undecided_junit(error, day(time.time)),
-            }
-        )
-
-    def _tell(self, lines: Iterable[str], page: str) -> None:
-        if not self.github:
-            return
-        for line in lines:
-            click.echo(line, err=True)  # the runner reads both streams, and stdout may be one JSON document
-        if summary := os.environ.get(SUMMARY):
-            before = read_text(summary) if Path(summary).exists() else ""
-            write_text(summary, before + page)
-
-
-def _write(faces: Mapping[str | None, str]) -> None:
-    write_texts({Path(path): text for path, text in faces.items() if path is not None})

@@ -163,7 +163,7 @@ def test_another_embedder_than_was_measured_is_named():
 
 def test_a_default_that_was_worse_elsewhere_is_not_tried(monkeypatch):
     losing = replace(public_table(), means={"minilm": {DEFAULT: np.full(10, 0.4), "bm25": np.full(10, 0.5)}})
-    monkeypatch.setattr("steelyard_eval.choose.few_labels.public_table", lambda: losing)
+    monkeypatch.setattr("steelyard_eval.choose.public.public_table", lambda: losing)
 
     assert advise("bm25", config_of("", "bm25"), 10, "minilm").verdict == "keep"
 

@@ -209,7 +209,8 @@ def test_names_do_not_depend_on_the_scale_of_weights():
 
 
 @pytest.mark.parametrize(
-    "name", [*SYSTEMS, "rrf(bm25, vector)", "weighted_sum(bm25, fts, normalize=max)", "borda(bm25, vector)"]
+    "name",
+    [*SYSTEMS, "rrf(bm25, vector)", "weighted_sum(0.5*bm25, 0.5*fts, normalize=max)", "borda(bm25, vector)"],
 )
 def test_many_weights_are_named_as_each_is_alone(name):
     """Weights of 1, which some families do not write, of 0, and of no sum."""

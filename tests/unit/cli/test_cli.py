@@ -158,7 +158,7 @@ def test_record_writes_a_folder_a_system(tmp_path: Path) -> None:
 def test_demo_writes_everything_and_the_same_bytes_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     monkeypatch.setattr(
-        "steelyard_eval.datasets.starter.workshop", starter
+        "steelyard_eval.datasets.manifest.workshop", starter
     )  # it is larger, and `make demo` runs it
     document = json.loads(run("demo", "--out", tmp_path / "a", "--json").stdout)
     told = run("demo", "--out", tmp_path / "b").stdout

@@ -7,7 +7,7 @@ from steelyard.fusion import near_variants, parse_strategy
 from steelyard.fusion.layered import Layered
 from steelyard.fusion.routing import Boost, Tiered
 from steelyard.systems import find_system
-from steelyard_eval.candidates.settings import changes
+from steelyard_eval.export.changes import changes
 
 
 def counts(text):
