@@ -43,6 +43,7 @@ _PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
 @dataclass(frozen=True)
 class InitResult:
     """What `init` found out, the files it wrote, those that were there and are kept, and what is left open.
+
     `needed` is all that has to be committed, `command` gates here, and `gates` says whether there is a workflow.
     """
 

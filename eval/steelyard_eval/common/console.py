@@ -51,8 +51,10 @@ def _unbounded(stream: TextIO | None = None) -> bool:
 
 
 def painted(text: str, word: str = "", stream: TextIO | None = None) -> str:
-    """Colour a text by the word, or make it bold without one; unchanged where no colour is wanted. Colour is
-    wanted on a terminal, unless NO_COLOR is set (no-color.org) or TERM is dumb. `stream` is stdout by default.
+    """Colour a text by the word, or make it bold without one; unchanged where no colour is wanted.
+
+    Colour is wanted on a terminal, unless NO_COLOR is set (no-color.org) or TERM is dumb. `stream` is stdout by
+    default.
     """
     wanted = _is_terminal(stream or sys.stdout) and not os.environ.get("NO_COLOR")
     if not wanted or os.environ.get("TERM") == "dumb":
@@ -90,8 +92,9 @@ def grid(
     folded: int = FOLDED,
     words: Mapping[str, str] | None = None,
 ) -> str:
-    """Print texts as aligned columns, those that are `right` on the right; see `table`. `words` has the word of
-    `COLOURS` for cells that are no such word themselves.
+    """Print texts as aligned columns, those that are `right` on the right; see `table`.
+
+    `words` has the word of `COLOURS` for cells that are no such word themselves.
     """
     longest = [max((len(line[i]) for line in cells), default=0) for i in range(len(heads))]
     widths = [max(len(head), size) for head, size in zip(heads, longest, strict=True)]
@@ -124,6 +127,7 @@ def step_text(what: str, command: str = "") -> str:
 
 def folded(message: str, stream: TextIO | None = None) -> str:
     """Fold a message where tables are; a command stands whole on a line of its own, and a long path, to be copied.
+
     Nothing is folded in a file or a pipe; `stream` is stdout by default.
     """
     if _unbounded(stream):

@@ -163,6 +163,7 @@ def distinct(readers: Iterable[Callable[[], Named | ListContender]]) -> list[Nam
 
 def usable(space: Workspace, row: Contender) -> tuple[Contender, list[Said]]:
     """Reduce a contender to the signals that can be had, with a notice when any are missing, or a re-ranker.
+
     Raises ConfigError when nothing is left, or when weights were tuned with other vectors.
     """
     _check_model(space, row)
@@ -214,8 +215,9 @@ def usual(lists: tuple[str, ...] | None) -> list[str]:
 def with_baseline(
     named: list[Named | ListContender], given: Given | None, lists: Collection[str], today: str
 ) -> tuple[str, list[Named | ListContender]]:
-    """The label of the baseline, and the contenders including it, in front if it was not among them. Where none is
-    given it is the label `today`, what is used today, if that is compared, else the first.
+    """The label of the baseline, and the contenders including it, in front if it was not among them.
+
+    Where none is given it is the label `today`, what is used today, if that is compared, else the first.
     """
     labels = [contender.label for contender in named]
     if given is None:

@@ -21,8 +21,9 @@ OTHER_LABELS = "qrels.csv qrels.json qrels.jsonl qrels.trec labels.csv labels.ts
 
 
 def load(path: str | Path, intents: str | None = None) -> Dataset:
-    """Load a folder of Steelyard's own format or of BEIR's; `intents` as in `Dataset`. Raises DataError when there
-    are faults, with their number and up to three of each rule.
+    """Load a folder of Steelyard's own format or of BEIR's; `intents` as in `Dataset`.
+
+    Raises DataError when there are faults, with their number and up to three of each rule.
     """
     report = check(path, log=False)
     if report.dataset is None:

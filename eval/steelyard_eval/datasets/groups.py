@@ -99,8 +99,9 @@ Pair = tuple[int, int]
 
 
 def alike(dataset: Dataset, queries: Sequence[Query]) -> list[Pair]:
-    """Pairs of queries that ask nearly the same and are not one unit, by their numbers, ascending. By vectors,
-    where any are recorded, each query is paired with the first one that it is alike.
+    """Pairs of queries that ask nearly the same and are not one unit, by their numbers, ascending.
+
+    By vectors, where any are recorded, each query is paired with the first one that it is alike.
     """
     unit, numbers = unit_numbers(queries), _numbers([query.text for query in queries])
     pairs = set(by_shingles([query.text for query in queries], unit, numbers)) if queries else set()

@@ -212,6 +212,7 @@ def measure(lists: Ranked, deep: Ranked, qrels: Mapping[str, Mapping[str, int]])
 
 def geometric_gain(lists: Ranked, judgments: Judgments) -> Floats:
     """float64[Q]: (1/R) times the sum of .9^(rank - 1) over the relevant entries of a list; 0 without any.
+
     Rank-biased precision (Moffat and Zobel, TOIS 2008) without its factor 1 - p, over the R relevant entries.
     """
     size = np.diff(lists.offsets)

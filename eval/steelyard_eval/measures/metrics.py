@@ -58,8 +58,9 @@ class Measure:
 
 @dataclass(frozen=True)
 class _Lists:
-    """Ranked lists as one dense matrix of grades, with running sums from which every cutoff is read. `cumsum` adds
-    from the first rank on, like trec_eval, so a perfect list equals its ideal bit by bit.
+    """Ranked lists as one dense matrix of grades, with running sums from which every cutoff is read.
+
+    `cumsum` adds from the first rank on, like trec_eval, so a perfect list equals its ideal bit by bit.
     """
 
     grade: NDArray[np.int32]  # [Q, K], -1 where unjudged or past the end

@@ -32,8 +32,10 @@ from steelyard_eval.result.structs import DataFacts, Listed, QueryRow
 
 @dataclass(frozen=True)
 class Replay:
-    """Ranked lists of one configuration over a recording. `entry` (int32[R]) indexes the recording's ids;
-    `embedded` (bool[Q]) is true for the queries that live search would have embedded.
+    """Ranked lists of one configuration over a recording.
+
+    `entry` (int32[R]) indexes the recording's ids; `embedded` (bool[Q]) is true for the queries that live
+    search would have embedded.
     """
 
     table: SignalTable
@@ -52,8 +54,9 @@ class Replay:
 
 
 def replay(table: SignalTable, config: SearchConfig) -> Replay:
-    """Fuse and finish a recording under a configuration. Raises ConfigError when the configuration differs from
-    what the recording has fixed.
+    """Fuse and finish a recording under a configuration.
+
+    Raises ConfigError when the configuration differs from what the recording has fixed.
     """
     agree(config, table.fingerprint)
     masked, ranking, _ = rank_table(table, config, config.effective)
@@ -168,8 +171,10 @@ SHORT = 30  # titles up to this length are followed by the text
 
 @dataclass(frozen=True)
 class ShownLists:
-    """The lists of one contender. `signals` names the T terms of its score; `scores` is float64[R] and `parts`
-    float64[R, T], over the places of `ranked`. Lists of other engines have neither.
+    """The lists of one contender.
+
+    `signals` names the T terms of its score; `scores` is float64[R] and `parts` float64[R, T], over the places of
+    `ranked`. Lists of other engines have neither.
     """
 
     ranked: Ranked
@@ -232,8 +237,9 @@ def contributions(plan: Plan, rows: Indices) -> tuple[tuple[str, ...], Floats]:
 
 
 def lists_of(run: Replay, config: SearchConfig) -> ShownLists:
-    """The lists of a configuration with what each term of its strategy adds to the scores. The terms of an entry
-    that a later stage appended or scored again need not add up to its score.
+    """The lists of a configuration with what each term of its strategy adds to the scores.
+
+    The terms of an entry that a later stage appended or scored again need not add up to its score.
     """
     signals, parts = contributions(compile_plan(run.table, config.effective), run.ranking.row)
     return ShownLists(run.ranked, signals, run.ranking.score, parts)

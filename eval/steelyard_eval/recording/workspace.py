@@ -39,8 +39,9 @@ NUMBERS = 20_000_000
 
 
 class KeptTables:
-    """The last recordings, each under all that it depends on beside its queries. The next command may ask the same
-    of the same queries, or of some of them.
+    """The last recordings, each under all that it depends on beside its queries.
+
+    The next command may ask the same of the same queries, or of some of them.
     """
 
     def __init__(self) -> None:
@@ -175,8 +176,9 @@ class Workspace:
         return Searcher(self.store, config, self.embedder, clock=lambda: self.dataset.as_of, reranker=reranker)
 
     def unranked(self, config: SearchConfig) -> str:
-        """Why nobody re-ranks for a configuration that asks for it without naming who; empty otherwise. A model on
-        this machine is loaded; providers that have a key are not asked.
+        """Why nobody re-ranks for a configuration that asks for it without naming who; empty otherwise.
+
+        A model on this machine is loaded; providers that have a key are not asked.
         """
         if reranked(config.finish) is None or reranker_asked(config.rerank, os.environ) != "local":
             return ""

@@ -116,8 +116,10 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
 
 
 def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
-    """Return the embedder of one of the vault's models, by default of the first that it was indexed with. Without
-    a model it is None, and search uses keywords. Raises ConfigError for a model that the vault does not have.
+    """Return the embedder of one of the vault's models, by default of the first that it was indexed with.
+
+    Without a model it is None, and search uses keywords. Raises ConfigError for a model that the vault
+    does not have.
     """
     names = vault.models()
     if model and model not in names:
@@ -135,8 +137,9 @@ def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
 
 @contextmanager
 def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
-    """The vault, or a copy in memory of what a caller may see of it, with a model fitted on nothing else. LSA is
-    fitted anew on what is visible, because the fit of the whole vault contains words of other entries.
+    """The vault, or a copy in memory of what a caller may see of it, with a model fitted on nothing else.
+
+    LSA is fitted anew on what is visible, because the fit of the whole vault contains words of other entries.
     """
     if not visible and not vault.restricted:
         yield vault
@@ -166,6 +169,7 @@ def _open_all(
     vault: Vault, asked: str | None, opened: Mapping[str, CachedEmbedder]
 ) -> tuple[list[str], dict[str, CachedEmbedder]]:
     """The kinds that a run embeds with, and the embedders of those that are opened; `opened` are some already.
+
     Raises ConfigError when none was asked for and one of the vault's own models is not the one opened.
     """
     known = _own_kinds(vault) if vault.models() or asked is None else []
@@ -214,8 +218,9 @@ def layered_entries(entries: Sequence[Entry], layers: str) -> list[Entry]:
 
 
 def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[int, int]:
-    """Write the entries and, with `prune`, remove all others, in one transaction; return both counts. Entries that
-    bring no review of their own keep those that the vault has of them.
+    """Write the entries and, with `prune`, remove all others, in one transaction; return both counts.
+
+    Entries that bring no review of their own keep those that the vault has of them.
     """
     with vault.transaction():
         known = vault.entries(Filters.of({"review_count": {"after": 0}}))

@@ -30,8 +30,9 @@ class SheetColumn:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table of texts, with the lines that say what its columns mean. `words` holds a word for each row that has
-    one, its verdict or what it is: for colour alone.
+    """A table of texts, with the lines that say what its columns mean.
+
+    `words` holds a word for each row that has one, its verdict or what it is: for colour alone.
     """
 
     key: str
@@ -43,8 +44,9 @@ class Sheet:
 
 
 def sheets(result: Result, short: bool = False) -> list[Sheet]:
-    """Contenders with means and costs, their tests, and further tables. A `short` one has the first metric with
-    its interval and the others without, and of a decision the best rows.
+    """Contenders with means and costs, their tests, and further tables.
+
+    A `short` one has the first metric with its interval and the others without, and of a decision the best rows.
     """
     rows = ranked(result)
     if short:
@@ -66,8 +68,9 @@ def ranked(result: Result) -> list[Row]:
 
 
 def leading(result: Result) -> list[Row]:
-    """Of a decision the choice, today's, the best other, plain bm25 and vectors; of a comparison the best. The
-    baseline and the choice are among them, wherever they stand.
+    """Of a decision the choice, today's, the best other, plain bm25 and vectors; of a comparison the best.
+
+    The baseline and the choice are among them, wherever they stand.
     """
     rows = ranked(result)
     kept = {result.provenance.baseline, result.choice.label if result.choice else ""}

@@ -18,8 +18,9 @@ NOTES = 3
 
 
 def render(result: Result, *, full: bool = False, notes: bool = True) -> str:
-    """The answer, its tables, what to do, what to know; `full` has every row, table and note. `notes` are left out
-    where they are printed elsewhere.
+    """The answer, its tables, what to do, what to know; `full` has every row, table and note.
+
+    `notes` are left out where they are printed elsewhere.
     """
     told = [heading("note", {"text": text}) for text in noted(result, full)] if notes else []
     tables = "\n\n".join(map(table, sheets(result, short=not full)))
@@ -29,8 +30,9 @@ def render(result: Result, *, full: bool = False, notes: bool = True) -> str:
 
 
 def noted(result: Result, full: bool = False) -> list[str]:
-    """The notices of a result, a line each; unless `full` the first few, and how many more there are. Those of the
-    data set, which `check` has, too, come last.
+    """The notices of a result, a line each; unless `full` the first few, and how many more there are.
+
+    Those of the data set, which `check` has, too, come last.
     """
     said = [say(notice) for notice in sorted(result.notices, key=lambda notice: notice.key == "told")]
     if full or len(said) <= NOTES:

@@ -42,8 +42,13 @@ class Rival:
 
 
 class Exploration:
-    """A configuration that is moved, and everything that is shown of it. Parameters ---------- bench: The labelled
-    queries. start: The configuration to start from; the current one by default. current: What is used today.
+    """A configuration that is moved, and everything that is shown of it.
+
+    Parameters
+    ----------
+    bench: The labelled queries.
+    start: The configuration to start from; the current one by default.
+    current: What is used today.
     """
 
     def __init__(self, bench: Bench, start: Named | None, current: Given) -> None:

@@ -93,8 +93,9 @@ def pool_of(
     seed: int,
     space: Callable[[], Workspace],
 ) -> Pool:
-    """Pool what contenders rank among the first places. Raises ConfigError for a contender that the data set
-    cannot supply, and without any query.
+    """Pool what contenders rank among the first places.
+
+    Raises ConfigError for a contender that the data set cannot supply, and without any query.
     """
     if not queries:
         raise ConfigError(f"{dataset.called} has no queries; add some to queries.jsonl")
@@ -152,8 +153,9 @@ STREAM = 3
 
 
 def drawn_queries(pool: Pool) -> Indices:
-    """int64[D]: the queries in the order in which they are drawn, by the seed. Those with labels are drawn too,
-    unless they were drawn fairly themselves.
+    """int64[D]: the queries in the order in which they are drawn, by the seed.
+
+    Those with labels are drawn too, unless they were drawn fairly themselves.
     """
     keys = np.random.default_rng([pool.seed, STREAM]).random(len(pool.queries))
     fair = pool.dataset.drawn

@@ -200,6 +200,7 @@ def curve(
     plateau: object = None,
 ) -> Figure:
     """Plot the objective along one weight; `points` have the weight and the value, and the ends of their step.
+
     `axis` is that of the document: the signal whose weight it is, and where the current and the chosen weight are.
     """
     axis = axis or {}
