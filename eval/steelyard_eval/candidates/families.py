@@ -169,8 +169,9 @@ def available(source: Source, queries: Sequence[Query], setting: Setting) -> Ava
 
 
 def _facts(table: SignalTable) -> dict[str, str]:
-    """The derived signals that tell candidates apart, by name as they are written, but for those that order them
-    as another does.
+    """The derived signals that tell candidates apart, by name as they are written.
+
+    Those that order them as another does are left out.
     """
     every = np.ones(len(table), dtype=bool)
     orders: dict[str, Floats] = {}

@@ -280,8 +280,9 @@ def folds(units: Indices, seed: int) -> Iterator[Bools]:
 
 
 def gains_out_of_fold(scored: Scored, seed: int, always: bool = False) -> Floats:
-    """float64[n]: the gain on every query of the candidate that is best without its fold, mean over the deals. 0
-    in a deal where none gains, unless `always`.
+    """float64[n]: the gain on every query of the candidate that is best without its fold, mean over the deals.
+
+    It is 0 in a deal where none gains, unless `always`.
     """
     gains = np.zeros(scored.metric.shape[1])
     for part in folds(scored.units, seed):

@@ -86,8 +86,9 @@ def _words(lists: Ranked, words: Mapping[str, int]) -> Floats:
 
 
 def _curve(whole: Unfloored, words: Mapping[str, int], dataset: Dataset) -> list[list[float]]:
-    """A row a floor: what it loses in the mean of the relevant entries of a list, and the shares of questions
-    (coverage) and of words that it leaves.
+    """A row a floor: what it loses, and the shares of questions (coverage) and of words that it leaves.
+
+    What it loses is a share of the relevant entries of a list, in the mean.
     """
     lists, sizes = whole.ranked, _words(whole.ranked, words)
     if not len(sizes):
