@@ -88,7 +88,7 @@ def _words(lists: Ranked, words: Mapping[str, int]) -> Floats:
 def _curve(whole: Unfloored, words: Mapping[str, int], dataset: Dataset) -> list[list[float]]:
     """A row a floor: what it loses, and the shares of questions (coverage) and of words that it leaves.
 
-    What it loses is a share of the relevant entries of a list, in the mean.
+    What it loses is the mean over lists of the share of their relevant entries.
     """
     lists, sizes = whole.ranked, _words(whole.ranked, words)
     if not len(sizes):

@@ -172,9 +172,9 @@ class Answered:
         return terminal.render(self.result)
 
     def _repr_html_(self) -> str:
-        from steelyard_eval.views import html  # its templates take long to load
+        from steelyard_eval.views.report.write import piece  # its templates take long to load
 
-        return html.render(self.result)
+        return piece(self.result)
 
 
 EXIT_CODES = {"pass": 0, "fail": 1, "mismatch": 2, "inconclusive": 0}
