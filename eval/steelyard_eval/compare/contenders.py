@@ -19,7 +19,7 @@ from steelyard.config import SearchConfig
 from steelyard.embedders.embed import KINDS, LIGHT
 from steelyard.finish import stages_without
 from steelyard.table.signal_table import RERANK
-from steelyard_eval.common import SYSTEMS
+from steelyard_eval.common import SYSTEMS, extension
 from steelyard_eval.common.configurations import (
     Named,
     lists_alone,
@@ -28,7 +28,6 @@ from steelyard_eval.common.configurations import (
     refuse_lists,
     separate,
 )
-from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.list_contenders import (
     ListContender,
     is_run,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from steelyard.base.errors import DataError, Fault, visible
-from steelyard_eval.common.extensions import extension
+from steelyard_eval.common import extension
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.corpus_and_queries import Qrels, read_entries, read_queries
 from steelyard_eval.datasets.dataset import Dataset, Report

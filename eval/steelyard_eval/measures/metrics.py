@@ -103,11 +103,6 @@ def _success(lists: _Lists, k: int | None) -> Floats:
     return np.asarray(_at(lists.hits, k) > 0, dtype=np.float64)
 
 
-def _judged(lists: _Lists, k: int | None) -> Floats:
-    known = np.count_nonzero(lists.grade[:, :k] != UNJUDGED, axis=1)
-    return _share(known.astype(np.float64), lists.length if k is None else np.minimum(lists.length, k))
-
-
 GAIN, PRECISIONS, HITS, ANY, ALL, FIRST = range(6)
 """What a measure computes from the relevant entries down to its cutoff: their discounted gain, the sum of
 precisions at them, or their number, each divided by something; or whether there are any, whether there are as
@@ -160,7 +155,10 @@ _FAMILIES = {
     ),
     "Success": _Family(_success, _ANY, (ANY, CUTOFF)),
     "Judged": _Family(
-        _judged,
+        lambda lists, k: _share(
+            np.count_nonzero(lists.grade[:, :k] != UNJUDGED, axis=1).astype(np.float64),
+            lists.length if k is None else np.minimum(lists.length, k),
+        ),
         "is the share of the places whose entry has a label at all; what has none counts as not relevant.",
         None,
     ),

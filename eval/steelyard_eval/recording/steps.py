@@ -233,8 +233,7 @@ def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, obje
     """The words of a command for the data set; none for a data set that is in memory alone.
 
     Options that are None are left out, and those that are True have no value. What embeds is named where it was
-    chosen and dataset.json does not say it. No word is read as an option: it may
-    be an id that anybody chose.
+    chosen and dataset.json does not say it. No word is read as an option: it may be an id that anybody chose.
 
     >>> from steelyard_eval.datasets import load
     >>> from steelyard_eval.datasets.manifest import starter

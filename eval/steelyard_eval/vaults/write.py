@@ -40,11 +40,10 @@ def index_dataset(
 ) -> dict[str, Any]:
     """Index a data set into a vault file, made if it does not exist; unchanged entries are not written again.
 
-    `embedder` is lsa, none or one of `embed.KINDS`, added to the vault's models, which every run
-    keeps up to date; by default the vault's own models, and lsa for a new vault. With `prune` entries that are not
-    in the data set are removed. `layers` see `layered_entries`; what a language model wrote is kept in the cache.
-    With `hnsw` the HNSW indexes of a database are made, and measured. A run after an interruption gives the same
-    result.
+    `embedder` is lsa, none or one of `embed.KINDS`, added to the vault's models, which every run keeps up to date;
+    by default the vault's own models, and lsa for a new vault. With `prune` entries that are not in the data set
+    are removed. `layers` see `layered_entries`; what a language model wrote is kept in the cache. With `hnsw` the
+    HNSW indexes of a database are made, and measured. A run after an interruption gives the same result.
 
     Returns counts: entries (in the vault now), changed, removed, outside (entries that are not in the data set),
     embedded (vectors made). Lists: models, duplicates (ids of entries with equal content), stale (models that

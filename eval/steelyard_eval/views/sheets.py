@@ -198,12 +198,11 @@ def _sheet(
     return Sheet(key, heading(f"title_{key}", known), heads, tuple(zip(*texts, strict=True)), legend, tuple(words))
 
 
-def triple(value: Estimate | None, digits: int = 3, *, signed: bool = False) -> str:
+def triple(value: Estimate | None, *, signed: bool = False) -> str:
     """A value with its interval."""
     if value is None:
         return MISSING
-    shown = number(value.mean, digits, signed=signed)
-    return f"{shown} {interval(value.low, value.high, signed=signed)}".rstrip()
+    return f"{number(value.mean, signed=signed)} {interval(value.low, value.high, signed=signed)}".rstrip()
 
 
 _LOOKS: Mapping[str, Callable[[Any], str]] = {

@@ -12,8 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from steelyard_eval.common import SYSTEMS
-from steelyard_eval.common.extensions import extension
+from steelyard_eval.common import SYSTEMS, extension
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -109,18 +109,12 @@ def pooled(
     """Pool lists of ids, of every query, by the label of who ranked them so."""
     pairs = DuelPairs.of(lists)
     gain = pairs.worth
-    return Pool(dataset, tuple(queries), pairs.labels, pairs.query, pairs.entries, gain, _value(gain), seed)
-
-
-def _value(gain: Floats) -> Floats:
-    """float64[P]: how far the contenders differ from the first one in what the entry is worth to them.
-
-    Times the root of its mean worth, because entries that are ranked high are relevant more often, and an
-    irrelevant one moves no difference.
-    """
+    # How far the contenders differ from the first one in what the entry is worth to them, times the root of its
+    # mean worth: entries that are ranked high are relevant more often, and an irrelevant one moves no difference.
     apart = np.sqrt(((gain[1:] - gain[0]) ** 2).mean(axis=0)) if len(gain) > 1 else gain[0]
     told: Floats = apart * np.sqrt(gain.mean(axis=0))
-    return told + REST * max(float(told.sum()) / max(1, told.size), 1e-9)  # also of no pair
+    value = told + REST * max(float(told.sum()) / max(1, told.size), 1e-9)  # also of no pair
+    return Pool(dataset, tuple(queries), pairs.labels, pairs.query, pairs.entries, gain, value, seed)
 
 
 def sampling_keys(values: Floats, seed: int) -> Floats:
