@@ -153,8 +153,9 @@ class SearchConfig:
         return ByIntent(self.strategy, tuple(sorted(self.by_intent.items())))
 
     def without(self, missing: Collection[str]) -> Expr | None:
-        """Return the strategy without these signals; None when nothing is left. If removing them changes the
-        strategy, `keywords_only` replaces it where that can be computed.
+        """Return the strategy without these signals; None when nothing is left.
+
+        If removing them changes the strategy, `keywords_only` replaces it where that can be computed.
         """
         left = self.effective.without(missing)
         if left == self.effective or self.keywords_only is None:
@@ -193,9 +194,10 @@ class SearchConfig:
         )
 
     def before(self, name: str) -> tuple[str, ...]:
-        """The retrievers that one of this configuration starts from. Raises ConfigError where it reads more of a
-        list than the list is deep: a recording, whose lists are deeper, would give it other starting points than
-        live search.
+        """The retrievers that one of this configuration starts from.
+
+        Raises ConfigError where it reads more of a list than the list is deep: a recording, whose lists are
+        deeper, would give it other starting points than live search.
         """
         kind, settings = RETRIEVER_KINDS[name], self.retrievers[name]
         reads = kind.values(settings).get(kind.starts, 0)
@@ -214,8 +216,9 @@ class SearchConfig:
         return replace(self, strategy=strategy)
 
     def with_weights(self, weights: Mapping[str, float]) -> SearchConfig:
-        """Return the same search with other weights for some terms, wherever in its strategies they stand. A term
-        is named as the strategy has it, or as the system's document does (MoltNet: w_relevance, w_recency,
+        """Return the same search with other weights for some terms, wherever in its strategies they stand.
+
+        A term is named as the strategy has it, or as the system's document does (MoltNet: w_relevance, w_recency,
         w_importance). ConfigError lists every term that the strategy does not have, or has twice in one sum.
         """
         known = WEIGHT_NAMES.get(self.system, {})
@@ -256,9 +259,11 @@ class SearchConfig:
 
     @classmethod
     def load(cls, path: str | Path) -> SearchConfig:
-        """Read a weights file. Raises ConfigError listing every unknown key, value out of range, NaN, unknown
-        signal or stage, and a different schema version, with the remedy. Where a recommendation left
-        ``*.try.json`` instead, that is named.
+        """Read a weights file.
+
+        Raises ConfigError listing every unknown key, value out of range, NaN, unknown signal or stage,
+        and a different schema version, with the remedy. Where a recommendation left ``*.try.json``
+        instead, that is named.
         """
         attempt = f"{str(path).removesuffix('.json')}.try.json"
         if exists(attempt) and not exists(path):  # noqa: PTH110 -- no name can make it fail
@@ -359,8 +364,9 @@ SCHEMA_FILE = "search-weights.schema.json"
 
 @cache
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of weights files: the published file, completed by the declared retrievers. Each
-    retriever has its own parameters, and `after` only where it starts from others.
+    """Return the JSON Schema of weights files: the published file, completed by the declared retrievers.
+
+    Each retriever has its own parameters, and `after` only where it starts from others.
     """
     text = resources.files("steelyard").joinpath(SCHEMA_FILE).read_text(encoding="utf-8")
     loaded: dict[str, Any] = STRICT_JSON.decode(text)

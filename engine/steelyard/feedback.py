@@ -77,8 +77,9 @@ class FeedbackLog:
         self._named: set[str] = set()
 
     def shown(self, result: SearchResult, client: str = "") -> str:
-        """Log the list of a search as it was shown; returns the id that `act` refers to. The text of a query that
-        may hold a secret is left out, and the list is logged all the same.
+        """Log the list of a search as it was shown; returns the id that `act` refers to.
+
+        The text of a query that may hold a secret is left out, and the list is logged all the same.
         """
         for config in (self.config, *result.explored):
             self._name(config)
@@ -147,8 +148,9 @@ def append_act(
 
 
 def append(path: str | Path, records: list[dict[str, object]]) -> None:
-    """Append lines in one write under a lock; MachineError when that cannot be done. ConfigError for odd text, and
-    for a file that is neither empty nor a log.
+    """Append lines in one write under a lock; MachineError when that cannot be done.
+
+    ConfigError for odd text, and for a file that is neither empty nor a log.
     """
     data = _utf8("".join(map(line, records)))
     try:
@@ -225,8 +227,9 @@ def _shown_list(path: Path, query_id: str) -> dict[str, Any] | None:
 
 
 def _lines_with(path: Path, text: bytes) -> Iterator[bytes]:
-    """The lines of a file that have these bytes, the last one first. It is read and not mapped: a page of a file
-    that somebody cuts off meanwhile ends the process.
+    """The lines of a file that have these bytes, the last one first.
+
+    It is read and not mapped: a page of a file that somebody cuts off meanwhile ends the process.
     """
     try:
         with open_regular(path) as stream:
@@ -362,8 +365,9 @@ def draft_teams(
 def drafted(
     own: SearchResult, theirs: SearchResult, config: SearchConfig, other: SearchConfig, coin: Callable[[], bool]
 ) -> SearchResult:
-    """Two results of one query as one list, as long as the longer of them, that says who placed each hit. A hit
-    keeps the score of the ranking that placed it; `SearchResult.behind` gives the result it is from.
+    """Two results of one query as one list, as long as the longer of them, that says who placed each hit.
+
+    A hit keeps the score of the ranking that placed it; `SearchResult.behind` gives the result it is from.
     """
     both = [{hit.entry.id: hit for hit in result.hits} for result in (own, theirs)]
     order = draft_teams(list(both[0]), list(both[1]), max(map(len, both)), coin)

@@ -97,8 +97,9 @@ class Option:
         return {"type": "number", **ends, "description": self.text}
 
     def read(self, value: Value | None, items: int, build: Callable[[Call], Any]) -> Any:  # noqa: ANN401 -- what it declares
-        """The value that is written; ValueError for one that it cannot take. `items` is how many there are in the
-        brackets, `build` makes the strategy of a call.
+        """The value that is written; ValueError for one that it cannot take.
+
+        `items` is how many there are in the brackets, `build` makes the strategy of a call.
         """
         number = int if self.whole else float
         match value:
@@ -120,8 +121,9 @@ class Option:
 
 
 def opt(default: Any = ..., *, late: bool = False, **how: Any) -> Any:  # noqa: ANN401 -- stands where the field's default does
-    """A field of a node; see `Option` for what may be said of it. Its name is the field's. `late` is one without a
-    default that follows one with; Python gives it by its name alone.
+    """A field of a node; see `Option` for what may be said of it. Its name is the field's.
+
+    `late` is one without a default that follows one with; Python gives it by its name alone.
     """
     written = {} if default is ... else {"default": default}
     return field(metadata={"option": {"default": default, **how}}, kw_only=late, **written)
@@ -293,8 +295,9 @@ class Registry(dict[str, T]):
         super().__setitem__(name, declared)
 
     def find(self, name: str) -> T | None:
-        """The declaration of a name, ours or that of an installed package; None where nobody has it. ConfigError
-        where the package's cannot be loaded.
+        """The declaration of a name, ours or that of an installed package; None where nobody has it.
+
+        ConfigError where the package's cannot be loaded.
         """
         if name not in self and (point := _brought(f"steelyard.{self.kind}s").get(name)) is not None:
             try:

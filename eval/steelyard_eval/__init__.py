@@ -25,8 +25,7 @@ from steelyard.base.errors import (
     SteelyardError,
     VaultError,
 )
-from steelyard_eval.common import SYSTEMS
-from steelyard_eval.common.extensions import extension
+from steelyard_eval.common import SYSTEMS, extension
 
 if TYPE_CHECKING:
     from steelyard_eval.extensions.endpoints.http_search import HttpSearch

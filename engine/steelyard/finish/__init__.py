@@ -30,9 +30,10 @@ __all__ = ["AtLeast", "Cut", "Drop", "Files", "Merge", "Ranking", "Stage", "orde
 
 @dataclass(frozen=True)
 class Rerank(Stage):
-    """Sort the first `top` places again by a re-ranker's score, times a `penalty` where one is named. The places
-    behind follow in their order, under their own scores. Raises ConfigError where the table holds no re-ranker's
-    score of a place.
+    """Sort the first `top` places again by a re-ranker's score, times a `penalty` where one is named.
+
+    The places behind follow in their order, under their own scores. Raises ConfigError where the table holds no
+    re-ranker's score of a place.
     """
 
     RESCORES: ClassVar[bool] = True
@@ -99,9 +100,10 @@ FUSED = parse_strategy("weighted_sum(0.5*bm25, 0.5*vector, normalize=theoretical
 
 @dataclass(frozen=True)
 class Floor(Stage):
-    """Drop the entries that score below `least` by `on`, a sum on a scale that no other entry moves. An entry that
-    `on` does not rank scores 0 there. What ranks may be anything, reciprocal ranks too, which cannot carry a floor
-    themselves: the first of any list has the highest score there is.
+    """Drop the entries that score below `least` by `on`, a sum on a scale that no other entry moves.
+
+    An entry that `on` does not rank scores 0 there. What ranks may be anything, reciprocal ranks too, which
+    cannot carry a floor themselves: the first of any list has the highest score there is.
     """
 
     least: float = opt(bare=True)

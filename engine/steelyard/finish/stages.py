@@ -20,8 +20,9 @@ from steelyard.table.signal_table import SignalTable, best_first, count_rows, ra
 
 
 class Stage(Node):
-    """A step that maps a ranking to a ranking; subclasses are frozen dataclasses of options. It is written in a
-    weights file as ``cut(10, all_below=50)``.
+    """A step that maps a ranking to a ranking; subclasses are frozen dataclasses of options.
+
+    It is written in a weights file as ``cut(10, all_below=50)``.
     """
 
     RESCORES: ClassVar[bool] = False
@@ -80,8 +81,9 @@ class Ranking:
 
 
 def order(table: SignalTable, scores: Floats, ties: Ints | None = None) -> Ranking:
-    """Sort the scored rows of every query: score descending, then id ascending by bytes. `scores` is float64[N],
-    NaN for rows that are not ranked; `ties` int32[N] comes before the id, see `Plan.ties`.
+    """Sort the scored rows of every query: score descending, then id ascending by bytes.
+
+    `scores` is float64[N], NaN for rows that are not ranked; `ties` int32[N] comes before the id, see `Plan.ties`.
     """
     row = np.flatnonzero(~np.isnan(scores))
     offsets = np.searchsorted(row, table.offsets).astype(np.int64)
@@ -91,9 +93,10 @@ def order(table: SignalTable, scores: Floats, ties: Ints | None = None) -> Ranki
 
 @dataclass(frozen=True)
 class Cut(Stage):
-    """Keep the first `limit` places of every list. A list of fewer than `all_below` candidates is not cut if the
-    cut would drop more than half of it (Soleri's small-corpus guard). Candidates are those that the retriever
-    `counting` found, or all that are ranked.
+    """Keep the first `limit` places of every list.
+
+    A list of fewer than `all_below` candidates is not cut if the cut would drop more than half of it (Soleri's
+    small-corpus guard). Candidates are those that the retriever `counting` found, or all that are ranked.
     """
 
     limit: int = opt(low=1, high=MAX_COUNT, whole=True, bare=True)
@@ -159,9 +162,10 @@ class Files(Stage):
 
 @dataclass(frozen=True)
 class Merge(Stage):
-    """Add what a separate retriever found, all at one score (Soleri's memories at 0.5). Rows that are already
-    ranked keep their score, and come before added rows of the same score. With `if_none` at most so many are
-    added, and only to lists that have none of them (system-spec-kit's constitutional entries).
+    """Add what a separate retriever found, all at one score (Soleri's memories at 0.5).
+
+    Rows that are already ranked keep their score, and come before added rows of the same score. With `if_none`
+    at most so many are added, and only to lists that have none of them (system-spec-kit's constitutional entries).
     """
 
     retriever: str = opt(kind="word", words=RETRIEVERS, bare=True)

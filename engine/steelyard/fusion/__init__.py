@@ -89,9 +89,10 @@ def all_variants(expr: Expr) -> Iterator[Expr]:
 
 
 def near_variants(expr: Expr) -> Iterator[Expr]:
-    """Iterate over the variants that differ from an expression in the parameters of one node. Cases that a query's
-    intent chooses among, and that differ in no more than weights and parameters, are also varied together: what
-    holds for one of them often holds for all.
+    """Iterate over the variants that differ from an expression in the parameters of one node.
+
+    Cases that a query's intent chooses among, and that differ in no more than weights and parameters, are also
+    varied together: what holds for one of them often holds for all.
     """
     yield from expr.variants()
     children = expr.children

@@ -244,6 +244,7 @@ class Expr(Node):
 
     def needs(self, table: SignalTable, retrievers: Collection[str]) -> Needs:
         """List the signals to fetch, each with the queries (bool[Q]) that need it, given what the table contains.
+
         Signals are fetched on demand: search fetches what is listed, joins it to the table and calls this again
         until nothing new is listed. `retrievers` are those of the system, all of which scorers alone need.
         """
@@ -311,8 +312,9 @@ def join_needs(first: Needs, second: Mapping[str, Bools]) -> Needs:
 
 
 def nested(expr: Expr, table: SignalTable, within: Bools) -> tuple[Column, Bools]:
-    """Evaluate an inner expression to a raw column, and return it with the rows that have a value (bool[N]). A
-    single column is returned unchanged, so that `explain` shows no empty level.
+    """Evaluate an inner expression to a raw column, and return it with the rows that have a value (bool[N]).
+
+    A single column is returned unchanged, so that `explain` shows no empty level.
     """
     plan = expr.compile(table, within)
     present = np.zeros(len(table), dtype=bool)

@@ -25,8 +25,9 @@ from steelyard.table.signal_table import SignalTable
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One node of a tree: a number, its formula in words, and the nodes that it is computed from. `combine` is how
-    it follows from them: sum, product, max, min or median, or ``given`` for a leaf.
+    """One node of a tree: a number, its formula in words, and the nodes that it is computed from.
+
+    `combine` is how it follows from them: sum, product, max, min or median, or ``given`` for a leaf.
     """
 
     value: float
@@ -45,9 +46,10 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Column:
-    """A derived column of a plan, by the signal or expression `label` that it was computed from. `values`
-    float64[N] is finite on the rows of its branch; `formula` says in words how it follows from `inputs`. `inner`
-    is the plan of a nested fusion; `parts` are columns that it combines, NaN where one does not count.
+    """A derived column of a plan, by the signal or expression `label` that it was computed from.
+
+    `values` float64[N] is finite on the rows of its branch; `formula` says in words how it follows from `inputs`.
+    `inner` is the plan of a nested fusion; `parts` are columns that it combines, NaN where one does not count.
     """
 
     label: str

@@ -43,9 +43,10 @@ class RankSum(Sum):
 
 @dataclass(frozen=True)
 class Rrf(RankSum):
-    """``sum of weight / (k + rank)`` over the lists that contain the entry. The bonus is for an entry of two or
-    more lists: ``times(x)`` multiplies its score by 1 + x, ``once(x)`` adds x, and ``each(x)`` adds x for every
-    list after the first.
+    """``sum of weight / (k + rank)`` over the lists that contain the entry.
+
+    The bonus is for an entry of two or more lists: ``times(x)`` multiplies its score by 1 + x, ``once(x)`` adds x,
+    and ``each(x)`` adds x for every list after the first.
     """
 
     shown_as: ClassVar[str] = "RRF"
@@ -141,6 +142,7 @@ class LogIsr(Isr):
 @dataclass(frozen=True)
 class Rbc(RankSum):
     """``sum of weight * (1 - phi) * phi^(rank - 1)``: a reader continues to the next entry with probability phi.
+
     `phi` is at least 0 and below 1. At 0 only the first entry of each list counts.
     """
 
@@ -159,6 +161,7 @@ class Rbc(RankSum):
 
 class Borda(Sum):
     """``sum of weight * points``: with c candidates, the first of a list gets c points, the next c - 1, and so on.
+
     The candidates missing from a list of n share the points that are left, ``(c - n + 1) / 2`` each. The
     candidates are the entries that this expression ranks.
     """

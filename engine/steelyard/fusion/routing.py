@@ -44,8 +44,9 @@ class Routed(Expr):
 
 @dataclass(frozen=True)
 class Tiered(Routed):
-    """Ranks by `first` where it ranks at least `min_results` entries, and by `then` for the other queries. So an
-    expensive search runs only where a cheap one found too little (EchoVault).
+    """Ranks by `first` where it ranks at least `min_results` entries, and by `then` for the other queries.
+
+    So an expensive search runs only where a cheap one found too little (EchoVault).
     """
 
     shown_as: ClassVar[str] = "tiered"
@@ -144,9 +145,10 @@ def intents_of(strategy: Expr) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Boost(Expr):
-    """``score * product of (1 + weight * (factor - 1))``, the product kept within `low` and `high`. Factors are
-    signals that every entry has. A weight of 1 multiplies by the factor as it is, 0 switches it off. Factors are
-    multiplied, so their weights are variants, and its own weights are those of the strategy inside.
+    """``score * product of (1 + weight * (factor - 1))``, the product kept within `low` and `high`.
+
+    Factors are signals that every entry has. A weight of 1 multiplies by the factor as it is, 0 switches it off.
+    Factors are multiplied, so their weights are variants, and its own weights are those of the strategy inside.
     """
 
     shown_as: ClassVar[str] = "boosted"

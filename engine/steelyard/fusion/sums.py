@@ -34,8 +34,9 @@ class WeightedTerms(Expr):
     terms: tuple[Term, ...] = opt(kind="terms", bare=True)
 
     def without(self, missing: Collection[str]) -> Expr | None:
-        """Drop the terms that cannot be computed; the others keep their weights. None when no term is left that
-        finds entries, where there was one.
+        """Drop the terms that cannot be computed; the others keep their weights.
+
+        None when no term is left that finds entries, where there was one.
         """
         pairs = [(term.weight, term.expr.without(missing)) for term in self.terms]
         left = tuple(Term(weight, expr) for weight, expr in pairs if expr is not None)
@@ -104,6 +105,7 @@ def _zscore(table: SignalTable, column: Column, rows: Bools) -> Scaled:
 
 def _dbsf(table: SignalTable, column: Column, rows: Bools) -> Scaled:
     """Scale by ``(x - (mean - 3 sd)) / (6 sd)``, the sample's deviation; in a list of equal values all become 0.5.
+
     Distribution-based score fusion, as Qdrant computes it (`score_fusion.rs`, 74f3e85): nothing is clipped.
     """
     mean, population, away = _moments(table, column, rows)
@@ -141,17 +143,19 @@ def _rank(table: SignalTable, column: Column, rows: Bools) -> Scaled:
 
 
 def _theoretical(table: SignalTable, column: Column, rows: Bools) -> Scaled:
-    """Scale to 0..1 by ``(x - low) / (high - low)`` between the ends of the formula, whatever else was found. The
-    ends of a cosine are -1 and 1; those of bm25 are 0 and ``sum of idf * (k1 + 1)`` over the query's words.
+    """Scale to 0..1 by ``(x - low) / (high - low)`` between the ends of the formula, whatever else was found.
+
+    The ends of a cosine are -1 and 1; those of bm25 are 0 and ``sum of idf * (k1 + 1)`` over the query's words.
     """
     low, high = _ends_of(table, column.label)
     return _between(column, {"low": low, "high": high}, 0.0)
 
 
 def _tmm(table: SignalTable, column: Column, rows: Bools) -> Scaled:
-    """Scale by ``(x - low) / (max - low)``, from the low end of the formula to the list's maximum. The theoretical
-    min-max of Bruch, Gai and Ingber (TOIS 42(1), 2023); a weighted sum of two such lists is their TM2C2. A list
-    whose maximum is the low end contributes 0.
+    """Scale by ``(x - low) / (max - low)``, from the low end of the formula to the list's maximum.
+
+    The theoretical min-max of Bruch, Gai and Ingber (TOIS 42(1), 2023); a weighted sum of two such lists is their
+    TM2C2. A list whose maximum is the low end contributes 0.
     """
     top = _extreme(table, column.values, rows, np.maximum)
     return _between(column, {"low": _ends_of(table, column.label)[0], "max": top}, 0.0)

@@ -87,9 +87,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result of a search, with its rank from 1. The score is None for an entry that fills up a context and was
-    not scored. `signals` are those that the strategy used, by name; 0 for a retriever that did not return the
-    entry.
+    """One result of a search, with its rank from 1.
+
+    The score is None for an entry that fills up a context and was not scored. `signals` are those that the
+    strategy used, by name; 0 for a retriever that did not return the entry.
     """
 
     rank: int
@@ -128,6 +129,7 @@ def read_fields(
     record: Mapping[str, Any], parsers: Mapping[str, Reader], required: Sequence[str], file: str, line: int
 ) -> tuple[dict[str, Any], list[Fault]]:
     """Read the known fields of a JSON object, of which null counts as absent: the values, and all that is wrong.
+
     `parsers` say how each field is read, others are ignored; file and line are for the faults.
     """
     values: dict[str, Any] = {}

@@ -135,9 +135,10 @@ EVERYTHING = Filters()
 
 @dataclass(frozen=True, slots=True)
 class Visible(Filters):
-    """What a caller may see, for `Searcher(visible=...)` and `seen_by` of a store. It is not a filter, and raises
-    ConfigError where it is used as one: filters are asked of all entries, so that whether an entry is superseded
-    would depend on some that the caller may not see.
+    """What a caller may see, for `Searcher(visible=...)` and `seen_by` of a store.
+
+    It is not a filter, and raises ConfigError where it is used as one: filters are asked of all entries, so
+    that whether an entry is superseded would depend on some that the caller may not see.
     """
 
     def __and__(self, other: Filters) -> Filters:
@@ -244,8 +245,9 @@ _CONTROLS = dict.fromkeys((*range(32), 127), " ")
 
 
 def clean_query(text: str) -> str:
-    """Clean the text of a query for searching: control characters become blanks. Raises ConfigError when nothing
-    is left, for more than `MAX_WORDS` words, and for invalid Unicode.
+    """Clean the text of a query for searching: control characters become blanks.
+
+    Raises ConfigError when nothing is left, for more than `MAX_WORDS` words, and for invalid Unicode.
     """
     try:
         text.encode("utf-8")

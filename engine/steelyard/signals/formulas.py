@@ -59,8 +59,9 @@ def one(table: SignalTable) -> SignalValues:
 
 @partial(DerivedSignal, factor=True, reads="lengths of texts")
 def length(table: SignalTable) -> SignalValues:
-    """``0.8 + 0.2 * characters / 100`` for a text of fewer than 100 characters, else 1. Source: REQ-008. White
-    space around the text does not count.
+    """``0.8 + 0.2 * characters / 100`` for a text of fewer than 100 characters, else 1. Source: REQ-008.
+
+    White space around the text does not count.
     """
     characters = np.nan_to_num(table.fact("length"))
     values = 0.8 + (1.0 - 0.8) * np.minimum(1.0, characters / 100.0)
@@ -80,8 +81,9 @@ def importance(table: SignalTable) -> SignalValues:
 
 @partial(DerivedSignal, factor=True)
 def corrections(table: SignalTable) -> SignalValues:
-    """``1 / (1 + n)`` for an entry that was corrected n times, in (0, 1]. The document says that the program
-    learns from corrections, and not how; the formula is ours.
+    """``1 / (1 + n)`` for an entry that was corrected n times, in (0, 1].
+
+    The document says that the program learns from corrections, and not how; the formula is ours.
     """
     count = np.maximum(np.nan_to_num(table.fact("correction_count")), 0.0)
     return SignalValues(1.0 / (1.0 + count), "1 / (1 + corrections)", {"corrections": count})
@@ -174,9 +176,10 @@ def decay(table: SignalTable) -> SignalValues:
 
 @partial(DerivedSignal, reads="reviews")
 def retrievability(table: SignalTable) -> SignalValues:
-    """``(1 + 19/81 * t / S) ^ -0.5``: the chance of recall t days after the last review, in (0, 1]. S is the
-    stability, 1 day where none is given; t runs from creation where there was no review, and is 0 without any
-    date. Source: FSRS (Ye, Su and Cao, 2022), as system-spec-kit's code has it.
+    """``(1 + 19/81 * t / S) ^ -0.5``: the chance of recall t days after the last review, in (0, 1].
+
+    S is the stability, 1 day where none is given; t runs from creation where there was no review, and is 0 without
+    any date. Source: FSRS (Ye, Su and Cao, 2022), as system-spec-kit's code has it.
     """
     stated = table.fact("stability")
     stability = np.where(stated > 0, stated, 1.0)
@@ -187,8 +190,9 @@ def retrievability(table: SignalTable) -> SignalValues:
 
 @partial(DerivedSignal, reads="counts of accesses")
 def popularity(table: SignalTable) -> SignalValues:
-    """``0.6 * min(1, log2(n + 1) / 5) + 0.4 * max(0, 1 - d / 90)`` for n uses, the last d days ago, in 0..1. 0 for
-    an entry that was never used. Source: system-spec-kit's code.
+    """``0.6 * min(1, log2(n + 1) / 5) + 0.4 * max(0, 1 - d / 90)`` for n uses, the last d days ago, in 0..1.
+
+    0 for an entry that was never used. Source: system-spec-kit's code.
     """
     uses = np.nan_to_num(table.fact("access_count"))
     often = 0.6 * np.minimum(1.0, np.log2(np.maximum(uses, 0.0) + 1.0) / 5.0)

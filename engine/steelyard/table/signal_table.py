@@ -194,9 +194,10 @@ class SignalTable:
         raise ConfigError(f"signal {name!r} is not in this table (it holds {held}){remedy}")
 
     def at_depth(self, depths: Mapping[str, int | None]) -> SignalTable:
-        """Mask each named retriever beyond its depth, None for all, and drop those that are not named. Ranks,
-        counts and maxima are taken from the result, never from a deeper list. ConfigError for a depth below 1 or
-        beyond the recorded one.
+        """Mask each named retriever beyond its depth, None for all, and drop those that are not named.
+
+        Ranks, counts and maxima are taken from the result, never from a deeper list. ConfigError for a depth below
+        1 or beyond the recorded one.
         """
         if (key := ("depths", *sorted(depths.items()))) in self.derived:
             kept: SignalTable = self.derived[key]

@@ -101,6 +101,7 @@ def build_candidates(
     recordings: tuple[LabelledRecording, ...], starts: Sequence[StartingPoint], scale: CandidateScorer
 ) -> CandidateSet:
     """Lay weights out around each start, over what `record_all` recorded; Ctrl-C ends it with what there is.
+
     Raises KeyboardInterrupt when there is nothing yet, ConfigError when nothing could be searched.
     """
     grids: list[tuple[StartingPoint, Grid]] = []
@@ -145,8 +146,9 @@ def record_all(
     qrels: Qrels | None = None,
     beside: Sequence[SearchConfig] = (),
 ) -> tuple[LabelledRecording, ...]:
-    """One recording for all systems that retrieve alike, and one for those of them that read layers. `qrels` are
-    the labels of these queries, the data set's by default. What is `beside` is no candidate.
+    """One recording for all systems that retrieve alike, and one for those of them that read layers.
+
+    `qrels` are the labels of these queries, the data set's by default. What is `beside` is no candidate.
     """
     recordings: list[LabelledRecording] = []
     parts = [part for start in starts for part in ((start.config,), *start.parts)]

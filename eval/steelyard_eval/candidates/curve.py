@@ -29,8 +29,9 @@ SAME = 1e-12  # values that differ by no more than this count as equal
 
 @dataclass(frozen=True)
 class Plateau:
-    """Adjacent intervals of one value: ``low`` to ``high``, and the point chosen among them. `low` equals `high`
-    where only an end point of the line reaches the value.
+    """Adjacent intervals of one value: ``low`` to ``high``, and the point chosen among them.
+
+    `low` equals `high` where only an end point of the line reaches the value.
     """
 
     low: float
@@ -62,8 +63,9 @@ class Curve:
         return float(max(*self.ends, self.values[self.wide].max(initial=-np.inf)))
 
     def plateaus(self, value: float | None = None) -> list[Plateau]:
-        """List the maximal runs of adjacent pieces of a value, by default the best, from low to high. The t of
-        each is its middle, or the middle of its widest interval when a change is at its middle.
+        """List the maximal runs of adjacent pieces of a value, by default the best, from low to high.
+
+        The t of each is its middle, or the middle of its widest interval when a change is at its middle.
         """
         wide, (low, *_, high) = self.wide, self.edges
         lows = np.concatenate(([low], self.edges[:-1][wide], [high]))
@@ -259,6 +261,7 @@ class FreeWeights:
 
     def plateau(self) -> tuple[float, ...]:
         """Between which values, as written, the first weight that moves can lie without a change of the mean.
+
         Empty when nothing moves.
         """
         if not self.branches:
@@ -267,8 +270,9 @@ class FreeWeights:
         return plateau.low * self.scale, plateau.high * self.scale
 
     def table(self, current: FreeWeights | None = None) -> list[Table]:
-        """The `POINTS` widest steps of the curve; nothing where no weight moves. `current` is what is used today:
-        its share is named where it has the same columns.
+        """The `POINTS` widest steps of the curve; nothing where no weight moves.
+
+        `current` is what is used today: its share is named where it has the same columns.
         """
         if not self.branches:
             return []

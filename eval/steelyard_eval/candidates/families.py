@@ -112,6 +112,7 @@ def starts(
     source: Source, queries: Sequence[Query], limit: int, label: str = "", current: SearchConfig | None = None
 ) -> tuple[StartingPoint, ...]:
     """A start for each family and system, as far as there is what it needs, and one around what is used today.
+
     That is the `current` configuration, of a `label`, where there is one and it is none of the others.
     """
     setting = Setting(limit, source.model, source.lists)
@@ -168,8 +169,9 @@ def available(source: Source, queries: Sequence[Query], setting: Setting) -> Ava
 
 
 def _facts(table: SignalTable) -> dict[str, str]:
-    """The derived signals that tell candidates apart, by name as they are written, but for those that order them
-    as another does.
+    """The derived signals that tell candidates apart, by name as they are written.
+
+    Those that order them as another does are left out.
     """
     every = np.ones(len(table), dtype=bool)
     orders: dict[str, Floats] = {}
@@ -188,8 +190,9 @@ def _facts(table: SignalTable) -> dict[str, str]:
 
 
 def _order(table: SignalTable, values: Floats) -> Floats:
-    """float64[N] of length 1: the ranks within each query about their mean, equal values at their middle rank. 0
-    where all values are equal.
+    """float64[N] of length 1: the ranks within each query about their mean, equal values at their middle rank.
+
+    0 where all values are equal.
     """
     centred = np.zeros(len(table))
     for begin, end in itertools.pairwise(table.offsets.tolist()):
@@ -200,8 +203,9 @@ def _order(table: SignalTable, values: Floats) -> Floats:
 
 
 def _whole(source: Source, row: Contender) -> Contender | None:
-    """The contender where there is what it needs: a system as far as it goes, a family only as a whole. A family
-    that lost a part is another family, and a system that lost its layers is a search by vectors.
+    """The contender where there is what it needs: a system as far as it goes, a family only as a whole.
+
+    A family that lost a part is another family, and a system that lost its layers is a search by vectors.
     """
     try:
         left, notices = source.usable(row)

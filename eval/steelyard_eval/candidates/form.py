@@ -108,8 +108,9 @@ class Form:
         return query, np.arange(len(self.relevant)) - self.relevant_offsets[query]
 
     def spread(self, weights: Floats) -> Floats:
-        """Map weights of the whole strategy, float64[W, K], to weights of the columns, float64[W, S]. A tier that
-        answers none of the queries has no columns here, and a bare column keeps its weight 1.
+        """Map weights of the whole strategy, float64[W, K], to weights of the columns, float64[W, S].
+
+        A tier that answers none of the queries has no columns here, and a bare column keeps its weight 1.
         """
         return np.column_stack([np.ones(len(weights)), weights])[:, self.slot + 1]
 
@@ -125,6 +126,7 @@ def forms(
     table: SignalTable, config: SearchConfig, strategies: Iterable[Expr], judgments: Judgments
 ) -> Iterator[Form]:
     """Iterate over the forms of strategies that differ in more than weights (k, normalisation, half-life ...).
+
     They share the masked table and what it caches. See `Form.of` for the errors.
     """
     bare = np.flatnonzero(judgments.judged == 0)
@@ -243,8 +245,9 @@ def movable(form: Form) -> list[Indices]:
 
 
 def on_simplices(weights: Floats, form: Form, branches: Sequence[Indices]) -> Floats:
-    """Weights float64[S] with those of each branch that moves summing to 1, in equal parts where all are 0. Raises
-    ConfigError for weights below 0.
+    """Weights float64[S] with those of each branch that moves summing to 1, in equal parts where all are 0.
+
+    Raises ConfigError for weights below 0.
     """
     scaled = np.array(weights, dtype=np.float64)
     for branch in branches:

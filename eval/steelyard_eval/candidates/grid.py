@@ -60,8 +60,9 @@ class Block:
         return cls(config, np.full(len(weights), -1), weights[None, :], 0)
 
     def placed(self, form: Form) -> Floats:
-        """float64[W, S']: the weights for the columns of its form on another recording. A branch that no query
-        there reaches has no columns; one that only they reach has the weights as written.
+        """float64[W, S']: the weights for the columns of its form on another recording.
+
+        A branch that no query there reaches has no columns; one that only they reach has the weights as written.
         """
         weights = np.repeat(form.weights[None, :], len(self.weights), axis=0)
         columns = {slot: column for column, slot in enumerate(self.slot.tolist()) if slot >= 0}
@@ -170,8 +171,9 @@ class LabelScorer:
     metric: Measure
 
     def grid(self, known: LabelledRecording, settings: Sequence[SearchConfig], columns: int = COLUMNS) -> Grid:
-        """Every setting under its own weights and many others, over all queries of the recording. Raises
-        ConfigError for a metric or a finish stage that the kernel cannot search (see `kernel.Form`).
+        """Every setting under its own weights and many others, over all queries of the recording.
+
+        Raises ConfigError for a metric or a finish stage that the kernel cannot search (see `kernel.Form`).
         """
         table, judgments = known.table, known.judgments
         kept = table.derived.setdefault("grids", [])
@@ -251,8 +253,9 @@ def _corners(start: Floats, branches: Sequence[Indices]) -> Iterator[Floats]:
 
 
 def _drawn(start: Floats, branches: Sequence[Indices], draws: int) -> Floats:
-    """Mixtures drawn evenly from each simplex, every second halfway to where the weights are. Branches of equal
-    size, such as intents, share their draws in the first half and have their own in the second.
+    """Mixtures drawn evenly from each simplex, every second halfway to where the weights are.
+
+    Branches of equal size, such as intents, share their draws in the first half and have their own in the second.
     """
     rows = np.repeat(start[None, :], draws, axis=0)
     own_draws = np.random.default_rng(0)

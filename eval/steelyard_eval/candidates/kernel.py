@@ -78,8 +78,9 @@ class Kernel:
         )
 
     def values(self, weights: ArrayLike, threads: int | None = None) -> dict[Measure, Floats]:
-        """Compute every measure for every query, float64[W, Q] each, for weights float[W, S]. So many `threads`
-        share the weights; by default numba's number, or one for little work.
+        """Compute every measure for every query, float64[W, Q] each, for weights float[W, S].
+
+        So many `threads` share the weights; by default numba's number, or one for little work.
         """
         scaled = self._scaled(np.atleast_2d(np.asarray(weights, dtype=np.float64)))
         form = self.form

@@ -111,6 +111,7 @@ def _count(rows, begin, end, relevant, weights, pair, bars, rank):
 @njit(**OPTIONS)
 def _sort(rank, count, key):
     """Sort the relevant rows of each lane, best first, as keys with the rank in the upper half and the row below.
+
     This is a sorting network: every lane makes the same exchanges, so none has to branch.
     """
     for r in range(count):
@@ -126,8 +127,9 @@ def _sort(rank, count, key):
 
 @njit(**OPTIONS)
 def _measure(kind, cutoff, divisor, key, grade, logs, value):
-    """Compute one metric of one query for each lane, summed from the first rank on as in trec_eval. Rows beyond
-    the cutoff add 0, which changes no sum.
+    """Compute one metric of one query for each lane, summed from the first rank on as in trec_eval.
+
+    Rows beyond the cutoff add 0, which changes no sum.
     """
     for n in range(LANES):
         value[n] = 0.0

@@ -165,8 +165,9 @@ def _median(space: Workspace, config: SearchConfig, queries: Sequence[Query], wa
 def said_of_cost(
     restriction: Restriction, without: Best, within: Best, units: Indices, metric: str, facts: Mapping[str, Fact]
 ) -> Said:
-    """What a restriction costs: the best without it beside the best with it, by the same estimator. The difference
-    of the two is as sure as the paired differences are.
+    """What a restriction costs: the best without it beside the best with it, by the same estimator.
+
+    The difference of the two is as sure as the paired differences are.
     """
     apart, told = without.gains - within.gains, {**restriction.facts, **facts}
     if not apart.any():

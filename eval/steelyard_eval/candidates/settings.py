@@ -34,8 +34,9 @@ DEPTHS = (1.0, 0.5, 2.0)  # times the depth of every retriever; never less than 
 
 
 def settings(config: SearchConfig, most: int = MOST) -> list[SearchConfig]:
-    """Every shape at every depth, the given configuration first, those of one depth together. Where there are more
-    than `most` together, the other depths with the given shape alone.
+    """Every shape at every depth, the given configuration first, those of one depth together.
+
+    Where there are more than `most` together, the other depths with the given shape alone.
     """
     every = shapes(config.strategy, most)
     here, *others = depths(config)
@@ -50,8 +51,9 @@ RECORDED = 1000
 
 
 def of_retrievers(config: SearchConfig, queries: int) -> list[SearchConfig]:
-    """The configuration under other parameters of its retrievers, one at a time, as they declare them. None where
-    that many `queries` would be searched more than `RECORDED` times in all.
+    """The configuration under other parameters of its retrievers, one at a time, as they declare them.
+
+    None where that many `queries` would be searched more than `RECORDED` times in all.
     """
     read = [name for name in config.retrievers if name in config.effective.signals and name in RETRIEVER_KINDS]
     every = [(name, of, value) for name in read for of in RETRIEVER_KINDS[name].parameters for value in of.tried]
@@ -79,8 +81,9 @@ def depths(config: SearchConfig) -> list[SearchConfig]:
 
 
 def _deepened(config: SearchConfig, factor: float) -> SearchConfig:
-    """The configuration with every depth times a factor, rounded up; depths that are not limited stay so. A list
-    shorter than what is shown would be no choice anybody makes.
+    """The configuration with every depth times a factor, rounded up; depths that are not limited stay so.
+
+    A list shorter than what is shown would be no choice anybody makes.
     """
     retrievers = {
         name: replace(kept, depth=max(math.ceil(kept.depth * factor), min(kept.depth, config.limit)))
@@ -91,8 +94,9 @@ def _deepened(config: SearchConfig, factor: float) -> SearchConfig:
 
 
 def shapes(strategy: Expr, most: int = MOST) -> list[Expr]:
-    """Every shape of a strategy under its own weights, the given one first, without repetition. Where there are
-    more than `most` together, those that differ in a single parameter.
+    """Every shape of a strategy under its own weights, the given one first, without repetition.
+
+    Where there are more than `most` together, those that differ in a single parameter.
     """
     together = list(itertools.islice(all_variants(strategy), most + 1))
     return list(dict.fromkeys([strategy, *(together if len(together) <= most else near_variants(strategy))]))
@@ -201,6 +205,7 @@ def without_guarded_cut(config: SearchConfig) -> SearchConfig:
 
 def round_weights(config: SearchConfig, means: Callable[[SearchConfig], Floats]) -> SearchConfig:
     """The configuration with its weights in two significant digits, or the fewest more that move no metric.
+
     `means` gives the mean of every metric, float64[M]; none may move by more than `MAX_METRIC_CHANGE`.
     """
     before = means(config)

@@ -72,8 +72,9 @@ class Source:
         return "bm25" if self.table is None or "bm25" in self.table.columns else "fts"
 
     def usable(self, row: Contender) -> tuple[Contender, list[Said]]:
-        """The contender without the signals that the data set cannot supply. Over a recording everything that it
-        reads has to be recorded in the way that it searches, as deep.
+        """The contender without the signals that the data set cannot supply.
+
+        Over a recording everything that it reads has to be recorded in the way that it searches, as deep.
         """
         if self.space:
             return usable(self.space, row)
@@ -97,8 +98,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Only:
-    """The one strategy that is tuned. `word` is how a command names it, None where it exists in Python alone; with
-    `weights_only` its settings stay as they are written. `notices` say what it runs without.
+    """The one strategy that is tuned.
+
+    `word` is how a command names it, None where it exists in Python alone; with `weights_only` its settings stay
+    as they are written. `notices` say what it runs without.
     """
 
     row: Contender
@@ -109,6 +112,7 @@ class Only:
 
 def read_current(given: Given, limit: int, source: Source) -> Contender | ListContender:
     """Any contender: a system, an expression, a weights file, a run, an endpoint, a table of lists, a function.
+
     Raises ConfigError for what is none, or needs what the data set or the recording does not have.
     """
     contender = read(given, lists=source.lists or ())

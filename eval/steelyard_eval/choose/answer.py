@@ -168,8 +168,9 @@ class ChosenAnswer(Answered):
         return write_and_log(_files(path, self.config, self.attempt))
 
     def saved(self, path: str | Path, dataset: Dataset) -> tuple[Self, list[str]]:
-        """The same answer about these files, which are written; a line each on what is in it. `dataset` is the one
-        whose kept runs have what earlier runs wrote there.
+        """The same answer about these files, which are written; a line each on what is in it.
+
+        `dataset` is the one whose kept runs have what earlier runs wrote there.
         """
         target, files = Path(path), _files(path, self.config, self.attempt)
         before = write_weights(files, dataset)
@@ -208,6 +209,7 @@ def _files(path: str | Path, config: SearchConfig | None, attempt: SearchConfig 
 
 def write_weights(files: Files, dataset: Dataset | None = None) -> list[str]:
     """Write these files, and remove those that are None; a line on each that was replaced, and how to undo that.
+
     Each is copied first, but for one whose search one of the new files has: nothing of it is lost.
     """
     new = [_search(config.to_json()) for config in files.values() if config is not None]

@@ -218,8 +218,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class Decided:
-    """A choice that was decided, and what is written of it. `public`: the ruling rests on public collections,
-    because the labels prove nothing.
+    """A choice that was decided, and what is written of it.
+
+    `public`: the ruling rests on public collections, because the labels prove nothing.
     """
 
     choice: Choice

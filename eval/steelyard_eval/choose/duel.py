@@ -36,6 +36,7 @@ _DISCOUNT = 1.0 / np.log2(np.arange(2, PLACES + 2))
 @dataclass(frozen=True)
 class DuelPairs:
     """All pairs of a query and an entry among the first places of C lists, in the order of queries, then of ids.
+
     `query` int64[P] and `entries` are the pairs, `worth` float64[C, P] is as in `PairSelection`.
     """
 
@@ -62,8 +63,10 @@ class DuelPairs:
 def build_pair_selection(
     labels: Sequence[str], worth: Floats, query: Indices, model: str, sha256: str
 ) -> PairSelection:
-    """The contest of contenders by label over pairs. The embedder's class decides what is known beforehand.
-    `sha256` is that of the data set: a public collection says nothing about itself.
+    """The contest of contenders by label over pairs.
+
+    The embedder's class decides what is known beforehand. `sha256` is that of the data set: a public collection
+    says nothing about itself.
     """
     table, kind = public_table(), class_of(model)
     others = table.others(sha256)

@@ -150,8 +150,9 @@ def decide_with_public_prior(
 
 
 def decide_from_pairs(expect: Expectation, gates: Gates, row: int | None) -> Ruling:
-    """The decision on pairs that were chosen one by one: their own leader, whatever queries say. `row` is the
-    leader, which is worth trying; None is what is used today, which is kept.
+    """The decision on pairs that were chosen one by one: their own leader, whatever queries say.
+
+    `row` is the leader, which is worth trying; None is what is used today, which is kept.
     """
     if row is None:
         return keep_decision(expect.scored)

@@ -100,8 +100,9 @@ class PublicTable:
         return cls(record["about"], record["rows"], means, variances, arrays(record["relevance"]))
 
     def against(self, config: SearchConfig, model: str, sha256: str = "") -> PublicGains | None:
-        """What the default gained over a configuration; None where nothing like it was run. `sha256` is of the
-        user's own data: a public collection says nothing about itself.
+        """What the default gained over a configuration; None where nothing like it was run.
+
+        `sha256` is of the user's own data: a public collection says nothing about itself.
         """
         label, near = self._row(config)
         known = self.means.get(class_of(model), {})
@@ -285,6 +286,7 @@ def lookup_priors(
     keys: Callable[[Container[str]], Sequence[str]], current: str | None, model: str, metric: str, sha256: str
 ) -> tuple[PriorGains, PriorGains] | None:
     """What the shipped table knows of the candidates; None where it may not be used or knows no such current.
+
     `keys` names the candidates in a table whose names it is given (`Grid.keys`).
     """
     table = load_priors()

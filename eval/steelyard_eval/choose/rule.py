@@ -39,8 +39,10 @@ POSTERIOR_SHARE = 0.3  # of the candidate's posterior mean: folds choose on 4/5 
 
 @dataclass(frozen=True)
 class GainPrior:
-    """What is usually gained over one kind of configuration. `mean` is that of the true gains in nDCG@10 on public
-    collections, `spread` one and a half times their standard deviation, for other collections lie further apart.
+    """What is usually gained over one kind of configuration.
+
+    `mean` is that of the true gains in nDCG@10 on public collections, `spread` one and a half times their
+    standard deviation, for other collections lie further apart.
     """
 
     mean: float
@@ -266,8 +268,9 @@ def bound(scored: Scored) -> float:
 
 
 def folds(units: Indices, seed: int) -> Iterator[Bools]:
-    """bool[n] each: the queries of every fold of every deal; units stay whole and are dealt by a seeded shuffle. A
-    deal of one unit has no folds.
+    """bool[n] each: the queries of every fold of every deal; units stay whole and are dealt by a seeded shuffle.
+
+    A deal of one unit has no folds.
     """
     known, code = np.unique(units, return_inverse=True)
     random = np.random.default_rng(seed)
@@ -277,8 +280,9 @@ def folds(units: Indices, seed: int) -> Iterator[Bools]:
 
 
 def gains_out_of_fold(scored: Scored, seed: int, always: bool = False) -> Floats:
-    """float64[n]: the gain on every query of the candidate that is best without its fold, mean over the deals. 0
-    in a deal where none gains, unless `always`.
+    """float64[n]: the gain on every query of the candidate that is best without its fold, mean over the deals.
+
+    It is 0 in a deal where none gains, unless `always`.
     """
     gains = np.zeros(scored.metric.shape[1])
     for part in folds(scored.units, seed):

@@ -108,6 +108,7 @@ class Scored:
 @dataclass(frozen=True)
 class Posterior:
     """float64[C] each: mean and standard deviation of every candidate's true mean difference, degrees of freedom.
+
     The degrees are infinite where a table is known and every query counts by itself.
     """
 

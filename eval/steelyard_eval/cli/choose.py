@@ -18,7 +18,7 @@ from steelyard_eval.cli.options import (
     standing,
     wants_json,
 )
-from steelyard_eval.common.extensions import extension
+from steelyard_eval.common import extension
 from steelyard_eval.workbench.workbench import Workbench, load
 
 if TYPE_CHECKING:

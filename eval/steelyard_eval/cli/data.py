@@ -10,8 +10,7 @@ import click
 import msgspec
 
 from steelyard_eval.cli.options import Handed, bench_of, command, note, pairs, put
-from steelyard_eval.common import SYSTEMS
-from steelyard_eval.common.extensions import extension
+from steelyard_eval.common import SYSTEMS, extension
 from steelyard_eval.workbench.workbench import Workbench, load
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
 from steelyard.config import read_json
 from steelyard_eval.cli.workflow import RULE, named, recorded, workflow_text
-from steelyard_eval.common.extensions import extension
+from steelyard_eval.common import extension
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import check, load
@@ -43,6 +44,7 @@ _PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
 @dataclass(frozen=True)
 class InitResult:
     """What `init` found out, the files it wrote, those that were there and are kept, and what is left open.
+
     `needed` is all that has to be committed, `command` gates here, and `gates` says whether there is a workflow.
     """
 
@@ -92,7 +94,8 @@ def start(
     notices = [*unstated(dataset.sampled, dataset.pool, dataset.provenance), *_misplaced(place)]
     given, others = current, ""
     if given is None:
-        others = _chosen_on(WEIGHTS) if WEIGHTS.is_file() else ""
+        with suppress(ConfigError):  # whoever reads the file whole says what is wrong with it
+            others = chosen_on(read_json(WEIGHTS)) if WEIGHTS.is_file() else ""
         given = str(WEIGHTS) if WEIGHTS.is_file() and others in ("", dataset.name) else dataset.today
     embedder = embedder_of(dataset, embedder, [given] if isinstance(given, str) else [])
     gate = Gate.of(dataset, baseline, embedder)
@@ -221,11 +224,3 @@ def _state(path: Path, said: Mapping[str, object]) -> bool:
     if new := not said.keys() <= known.keys():
         write_text(path, canonical({**(FolderReader(path.parent).json_object(MANIFEST) or {}), **said}))
     return new
-
-
-def _chosen_on(file: Path) -> str:
-    """The data set that a weights file names; whoever reads the file whole says what is wrong with it."""
-    try:
-        return chosen_on(read_json(file))
-    except ConfigError:
-        return ""

@@ -13,8 +13,8 @@ from steelyard.memory.entry import Entry
 from steelyard_eval.cli import judge_texts
 from steelyard_eval.cli.judge_texts import KEYS
 from steelyard_eval.cli.options import note, put, show, tell
+from steelyard_eval.common import extension
 from steelyard_eval.common.console import wrapped
-from steelyard_eval.common.extensions import extension
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label.apply import QUERIES, WANTED, logged_queries, refused, reminders, save_queries
@@ -55,7 +55,13 @@ def work(session: Session) -> None:
         if key == "n":
             note = click.prompt("note", default="", show_default=False, err=True)
         elif key == "u":
-            _undo(session)
+            last = next(reversed(session.given.values()), None)
+            session.undo()
+            tell(
+                f"taken back: {judge_texts.judged(last)}"
+                if last
+                else "nothing is judged, so nothing is taken back"
+            )
         elif key in ("0", "1", "2", "3", "x"):
             session.give(None if key == "x" else int(key), note)
             note = ""
@@ -63,8 +69,11 @@ def work(session: Session) -> None:
             session.skip()
             note = ""
         elif key == "z":
-            _nothing(session)
-            note = ""
+            session.nothing()
+            query, note = session.unanswerable[-1], ""
+            if relevant := [entry for entry, grade in session.labels.get(query, {}).items() if grade > 0]:
+                names = ", ".join(relevant[:3])
+                tell(f"nothing answers {query}, yet labels call {names} relevant; u takes this back")
         elif key != "\n":
             click.echo(KEYS, err=True)
 
@@ -73,21 +82,6 @@ def _key() -> str:
     """One key; the end of the input, Escape and Ctrl-D quit."""
     pressed = click.getchar() if sys.stdin.isatty() else sys.stdin.read(1)
     return "q" if pressed in ("", "\x04", "\x1b") else pressed.lower()
-
-
-def _nothing(session: Session) -> None:
-    session.nothing()
-    query = session.unanswerable[-1]
-    if relevant := [entry for entry, grade in session.labels.get(query, {}).items() if grade > 0]:
-        names = ", ".join(relevant[:3])
-        tell(f"nothing answers {query}, yet labels call {names} relevant; u takes this back")
-
-
-def _undo(session: Session) -> None:
-    """Take the last judgment back, and name it."""
-    last = next(reversed(session.given.values()), None)
-    session.undo()
-    tell(f"taken back: {judge_texts.judged(last)}" if last else "nothing is judged, so nothing is taken back")
 
 
 INDENT = 9

@@ -105,9 +105,8 @@ def search(
     with open_searcher(files, by, limit, options["scope"], own) as searcher:
         scope = parse_filters(options["filter_"])
         if own.dimension:
-            scope &= (
-                extension("cortex_client").SearchOptions(dimension=own.dimension).filters()
-            )  # it loads asyncio
+            options_of = extension("cortex_client").SearchOptions  # it loads asyncio
+            scope &= options_of(dimension=own.dimension).filters()
         named = intent or ("" if own.detect_intent else searcher.system.reading.classify("").name)
         tags = tuple(filter(None, own.tags.split(",")))
         asked = Query(query, filters=scope, tags=tags, domain=own.domain, intent=named)
@@ -208,7 +207,7 @@ def serve(
     """
     from steelyard.base.errors import ConfigError
     from steelyard.base.extensions import require
-    from steelyard_eval.common.extensions import extension
+    from steelyard_eval.common import extension
     from steelyard_eval.vaults.arguments import Settings, vault_file
 
     require("serve", "an MCP server")

@@ -139,10 +139,6 @@ def read_configuration(text: str, label: str = "", lists: Collection[str] = ()) 
         raise refuse_lists(shown(label or text), kind)
     if text.endswith(".json"):
         return Named(label or Path(text).name, "weights", text)
-    return _read_name(text, label, lists)
-
-
-def _read_name(text: str, label: str, lists: Collection[str]) -> Named:
     if text in lists or (lists and "(" in text):
         return Named(label or str(parse_strategy(text, lists)), "strategy", text)
     systems = {name.removesuffix(":documented"): name for name in SYSTEMS} | {name: name for name in SYSTEMS}

@@ -11,7 +11,6 @@ import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from operator import gt
 from typing import Protocol, TextIO, TypeVar
 
 import click
@@ -51,8 +50,10 @@ def _unbounded(stream: TextIO | None = None) -> bool:
 
 
 def painted(text: str, word: str = "", stream: TextIO | None = None) -> str:
-    """Colour a text by the word, or make it bold without one; unchanged where no colour is wanted. Colour is
-    wanted on a terminal, unless NO_COLOR is set (no-color.org) or TERM is dumb. `stream` is stdout by default.
+    """Colour a text by the word, or make it bold without one; unchanged where no colour is wanted.
+
+    Colour is wanted on a terminal, unless NO_COLOR is set (no-color.org) or TERM is dumb. `stream` is stdout by
+    default.
     """
     wanted = _is_terminal(stream or sys.stdout) and not os.environ.get("NO_COLOR")
     if not wanted or os.environ.get("TERM") == "dumb":
@@ -60,25 +61,16 @@ def painted(text: str, word: str = "", stream: TextIO | None = None) -> str:
     return click.style(text, fg=COLOURS[word]) if word in COLOURS else click.style(text, bold=True)
 
 
-def table(
-    rows: Sequence[Mapping[str, object]],
-    columns: Mapping[str, str] | None = None,
-    most: int = 0,
-    keys: int = 1,
-    folded: int = FOLDED,
-) -> str:
-    """Print rows, values by key, as aligned columns, with numbers on the right.
+def table(rows: Sequence[Mapping[str, object]], columns: Mapping[str, str] | None = None, most: int = 0) -> str:
+    """Print rows, values by key, as aligned columns, with numbers on the right; see `grid`.
 
     `columns` has the heading of each key, in the order of the columns; by default every key is its own heading.
-    Columns of text are folded, to no less than `folded`, when the table is too wide. If that is not enough, it is
-    split into several tables, each beginning with the first `keys` columns, which name a row; of those only the
-    first is folded. In a file or a pipe every row is one line, unless it may be `most` columns wide.
     """
     columns = columns or {key: key for row in rows[:1] for key in row}
     heads = [visible(head) for head in columns.values()]
     cells = [[_cell(row.get(key)) for key in columns] for row in rows]
     right = [all(isinstance(row.get(key), int | float | None) for row in rows) and bool(rows) for key in columns]
-    return grid(heads, cells, right, most, keys, folded) if columns else ""
+    return grid(heads, cells, right, most) if columns else ""
 
 
 def grid(
@@ -90,8 +82,12 @@ def grid(
     folded: int = FOLDED,
     words: Mapping[str, str] | None = None,
 ) -> str:
-    """Print texts as aligned columns, those that are `right` on the right; see `table`. `words` has the word of
-    `COLOURS` for cells that are no such word themselves.
+    """Print texts as aligned columns, those that are `right` on the right.
+
+    Columns of text are folded, to no less than `folded`, when the table is too wide. If that is not enough, it is
+    split into several tables, each beginning with the first `keys` columns, which name a row; of those only the
+    first is folded. In a file or a pipe every row is one line, unless it may be `most` columns wide.
+    `words` has the word of `COLOURS` for cells that are no such word themselves.
     """
     longest = [max((len(line[i]) for line in cells), default=0) for i in range(len(heads))]
     widths = [max(len(head), size) for head, size in zip(heads, longest, strict=True)]
@@ -105,7 +101,15 @@ def grid(
         ]
         pages = _pages(widths, least, room, keys)
     coloured = {word: word for word in COLOURS} | dict(words or {})
-    return "\n\n".join("\n".join(_page(heads, cells, sizes, right, page, coloured)) for page, sizes in pages)
+    printed = []
+    for page, sizes in pages:
+        aligned = [right[column] for column in page]
+        lines = [painted(line) for line in _lines([heads[column] for column in page], sizes, aligned)]
+        lines.append("  ".join("-" * size for size in sizes))
+        for row in cells:
+            lines += _lines([row[column] for column in page], sizes, aligned, coloured)
+        printed.append("\n".join(lines))
+    return "\n\n".join(printed)
 
 
 def wrapped(text: str, indent: int = 0) -> str:
@@ -124,6 +128,7 @@ def step_text(what: str, command: str = "") -> str:
 
 def folded(message: str, stream: TextIO | None = None) -> str:
     """Fold a message where tables are; a command stands whole on a line of its own, and a long path, to be copied.
+
     Nothing is folded in a file or a pipe; `stream` is stdout by default.
     """
     if _unbounded(stream):
@@ -166,41 +171,26 @@ def brief(strategy: str) -> str:
 
 
 def _pages(widths: Sequence[int], least: Sequence[int], room: int, keys: int) -> list[tuple[list[int], list[int]]]:
-    """The columns of each page with their widths; the first `keys` columns are on every page."""
+    """The columns of each page with their widths; the first `keys` columns are on every page.
+
+    The widest column that can be folded is narrowed, one character at a time, until the page fits.
+    """
     pages = [[*range(keys)]]
     for i in range(keys, len(widths)):
         if len(pages[-1]) > keys and _total([least[j] for j in (*pages[-1], i)]) > room:
             pages.append([*range(keys)])
         pages[-1].append(i)
-    return [(page, _shrunk([widths[i] for i in page], [least[i] for i in page], room)) for page in pages]
-
-
-def _shrunk(sizes: list[int], least: Sequence[int], room: int) -> list[int]:
-    """Narrow the widest column that can be folded, one character at a time, until the table fits."""
-    while _total(sizes) > room and any(map(gt, sizes, least)):
-        widest = max((i for i in range(len(sizes)) if sizes[i] > least[i]), key=sizes.__getitem__)
-        sizes[widest] -= 1
-    return sizes
+    laid = []
+    for page in pages:
+        sizes = {i: widths[i] for i in page}
+        while _total([*sizes.values()]) > room and (folds := [i for i in page if sizes[i] > least[i]]):
+            sizes[max(folds, key=sizes.__getitem__)] -= 1
+        laid.append((page, [*sizes.values()]))
+    return laid
 
 
 def _total(widths: Sequence[int]) -> int:
     return sum(widths) + GAP * (len(widths) - 1)
-
-
-def _page(
-    heads: Sequence[str],
-    cells: Sequence[Sequence[str]],
-    sizes: Sequence[int],
-    right: Sequence[bool],
-    page: Sequence[int],
-    words: Mapping[str, str],
-) -> Iterator[str]:
-    aligned = [right[column] for column in page]
-    for line in _lines([heads[column] for column in page], sizes, aligned):
-        yield painted(line)
-    yield "  ".join("-" * size for size in sizes)
-    for row in cells:
-        yield from _lines([row[column] for column in page], sizes, aligned, words)
 
 
 def _lines(

@@ -45,8 +45,9 @@ def read_size(text: str) -> int:
 
 @contextmanager
 def bounded(size: int | None) -> Iterator[None]:
-    """Inside, this process and those that it starts may take `size` bytes each; `usual` without one. A quarter of
-    a size that was asked for is for what vaults keep in memory, unless the environment says how much.
+    """Inside, this process and those that it starts may take `size` bytes each; `usual` without one.
+
+    A quarter of a size that was asked for is for what vaults keep in memory, unless the environment says how much.
     """
     exported = size is not None and MEMORY not in os.environ
     before = resource.getrlimit(resource.RLIMIT_DATA) if resource else (0, 0)

@@ -29,8 +29,9 @@ class Tabular(ABC):
     def _repr_html_(self) -> str: ...
 
     def save(self, path: str | Path) -> None:
-        """Write the result to this file: `to_frame` as .parquet, else the JSON document. Raises MachineError for a
-        Parquet file without the extra `parquet`, ConfigError for a .tex.
+        """Write the result to this file: `to_frame` as .parquet, else the JSON document.
+
+        Raises MachineError for a Parquet file without the extra `parquet`, ConfigError for a .tex.
         """
         if Path(path).suffix == ".tex":
             raise ConfigError("only comparisons and decisions have a LaTeX table; name a .json or .parquet file")

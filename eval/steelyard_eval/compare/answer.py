@@ -227,6 +227,7 @@ def dependent(queries: Sequence[Query], near: Sequence[Pair], values: Values, ba
 
 def effective_number(values: Floats, groups: Sequence[str] | Indices) -> float:
     """N over the design effect: the variance of the mean over whole groups, beside that of independent queries.
+
     Kish, Survey Sampling (1965), 5.4; at most n, and 1 for a single group.
     """
     n = len(values)
@@ -240,8 +241,9 @@ def effective_number(values: Floats, groups: Sequence[str] | Indices) -> float:
 
 
 def unjudged(judged: Values, baseline: str, dataset: Dataset) -> list[Said]:
-    """Contenders whose first ten hits are judged less often than the baseline's, and the reverse. The command
-    judges what the baseline and the first of them that can be typed differ on; tuned rows cannot.
+    """Contenders whose first ten hits are judged less often than the baseline's, and the reverse.
+
+    The command judges what the baseline and the first of them that can be typed differ on; tuned rows cannot.
     """
     share = {label: float(column.mean()) for label, column in judged.items()}
     if (base := share.pop(baseline, None)) is None:

@@ -147,23 +147,20 @@ def compare(
         ],
     )
     if not queries:
-        return Answered(_alike(result, dataset, made))
+        # how far the lists agree, and what to label first
+        agreed, disagreement = agreement({one.label: one.ranked.lists() for one in made})
+        facts: dict[str, Fact] = {"baseline": base}
+        facts |= {} if disagreement is None else {"disagreement": disagreement}
+        key = "disagree_alone" if disagreement is None else "disagree"
+        step = judging(dataset, "judge_pairs", pairs=dataset.pairs)
+        said = Answer(key, facts, steps=[step])
+        return Answered(replace(result, answer=said, tables=[agreed, *result.tables]))
     result = _measured(result, dataset, made, queries, values, seed)
     used, model = baseline is not None or base == today, arena.setting.model
     said = answer(
         result.rows, base, result.metric, dataset, words, searched, used=used, queries=len(queries), model=model
     )
     return Answered(replace(result, answer=said), values)
-
-
-def _alike(result: Result, dataset: Dataset, made: Sequence[Made]) -> Result:
-    """How far the lists agree, and what to label first, for queries without judgments."""
-    table, disagreement = agreement({one.label: one.ranked.lists() for one in made})
-    facts: dict[str, Fact] = {"baseline": result.provenance.baseline}
-    facts |= {} if disagreement is None else {"disagreement": disagreement}
-    key = "disagree_alone" if disagreement is None else "disagree"
-    step = judging(dataset, "judge_pairs", pairs=dataset.pairs)
-    return replace(result, answer=Answer(key, facts, steps=[step]), tables=[table, *result.tables])
 
 
 def _measured(

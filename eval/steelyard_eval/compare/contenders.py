@@ -19,7 +19,7 @@ from steelyard.config import SearchConfig
 from steelyard.embedders.embed import KINDS, LIGHT
 from steelyard.finish import stages_without
 from steelyard.table.signal_table import RERANK
-from steelyard_eval.common import SYSTEMS
+from steelyard_eval.common import SYSTEMS, extension
 from steelyard_eval.common.configurations import (
     Named,
     lists_alone,
@@ -28,7 +28,6 @@ from steelyard_eval.common.configurations import (
     refuse_lists,
     separate,
 )
-from steelyard_eval.common.extensions import extension
 from steelyard_eval.compare.list_contenders import (
     ListContender,
     is_run,
@@ -163,6 +162,7 @@ def distinct(readers: Iterable[Callable[[], Named | ListContender]]) -> list[Nam
 
 def usable(space: Workspace, row: Contender) -> tuple[Contender, list[Said]]:
     """Reduce a contender to the signals that can be had, with a notice when any are missing, or a re-ranker.
+
     Raises ConfigError when nothing is left, or when weights were tuned with other vectors.
     """
     _check_model(space, row)
@@ -214,8 +214,9 @@ def usual(lists: tuple[str, ...] | None) -> list[str]:
 def with_baseline(
     named: list[Named | ListContender], given: Given | None, lists: Collection[str], today: str
 ) -> tuple[str, list[Named | ListContender]]:
-    """The label of the baseline, and the contenders including it, in front if it was not among them. Where none is
-    given it is the label `today`, what is used today, if that is compared, else the first.
+    """The label of the baseline, and the contenders including it, in front if it was not among them.
+
+    Where none is given it is the label `today`, what is used today, if that is compared, else the first.
     """
     labels = [contender.label for contender in named]
     if given is None:

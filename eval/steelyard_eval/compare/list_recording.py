@@ -95,8 +95,9 @@ def _check_names(lists: Mapping[str, ListContender]) -> None:
 
 
 def _found(whose: str, places: Sequence[Scored]) -> list[Found]:
-    """One list. Refuse scores that rise, because the scores of a recording determine the order. trec_eval reads
-    float32, so what rises by less is a tie, with the score of the place above it.
+    """One list. Refuse scores that rise, because the scores of a recording determine the order.
+
+    trec_eval reads float32, so what rises by less is a tie, with the score of the place above it.
     """
     scores = np.array([score for _, score in places], dtype=np.float64)
     with np.errstate(over="ignore"):

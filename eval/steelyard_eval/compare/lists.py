@@ -108,8 +108,9 @@ class Made:
 
 @dataclass(frozen=True)
 class Arena:
-    """What contenders run on: an existing recording (`table`), or a workspace that records what they need. The
-    workspace is None when no contender needs one.
+    """What contenders run on: an existing recording (`table`), or a workspace that records what they need.
+
+    The workspace is None when no contender needs one.
     """
 
     dataset: Dataset

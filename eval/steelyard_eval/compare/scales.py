@@ -89,10 +89,17 @@ def of_scales(row: Contender, table: SignalTable, dataset: Dataset, measure: Mea
 
 
 def weightless(label: str, config: SearchConfig, table: SignalTable) -> Iterator[Said]:
-    """A notice for each term that weighs nothing."""
+    """A notice for each term without a positive score in half the queries that have it, and more."""
     masked = table.at_depth(config.depths)
-    for term, without, of in (found for node in _sums(config.effective) for found in _weightless(node, masked)):
-        yield Said("weightless", {"label": label, "term": str(term), "without": without, "of": of})
+    for node in _sums(config.effective):
+        rows = node.members(masked, node.everywhere(masked))
+        for expr in _terms(node, masked) if node.normalize == "max" else ():
+            column, present = nested(expr, masked, rows)
+            found = count_rows(masked, present) > 0
+            none = found & (per_query(masked, present, np.maximum, column.values, 0.0) <= 0)
+            without, of = int(none.sum()), int(found.sum())
+            if 0 < of <= 2 * without:
+                yield Said("weightless", {"label": label, "term": str(expr), "without": without, "of": of})
 
 
 def _unlike(row: Contender, table: SignalTable, dataset: Dataset, measure: Measure) -> Iterator[Said]:
@@ -128,17 +135,6 @@ def _terms(node: NormalizedSum, table: SignalTable) -> Iterator[Expr]:
     """The terms that have a weight, and signals that are in the table."""
     weighed = [term.expr for term in node.terms if term.weight]
     yield from (expr for expr in weighed if expr.signals & FETCHED <= table.columns.keys())
-
-
-def _weightless(node: NormalizedSum, table: SignalTable) -> Iterator[tuple[Expr, int, int]]:
-    """Terms without a positive score in half the queries that have it, and more: in how many, of how many."""
-    rows = node.members(table, node.everywhere(table))
-    for expr in _terms(node, table) if node.normalize == "max" else ():
-        column, present = nested(expr, table, rows)
-        found = count_rows(table, present) > 0
-        none = found & (per_query(table, present, np.maximum, column.values, 0.0) <= 0)
-        if 0 < int(found.sum()) <= 2 * int(none.sum()):
-            yield expr, int(none.sum()), int(found.sum())
 
 
 def _apart(node: NormalizedSum, table: SignalTable) -> dict[str, float]:

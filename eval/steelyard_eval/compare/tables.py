@@ -86,8 +86,9 @@ def _words(lists: Ranked, words: Mapping[str, int]) -> Floats:
 
 
 def _curve(whole: Unfloored, words: Mapping[str, int], dataset: Dataset) -> list[list[float]]:
-    """A row a floor: what it loses in the mean of the relevant entries of a list, and the shares of questions
-    (coverage) and of words that it leaves.
+    """A row a floor: what it loses, and the shares of questions (coverage) and of words that it leaves.
+
+    What it loses is the mean over lists of the share of their relevant entries.
     """
     lists, sizes = whole.ranked, _words(whole.ranked, words)
     if not len(sizes):
@@ -110,8 +111,9 @@ def _curve(whole: Unfloored, words: Mapping[str, int], dataset: Dataset) -> list
 def stale_lists(
     dataset: Dataset, queries: Sequence[Query], made: Sequence[Made], cutoff: int, baseline: str
 ) -> list[Table]:
-    """A row for each contender; none where no entry of the corpus was replaced or expires. `more` and `fewer`
-    count queries whose list is stale here and not in the baseline, and the other way round.
+    """A row for each contender; none where no entry of the corpus was replaced or expires.
+
+    `more` and `fewer` count queries whose list is stale here and not in the baseline, and the other way round.
     """
     facts = Succession.of(dataset.entries)
     if not facts:
@@ -172,6 +174,7 @@ COLUMNS = ["category", "queries", "before", "after", "difference", "p_by_categor
 
 def categories(queries: Sequence[Query], sides: tuple[str, str], left: Floats, right: Floats) -> list[Table]:
     """Means and difference of two contenders (`sides`; float64[Q] each) by category, the largest category first.
+
     Nothing with fewer than two categories. The p-values are corrected over them for the false discovery rate.
     """
     groups: dict[str | None, list[int]] = defaultdict(list)

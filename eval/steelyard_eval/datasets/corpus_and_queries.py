@@ -47,8 +47,9 @@ def read_entries(reader: FolderReader, renamed: Mapping[str, str] | None = None)
 
 
 def read_queries(reader: FolderReader, renamed: Mapping[str, str] | None = None) -> JsonLines[Query] | None:
-    """Read queries.jsonl[.gz]; None when there is none to read. An empty text is a fault. A folder of our own with
-    neither queries nor labels has none: it can be indexed, and judging writes the first.
+    """Read queries.jsonl[.gz]; None when there is none to read. An empty text is a fault.
+
+    A folder of our own with neither queries nor labels has none: it can be indexed, and judging writes the first.
     """
     others = (QUERIES, f"{QUERIES}.gz", "queries.json", "queries.csv", "queries.tsv", "queries.txt")
     corpus = reader.has(CORPUS) or reader.has(f"{CORPUS}.gz")
@@ -136,8 +137,10 @@ class Qrels:
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def read(self, file: str) -> set[str]:
-        """Add the judgments of a file and return the ids of its queries. The first line determines whether the
-        file has three or four columns; a header of three is skipped, and so are comments.
+        """Add the judgments of a file and return the ids of its queries.
+
+        The first line determines whether the file has three or four columns; a header of three is skipped, and so
+        are comments.
         """
         named: set[str] = set()
         read = ((line, text.split()) for line, text in self.reader.lines(file) or [] if text is not None)

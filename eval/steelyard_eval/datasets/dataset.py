@@ -144,8 +144,9 @@ class Dataset:
 
     @property
     def how_drawn(self) -> dict[str, str]:
-        """How each labelled query was drawn, as `sampled` says it; empty where it is not given. Beside labels
-        whose provenance is known, those of which nothing is said were chosen by hand.
+        """How each labelled query was drawn, as `sampled` says it; empty where it is not given.
+
+        Beside labels whose provenance is known, those of which nothing is said were chosen by hand.
         """
         rest = self.sampled or ("by hand" if self.provenance else "")
         return {
@@ -229,8 +230,9 @@ class Report:
 
 
 def tuning_queries(dataset: Dataset) -> tuple[tuple[Query, ...], tuple[Query, ...]]:
-    """Return the queries to tune on and the queries held out; disjoint, each in file order. Tuning uses train,
-    else dev, else all outside test, else all. Held out is test, unless tuning uses it.
+    """Return the queries to tune on and the queries held out; disjoint, each in file order.
+
+    Tuning uses train, else dev, else all outside test, else all. Held out is test, unless tuning uses it.
     """
     by_split: dict[str, list[Query]] = {}
     for query in dataset.queries:

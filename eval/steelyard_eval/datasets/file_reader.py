@@ -27,8 +27,10 @@ Record = tuple[int, dict[str, object] | None]
 
 
 class FolderReader:
-    """Reads a folder. A method that finds a file unusable records one of the `faults` and returns None. `contents`
-    has the SHA-256 of the uncompressed bytes of each text file that was read, by its name without ``.gz``.
+    """Reads a folder. A method that finds a file unusable records one of the `faults` and returns None.
+
+    `contents` has the SHA-256 of the uncompressed bytes of each text file that was read, by its name without
+    ``.gz``.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -57,14 +59,11 @@ class FolderReader:
         if len(files) == 2:
             self.fault(files[0], 0, "", "", f"exists beside {files[1]}", "Keep one of the two")
         if not files and required:
-            self.fault(name, 0, "", "", "is missing", self._instead(name) or f"Add {name} or {name}.gz")
+            stem, forms = name.partition(".")[0], (".json", ".csv", ".tsv", ".txt")
+            other = next((f"{stem}{end}" for end in forms if self.has(f"{stem}{end}")), "")
+            remedy = f"Write {other} as {name}: one JSON object on each line" if other else ""
+            self.fault(name, 0, "", "", "is missing", remedy or f"Add {name} or {name}.gz")
         return files[0] if files else None
-
-    def _instead(self, name: str) -> str:
-        """What to do with a file that has the name and another form."""
-        stem = name.partition(".")[0]
-        others = [f"{stem}{end}" for end in (".json", ".csv", ".tsv", ".txt") if self.has(f"{stem}{end}")]
-        return f"Write {others[0]} as {name}: one JSON object on each line" if others else ""
 
     def digest(self, name: str) -> str | None:
         """Return the SHA-256 of the file as it is on disk, in hexadecimal."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from steelyard.base.errors import DataError, Fault, visible
-from steelyard_eval.common.extensions import extension
+from steelyard_eval.common import extension
 from steelyard_eval.common.markup import counted
 from steelyard_eval.datasets.corpus_and_queries import Qrels, read_entries, read_queries
 from steelyard_eval.datasets.dataset import Dataset, Report
@@ -21,8 +21,9 @@ OTHER_LABELS = "qrels.csv qrels.json qrels.jsonl qrels.trec labels.csv labels.ts
 
 
 def load(path: str | Path, intents: str | None = None) -> Dataset:
-    """Load a folder of Steelyard's own format or of BEIR's; `intents` as in `Dataset`. Raises DataError when there
-    are faults, with their number and up to three of each rule.
+    """Load a folder of Steelyard's own format or of BEIR's; `intents` as in `Dataset`.
+
+    Raises DataError when there are faults, with their number and up to three of each rule.
     """
     report = check(path, log=False)
     if report.dataset is None:

@@ -99,22 +99,19 @@ Pair = tuple[int, int]
 
 
 def alike(dataset: Dataset, queries: Sequence[Query]) -> list[Pair]:
-    """Pairs of queries that ask nearly the same and are not one unit, by their numbers, ascending. By vectors,
-    where any are recorded, each query is paired with the first one that it is alike.
+    """Pairs of queries that ask nearly the same and are not one unit, by their numbers, ascending.
+
+    By vectors, where any are recorded, each query is paired with the first one that it is alike.
     """
-    unit, numbers = unit_numbers(queries), _numbers([query.text for query in queries])
-    pairs = set(by_shingles([query.text for query in queries], unit, numbers)) if queries else set()
+    unit, texts = unit_numbers(queries), [query.text for query in queries]
+    known: dict[tuple[str, ...], int] = {}  # numbers are equal for texts that name the same ones
+    numbers = np.array([known.setdefault(named_numbers(text), len(known)) for text in texts], dtype=np.int64)
+    pairs = set(by_shingles(texts, unit, numbers)) if queries else set()
     if dataset.query_vectors:
         place = {query.id: index for index, query in enumerate(dataset.queries)}
         vectors = dataset.query_vectors[min(dataset.query_vectors)]
         pairs |= set(by_vectors(vectors[[place[query.id] for query in queries]], unit, numbers))
     return sorted(pairs)
-
-
-def _numbers(texts: Sequence[str]) -> Indices:
-    """int64[n]: equal for texts that name the same numbers."""
-    known: dict[tuple[str, ...], int] = {}
-    return np.array([known.setdefault(named_numbers(text), len(known)) for text in texts], dtype=np.int64)
 
 
 def named_numbers(text: str) -> tuple[str, ...]:

@@ -65,8 +65,9 @@ class JudgedPool(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Batch(Struct, frozen=True, forbid_unknown_fields=True):
-    """Labels that came about in one way: how their queries were drawn, what was judged, and who judged. `labels`
-    maps queries to the entries that were judged: a query counts as drawn so while all have labels.
+    """Labels that came about in one way: how their queries were drawn, what was judged, and who judged.
+
+    `labels` maps queries to the entries that were judged: a query counts as drawn so while all have labels.
     """
 
     sampled: Sampled

@@ -66,6 +66,7 @@ RULE = "what a file names is never asked, run, or opened outside its folder"
 @dataclass(frozen=True)
 class Naming:
     """A file that names contenders: what it is called in messages, and the folder whose files it may name.
+
     `instead` says how another file is named where one is gone.
     """
 

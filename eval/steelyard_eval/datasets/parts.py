@@ -46,8 +46,9 @@ class DatasetParts:
 
 
 def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
-    """Read the vectors, collect the notices, and build the data set when there are no faults. With `log` the lines
-    of a feedback log are checked; it may be long, and only learning reads it.
+    """Read the vectors, collect the notices, and build the data set when there are no faults.
+
+    With `log` the lines of a feedback log are checked; it may be long, and only learning reads it.
     """
     feedback = reader.find("feedback.jsonl", required=False)
     if feedback is not None and log:
@@ -116,8 +117,9 @@ def _clock(given: float | None, entries: Sequence[Entry], queries: Sequence[Quer
 def notices(
     entries: JsonLines[Entry], queries: JsonLines[Query], qrels: Grades, imported: bool = False
 ) -> Iterator[str]:
-    """Yield the notices on corpus, queries and judgments, in a fixed order. Fields that only the store of an
-    `imported` set has are meant to be there, but for what looks misspelt.
+    """Yield the notices on corpus, queries and judgments, in a fixed order.
+
+    Fields that only the store of an `imported` set has are meant to be there, but for what looks misspelt.
     """
     if not imported or _suggested(entries, FIELDS):
         yield from _unknown_fields(entries, FIELDS, ("entry has", "entries have"), "kept in Entry.extra")
@@ -196,8 +198,9 @@ class Vectors:
 def read_vectors(
     reader: FolderReader, entries: JsonLines[Entry] | None, queries: JsonLines[Query] | None, imported: bool
 ) -> Vectors:
-    """Open every vector file; the rows of a table that is None are not checked. In what was imported, a row of
-    zeros stands for an entry that its store has no vector of; else it is a fault.
+    """Open every vector file; the rows of a table that is None are not checked.
+
+    In what was imported, a row of zeros stands for an entry that its store has no vector of; else it is a fault.
     """
     tables = {"corpus": entries, "queries": queries}
     found, ignored, partial = Vectors(), 0, {}
@@ -255,8 +258,10 @@ def _open(
 
 
 def _zeros(reader: FolderReader, file: str, matrix: Matrix, full: bool) -> int:
-    """Count the rows of zeros, in whose place there is no vector. Record a fault for the first row, counted from
-    0, that is not finite, and for the first of zeros where `full` allows none, or where there is nothing else.
+    """Count the rows of zeros, in whose place there is no vector.
+
+    Record a fault for the first row, counted from 0, that is not finite, and for the first of zeros where `full`
+    allows none, or where there is nothing else.
     """
     broken, zero = [], []
     for start in range(0, len(matrix), _BLOCK):

@@ -175,8 +175,9 @@ def _why_no_list(expr: Expr) -> str:
 
 
 def with_priors(strategy: Expr) -> tuple[list[Term], list[Term]] | None:
-    """The terms of a weighted sum of raw scores that find entries, and the others; None of anything else. Raises
-    Lost when nothing finds entries.
+    """The terms of a weighted sum of raw scores that find entries, and the others; None of anything else.
+
+    Raises Lost when nothing finds entries.
     """
     described = strategy.describe()
     if not isinstance(described, Linear) or described.beyond or described.scale != "none":
@@ -202,6 +203,7 @@ def depth_of(config: SearchConfig, name: str) -> int:
 
 def window(config: SearchConfig, names: Mapping[str, float], what: str, most: int) -> tuple[int, list[str]]:
     """Return one depth for all lists, at least the limit, with a note when a list was tuned at another depth.
+
     `what` is the target's name for the depth, and `most` its largest value there.
     """
     depths = {name: depth_of(config, name) for name in names}
@@ -220,8 +222,9 @@ def whole(value: float, what: str, low: int, high: int) -> int:
 
 
 def fields(config: SearchConfig, name: str) -> dict[str, float]:
-    """Return the weight of every keyword field; 1 for each when the configuration has no weights. Raises Lost for
-    a name that would be more than a name there: a wildcard, a boost, a piece of a schema.
+    """Return the weight of every keyword field; 1 for each when the configuration has no weights.
+
+    Raises Lost for a name that would be more than a name there: a wildcard, a boost, a piece of a schema.
     """
     weights = config.retrievers[name].field_weights if name in config.retrievers else {}
     if odd := [field for field in weights if not _FIELD.fullmatch(field)]:

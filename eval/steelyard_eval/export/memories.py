@@ -260,8 +260,9 @@ FIXED = (
 
 
 def _cortex_mem(config: SearchConfig) -> Parts:
-    """The options of a search: the limit, and the threshold where it is not the program's own. Source:
-    Cortex-Mem's document, search parameters (8.1) and usage examples (10).
+    """The options of a search: the limit, and the threshold where it is not the program's own.
+
+    Source: Cortex-Mem's document, search parameters (8.1) and usage examples (10).
     """
     ask = find_system(config.name if config.system == "cortex_mem" else "cortex_mem").searching.ask
     if ask is None or config.by_intent:

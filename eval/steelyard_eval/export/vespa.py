@@ -40,9 +40,8 @@ def write(config: SearchConfig) -> Parts:
     """The rank profile as `profile`."""
     strategy = config.effective
     found = strategy.signals & RETRIEVERS
-    lists = (
-        sorted(found, key=base.LISTS.index) if found <= {*base.LISTS} else []
-    )  # layers are refused where they stand
+    # layers are refused where they stand
+    lists = sorted(found, key=base.LISTS.index) if found <= {*base.LISTS} else []
     score = _name(strategy) if isinstance(strategy, Signal) else _score(strategy)
     if not lists:
         raise Lost("no term finds entries of its own: there is neither a keyword list nor a vector list")
@@ -73,8 +72,8 @@ def _score(expr: Expr) -> str:
         return " + ".join(
             _reciprocal(name, weight, told.k) for name, weight in base.weights_of(told.terms).items()
         )
-    part = _raw if told.scale == "none" else _linear
-    return " + ".join(f"{number_text(term.weight)} * {part(term.expr)}" for term in told.terms)
+    terms = ((number_text(term.weight), _part(term.expr, told.scale == "none")) for term in told.terms)
+    return " + ".join(f"{weight} * {part}" for weight, part in terms)
 
 
 def _reciprocal(signal: str, weight: float, k: float) -> str:
@@ -84,20 +83,15 @@ def _reciprocal(signal: str, weight: float, k: float) -> str:
     return f"{factor}if (keywords > 0, reciprocal_rank(keywords, {number_text(k)}), 0)"
 
 
-def _raw(expr: Expr) -> str:
+def _part(expr: Expr, raw: bool) -> str:
+    """A part of a sum of scores as they are, or by minmax."""
     if isinstance(expr, Signal):
         if expr.name in base.KEYWORDS:
-            raise Lost(RAW_KEYWORDS)
-        return _name(expr)
-    return f"({_score(expr)})"
-
-
-def _linear(expr: Expr) -> str:
-    if not isinstance(expr, Signal):
+            raise Lost(RAW_KEYWORDS if raw else MINMAX_KEYWORDS)
+        return _name(expr) if raw else f"normalize_linear({_name(expr)})"
+    if not raw:
         raise Lost(f"normalize=minmax over {expr}: a normalizer takes a feature or a function, not another fusion")
-    if expr.name in base.KEYWORDS:
-        raise Lost(MINMAX_KEYWORDS)
-    return f"normalize_linear({_name(expr)})"
+    return f"({_score(expr)})"
 
 
 def _name(signal: Signal) -> str:

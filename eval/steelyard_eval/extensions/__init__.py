@@ -1,1 +1,1 @@
-"""Parts of the workbench that its core works without; see `steelyard_eval.common.extensions`."""
+"""Parts of the workbench that its core works without; see `steelyard_eval.common`."""

@@ -156,8 +156,9 @@ def _matrix(rows: Sequence[Three]) -> Floats:
 
 
 def load_baseline(path: Path, again: str) -> Baseline | None:
-    """Read a baseline, None where there is no file; DataError when it is cut short, or edited by hand. `again` is
-    the command that writes it again.
+    """Read a baseline, None where there is no file; DataError when it is cut short, or edited by hand.
+
+    `again` is the command that writes it again.
     """
     place = shown(str(path), PATH_WIDTH)
 

@@ -123,7 +123,7 @@ class BaselineComparison:
     @cached_property
     def findings(self) -> list[Finding]:
         """What there is to say of it, worst first."""
-        quality = [self._identity()] if self.identical else [*self._quality(), *self._slices()]
+        quality = [self._identity()] if self.identical else [*self._quality()]
         findings = [*self._promises(), *quality, *self._silence(), *self._staleness()]
         ordered = sorted(findings, key=lambda finding: ORDER.index(finding.verdict))
         return [replace(finding, contender=self.now.label) for finding in ordered]
@@ -200,6 +200,8 @@ class BaselineComparison:
         if self.against_anchor.fails and not own:
             facts = {**self._told(self.against_anchor, anchor), "date": self.baseline.anchor_date}
             yield Finding("gate_anchor", facts, verdict="fail")
+        if worse := [f"{row.field} {row.value} ({row.found.ndcg:+.3f})" for row in self.slices if row.worse]:
+            yield Finding("gate_slice", {"slices": worse}, verdict="fail" if self.gate.block_slices else "pass")
 
     def gain(self, before: rule.Values) -> Gain:
         """The change of nDCG@10, with its interval and the odds that it is a loss."""
@@ -220,10 +222,6 @@ class BaselineComparison:
             "open": self.gate.budget if not found.within and not known else None,
             "bound": rule.BOUND,
         }
-
-    def _slices(self) -> Iterator[Finding]:
-        if worse := [f"{row.field} {row.value} ({row.found.ndcg:+.3f})" for row in self.slices if row.worse]:
-            yield Finding("gate_slice", {"slices": worse}, verdict="fail" if self.gate.block_slices else "pass")
 
     @cached_property
     def slices(self) -> list[Slice]:

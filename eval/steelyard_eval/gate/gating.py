@@ -39,8 +39,10 @@ DIGITS = 9
 
 
 def check(gate: Gate, contenders: GivenMany | None = None) -> Gating:
-    """Gate these contenders, or all that the baseline names. Raises DataError for a baseline that is missing;
-    ConfigError for a contender that is none, or that the baseline does not know.
+    """Gate these contenders, or all that the baseline names.
+
+    Raises DataError for a baseline that is missing; ConfigError for a contender that is none, or that the baseline
+    does not know.
     """
     gate.needed()
     if gate.differing:
@@ -96,8 +98,9 @@ def update(
 
 
 def _in_place(gate: Gate, contenders: GivenMany | None) -> tuple[Gate, list[ContenderRef]]:
-    """The contenders, those of the baseline where none are named; ConfigError for one that no file may name. A
-    single one takes the place of a single one of the baseline, whatever their names.
+    """The contenders, those of the baseline where none are named; ConfigError for one that no file may name.
+
+    A single one takes the place of a single one of the baseline, whatever their names.
     """
     old = gate.baseline
     if contenders is None:

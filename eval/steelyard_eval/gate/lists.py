@@ -112,9 +112,8 @@ class ContenderLists:
     broken: list[dict[str, int]]  # for every query how many entries break each promise; kept ones are left out
     notices: Sequence[Said]
     answered: tuple[str, ...]  # the queries that nothing answers and that show something all the same
-    lost: Mapping[str, float] | None = (
-        None  # query -> the share of its relevant entries that the floor, if any, drops
-    )
+    # query -> the share of its relevant entries that the floor, if any, drops
+    lost: Mapping[str, float] | None = None
 
     @property
     def label(self) -> str:
@@ -174,8 +173,7 @@ def _listed(gate: Gate, ref: ContenderRef, one: ListContender) -> ContenderLists
     size = gate.limit or LIMIT
     found = one.answers(gate.queries, max(size, DEEPEST), gate.dataset)
     lists, deep = ([ranking[:most] for ranking in found.lists] for most in (size, max(size, DEEPEST)))
-    ids = [query.id for query in gate.queries]
-    near, far = (Ranked.of(ids, [[id_ for id_, _ in ranking] for ranking in cut]) for cut in (lists, deep))
+    near, far = (found.ranked(gate.queries, most) for most in (size, max(size, DEEPEST)))
     none = one.answers(gate.unanswerable, size, gate.dataset).lists if gate.unanswerable else []
     return ContenderLists(
         ref=ref,
@@ -212,6 +210,7 @@ def measure(lists: Ranked, deep: Ranked, qrels: Mapping[str, Mapping[str, int]])
 
 def geometric_gain(lists: Ranked, judgments: Judgments) -> Floats:
     """float64[Q]: (1/R) times the sum of .9^(rank - 1) over the relevant entries of a list; 0 without any.
+
     Rank-biased precision (Moffat and Zobel, TOIS 2008) without its factor 1 - p, over the R relevant entries.
     """
     size = np.diff(lists.offsets)

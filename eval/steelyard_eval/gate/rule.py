@@ -249,8 +249,9 @@ def promised(provenance: Mapping[str, Any]) -> float | None:
 
 
 def losses(whole: Ranked, shown: Ranked, qrels: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
-    """Query -> the share of the relevant entries of its list that the floor drops, where there are any. Both are
-    lists of the same queries and entries, without the floor and with it.
+    """Query -> the share of the relevant entries of its list that the floor drops, where there are any.
+
+    Both are lists of the same queries and entries, without the floor and with it.
     """
     places, left = (ranked.query * len(whole.entries) + ranked.entry for ranked in (whole, shown))
     rows = np.flatnonzero(whole.relevant(qrels))

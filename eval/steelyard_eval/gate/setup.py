@@ -77,8 +77,10 @@ class Gate:
         limit: int | None = None,
         **options: Any,  # noqa: ANN401 -- the fields of the class
     ) -> Gate:
-        """The gate of a data set or its folder, which is indexed when a contender needs it. Embedder, split and
-        limit are the baseline's own by default. Raises DataError for a baseline that is cut short, or edited.
+        """The gate of a data set or its folder, which is indexed when a contender needs it.
+
+        Embedder, split and limit are the baseline's own by default. Raises DataError for a baseline that is cut
+        short, or edited.
         """
         dataset, path = as_dataset(source), Path(path)
         old = load_baseline(path, shlex.join([*_command("gate", dataset, path), *UPDATE]))

@@ -94,15 +94,17 @@ class FeedbackGains:
         return max(float(ideal[self.cells.queries].mean()), 1e-9)
 
     def values(self, top: Ints, imputed: float = MIDDLE) -> Floats:
-        """float64[..., n]: what lists of rows, int[..., n, PLACES], are worth on the scale of nDCG@10. The
-        probability of relevance of entries that were never shown counts by a share.
+        """float64[..., n]: what lists of rows, int[..., n, PLACES], are worth on the scale of nDCG@10.
+
+        The probability of relevance of entries that were never shown counts by a share.
         """
         relevance = np.where(self.shown, self.classes.relevance, imputed * self.classes.prior)
         return self.pairs.values(top, relevance) / self.scale
 
     def gain(self, top: Ints, imputed: float = MIDDLE) -> tuple[float, float]:
-        """A candidate's mean gain over the logged queries, with its error over what varies as one. `top` int[2, Q,
-        PLACES] has the current lists and the candidate's.
+        """A candidate's mean gain over the logged queries, with its error over what varies as one.
+
+        `top` int[2, Q, PLACES] has the current lists and the candidate's.
         """
         found = spread(self._per_query(top, imputed), self.pairs.unit[self.cells.queries])
         error = float(found.error)
@@ -192,8 +194,9 @@ class Classes:
 
 
 def fit(pairs: LoggedPairs, cells: PositionCounts, exponent: float, rounds: int = 40) -> Classes:
-    """Fit the two classes to the cells; every row of the pairs gets a probability. The rates start from ``place **
-    -exponent`` and are shrunk to it, so few acts at a place leave it as it was.
+    """Fit the two classes to the cells; every row of the pairs gets a probability.
+
+    The rates start from ``place ** -exponent`` and are shrunk to it, so few acts at a place leave it as it was.
     """
     pair, of = np.unique(cells.row, return_inverse=True)
     temper = 1.0 / (1.0 + sums(of, cells.shown) / TEMPER)

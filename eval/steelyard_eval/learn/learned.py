@@ -45,6 +45,7 @@ class Learned(ChosenAnswer):
 
     def plot(self, metric: str | None = None, *, what: str = "places") -> Figure:
         """Plot how often relevant entries and others are acted upon by place, or another figure (gains, follows).
+
         The last is how much the label and each signal raise the chance of an act, given the place.
         """
         return super().plot(metric, what=what)
@@ -91,8 +92,10 @@ def learn(
 
 
 def _ruled(case: LogCase) -> tuple[SearchConfig, dict[str, float]]:
-    """The current configuration after the rule of Soleri's document, and what it counted. One weight follows the
-    rate of accepted results (the extension `adaptive`). Raises ConfigError where the system has no rule.
+    """The current configuration after the rule of Soleri's document, and what it counted.
+
+    One weight follows the rate of accepted results (the extension `adaptive`). Raises ConfigError where the
+    system has no rule.
     """
     rule = find_system(case.config.name).adaptive
     if rule is None:

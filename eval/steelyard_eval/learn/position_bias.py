@@ -95,8 +95,9 @@ def curve(exponent: float) -> Floats:
 
 
 def examine(pairs: LoggedPairs, cells: PositionCounts, given: Floats | None = None) -> PositionBias:
-    """Estimate the exponent from the best source there is. `given` (float64[PLACES]) is the mean of the
-    probabilities that a log holds, NaN for places without any.
+    """Estimate the exponent from the best source there is.
+
+    `given` (float64[PLACES]) is the mean of the probabilities that a log holds, NaN for places without any.
     """
     if given is not None and np.isfinite(given).sum() > 1:
         return from_given(given)

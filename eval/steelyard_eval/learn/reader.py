@@ -100,8 +100,9 @@ class Log:
 
 
 def read_log(path: str | Path | HeldLog, known: DatasetIndex, now: float) -> Log:
-    """Read a log to its end; see the module. `now` is the latest time that an impression can have, seconds UTC,
-    give or take a day.
+    """Read a log to its end; see the module.
+
+    `now` is the latest time that an impression can have, seconds UTC, give or take a day.
     """
     clients: Counter[int] = Counter()
     for _, raw in lines_of(path):

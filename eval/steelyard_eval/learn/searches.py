@@ -68,8 +68,10 @@ def token(*parts: object) -> int:
 
 
 class Waiting:
-    """Impressions by their ids, with their lines' numbers and bytes. The oldest go when there are more than
-    `OPEN`, or they take more than `ROOM`; acts on one that is gone find nothing, and are counted as such.
+    """Impressions by their ids, with their lines' numbers and bytes.
+
+    The oldest go when there are more than `OPEN`, or they take more than `ROOM`; acts on one that is gone find
+    nothing, and are counted as such.
     """
 
     def __init__(self) -> None:
@@ -138,8 +140,10 @@ class SeenFilter:
 
 @dataclass
 class Census:
-    """Counts of lines and impressions. `rejected` counts what was not used, by rule, and `first` has the first
-    lines of each; `disordered` counts the impressions that are more than a day out of order, which are used.
+    """Counts of lines and impressions.
+
+    `rejected` counts what was not used, by rule, and `first` has the first lines of each; `disordered` counts the
+    impressions that are more than a day out of order, which are used.
     """
 
     lines: int = 0

@@ -49,8 +49,9 @@ class LoggedPairs:
         unit: Indices,
         shown: tuple[Indices, Indices] | None = None,
     ) -> LoggedPairs:
-        """The rows of a recording, and the pairs that were `shown` (queries and entries, int64[K] each). `signals`
-        are expressions of one signal, such as ``bm25``; those that tell no entries apart are left out.
+        """The rows of a recording, and the pairs that were `shown` (queries and entries, int64[K] each).
+
+        `signals` are expressions of one signal, such as ``bm25``; those that tell no entries apart are left out.
         """
         size = len(table.entries)
         recorded = table.query.astype(np.int64) * size + table.entry

@@ -58,8 +58,9 @@ class Measure:
 
 @dataclass(frozen=True)
 class _Lists:
-    """Ranked lists as one dense matrix of grades, with running sums from which every cutoff is read. `cumsum` adds
-    from the first rank on, like trec_eval, so a perfect list equals its ideal bit by bit.
+    """Ranked lists as one dense matrix of grades, with running sums from which every cutoff is read.
+
+    `cumsum` adds from the first rank on, like trec_eval, so a perfect list equals its ideal bit by bit.
     """
 
     grade: NDArray[np.int32]  # [Q, K], -1 where unjudged or past the end
@@ -100,11 +101,6 @@ def _recall(lists: _Lists, k: int | None) -> Floats:
 
 def _success(lists: _Lists, k: int | None) -> Floats:
     return np.asarray(_at(lists.hits, k) > 0, dtype=np.float64)
-
-
-def _judged(lists: _Lists, k: int | None) -> Floats:
-    known = np.count_nonzero(lists.grade[:, :k] != UNJUDGED, axis=1)
-    return _share(known.astype(np.float64), lists.length if k is None else np.minimum(lists.length, k))
 
 
 GAIN, PRECISIONS, HITS, ANY, ALL, FIRST = range(6)
@@ -159,7 +155,10 @@ _FAMILIES = {
     ),
     "Success": _Family(_success, _ANY, (ANY, CUTOFF)),
     "Judged": _Family(
-        _judged,
+        lambda lists, k: _share(
+            np.count_nonzero(lists.grade[:, :k] != UNJUDGED, axis=1).astype(np.float64),
+            lists.length if k is None else np.minimum(lists.length, k),
+        ),
         "is the share of the places whose entry has a label at all; what has none counts as not relevant.",
         None,
     ),

@@ -74,10 +74,8 @@ def mean_interval(values: ArrayLike, groups: Sequence[object] | None = None, *, 
     return _interval(spread(checked, _codes(groups, checked.size)), level)
 
 
-def difference_interval(
-    differences: ArrayLike, groups: Sequence[object] | None = None, *, level: float = 0.95
-) -> Interval:
-    """Return the mean of paired `differences` with its interval by Student's t, as if one more query had differed.
+def difference_interval(differences: ArrayLike, groups: Sequence[object] | None = None) -> Interval:
+    """Return the mean of paired `differences` with its 95% interval, as if one more query had differed.
 
     Two configurations may agree on nearly all queries of a small sample and differ on others. So the sum of
     squares counts a query that was not drawn, with a difference of `UNSEEN`, times 1 / sqrt(m + 1) for m units
@@ -89,14 +87,14 @@ def difference_interval(
     True
     """
     checked = _checked(differences)
-    return _difference(checked, _codes(groups, checked.size), level)
+    return _difference(checked, _codes(groups, checked.size))
 
 
-def _difference(differences: Floats, unit: Indices, level: float) -> Interval:
+def _difference(differences: Floats, unit: Indices) -> Interval:
     sums, counts = by_unit(differences, unit)
     differ = int((np.abs(sums) > TIE).sum())
     added = (UNSEEN / float(counts.mean())) ** 2 / math.sqrt(differ + 1)
-    return _interval(spread(differences, unit), level, added)
+    return _interval(spread(differences, unit), 1 - ALPHA, added)
 
 
 def _interval(found: Spread, level: float, added: float = 0.0) -> Interval:
@@ -169,7 +167,7 @@ def paired(
 
 def _paired(difference: Floats, unit: Indices, p: float, p_holm: float, margin: float, count: int) -> Paired:
     """What is told of one of `count` challengers."""
-    found, interval = spread(difference, unit), _difference(difference, unit, 1 - ALPHA)
+    found, interval = spread(difference, unit), _difference(difference, unit)
     wins, losses = int((difference > TIE).sum()), int((difference < -TIE).sum())
     detectable, needed = _power(found)
     told = verdict(interval, p_holm, detectable, margin)

@@ -85,8 +85,9 @@ def write_run(
     tag: str,
 ) -> None:
     """Write `run_lines` to `path` (UTF-8); an old file stays until the new one is complete.
-    Raises DataError: When an id of the run, or the tag, is empty or contains white space, which the format cannot
-    represent. Raises MachineError: When the folder cannot be written, or the disk is full.
+
+    Raises DataError when an id of the run, or the tag, is empty or contains white space, which the format cannot
+    represent, and MachineError when the folder cannot be written, or the disk is full.
     """
     names = {tag, *queries, *(entries[i] for i in np.unique(entry).tolist())}
     bad = sorted(name for name in names if name.split() != [name])
@@ -99,8 +100,9 @@ def write_run(
 
 def read_run(path: Path) -> dict[str, list[Scored]]:
     """Read a TREC run: query -> (entry, score), in the order in which trec_eval reads it (`best_first`).
-    Raises ConfigError: When the file cannot be read. Raises DataError: When lines do not follow the format; the
-    message shows the first ones with the rule.
+
+    Raises ConfigError when the file cannot be read, and DataError when lines do not follow the format; the message
+    shows the first ones with the rule.
     """
     try:
         text = read_text(path)

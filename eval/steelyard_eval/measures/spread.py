@@ -34,8 +34,9 @@ class Spread:
 
 
 def by_unit(values: Matrix, unit: Indices | None = None) -> tuple[Floats, Floats]:
-    """Sums float64[..., U] of values float[..., n] over the queries of each unit, and counts float64[U]. `unit`
-    int64[n] numbers the units; without it every query is its own. Units keep the order of their numbers.
+    """Sums float64[..., U] of values float[..., n] over the queries of each unit, and counts float64[U].
+
+    `unit` int64[n] numbers the units; without it every query is its own. Units keep the order of their numbers.
     """
     if unit is None:
         return np.asarray(values, dtype=np.float64), np.ones(values.shape[-1])
@@ -104,8 +105,9 @@ def normal_interval(mean: float, error: float) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Gain(Interval):
-    """A gain with its 95% interval, and the probability that it is a loss, all of one distribution. `worse` is
-    None where nothing varies, so that nothing is known of it.
+    """A gain with its 95% interval, and the probability that it is a loss, all of one distribution.
+
+    `worse` is None where nothing varies, so that nothing is known of it.
     """
 
     worse: float | None

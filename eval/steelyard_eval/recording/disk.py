@@ -31,8 +31,9 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def save(table: SignalTable, folder: Path) -> None:
-    """Write a recording; the folder appears whole or not at all, replacing an older recording. Raises DataError
-    when the folder exists and is not a recording, MachineError when it cannot be written.
+    """Write a recording; the folder appears whole or not at all, replacing an older recording.
+
+    Raises DataError when the folder exists and is not a recording, MachineError when it cannot be written.
     """
     if folder.exists() and not (folder / "manifest.json").is_file():
         raise DataError(f"{shown(str(folder), PATH_WIDTH)} exists and is not a recording; name another folder")
@@ -254,8 +255,9 @@ def _array(member: bytes) -> NDArray[Any]:
 
 
 def move_folder(source: Path, target: Path) -> None:
-    """Put a folder in the place of another in one step; what stood there is then at `source`. Where the system
-    cannot swap (Linux can), `target` is away between two renames.
+    """Put a folder in the place of another in one step; what stood there is then at `source`.
+
+    Where the system cannot swap (Linux can), `target` is away between two renames.
     """
     if not target.exists():
         source.rename(target)

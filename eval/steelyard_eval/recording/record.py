@@ -157,8 +157,9 @@ def ranks_candidates(expr: Expr) -> bool:
 
 
 def needed(configs: Iterable[SearchConfig]) -> list[str]:
-    """List the signals that live search could fetch for these configurations. A strategy or a tier of scorers
-    alone ranks what all of the system's retrievers find, so it needs them all.
+    """List the signals that live search could fetch for these configurations.
+
+    A strategy or a tier of scorers alone ranks what all of the system's retrievers find, so it needs them all.
     """
     names: set[str] = set()
     for config in configs:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
@@ -32,8 +31,10 @@ from steelyard_eval.result.structs import DataFacts, Listed, QueryRow
 
 @dataclass(frozen=True)
 class Replay:
-    """Ranked lists of one configuration over a recording. `entry` (int32[R]) indexes the recording's ids;
-    `embedded` (bool[Q]) is true for the queries that live search would have embedded.
+    """Ranked lists of one configuration over a recording.
+
+    `entry` (int32[R]) indexes the recording's ids; `embedded` (bool[Q]) is true for the queries that live
+    search would have embedded.
     """
 
     table: SignalTable
@@ -52,8 +53,9 @@ class Replay:
 
 
 def replay(table: SignalTable, config: SearchConfig) -> Replay:
-    """Fuse and finish a recording under a configuration. Raises ConfigError when the configuration differs from
-    what the recording has fixed.
+    """Fuse and finish a recording under a configuration.
+
+    Raises ConfigError when the configuration differs from what the recording has fixed.
     """
     agree(config, table.fingerprint)
     masked, ranking, _ = rank_table(table, config, config.effective)
@@ -121,12 +123,11 @@ def only(table: SignalTable, queries: Sequence[str]) -> SignalTable:
             f"{nearest(missing[0], known)}; record again with --split all"
         )
     chosen = np.array([known[query] for query in queries], dtype=np.int64)
-    sizes = np.diff(table.offsets)[chosen]
-    rows = _spans(table.offsets, chosen)
+    offsets, rows = _spans(table.offsets, chosen)
     return replace(
         table,
         queries=tuple(queries),
-        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]).astype(np.int64),
+        offsets=offsets,
         entry=table.entry[rows],
         columns={name: values[rows] for name, values in table.columns.items()},
         positions={name: values[rows] for name, values in table.positions.items()},
@@ -134,22 +135,19 @@ def only(table: SignalTable, queries: Sequence[str]) -> SignalTable:
     )
 
 
-def _spans(offsets: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The places of the chosen spans, one span after the other."""
+def _spans(offsets: Indices, chosen: Indices) -> tuple[Indices, Indices]:
+    """The offsets of the chosen spans, put one after the other, and the places in them."""
     parts = [np.arange(offsets[i], offsets[i + 1]) for i in chosen.tolist()]
-    return np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
+    places = np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
+    return np.cumsum([0, *map(len, parts)]).astype(np.int64), places
 
 
-def _facts(facts: Facts, chosen: NDArray[np.int64]) -> Facts:
-    tags = facts.tags
-    sizes = np.diff(tags.offsets)[chosen]
+def _facts(facts: Facts, chosen: Indices) -> Facts:
+    offsets, places = _spans(facts.tags.offsets, chosen)
     return Facts(
         {name: values[chosen] for name, values in facts.numbers.items()},
         {name: Labels(labels.codes[chosen], labels.words) for name, labels in facts.labels.items()},
-        TagSets(
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]).astype(np.int64),
-            tags.codes[_spans(tags.offsets, chosen)],
-        ),
+        TagSets(offsets, facts.tags.codes[places]),
     )
 
 
@@ -168,8 +166,10 @@ SHORT = 30  # titles up to this length are followed by the text
 
 @dataclass(frozen=True)
 class ShownLists:
-    """The lists of one contender. `signals` names the T terms of its score; `scores` is float64[R] and `parts`
-    float64[R, T], over the places of `ranked`. Lists of other engines have neither.
+    """The lists of one contender.
+
+    `signals` names the T terms of its score; `scores` is float64[R] and `parts` float64[R, T], over the places of
+    `ranked`. Lists of other engines have neither.
     """
 
     ranked: Ranked
@@ -232,8 +232,9 @@ def contributions(plan: Plan, rows: Indices) -> tuple[tuple[str, ...], Floats]:
 
 
 def lists_of(run: Replay, config: SearchConfig) -> ShownLists:
-    """The lists of a configuration with what each term of its strategy adds to the scores. The terms of an entry
-    that a later stage appended or scored again need not add up to its score.
+    """The lists of a configuration with what each term of its strategy adds to the scores.
+
+    The terms of an entry that a later stage appended or scored again need not add up to its score.
     """
     signals, parts = contributions(compile_plan(run.table, config.effective), run.ranking.row)
     return ShownLists(run.ranked, signals, run.ranking.score, parts)

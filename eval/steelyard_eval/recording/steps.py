@@ -65,8 +65,9 @@ def taking_turns(key: str, path: Path, dataset: Dataset) -> Step:
 
 
 def indexing(path: Path, dataset: Dataset, model: str) -> list[Step]:
-    """Make the vault for a weights file; nothing for a data set in memory. `model` is of the vectors; where no
-    embedder makes them, `index` cannot take it from the file.
+    """Make the vault for a weights file; nothing for a data set in memory.
+
+    `model` is of the vectors; where no embedder makes them, `index` cannot take it from the file.
     """
     weights = path if not model or indexing_kind(model) else None
     command = words_of("index", dataset, vault_of(dataset), options={"--weights": weights})
@@ -103,8 +104,9 @@ def exporting(key: str, path: Path, target: str) -> Step:
 
 
 def to_do(verdict: str, last: Sequence[Step], dataset: Dataset, model: str) -> list[Step]:
-    """What to do under a verdict: which file to search with and, `last`, what would settle the rest. `model` is of
-    the vectors that the weights were chosen with.
+    """What to do under a verdict: which file to search with and, `last`, what would settle the rest.
+
+    `model` is of the vectors that the weights were chosen with.
     """
     if verdict == "ship":
         return [*indexing(WEIGHTS, dataset, model), using("search", WEIGHTS, dataset)]
@@ -231,8 +233,7 @@ def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, obje
     """The words of a command for the data set; none for a data set that is in memory alone.
 
     Options that are None are left out, and those that are True have no value. What embeds is named where it was
-    chosen and dataset.json does not say it. No word is read as an option: it may
-    be an id that anybody chose.
+    chosen and dataset.json does not say it. No word is read as an option: it may be an id that anybody chose.
 
     >>> from steelyard_eval.datasets import load
     >>> from steelyard_eval.datasets.manifest import starter

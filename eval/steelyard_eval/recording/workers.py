@@ -41,8 +41,9 @@ BLOCKS = 16  # blocks of a recording at least, whatever the number of workers; n
 
 @dataclass(frozen=True)
 class QueryBlock:
-    """What a worker is asked for: a file with the rows of some queries, whose vectors are known. `key` names all
-    that decides the bytes of the recording.
+    """What a worker is asked for: a file with the rows of some queries, whose vectors are known.
+
+    `key` names all that decides the bytes of the recording.
     """
 
     key: str

@@ -39,8 +39,9 @@ NUMBERS = 20_000_000
 
 
 class KeptTables:
-    """The last recordings, each under all that it depends on beside its queries. The next command may ask the same
-    of the same queries, or of some of them.
+    """The last recordings, each under all that it depends on beside its queries.
+
+    The next command may ask the same of the same queries, or of some of them.
     """
 
     def __init__(self) -> None:
@@ -80,7 +81,9 @@ class Workers:
         """Where blocks are submitted; processes of this machine are started, and import while others index."""
         if self.given is not None:
             return self.given
-        pool = ProcessPoolExecutor(self.jobs, get_context("spawn"), _begin)  # a fork would share open connections
+        ignored = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; whoever started a process ends it
+        # A fork would share open connections.
+        pool = ProcessPoolExecutor(self.jobs, get_context("spawn"), signal.signal, ignored)
         # Threads of one worker would take the cores of others; NumPy reads how many when it is loaded there.
         unset = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"} - os.environ.keys()
         os.environ.update(dict.fromkeys(unset, "1"))
@@ -96,10 +99,6 @@ class Workers:
         if self.given is None and "executor" in self.__dict__:
             self.executor.shutdown(cancel_futures=True)
             del self.executor
-
-
-def _begin() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; whoever started this process ends it
 
 
 @dataclass(frozen=True)
@@ -125,9 +124,8 @@ class Workspace:
         """Index the data set, in memory unless a vault is given.
 
         `embedder` is recorded (the vectors of the data set; recorded:MODEL if of several), lsa (fitted on its
-        texts), none, one of
-        `embedders.embed.KINDS`, or auto: recorded where there are recorded vectors, else lsa. Vectors
-        are added by `index_for`. `jobs` processes record, or the workers of an executor.
+        texts), none, one of `embedders.embed.KINDS`, or auto: recorded where there are recorded vectors, else lsa.
+        Vectors are added by `index_for`. `jobs` processes record, or the workers of an executor.
         """
         workers = Workers(jobs)
         if workers.jobs > 1:
@@ -175,8 +173,9 @@ class Workspace:
         return Searcher(self.store, config, self.embedder, clock=lambda: self.dataset.as_of, reranker=reranker)
 
     def unranked(self, config: SearchConfig) -> str:
-        """Why nobody re-ranks for a configuration that asks for it without naming who; empty otherwise. A model on
-        this machine is loaded; providers that have a key are not asked.
+        """Why nobody re-ranks for a configuration that asks for it without naming who; empty otherwise.
+
+        A model on this machine is loaded; providers that have a key are not asked.
         """
         if reranked(config.finish) is None or reranker_asked(config.rerank, os.environ) != "local":
             return ""

@@ -29,8 +29,9 @@ def schema() -> dict[str, Any]:
 
 
 def read(data: bytes, source: str = "the result") -> Result:
-    """A result from JSON; DataError with the place of the first fault. Fields that are not known are left out, so
-    that a later minor version can be read; another `version` cannot.
+    """A result from JSON; DataError with the place of the first fault.
+
+    Fields that are not known are left out, so that a later minor version can be read; another `version` cannot.
     """
     try:
         version = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get("version")

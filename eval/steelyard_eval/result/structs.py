@@ -25,6 +25,7 @@ class Struct(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Estimate(Struct, frozen=True, omit_defaults=False):
     """A mean, or a mean difference, with the ends of its 95% interval; None each where nothing is known of them.
+
     The ends are as they are shown: within the range of the metric, or of a difference of two.
     """
 
@@ -51,8 +52,10 @@ class Step(Said, frozen=True):
 
 
 class Answer(Said, frozen=True):
-    """The answer of a job. `because` says what holds a stronger answer back, and what else has to be known of it;
-    `steps` what to do now; `formula` is the strategy that it is about, empty where there is none.
+    """The answer of a job.
+
+    `because` says what holds a stronger answer back, and what else has to be known of it; `steps` what to do now;
+    `formula` is the strategy that it is about, empty where there is none.
     """
 
     because: list[Said] = []
@@ -241,8 +244,9 @@ class Provenance(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True, omit_defaults=False):
-    """The answer of one job. `entries` has the opening words of entries that lists show; `findings` are those of a
-    gate, worst first.
+    """The answer of one job.
+
+    `entries` has the opening words of entries that lists show; `findings` are those of a gate, worst first.
     """
 
     kind: Kind

@@ -101,8 +101,9 @@ def open_searcher(
 
 
 class OpenVault:
-    """A vault file that is searched again and again, by several threads; `search` sees a single state of it. The
-    caller may see `scopes`; `by` ranks, and `explore` is interleaved; `hnsw` is that of `open_vault`.
+    """A vault file that is searched again and again, by several threads; `search` sees a single state of it.
+
+    The caller may see `scopes`; `by` ranks, and `explore` is interleaved; `hnsw` is that of `open_vault`.
     """
 
     def __init__(

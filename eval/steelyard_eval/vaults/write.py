@@ -40,11 +40,10 @@ def index_dataset(
 ) -> dict[str, Any]:
     """Index a data set into a vault file, made if it does not exist; unchanged entries are not written again.
 
-    `embedder` is lsa, none or one of `embed.KINDS`, added to the vault's models, which every run
-    keeps up to date; by default the vault's own models, and lsa for a new vault. With `prune` entries that are not
-    in the data set are removed. `layers` see `layered_entries`; what a language model wrote is kept in the cache.
-    With `hnsw` the HNSW indexes of a database are made, and measured. A run after an interruption gives the same
-    result.
+    `embedder` is lsa, none or one of `embed.KINDS`, added to the vault's models, which every run keeps up to date;
+    by default the vault's own models, and lsa for a new vault. With `prune` entries that are not in the data set
+    are removed. `layers` see `layered_entries`; what a language model wrote is kept in the cache. With `hnsw` the
+    HNSW indexes of a database are made, and measured. A run after an interruption gives the same result.
 
     Returns counts: entries (in the vault now), changed, removed, outside (entries that are not in the data set),
     embedded (vectors made). Lists: models, duplicates (ids of entries with equal content), stale (models that
@@ -116,8 +115,10 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
 
 
 def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
-    """Return the embedder of one of the vault's models, by default of the first that it was indexed with. Without
-    a model it is None, and search uses keywords. Raises ConfigError for a model that the vault does not have.
+    """Return the embedder of one of the vault's models, by default of the first that it was indexed with.
+
+    Without a model it is None, and search uses keywords. Raises ConfigError for a model that the vault
+    does not have.
     """
     names = vault.models()
     if model and model not in names:
@@ -135,8 +136,9 @@ def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
 
 @contextmanager
 def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
-    """The vault, or a copy in memory of what a caller may see of it, with a model fitted on nothing else. LSA is
-    fitted anew on what is visible, because the fit of the whole vault contains words of other entries.
+    """The vault, or a copy in memory of what a caller may see of it, with a model fitted on nothing else.
+
+    LSA is fitted anew on what is visible, because the fit of the whole vault contains words of other entries.
     """
     if not visible and not vault.restricted:
         yield vault
@@ -166,6 +168,7 @@ def _open_all(
     vault: Vault, asked: str | None, opened: Mapping[str, CachedEmbedder]
 ) -> tuple[list[str], dict[str, CachedEmbedder]]:
     """The kinds that a run embeds with, and the embedders of those that are opened; `opened` are some already.
+
     Raises ConfigError when none was asked for and one of the vault's own models is not the one opened.
     """
     known = _own_kinds(vault) if vault.models() or asked is None else []
@@ -214,8 +217,9 @@ def layered_entries(entries: Sequence[Entry], layers: str) -> list[Entry]:
 
 
 def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[int, int]:
-    """Write the entries and, with `prune`, remove all others, in one transaction; return both counts. Entries that
-    bring no review of their own keep those that the vault has of them.
+    """Write the entries and, with `prune`, remove all others, in one transaction; return both counts.
+
+    Entries that bring no review of their own keep those that the vault has of them.
     """
     with vault.transaction():
         known = vault.entries(Filters.of({"review_count": {"after": 0}}))

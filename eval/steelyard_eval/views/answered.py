@@ -58,8 +58,9 @@ class Answered:
         return dict(self.record)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each contender and metric, with the mean and its interval. Without judgments: a row for
-        each pair of contenders, with RBO.
+        """Return a row for each contender and metric, with the mean and its interval.
+
+        Without judgments: a row for each pair of contenders, with RBO.
         """
         import pandas as pd
 
@@ -140,8 +141,9 @@ class Answered:
         return write(self.result, path)
 
     def save(self, path: str | Path) -> None:
-        """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document. Raises
-        MachineError for a Parquet file without the extra `parquet`.
+        """Write the result to this file: `to_frame` as .parquet, its table as .tex, else the JSON document.
+
+        Raises MachineError for a Parquet file without the extra `parquet`.
         """
         match Path(path).suffix:
             case ".tex":
@@ -170,9 +172,9 @@ class Answered:
         return terminal.render(self.result)
 
     def _repr_html_(self) -> str:
-        from steelyard_eval.views import html  # its templates take long to load
+        from steelyard_eval.views.report.write import piece  # its templates take long to load
 
-        return html.render(self.result)
+        return piece(self.result)
 
 
 EXIT_CODES = {"pass": 0, "fail": 1, "mismatch": 2, "inconclusive": 0}

@@ -95,8 +95,9 @@ def differences(result: Result, short: bool = False) -> Figure:
 
 
 def answer(result: Result) -> Figure:
-    """Today and the choice on one axis: its mean here, and what is expected of the choice on new queries. Without
-    a choice the best other contender, as it is on these queries.
+    """Today and the choice on one axis: its mean here, and what is expected of the choice on new queries.
+
+    Without a choice the best other contender, as it is on these queries.
     """
     base, decision = result.provenance.baseline, result.decision
     before = result.row(base).means[result.metric]

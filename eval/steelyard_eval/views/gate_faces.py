@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from steelyard.base.errors import visible
 from steelyard_eval.common.markup import clip, markdown, markdown_code, verbatim
 from steelyard_eval.result.sentences import heading, say
-from steelyard_eval.result.structs import Cell, Estimate, QueryRow, Result, Step
+from steelyard_eval.result.structs import Cell, Estimate, QueryRow, Result
 from steelyard_eval.views.sheets import Sheet, sheets, triple
 
 CLIPPED = 160
@@ -27,7 +27,9 @@ def pull_request(result: Result) -> str:
     for row in result.table("lost"):
         lost.setdefault(str(row["contender"]), []).append(row)
     said = [_lost(label, rows) for label, rows in [*lost.items()][:SHOWN]]
-    said += map(_step, result.answer.steps)
+    for step in result.answer.steps:
+        command = f": {markdown_code(shlex.join(step.command))}" if step.command else ""
+        said.append(f"- {markdown(say(step))}{command}")
     said += [] if result.rows else [f"- {markdown(say(finding))}" for finding in result.findings]
     blocks = [f"{MARKS[result.answer.key]} **{markdown(say(result.answer))}**", "\n".join(said)]
     if result.rows:
@@ -52,12 +54,6 @@ def _lost(label: str, rows: Sequence[dict[str, Cell]]) -> str:
         for row in rows
     )
     return f"- {heading('lost_most')} {code(label)}: {', '.join(told)}"
-
-
-def _step(step: Step) -> str:
-    """One thing to do, with its command as code."""
-    command = f": {markdown_code(shlex.join(step.command))}" if step.command else ""
-    return f"- {markdown(say(step))}{command}"
 
 
 def _found(result: Result) -> Iterator[str]:

@@ -44,7 +44,9 @@ def render(result: Result) -> str:
     lines += [r"\begin{tabular}{l" + "c" * len(metrics) + "}", r"\toprule"]
     lines += [" & ".join([heading("latex_system"), *map(tex, metrics)]) + r" \\", r"\midrule"]
     for row in rows:
-        cells = [_cell(row.means.get(metric), best[metric]) + _sign(row, metric, primary) for metric in metrics]
+        cells = [_cell(row.means.get(metric), best[metric]) for metric in metrics]
+        if row.against and primary in metrics:
+            cells[metrics.index(primary)] += MARKS.get(row.against.verdict, "")
         lines.append(f"{_name(result, row)} & {' & '.join(cells)} \\\\")
         lines += [r"\midrule"] if row.label == about.baseline and len(rows) > 1 else []
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
@@ -82,10 +84,6 @@ def _name(result: Result, row: Row) -> str:
     marks = (MARKS["chosen"] if chosen else "") + (MARKS["tuned"] if row.tuned else "")
     label = tex(row.label)
     return f"{'{}' if label.startswith(('[', '*')) else ''}{label}{marks}"
-
-
-def _sign(row: Row, metric: str, primary: str) -> str:
-    return MARKS.get(row.against.verdict, "") if row.against and metric == primary else ""
 
 
 def _best(rows: Sequence[Row], metric: str) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,8 +30,9 @@ class SheetColumn:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table of texts, with the lines that say what its columns mean. `words` holds a word for each row that has
-    one, its verdict or what it is: for colour alone.
+    """A table of texts, with the lines that say what its columns mean.
+
+    `words` holds a word for each row that has one, its verdict or what it is: for colour alone.
     """
 
     key: str
@@ -43,8 +44,9 @@ class Sheet:
 
 
 def sheets(result: Result, short: bool = False) -> list[Sheet]:
-    """Contenders with means and costs, their tests, and further tables. A `short` one has the first metric with
-    its interval and the others without, and of a decision the best rows.
+    """Contenders with means and costs, their tests, and further tables.
+
+    A `short` one has the first metric with its interval and the others without, and of a decision the best rows.
     """
     rows = ranked(result)
     if short:
@@ -66,8 +68,9 @@ def ranked(result: Result) -> list[Row]:
 
 
 def leading(result: Result) -> list[Row]:
-    """Of a decision the choice, today's, the best other, plain bm25 and vectors; of a comparison the best. The
-    baseline and the choice are among them, wherever they stand.
+    """Of a decision the choice, today's, the best other, plain bm25 and vectors; of a comparison the best.
+
+    The baseline and the choice are among them, wherever they stand.
     """
     rows = ranked(result)
     kept = {result.provenance.baseline, result.choice.label if result.choice else ""}
@@ -112,16 +115,11 @@ def contenders(result: Result, rows: Sequence[Row], short: bool) -> Sheet | None
     below = []
     if result.decision:
         columns["gain"] = [row.against.gain if row.against else row.gain for row in rows]
-        below = _left_out(result, rows) if short else []
+        left = len(result.rows) - len(rows)  # none of them is better than the best that is shown
+        below = [heading("more_rows", {"count": left})] if short and left else []
     if not (short and result.decision):
         columns |= _costs(rows, short)
     return _sheet(result, "contenders", columns, below=below, words=[row.kind for row in rows])
-
-
-def _left_out(result: Result, rows: Sequence[Row]) -> list[str]:
-    """How many contenders a short table leaves out, of which none is better than the best that it shows."""
-    left = len(result.rows) - len(rows)
-    return [heading("more_rows", {"count": left})] if left else []
 
 
 def _costs(rows: Sequence[Row], short: bool) -> Columns:
@@ -184,37 +182,27 @@ def _sheet(
 ) -> Sheet:
     """A sheet of columns in which anything is known, with the lines that explain it, and those `below` these."""
     known = {**facts_of(result), **(facts or {})}
-    columns = {name: cells for at, (name, cells) in enumerate(columns.items()) if not at or _some(cells)}
-    heads = tuple(
-        SheetColumn(heading(name, known), all(map(_is_number, cells)) and CELLS.get(name) not in INTERVALS, name)
+    columns = {
+        name: cells
+        for at, (name, cells) in enumerate(columns.items())
+        if not at or any(c is not None for c in cells)
+    }
+    numbers = {
+        name: all(isinstance(cell, int | float | None) for cell in cells) and CELLS.get(name) not in INTERVALS
         for name, cells in columns.items()
-    )
+    }
+    heads = tuple(SheetColumn(heading(name, known), right, name) for name, right in numbers.items())
     texts = [[_text(cell, CELLS.get(name, "")) for cell in cells] for name, cells in columns.items()]
-    legends = [heading(name, known) for name in dict.fromkeys(_legends(key, columns))]
+    legends = [heading(f"legend_{name}", known) for name in {key: "", **columns} if f"legend_{name}" in HEADINGS]
     legend = "\n".join(filter(None, (" ".join(legends), *below)))
     return Sheet(key, heading(f"title_{key}", known), heads, tuple(zip(*texts, strict=True)), legend, tuple(words))
 
 
-def _legends(key: str, columns: Columns) -> Iterator[str]:
-    """The keys of what explains a table and its columns."""
-    yield from (name for name in (f"legend_{one}" for one in (key, *columns)) if name in HEADINGS)
-
-
-def _some(cells: Sequence[Cell]) -> bool:
-    """Whether anything is known in a column."""
-    return any(cell is not None for cell in cells)
-
-
-def _is_number(cell: Cell) -> bool:
-    return cell is None or isinstance(cell, int | float)
-
-
-def triple(value: Estimate | None, digits: int = 3, *, signed: bool = False) -> str:
+def triple(value: Estimate | None, *, signed: bool = False) -> str:
     """A value with its interval."""
     if value is None:
         return MISSING
-    shown = number(value.mean, digits, signed=signed)
-    return f"{shown} {interval(value.low, value.high, signed=signed)}".rstrip()
+    return f"{number(value.mean, signed=signed)} {interval(value.low, value.high, signed=signed)}".rstrip()
 
 
 _LOOKS: Mapping[str, Callable[[Any], str]] = {

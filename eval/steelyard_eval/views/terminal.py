@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 
 from steelyard.base.errors import visible
 from steelyard_eval.common.console import INDENT, brief, grid, painted, step_text, wrapped
 from steelyard_eval.common.markup import MISSING
 from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.sentences.headings import VERDICTS
-from steelyard_eval.result.structs import Answer, Result, Step
+from steelyard_eval.result.structs import Result
 from steelyard_eval.views.sheets import Sheet, facts_of, sheets
 
 NOTES = 3
@@ -18,42 +17,30 @@ NOTES = 3
 
 
 def render(result: Result, *, full: bool = False, notes: bool = True) -> str:
-    """The answer, its tables, what to do, what to know; `full` has every row, table and note. `notes` are left out
-    where they are printed elsewhere.
+    """The answer, its tables, what to do, what to know; `full` has every row, table and note.
+
+    `notes` are left out where they are printed elsewhere.
     """
     told = [heading("note", {"text": text}) for text in noted(result, full)] if notes else []
     tables = "\n\n".join(map(table, sheets(result, short=not full)))
-    below = "\n".join(filter(None, (*_about(result), wrapped(" ".join(map(say, result.answer.because))))))
-    parts = [painted(wrapped(say(result.answer))), tables, below, *_to_do(result.answer)]
+    about, answer = result.provenance, result.answer
+    facts = {**facts_of(result), "split": about.split, "intents": about.intents or None}
+    where = heading("about", {**facts, "model": about.model or "none"}) if result.rows else ""
+    below = "\n".join(wrapped(line) for line in (where, " ".join(map(say, answer.because))) if line)
+    to_do = "\n".join(step_text(say(step), shlex.join(step.command)) for step in answer.steps)
+    parts = [painted(wrapped(say(answer))), tables, below, to_do, wrapped(brief(answer.formula), INDENT)]
     return "\n\n".join(filter(None, (*parts, "\n".join(map(wrapped, told)))))
 
 
 def noted(result: Result, full: bool = False) -> list[str]:
-    """The notices of a result, a line each; unless `full` the first few, and how many more there are. Those of the
-    data set, which `check` has, too, come last.
+    """The notices of a result, a line each; unless `full` the first few, and how many more there are.
+
+    Those of the data set, which `check` has, too, come last.
     """
     said = [say(notice) for notice in sorted(result.notices, key=lambda notice: notice.key == "told")]
     if full or len(said) <= NOTES:
         return said
     return [*said[:NOTES], heading("more_notes", {"count": len(said) - NOTES})]
-
-
-def _about(result: Result) -> Iterator[str]:
-    about = result.provenance
-    if result.rows:
-        facts = {**facts_of(result), "split": about.split, "intents": about.intents or None}
-        yield wrapped(heading("about", {**facts, "model": about.model or "none"}))
-
-
-def _to_do(answer: Answer) -> Iterator[str]:
-    """What to do, and the formula."""
-    yield "\n".join(step_line(step) for step in answer.steps)
-    yield wrapped(brief(answer.formula), INDENT) if answer.formula else ""
-
-
-def step_line(step: Step) -> str:
-    """One thing to do, with its command."""
-    return step_text(say(step), shlex.join(step.command))
 
 
 def table(sheet: Sheet) -> str:

@@ -12,8 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from steelyard_eval.common import SYSTEMS
-from steelyard_eval.common.extensions import extension
+from steelyard_eval.common import SYSTEMS, extension
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -440,8 +439,9 @@ class Workbench:
         return gate.path
 
     def runs(self) -> Runs:
-        """The kept runs of this data set: a table, `trend(metric)`, `between(before, after)`, and `plot()`. Raises
-        DataError for a file of runs that is damaged.
+        """The kept runs of this data set: a table, `trend(metric)`, `between(before, after)`, and `plot()`.
+
+        Raises DataError for a file of runs that is damaged.
         """
         from steelyard_eval.recording.history import Runs
 
@@ -512,6 +512,7 @@ class Workbench:
 
     def export(self, config: Given, to: str) -> Export:
         """Translate a configuration for another system, such as opensearch; the `str` of the answer is the file.
+
         Raises ConfigError for an unknown target, and for a strategy that it cannot express, with the reasons.
         """
         from steelyard_eval.common.configurations import Setting

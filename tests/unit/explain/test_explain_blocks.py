@@ -2,7 +2,7 @@
 
 import pytest
 
-from steelyard_eval.common.console import GAP
+from steelyard_eval.common.console import GAP, grid
 from steelyard_eval.common.console import table as text_table
 from steelyard_eval.explain.text import TextBlock, _changes, _listed, _signals, _text
 
@@ -67,7 +67,7 @@ def test_columns_fill_a_table_to_the_last_character_and_the_last_is_folded_and_w
         assert shown.count("k" * 20) == tables
         assert shown.count("reason") == 9
         assert max(map(len, shown.splitlines())) <= width
-    two = text_table([{"rank": 1, **row}], keys=2)
+    two = grid(["rank", *row], [["1", *row.values()]], [True, *[False] * len(row)], keys=2)
     assert two.count(" 1  " + "k" * 20) == 4
 
 

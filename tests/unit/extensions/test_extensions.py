@@ -13,7 +13,7 @@ import pytest
 
 from steelyard.base.errors import MachineError
 from steelyard.base.extensions import EXTENSIONS as OF_ENGINE
-from steelyard_eval.common.extensions import EXTENSIONS, extension
+from steelyard_eval.common import EXTENSIONS, extension
 from steelyard_eval.extensions.usage import KINDS
 
 ROOT = Path(__file__).parents[3]

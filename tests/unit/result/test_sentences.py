@@ -43,7 +43,7 @@ VALUES = {
     "significant": 0.5,
     "names": ["a", "b"], "and": ["a", "b"], "either": ["a", "b"], "semicolons": ["a", "b"], "some": ["a", "b"],
     "command": ["steelyard", "x y"],
-    "plus": 0.02, "in_words": 10, "undrawn": 3, "permille": 0.105, "tenths": 8.4, "digits2": 0.044, "plain": 0.04,
+    "plus": 0.02, "undrawn": 3, "permille": 0.105, "tenths": 8.4, "digits2": 0.044, "plain": 0.04,
     "digest": "0123456789abcdef", "joined": ["a", "b"], "acts": 2, "clients": 2, "labels": 2,
     "labelled_queries": 2, "have_labels": 2, "promises": ["scope", "validity"], "clause": "gate_same",
 }  # fmt: skip

@@ -8,9 +8,10 @@ import pytest
 from steelyard.base.errors import DataError
 from steelyard_eval.result import document
 from steelyard_eval.result.structs import Estimate, Latency, Said, Table
-from steelyard_eval.views import html, latex, terminal
+from steelyard_eval.views import latex, terminal
 from steelyard_eval.views.answered import Answered, board_frame, frame_of
 from steelyard_eval.views.report import write
+from steelyard_eval.views.report.write import piece
 from steelyard_eval.views.sheets import sheets
 
 from .made import COST, HOSTILE, decided, paired, result, row
@@ -19,14 +20,14 @@ KINDS = {"compare": result, "recommend": decided}
 
 
 @pytest.mark.parametrize(
-    ("view", "kind", "text"), list(itertools.product((terminal, html, latex), KINDS, HOSTILE))
+    ("view", "kind", "text"), list(itertools.product((terminal.render, piece, latex.render), KINDS, HOSTILE))
 )
 def test_every_view_shows_hostile_text_as_text(view, kind, text):
-    shown = view.render(KINDS[kind](text=text))
+    shown = view(KINDS[kind](text=text))
     assert "\x1b" not in shown and "\u202e" not in shown
-    if view is html:
+    if view is piece:
         assert "<script>" not in shown
-    if view is latex:
+    if view is latex.render:
         assert "\\input{/etc}" not in shown
 
 
@@ -132,7 +133,7 @@ def test_answered_is_its_result(tmp_path):
     found.save(tmp_path / "a.tex")
     assert (tmp_path / "a.tex").read_text("utf-8") == latex.render(found.result)
     assert found.sentence in str(found) and found.sentence in repr(found)
-    assert "<b>" in found._repr_html_() == html.render(found.result)
+    assert "<b>" in found._repr_html_() == piece(found.result)
     assert found.per_query().loc["q2", "x"] == 0.2
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from itertools import count
@@ -196,7 +196,6 @@ def adopted(
     values: Floats,
     current: Floats,
     held_out: tuple[Floats, Floats] | None,
-    now: Callable[[], float] = time.time,
 ) -> SearchConfig:
     """The configuration with its provenance: `chosen_by` is hand.
 
@@ -211,7 +210,7 @@ def adopted(
     promise = Gain.within(Interval(*(left * value for value in astuple(seen))), len(np.unique(numbers)))
     fingerprint = bench.trial(config).table.fingerprint
     record: Record = {
-        **origin(bench.dataset, fingerprint, 0, now),
+        **origin(bench.dataset, fingerprint, 0, time.time),
         "chosen_by": "hand",
         "objective": str(bench.measure),
         "certificate": "none",

@@ -42,8 +42,13 @@ class Rival:
 
 
 class Exploration:
-    """A configuration that is moved, and everything that is shown of it. Parameters ---------- bench: The labelled
-    queries. start: The configuration to start from; the current one by default. current: What is used today.
+    """A configuration that is moved, and everything that is shown of it.
+
+    Parameters
+    ----------
+    bench: The labelled queries.
+    start: The configuration to start from; the current one by default.
+    current: What is used today.
     """
 
     def __init__(self, bench: Bench, start: Named | None, current: Given) -> None:
@@ -126,7 +131,19 @@ class Exploration:
 
     def opened(self) -> Record:
         """Everything, for a picture that is drawn anew."""
-        return {"controls": self._controls(), **self.measured()}
+        controls: Record = {
+            "systems": list(self._starts),
+            "system": self.start,
+            "metric": str(self.bench.measure),
+            "queries": len(self.bench.queries),
+            "held_out": len(self.bench.held_out),
+            "dataset": self.bench.dataset.name,
+            "top": self.top,
+            "step": self.top / STEPS,
+            "curves": self.trial.form is not None,
+            "weights": weight_names(self.trial.config.strategy),
+        }
+        return {"controls": controls, **self.measured()}
 
     def measured(self) -> Record:
         """What changes with a weight: the measure, and the list of the chosen query."""
@@ -147,20 +164,6 @@ class Exploration:
             "points": np.column_stack([places, heights]).round(6).tolist(),
             "here": [here.low, here.high],
             "best": [best.low, best.high, best.value],
-        }
-
-    def _controls(self) -> Record:
-        return {
-            "systems": list(self._starts),
-            "system": self.start,
-            "metric": str(self.bench.measure),
-            "queries": len(self.bench.queries),
-            "held_out": len(self.bench.held_out),
-            "dataset": self.bench.dataset.name,
-            "top": self.top,
-            "step": self.top / STEPS,
-            "curves": self.trial.form is not None,
-            "weights": weight_names(self.trial.config.strategy),
         }
 
     def _result(self) -> Record:

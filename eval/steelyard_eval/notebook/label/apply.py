@@ -38,8 +38,9 @@ from steelyard_eval.recording.steps import sealed, word
 
 @dataclass(frozen=True)
 class Applied:
-    """The files that were changed, and the pairs whose labels the data set did not have, or not so. `copies` are
-    where the files that were changed had been kept, by file, None for one that was not there.
+    """The files that were changed, and the pairs whose labels the data set did not have, or not so.
+
+    `copies` are where the files that were changed had been kept, by file, None for one that was not there.
     """
 
     written: list[Path]
@@ -167,8 +168,9 @@ COPIED = (
 def logged_queries(
     dataset: Dataset, seed: int = 0, count: int = WANTED, log: str | Path | None = None
 ) -> list[str]:
-    """Distinct queries of a log, the data set's own by default, drawn at random; empty without a log. A query that
-    may hold a secret is left out, whoever wrote the log.
+    """Distinct queries of a log, the data set's own by default, drawn at random; empty without a log.
+
+    A query that may hold a secret is left out, whoever wrote the log.
     """
     path = log or dataset.feedback
     if path is None:

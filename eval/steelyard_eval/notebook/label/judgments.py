@@ -51,8 +51,9 @@ def text_digest(entry: Entry) -> str:
 
 
 def folder_of(dataset: Dataset) -> Path:
-    """Where answers are kept unless a folder is named: in the data set's, so that no two sets meet. In ./judgments
-    where the set is in memory or cannot be written to.
+    """Where answers are kept unless a folder is named: in the data set's, so that no two sets meet.
+
+    In ./judgments where the set is in memory or cannot be written to.
     """
     inside = dataset.path / FOLDER
     outside = dataset.in_memory or inside.is_symlink() or not os.access(dataset.path, os.W_OK)

@@ -35,8 +35,9 @@ PAUSE = 180.0
 
 
 class DuelSession(Session):
-    """A session whose next pair depends on the answers; see `Session`. It ends when the verdict stands. `model` is
-    of the vectors.
+    """A session whose next pair depends on the answers; see `Session`. It ends when the verdict stands.
+
+    `model` is of the vectors.
     """
 
     unsure: ClassVar[int | None] = None

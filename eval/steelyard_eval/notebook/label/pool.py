@@ -93,8 +93,9 @@ def pool_of(
     seed: int,
     space: Callable[[], Workspace],
 ) -> Pool:
-    """Pool what contenders rank among the first places. Raises ConfigError for a contender that the data set
-    cannot supply, and without any query.
+    """Pool what contenders rank among the first places.
+
+    Raises ConfigError for a contender that the data set cannot supply, and without any query.
     """
     if not queries:
         raise ConfigError(f"{dataset.called} has no queries; add some to queries.jsonl")
@@ -108,18 +109,12 @@ def pooled(
     """Pool lists of ids, of every query, by the label of who ranked them so."""
     pairs = DuelPairs.of(lists)
     gain = pairs.worth
-    return Pool(dataset, tuple(queries), pairs.labels, pairs.query, pairs.entries, gain, _value(gain), seed)
-
-
-def _value(gain: Floats) -> Floats:
-    """float64[P]: how far the contenders differ from the first one in what the entry is worth to them.
-
-    Times the root of its mean worth, because entries that are ranked high are relevant more often, and an
-    irrelevant one moves no difference.
-    """
+    # How far the contenders differ from the first one in what the entry is worth to them, times the root of its
+    # mean worth: entries that are ranked high are relevant more often, and an irrelevant one moves no difference.
     apart = np.sqrt(((gain[1:] - gain[0]) ** 2).mean(axis=0)) if len(gain) > 1 else gain[0]
     told: Floats = apart * np.sqrt(gain.mean(axis=0))
-    return told + REST * max(float(told.sum()) / max(1, told.size), 1e-9)  # also of no pair
+    value = told + REST * max(float(told.sum()) / max(1, told.size), 1e-9)  # also of no pair
+    return Pool(dataset, tuple(queries), pairs.labels, pairs.query, pairs.entries, gain, value, seed)
 
 
 def sampling_keys(values: Floats, seed: int) -> Floats:
@@ -152,8 +147,9 @@ STREAM = 3
 
 
 def drawn_queries(pool: Pool) -> Indices:
-    """int64[D]: the queries in the order in which they are drawn, by the seed. Those with labels are drawn too,
-    unless they were drawn fairly themselves.
+    """int64[D]: the queries in the order in which they are drawn, by the seed.
+
+    Those with labels are drawn too, unless they were drawn fairly themselves.
     """
     keys = np.random.default_rng([pool.seed, STREAM]).random(len(pool.queries))
     fair = pool.dataset.drawn

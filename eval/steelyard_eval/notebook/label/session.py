@@ -185,8 +185,10 @@ class Session:
         return wanted
 
     def undo(self) -> Pair | None:
-        """Take the last judgment back, and save; the pair is the next one again. None without any. A label that
-        the data set has of it stays there until another grade is applied. What was skipped stays skipped.
+        """Take the last judgment back, and save; the pair is the next one again. None without any.
+
+        A label that the data set has of it stays there until another grade is applied. What was skipped stays
+        skipped.
         """
         if not self.given:
             return None
@@ -205,8 +207,9 @@ class Session:
         return [pair for pair, one in self.given.items() if one.grade not in (None, _grade(labels, pair))]
 
     def grades(self, given: Mapping[Pair, Judgment] | None = None) -> Indices:
-        """int64[P]: the grades of the pool, the data set's and this judge's; -1 for pairs without one. `unsure`
-        stands for those of which the judge cannot say, and for the others of a query without an answer.
+        """int64[P]: the grades of the pool, the data set's and this judge's; -1 for pairs without one.
+
+        `unsure` stands for those of which the judge cannot say, and for the others of a query without an answer.
         """
         judged = (self.given if given is None else given).items()
         grades = self.pool.known.copy()

@@ -22,7 +22,10 @@ HERE = Path(__file__).parent
 
 class Judge(anywidget.AnyWidget):
     """One pair after the other, graded by the keys 0 to 3 (x: cannot say), saved before the next one shows.
-    Attributes ---------- session: The judgments, which are there without the picture: ``session.give(2)``.
+
+    Attributes
+    ----------
+    session: The judgments, which are there without the picture: ``session.give(2)``.
     """
 
     _esm = (HERE / "judge.js").read_text(encoding="utf-8")

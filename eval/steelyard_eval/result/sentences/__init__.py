@@ -87,18 +87,6 @@ def best_one(label: str) -> str:
     return label if len(label) <= BRIEF else "the best one"
 
 
-WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-
-
-def in_words(count: int) -> str:
-    """A small number in words.
-
-    >>> in_words(2), in_words(13)
-    ('two', '13')
-    """
-    return WORDS[count] if count < len(WORDS) else str(count)
-
-
 signed = partial(number, signed=True)
 """A difference in three decimals, with its sign."""
 
@@ -141,7 +129,6 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "whole": "{:.0f}".format,
     "plus": "{:+.3f}".format,
     "significant": "{:.4g}".format,
-    "in_words": in_words,
     "undrawn": lambda count: counted(
         count, "labelled query that nobody drew takes", "labelled queries that nobody drew take"
     ),

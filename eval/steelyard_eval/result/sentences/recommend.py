@@ -1,5 +1,6 @@
-"""The sentences of recommend and tune: verdicts, what blocks a ship, what public collections showed, what a restriction
-costs, and what was not tried.
+"""The sentences of recommend and tune.
+
+Verdicts, what blocks a ship, what public collections showed, what a restriction costs, and what was not tried.
 """
 
 from __future__ import annotations

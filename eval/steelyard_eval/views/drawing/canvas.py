@@ -72,15 +72,14 @@ def short(label: str, width: int = 48) -> str:
 
 
 @cache
-def inches(text: str, size: float = SMALL) -> float:
+def inches(text: str) -> float:
     """How wide a text is in our font, the widest of those that a page may fall back to."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    known = "".join(
-        character if ord(character) < 0x2500 else "WW" for character in text
-    )  # wide ones have no glyph
-    wide, _, _ = text_to_path.get_text_width_height_descent(known, FontProperties(size=size), ismath=False)
+    # wide ones have no glyph
+    known = "".join(character if ord(character) < 0x2500 else "WW" for character in text)
+    wide, _, _ = text_to_path.get_text_width_height_descent(known, FontProperties(size=SMALL), ismath=False)
     return float(wide) / 72
 
 

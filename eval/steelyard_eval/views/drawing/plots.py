@@ -160,15 +160,15 @@ Points = Sequence[tuple[float, float]]
 HATCHES = ("", "///", "...", "xx", "\\\\\\", "++", "oo", "--")
 
 
-def places(series: Mapping[str, Sequence[float]], axis: str, values: str, low: float | None = 0.0) -> Figure:
-    """Plot values at the places 1, 2, 3 ..., a line for each series; `low` is the least value of the axis."""
+def places(series: Mapping[str, Sequence[float]], axis: str, values: str) -> Figure:
+    """Plot values at the places 1, 2, 3 ..., a line for each series, over an axis from 0."""
     with drawing(1.9) as (figure, axes):
         for (name, heights), style in zip(series.items(), ("o-", "s--", "^:", "D-."), strict=False):
             fill: dict[str, Any] = {"markerfacecolor": PAPER} if style == "s--" else {}
             axes.plot(range(1, len(heights) + 1), heights, style, label=fitted(name, 2.0), **fill)
         axes.set_xlabel(fitted(axis, AXIS))
         axes.set_ylabel(fitted(values, 1.6))
-        axes.set_ylim(bottom=low)
+        axes.set_ylim(bottom=0.0)
         thin_ticks(axes, 8, whole=True)
         if len(series) > 1:
             axes.legend()
@@ -200,6 +200,7 @@ def curve(
     plateau: object = None,
 ) -> Figure:
     """Plot the objective along one weight; `points` have the weight and the value, and the ends of their step.
+
     `axis` is that of the document: the signal whose weight it is, and where the current and the chosen weight are.
     """
     axis = axis or {}

@@ -117,15 +117,14 @@ def facts(result: Result) -> tuple[tuple[str, str], ...]:
 def sections(result: Result, sha256: str) -> list[Section]:
     """The sections that have something in them; `sha256` is that of the report.json beside the page."""
     every, board = sheets(result), contenders(result, leading(result), short=True)
-    first = [TableBlock(board)] if board else []
-    seen = {board.key} & {sheet.key for sheet in every if sheet == board} if board else set()
+    names = [(row.label, ", ".join(filter(None, (brief(row.strategy), row.settings)))) for row in ranked(result)]
     shown = [
-        Section("leaderboard", heading("title_contenders"), tuple(first)),
+        Section("leaderboard", heading("title_contenders"), (TableBlock(board),) if board else ()),
         _section("queries", list(widest(result)), folded=True),
         _section("differences", list(_differences(result))),
-        *(_table(result, sheet) for sheet in every if sheet.key not in seen),
+        *(_table(result, sheet) for sheet in every if sheet != board),
         _section("notices", [Texts(tuple(map(say, result.notices)), warnings=True)] if result.notices else []),
-        _section("strategies", _strategies(result), folded=True),
+        _section("strategies", [TermList(tuple(names), code=True)] if names else [], folded=True),
     ]
     kept = [section for section in shown if section.blocks]
     if result.decision and result.rows:
@@ -164,13 +163,6 @@ def _differences(result: Result) -> Iterator[Block]:
     if result.kind != "gate" and difference_rows(result, leading(result)):  # the gate draws its changes itself
         note = heading("note_differences", {**facts_of(result), "margin": MARGIN})
         yield FigureBlock(picture(differences(result, short=True), heading("figure_differences")), note)
-
-
-def _strategies(result: Result) -> list[Block]:
-    pairs = tuple(
-        (row.label, ", ".join(filter(None, (brief(row.strategy), row.settings)))) for row in ranked(result)
-    )
-    return [TermList(pairs, code=True)] if pairs else []
 
 
 def _terms(result: Result, shown: list[Section]) -> Iterator[tuple[str, str]]:
@@ -255,8 +247,5 @@ def _row(query: QueryRow, labels: Sequence[str]) -> tuple[str, ...]:
     values = [query.values.get(label) for label in labels]
     best = max(value for value in values if value is not None)
     cells = [number(value) + ("*" if value == best else "") for value in values]
-    return (f"{clip(query.text or MISSING, TEXT)} ({_about(query)})", *cells)
-
-
-def _about(query: QueryRow) -> str:
-    return ", ".join(clip(part, NAME) for part in (query.id, query.category) if part)
+    about = ", ".join(clip(part, NAME) for part in (query.id, query.category) if part)
+    return (f"{clip(query.text or MISSING, TEXT)} ({about})", *cells)

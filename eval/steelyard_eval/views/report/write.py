@@ -26,10 +26,10 @@ from steelyard_eval.common.console import brief
 from steelyard_eval.common.markup import breakable, clip, legible, markdown, markdown_code
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import heading, say
-from steelyard_eval.result.structs import Listed, Result, Row, replace
+from steelyard_eval.result.structs import Listed, Result, replace
 from steelyard_eval.views.figures import two_sides
 from steelyard_eval.views.report.page import Section, badge, facts, pictured, sections, title, told
-from steelyard_eval.views.sheets import Sheet
+from steelyard_eval.views.sheets import Sheet, sheets
 
 MOST = 1_000_000
 """The bytes of a whole page."""
@@ -142,7 +142,8 @@ def write(result: Result, out: str | Path) -> list[Path]:
 
     Raises MachineError when `out` cannot be written.
     """
-    json_text = document.render(replace(result, rows=[_untimed(row) for row in result.rows]), one_line=True)
+    untimed = [replace(row, cost=replace(row.cost, latency=None, unbeaten=False)) for row in result.rows]
+    json_text = document.render(replace(result, rows=untimed), one_line=True)
     parts = sections(result, hashlib.sha256(json_text.encode()).hexdigest())
     # All texts are made before the first is written, so that a fault leaves no partial report.
     texts = {
@@ -153,10 +154,6 @@ def write(result: Result, out: str | Path) -> list[Path]:
     files = {Path(out) / name: text for name, text in texts.items()}
     write_texts(files)
     return list(files)
-
-
-def _untimed(row: Row) -> Row:
-    return replace(row, cost=replace(row.cost, latency=None, unbeaten=False))
 
 
 def _above(result: Result) -> dict[str, Any]:
@@ -190,6 +187,23 @@ def rendered(above: Mapping[str, Any], parts: Sequence[Section], result: Result 
         return bare
     packed = pack(result, MOST - len(bare.encode()) - 1000)
     return template.render(packed=packed, **shared) if packed.text or packed.note else bare
+
+
+def piece(result: Result) -> str:
+    """A piece of a page, as a notebook shows it: the answer, what to do, the short tables, notes."""
+    answer = result.answer
+    return (
+        _html()
+        .get_template("piece.html.j2")
+        .render(
+            said=say(answer),
+            because=" ".join(map(say, answer.because)),
+            steps=[(say(step), shlex.join(step.command)) for step in answer.steps],
+            formula=brief(answer.formula),
+            sheets=sheets(result, short=True),
+            notes=[heading("note", {"text": say(notice)}) for notice in result.notices],
+        )
+    )
 
 
 def policy() -> str:
