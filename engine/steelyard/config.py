@@ -353,11 +353,6 @@ def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file hol
         raise ConfigError(f"weights file {place} is not valid JSON: {error}") from None
 
 
-def default_finish(limit: int) -> tuple[Stage, ...]:
-    """Return the stages that systems have by default: the cut to the limit."""
-    return (Cut(limit),)
-
-
 SCHEMA_VERSION = 1
 SCHEMA_FILE = "search-weights.schema.json"
 

@@ -123,9 +123,10 @@ def append_act(
     clock: Callable[[], float] = time.time,
     shown_to: str | None = None,
 ) -> None:
-    """Append an act to a log; ConfigError for an unknown action, one that is not of an entry, or not of the list,
-    and when no list of the log has this id, or that list shows no such entry. `shown_to` is the client to whom the
-    list must have been shown, where that is known.
+    """Append an act to a log; `shown_to` is the client to whom the list must have been shown, where that is known.
+
+    ConfigError for an unknown action, one that is not of an entry, or not of the list, and when no list of the log
+    has this id, or that list shows no such entry.
     """
     if action not in ACTIONS:
         raise ConfigError(f"there is no action {shown(action)}{nearest(action, ACTIONS)}")

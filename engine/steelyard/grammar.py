@@ -87,15 +87,15 @@ def number_text(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
-def parse_call(text: str) -> Item:
-    """Parse one item of the grammar; ConfigError with the position of the first fault.
+def parse_call(text: str, what: str = "expression") -> Item:
+    """Parse one item of the grammar; ConfigError with what it is and the position of the first fault.
 
     >>> parse_call("0.5*rrf(fts, k=60)").call.options
     (('k', 60.0),)
     """
     if len(text) > MAX_LENGTH:
-        raise ConfigError(f"expression of {len(text)} characters is longer than {MAX_LENGTH}; shorten it")
-    parser = _Parser(text)
+        raise ConfigError(f"{what} of {len(text)} characters is longer than {MAX_LENGTH}; shorten it")
+    parser = _Parser(text, what)
     item = parser.item(0)
     if parser.kind() != "end":
         raise parser.expected("the end")
@@ -105,8 +105,8 @@ def parse_call(text: str) -> Item:
 class _Parser:
     """Recursive descent over the tokens, (position, kind, text, unit) each, one token ahead."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
+    def __init__(self, text: str, what: str) -> None:
+        self.text, self.what, self.at = text, what, 0
         self.tokens: list[tuple[int, str, str, str]] = []
         place = 0
         while not self.tokens or self.kind(-1) != "end":
@@ -125,7 +125,7 @@ class _Parser:
         return self.tokens[min(self.at + ahead, len(self.tokens) - 1)][2]
 
     def fault(self, problem: str, mark: str = ":") -> ConfigError:
-        return ConfigError(f"expression {shown(self.text)}{mark} {problem}")
+        return ConfigError(f"{self.what} {shown(self.text)}{mark} {problem}")
 
     def expected(self, wanted: str) -> ConfigError:
         place, _, token, _ = self.tokens[self.at]

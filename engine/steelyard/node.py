@@ -253,10 +253,11 @@ class Node:
 
 
 def parse_node(text: str, reader: Reader, build: Callable[[Call], Any], what: str) -> Any:  # noqa: ANN401 -- what is built
-    """The node of a whole text; ConfigError lists every fault that its reader was told. What a text stands for
-    must not be too long to be read again, with its defaults.
+    """The node of a whole text; ConfigError lists every fault that its reader was told.
+
+    What a text stands for must not be too long to be read again, with its defaults.
     """
-    item = parse_call(text)
+    item = parse_call(text, "expression" if what == "strategy" else what)
     if item.weight is not None:
         reader.faults.append(f"weight {number_text(item.weight)} before the whole {what} changes nothing; drop it")
     node = build(item.call)
@@ -271,8 +272,9 @@ def parse_node(text: str, reader: Reader, build: Callable[[Call], Any], what: st
 
 
 class Registry(dict[str, T]):
-    """Declarations of a kind by their names: a name that is taken is refused, and other packages bring more. A
-    package of your own names what it brings under an entry point such as ``steelyard.fusions``; it is imported
+    """Declarations of a kind by their names: a name that is taken is refused, and other packages bring more.
+
+    A package of your own names what it brings under an entry point such as ``steelyard.fusions``; it is imported
     when a text names it. `kind` is what they are, in words: ``fusion``; `attribute` has the name of one.
     """
 

@@ -118,6 +118,7 @@ def hits_of(
     store: Readable, table: SignalTable, ranking: Ranking, strategy: Expr, scores: Floats
 ) -> tuple[Hit, ...]:
     """Read the ranked entries and their signals, see `Hit`; VaultError when an entry was deleted meanwhile.
+
     `scores` are those of the strategy. A row that a finish stage added, and that was not fused, has no signals.
     """
     ids = [table.entries[table.entry[row]] for row in ranking.row]

@@ -132,9 +132,10 @@ class AtLeast(Stage):
 
 @dataclass(frozen=True)
 class Files(Stage):
-    """What becomes of a directory in the list, an entry that others lie in and that has no text of its own. It is
-    dropped, or with ``entries`` stands for the entries in it: those that are not ranked take its place and its
-    score, as Cortex-Mem's full search returns directories too.
+    """What becomes of a directory in the list, an entry that others lie in and that has no text of its own.
+
+    It is dropped, or with ``entries`` stands for the entries in it: those that are not ranked take its place and
+    its score, as Cortex-Mem's full search returns directories too.
     """
 
     READS: ClassVar[frozenset[str]] = frozenset({"l2"})  # the layer that a directory lacks

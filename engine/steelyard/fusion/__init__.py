@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.fusion.layered import Layered, Progress, progress
-from steelyard.fusion.node import RECIPROCAL, Expr, Fallback, Linear, Signal, Term
+from steelyard.fusion.node import RECIPROCAL, Expr, Fallback, Linear, Signal, Term, compile_plan, leaves
 from steelyard.fusion.plan import Branch, Column, Explanation, Plan
 from steelyard.fusion.ranks import Borda, Gated, Isr, LogIsr, Rbc, Rrf
 from steelyard.fusion.routing import Boost, ByIntent, Tiered, intents_of
@@ -21,7 +21,7 @@ from steelyard.signals import PRIORS
 from steelyard.table.signal_table import SignalTable
 
 __all__ = ["RECIPROCAL", "Branch", "ByIntent", "Column", "Explanation", "Expr", "Fallback", "Linear", "Plan"]
-__all__ += ["Progress", "Signal", "Term", "intents_of", "progress"]
+__all__ += ["Progress", "Signal", "Term", "compile_plan", "intents_of", "leaves", "progress"]
 
 FAMILIES: Registry[type[Expr]] = Registry(
     "fusion",
@@ -67,11 +67,6 @@ def strategy_reader(lists: Collection[str] = ()) -> Reader:
 
     reader = Reader(build, Term, [])
     return reader
-
-
-def leaves(expr: Expr) -> list[Signal]:
-    """List the signals of a strategy in the order written, each once."""
-    return list(dict.fromkeys(node for node in expr.walk() if isinstance(node, Signal)))
 
 
 def replaced(expr: Expr, instead: Mapping[str, str]) -> Expr:
@@ -138,16 +133,9 @@ def _name(expr: Expr) -> str:
     return str(expr).partition("(")[0]
 
 
-def compile_plan(table: SignalTable, strategy: Expr) -> Plan:
-    """Compile a strategy over a table; ConfigError when it lacks a signal that one of its queries needs."""
-    for name, queries in strategy.needs(table, ()).items():
-        if queries.any():
-            table.column(name)
-    return strategy.compile(table, strategy.everywhere(table))
-
-
 def fuse(table: SignalTable, strategy: Expr) -> Floats:
-    """Score every row that a strategy ranks, see `compile_plan`; float64[N], NaN for the others. Pure and
-    vectorised over queries: the score of a row depends only on the rows of its own query.
+    """Score every row that a strategy ranks, see `compile_plan`; float64[N], NaN for the others.
+
+    Pure and vectorised over queries: the score of a row depends only on the rows of its own query.
     """
     return compile_plan(table, strategy).scores()

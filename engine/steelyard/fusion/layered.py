@@ -177,8 +177,10 @@ class Layered(WeightedTerms):
         )
 
     def _searched(self, table: SignalTable, within: Bools) -> tuple[Plan, Bools, Bools, Indices, Floats | None]:
-        """The plan; bool[N] each, the rows that pass the threshold and those near the cut; of each query the step,
-        see Progress, and float64[Q] what scores have to reach, None without a cut.
+        """The plan, and what `progress` counts.
+
+        bool[N] each, the rows that pass the threshold and those near the cut; of each query the step, see
+        Progress, and float64[Q] what scores have to reach, None without a cut.
         """
         # Layers are computed over every row that has one, so that the threshold does not change their scales.
         rows = super().members(table, self.everywhere(table) if self._finders else within)

@@ -94,8 +94,9 @@ class Expr(Node):
 
     @classmethod
     def initial_strategies(cls, there: Available) -> dict[str, list[str]]:
-        """The strategies of this family that recommending starts from, by the name of a row of its table. The
-        first of a row is tried in all its shapes, the others as they are. By default a common family fuses the
+        """The strategies of this family that recommending starts from, by the name of a row of its table.
+
+        The first of a row is tried in all its shapes, the others as they are. By default a common family fuses the
         lists, and then the lists with each further one; other families gained nothing on public collections.
         """
         return {cls.shown_as: [f"{cls.keyword}({lists})" for lists in there.fused]} if cls.common else {}
@@ -150,9 +151,10 @@ class Expr(Node):
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """The weights that tuning may change, in the order written: those of the outermost sums. There is one set
-        for each tier and intent, since each ranks its own queries. The weights of a nested fusion are fixed, as
-        part of a column of the sum around it.
+        """The weights that tuning may change, in the order written: those of the outermost sums.
+
+        There is one set for each tier and intent, since each ranks its own queries. The weights of a nested fusion
+        are fixed, as part of a column of the sum around it.
         """
         return tuple(weight for _, weight in self._weighed_names)
 
@@ -401,3 +403,16 @@ class Signal(Expr):
     def __str__(self) -> str:
         written = ", ".join(f"{name}={value}" for name, value in self.given)
         return f"{self.name}({written})" if written else self.name
+
+
+def leaves(expr: Expr) -> list[Signal]:
+    """List the signals of a strategy in the order written, each once."""
+    return list(dict.fromkeys(node for node in expr.walk() if isinstance(node, Signal)))
+
+
+def compile_plan(table: SignalTable, strategy: Expr) -> Plan:
+    """Compile a strategy over a table; ConfigError when it lacks a signal that one of its queries needs."""
+    for name, queries in strategy.needs(table, ()).items():
+        if queries.any():
+            table.column(name)
+    return strategy.compile(table, strategy.everywhere(table))

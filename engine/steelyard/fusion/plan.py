@@ -158,8 +158,9 @@ class Plan:
         return result
 
     def ties(self, table: SignalTable) -> Ints | None:
-        """What rows of equal score ascend by, int32[N]; None for their ids. A branch that scores by the list of
-        one other engine keeps its order, because that order is the ranking.
+        """What rows of equal score ascend by, int32[N]; None for their ids.
+
+        A branch that scores by the list of one other engine keeps its order, because that order is the ranking.
         """
         if not table.others_places:
             return None

@@ -298,8 +298,9 @@ COMBINED: dict[str, Callable[[Floats], Floats]] = {"median": _median, "max": np.
 
 
 class CombMed(NormalizedSum):
-    """The median over the lists that contain the entry; for an even number, the mean of the middle two. A weight
-    is a fault, because it would not mean what it means in a sum.
+    """The median over the lists that contain the entry; for an even number, the mean of the middle two.
+
+    A weight is a fault, because it would not mean what it means in a sum.
     """
 
     shown_as: ClassVar[str] = "CombMED"

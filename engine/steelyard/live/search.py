@@ -32,6 +32,7 @@ from steelyard.retrievers import DEPENDENT, EMBEDDING, LAYERS, RETRIEVERS, SCORE
 from steelyard.stores.base import Found, Readable
 from steelyard.stores.federation import plain
 from steelyard.systems import find_system
+from steelyard.systems.base import SEMANTIC
 from steelyard.table.join import Ends, Lists, Part, complete, part
 from steelyard.table.signal_table import RERANK, SignalTable
 
@@ -163,7 +164,8 @@ class Searcher:
         query = Query(query) if isinstance(query, str) else query
         asked = self.admitted(query)
         sources, config = self._sources, self.config
-        calls, mode = sources.embedding_calls, self.system.searching.mode(semantic)
+        mode = str(semantic) if semantic in SEMANTIC else self.system.searching.mode(semantic)
+        calls = sources.embedding_calls
         usable = sources.usable() if mode != "never" else []
         vectors = bool(usable) and (mode == "always" or all(embedder.warm() for embedder in usable))
         seconds: dict[str, float] = {}

@@ -365,8 +365,9 @@ class Sources:
 
 
 def embedded(embedder: Embedder, texts: Sequence[str]) -> Iterable[tuple[str, Vectors]]:
-    """Texts with their vectors: all in one call where the embedder remembers them, so that a later call for one of
-    them gives the same bits, else one by one.
+    """Texts with their vectors: all in one call where the embedder remembers them, else one by one.
+
+    Where it remembers them, a later call for one of them gives the same bits.
     """
     if getattr(embedder, "remembers", False) and texts:
         return zip(texts, embed_checked(embedder, list(texts), "query"), strict=True)

@@ -19,16 +19,7 @@ from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.node import Option
-from steelyard.retrievers.kinds import (
-    Parts,
-    Retriever,
-    RetrieverConfig,
-    RetrieverKind,
-    ScopeCache,
-    Scorer,
-    ScorerKind,
-    Words,
-)
+from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind, ScopeCache, Scorer, ScorerKind, Words
 from steelyard.retrievers.tsearch import TsRetriever, analysis
 from steelyard.stores.base import Counted, Found, KeywordIndex, Readable, TextSearch
 
@@ -220,7 +211,7 @@ class FtsRetriever:
         return 0.0, math.nan
 
 
-def _keywords(parts: Parts, settings: RetrieverConfig, match: Callable[[str], str]) -> Retriever:
+def _keywords(parts: Parts, settings: RetrieverConfig, match: Callable[[str], str]) -> TsRetriever | FtsRetriever:
     index = parts.reading.index
     fields = () if isinstance(index, TextSearch) else index.fields
     if unknown := [name for name in settings.field_weights if name not in fields]:

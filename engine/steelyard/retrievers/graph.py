@@ -36,7 +36,6 @@ LEAST = Option("least", 0.01, 0, 1, "The activation below which nothing is found
 AGAIN = Option("again", 1, 0, 1, "1: an entry that the search starts from is found where another leads to it")
 FAN = Option("fan", 5, 1, 1000, "How many relations of an entry are followed, the strongest first")
 
-
 Near = dict[str, list[tuple[float, str]]]
 """Entries with what their edges lead to: (strength, target), best first."""
 

@@ -75,8 +75,9 @@ _OR = re.compile(
 
 
 def websearch(text: str) -> Node | None:
-    """Parse typed text to a query, like ``websearch_to_tsquery('english', text)``; None for one of stop words and
-    signs alone.
+    """Parse typed text to a query, like ``websearch_to_tsquery('english', text)``.
+
+    None for one of stop words and signs alone.
 
     Words are joined by and, or by or where ``or`` is written between them, which binds less tightly. Quotes make
     a phrase, as does a word that the lexer splits (``min_leaf``, ``a-b``). A ``-`` before a word or a quote

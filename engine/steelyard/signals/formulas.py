@@ -100,8 +100,9 @@ def domain(table: SignalTable) -> SignalValues:
 
 @DerivedSignal
 def tags(table: SignalTable) -> SignalValues:
-    """Score the Jaccard similarity of the two tag sets, case-sensitive, in 0..1; 0 when the query has no tags. The
-    tags in common are counted by one sorted look-up of pairs. Source: Soleri's document.
+    """Score the Jaccard similarity of the two tag sets, case-sensitive, in 0..1; 0 when the query has no tags.
+
+    The tags in common are counted by one sorted look-up of pairs. Source: Soleri's document.
     """
     asked, about = table.asked.tags, table.about.tags
     sizes = np.diff(asked.offsets)[table.query]
@@ -161,9 +162,10 @@ HALF_LIVES = {
 
 @partial(DerivedSignal, reads="dates")
 def decay(table: SignalTable) -> SignalValues:
-    """``0.5 ^ (age / half-life)``, with the half-life of the entry's memory type, or its own, in (0, 1]. Age runs
-    from the last update, else creation; an entry of no type is declarative. Entries of an importance tier above
-    normal, meta-cognitive ones and undated ones do not fade. Source: system-spec-kit's document and code.
+    """``0.5 ^ (age / half-life)``, with the half-life of the entry's memory type, or its own, in (0, 1].
+
+    Age runs from the last update, else creation; an entry of no type is declarative. Entries of an importance tier
+    above normal, meta-cognitive ones and undated ones do not fade. Source: system-spec-kit's document and code.
     """
     labels, stated = table.about.labels, table.fact("half_life_days")
     usual = labels["memory_type"].mapped(HALF_LIVES, HALF_LIVES["declarative"])[table.entry]
@@ -280,8 +282,9 @@ def document_type(table: SignalTable) -> SignalValues:
 
 @partial(DerivedSignal, factor=True, reads="spec levels")
 def spec_level(table: SignalTable) -> SignalValues:
-    """1 for a specification of level 1, 0.1 more for each level up to 3+; 1 where none is given. The numbers are
-    ours: the document has the field and none.
+    """1 for a specification of level 1, 0.1 more for each level up to 3+; 1 where none is given.
+
+    The numbers are ours: the document has the field and none.
     """
     return _looked_up(table, "spec_level", {"1": 1.0, "2": 1.1, "3": 1.2, "3+": 1.3}, 1.0)
 
@@ -328,8 +331,9 @@ is our reading. The context types are those of the code.
 
 @partial(DerivedSignal, intents=frozenset(PROMISED), factor=True, reads="types of entries that an intent prefers")
 def promised(table: SignalTable) -> SignalValues:
-    """1.5 for an entry of a memory, document or context type that the query's intent prefers, else 1. The factor
-    is ours: the document says that an intent prioritises types, and not by how much.
+    """1.5 for an entry of a memory, document or context type that the query's intent prefers, else 1.
+
+    The factor is ours: the document says that an intent prioritises types, and not by how much.
     """
     values = np.ones(len(table))
     for intent, fields in PROMISED.items():

@@ -188,9 +188,7 @@ class Federation(Readable):
         def search(tier: Tier, count: int) -> list[Found]:
             return tier.store.keyword(index, match, weights, early, count if each is None else each)
 
-        hits = self._merged(depth, search, self.weights)
-        inside = self.within([hit.id for hit in hits], late) if late else set()
-        return [hit for hit in hits if hit.id in inside] if late else hits
+        return self._merged(depth, search, self.weights, late)
 
     def nearest(
         self,
@@ -202,17 +200,14 @@ class Federation(Readable):
         metric: str = COSINE,
     ) -> list[Found]:
         """See Readable.nearest: similarities as they are, whatever the tier."""
-        late = bool(filters) and not filter_first
+        early, late = (filters, EVERYTHING) if filter_first else (EVERYTHING, filters)
 
         def search(tier: Tier, count: int) -> list[Found]:
             if tier not in self._with_vectors:
                 return []
-            return tier.store.nearest(space, vector, EVERYTHING if late else filters, count, True, metric)
+            return tier.store.nearest(space, vector, early, count, True, metric)
 
-        hits = self._merged(depth, search, dict.fromkeys(self.weights, 1.0))
-        # What stands outside keeps its place, so all is merged and cut before it goes.
-        inside = self.within([hit.id for hit in hits], filters) if late else set()
-        return [hit for hit in hits if hit.id in inside] if late else hits
+        return self._merged(depth, search, dict.fromkeys(self.weights, 1.0), late)
 
     def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
         for tier in self._with_vectors:
@@ -273,9 +268,12 @@ class Federation(Readable):
         return keys
 
     def _merged(
-        self, depth: int, search: Callable[[Tier, int], list[Found]], weights: Mapping[str, float]
+        self, depth: int, search: Callable[[Tier, int], list[Found]], weights: Mapping[str, float], late: Filters
     ) -> list[Found]:
-        """What the tiers found, weighted, one copy of each entry, best first, cut to `depth` (below 0: all)."""
+        """What the tiers found, weighted, one copy of each entry, best first, cut to `depth` (below 0: all).
+
+        What does not pass `late` keeps its place, so all is merged and cut before it goes.
+        """
         best: dict[str, tuple[float, str]] = {}
         for rank, tier in enumerate(self.tiers):
             for hit in self._standing(rank, depth, partial(search, tier)):
@@ -283,7 +281,8 @@ class Federation(Readable):
                 if hit.id not in best or score > best[hit.id][0]:
                     best[hit.id] = (score, copy_key(hit.id, tier.name))
         ordered = sorted(best.values(), key=lambda pair: (-pair[0], pair[1]))[: depth if depth >= 0 else None]
-        return [Found(key, score, place) for place, (score, key) in enumerate(ordered, 1)]
+        inside = self.within([key for _, key in ordered], late) if late else {key for _, key in ordered}
+        return [Found(key, score, place) for place, (score, key) in enumerate(ordered, 1) if key in inside]
 
     def _standing(self, rank: int, count: int, read: Callable[[int], list[EntryOrFound]]) -> list[EntryOrFound]:
         """What stands of a tier's first items: `count`, if it has so many, because other copies take no place."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, shown
 from steelyard.base.fields import TIME_FIELDS, format_time
-from steelyard.config import SearchConfig, default_finish
-from steelyard.finish import Stage
+from steelyard.config import SearchConfig
+from steelyard.finish import Cut, Stage
 from steelyard.fusion import Expr
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import is_blank
@@ -55,11 +55,9 @@ def scan_result(hit: Hit) -> dict[str, Any]:
     return shown | {"snippet": entry.text[:SNIPPET], "tokenEstimate": math.ceil(size / 4)}
 
 
-def known_mode(mode: str | bool) -> str:
-    """Return a mode of `SEMANTIC` unchanged; ConfigError for any other."""
-    if mode not in SEMANTIC:
-        raise ConfigError(f"semantic mode {shown(mode)} is unknown; valid: {', '.join(SEMANTIC)}")
-    return str(mode)
+def unknown_mode(mode: str | bool) -> str:
+    """ConfigError: it is none of `SEMANTIC`."""
+    raise ConfigError(f"semantic mode {shown(mode)} is unknown; valid: {', '.join(SEMANTIC)}")
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class SearchSettings:
     ask: Callable[[float | None, int, bool], tuple[Expr, tuple[Stage, ...]]] | None = None
     """From a threshold of similarity (None: the system's own), a limit, and whether to bypass the usual search, to
     the strategy and the stages, in a system that takes such."""
-    finish: Callable[[int], tuple[Stage, ...]] = default_finish
+    finish: Callable[[int], tuple[Stage, ...]] = lambda limit: (Cut(limit),)
     """From the limit to the stages after fusion."""
     keywords_only: Expr | None = None
     """The strategy when there are no vectors; None for what is left of `strategy`."""
@@ -91,8 +89,8 @@ class SearchSettings:
     """The retrievers whose failure a search survives, without them."""
     instead: Mapping[str, str] = field(default_factory=dict)
     """The retriever that stands in for one that failed."""
-    mode: Callable[[str | bool], str] = known_mode
-    """Reads a caller's semantic mode to one of `SEMANTIC`."""
+    mode: Callable[[str | bool], str] = unknown_mode
+    """Reads a caller's semantic mode that is none of `SEMANTIC` to one that is."""
 
 
 @dataclass(frozen=True)

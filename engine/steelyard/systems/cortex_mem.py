@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from steelyard.config import default_finish
 from steelyard.finish import AtLeast, Cut, Files, Stage
 from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text
@@ -55,14 +54,7 @@ GENERAL, ENTITY = "general", "entity"
 """What no rule fits; and the name of a thing, for which the shipped program tests first."""
 THRESHOLDS = {"factual": 0.4, "search": 0.5, "relational": 0.5, "temporal": 0.5, GENERAL: 0.5}
 """The document's table."""
-SHIPPED_THRESHOLDS = {
-    ENTITY: 0.4,
-    "factual": 0.4,
-    "search": 0.4,
-    "relational": 0.4,
-    "temporal": 0.45,
-    GENERAL: 0.5,
-}
+SHIPPED_THRESHOLDS = dict.fromkeys((ENTITY, *THRESHOLDS), 0.4) | {"temporal": 0.45, GENERAL: 0.5}
 """The real program's."""
 _RULES = {
     "factual": r"^(what is|what's|when did|who is|how to|define)\b",
@@ -170,7 +162,7 @@ def asked_shipped(threshold: float | None, limit: int, direct: bool) -> tuple[Ex
         return asked(threshold, limit, direct)
     cut = LEAST if threshold is None else threshold
     made = {intent: layered_shipped(value, limit, cut) for intent, value in SHIPPED_THRESHOLDS.items()}
-    return _by_intent(made), default_finish(limit)
+    return _by_intent(made), (Cut(limit),)
 
 
 def _by_intent(made: dict[str, str]) -> Expr:

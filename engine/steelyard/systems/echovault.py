@@ -14,7 +14,7 @@ from steelyard.memory.query import Filters
 from steelyard.memory.text import quote
 from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.systems.base import SEMANTIC, Contexts, ResultForms, SearchSettings, System, shown_fields
+from steelyard.systems.base import Contexts, ResultForms, SearchSettings, System, shown_fields
 
 FIELDS = ("title", "text", "why", "impact", "tags", "category", "project", "source")
 POINTER = ("id", "title", "category", "tags", "project", "source", "created_at", "has_details")
@@ -74,13 +74,6 @@ def _with_nulls(hit: Hit) -> dict[str, Any]:
     return shown | {name: shown[name] or None for name in ("why", "impact", "source")}
 
 
-def any_mode(mode: str | bool) -> str:
-    """Read a semantic mode as the real program does: booleans mean always and never, unknown words mean auto."""
-    if isinstance(mode, bool):
-        return "always" if mode else "never"
-    return mode if mode in SEMANTIC else "auto"
-
-
 DOCUMENTED = System(
     name="echovault",
     profile="documented",
@@ -111,7 +104,8 @@ SHIPPED = replace(
         strategy=parse_strategy(f"tiered({_KEYWORDS}, min_results=3, then={_MERGED})"),
         keywords_only=_KEYWORDS,
         survives=(EmbedderError, DimensionMismatchError),
-        mode=any_mode,
+        # Booleans mean always and never, unknown words mean auto.
+        mode=lambda mode: "auto" if isinstance(mode, str) else "always" if mode else "never",
     ),
     showing=ResultForms(present=row, scan=tool_result),
     # A text of blanks is a query, which is then refused.

@@ -30,7 +30,6 @@ from steelyard.base.errors import ConfigError, nearest
 if TYPE_CHECKING:
     from steelyard.embedders.embed import Vectors
 
-
 NUMBER_FACTS = (
     *("importance", "created_at", "updated_at", "last_accessed_at", "valid_from", "valid_until"),
     *("access_count", "correction_count", "last_review", "stability", "half_life_days", "length"),
@@ -205,7 +204,6 @@ class SignalTable:
         recorded = self.fingerprint.get("max_depth", {})
         named = _kinds().SCORERS | depths.keys() | {RERANK}
         columns = {name: column for name, column in self.columns.items() if name in named}
-        same = len(columns) == len(self.columns)
         for name, depth in depths.items():
             if depth is None or name not in columns or name not in self.positions:
                 continue
@@ -216,8 +214,8 @@ class SignalTable:
                     f"record again with a larger depth"
                 )
             if (beyond := self.positions[name] > depth).any():
-                columns[name], same = np.where(beyond, np.nan, columns[name]), False
-        if same:
+                columns[name] = np.where(beyond, np.nan, columns[name])
+        if all(columns.get(name) is column for name, column in self.columns.items()):
             return self
         masked = replace(self, columns=columns)
         if len(self) <= KEPT_ROWS:  # another strategy finds there what this computes
@@ -232,9 +230,10 @@ def _kinds() -> Any:  # noqa: ANN401 -- a module
 
 
 def ranks(table: SignalTable, values: Floats, rows: Bools, name: str = "") -> Floats:
-    """Rank rows within each query, from 1, by value descending and ties by ascending id; NaN elsewhere. `values`
-    float64[N] are finite on `rows` bool[N]. `name` is the list of another engine that they are of: ties keep its
-    order.
+    """Rank rows within each query, from 1, by value descending and ties by ascending id; NaN elsewhere.
+
+    `values` float64[N] are finite on `rows` bool[N]. `name` is the list of another engine that they are of: ties
+    keep its order.
     """
     of, among, known = table.derived.get(key := ("ranks", id(values)), (None, None, None))
     if of is values and np.array_equal(among, rows):
@@ -269,8 +268,9 @@ def best_first(offsets: Indices, values: Floats, ties: Ints | None = None) -> In
 
 
 def per_query(table: SignalTable, rows: Bools, reduce: np.ufunc, values: Floats, empty: float) -> Floats:
-    """Reduce `values` (float64[N]) over the given rows of each query, `empty` where it has none; float64[Q]. Each
-    query is reduced over its own contiguous rows, so its result does not depend on other queries.
+    """Reduce `values` (float64[N]) over the given rows of each query, `empty` where it has none; float64[Q].
+
+    Each query is reduced over its own contiguous rows, so its result does not depend on other queries.
     """
     places = np.flatnonzero(rows)
     counts = np.bincount(table.query[places], minlength=len(table.queries))

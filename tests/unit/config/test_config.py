@@ -219,6 +219,7 @@ class TestBadFiles:
             (["by_intent", "fix bug"], "fts", '"fix bug" does not match "^(?!default$)'),
             (["finish"], ["cutt(10)"], "finish stage 'cutt(10)': unknown stage 'cutt'; did you mean 'cut'?"),
             (["finish"], ["cut(0)"], "finish stage 'cut(0)'"),
+            (["finish"], ["bar("], "finish stage 'bar(': a bracket is not closed"),
             (["finish"], "cut(10)", "= 'cut(10)': it is not of type \"array\""),
             (["retrievers", "vectr"], {}, "'retrievers': unknown key 'vectr'; did you mean 'vector'?"),
             (["retrievers", "fts", "k1"], 1, "'retrievers.fts': unknown key 'k1'; valid: depth"),

@@ -203,5 +203,5 @@ def test_every_stage_that_cannot_be_read_is_named():
 
     message = str(raised.value)
     assert "finish stage 'cutt(3)':" in message
-    assert "expression 'cut((':" in message
+    assert "finish stage 'cut((':" in message
     assert "finish stage 'cut(0)':" in message

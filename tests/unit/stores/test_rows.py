@@ -37,7 +37,9 @@ def test_fields_that_were_not_read_are_empty_and_not_shared():
     assert one.extra is not other.extra
 
 
-@pytest.mark.parametrize(("name", "value"), [("title", 3), ("importance", "high"), ("tags", "{}"), ("id", "a b")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("title", 3), ("importance", "high"), ("tags", "{}"), ("tags", b"[]"), ("id", "a b")]
+)
 def test_a_damaged_row_among_others_is_named_as_by_itself(name, value):
     rows = [to_row(Entry("first")), list(to_row(Entry("second")))]
     rows[1][COLUMNS.index(name)] = value

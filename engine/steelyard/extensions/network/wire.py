@@ -128,8 +128,9 @@ class Backend:
 
 
 def _addresses(host: str, port: int) -> list[Any]:
-    """The addresses of a host, looked up in a thread that is left behind at the deadline: look-ups know no
-    time-out.
+    """The addresses of a host.
+
+    They are looked up in a thread that is left behind at the deadline: look-ups know no time-out.
     """
     addresses: list[Any] = []
     failed: list[OSError] = []

@@ -149,8 +149,9 @@ def batches(rows: Iterable[Any]) -> Iterator[list[Any]]:
 
 @dataclass
 class Written:
-    """What a transaction has changed: entries, those that lost their vectors, vectors as they are sent (the copy
-    would find each in a chain of pages), spaces that are gone.
+    """What a transaction has changed: entries, those that lost their vectors, vectors, spaces that are gone.
+
+    Vectors are here as they are sent: the copy would find each in a chain of pages.
     """
 
     entries: set[str] = field(default_factory=set)

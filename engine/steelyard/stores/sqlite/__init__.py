@@ -140,7 +140,7 @@ class Vault(KeywordTables, NearestSearch, Readable):
             if unknown := [id_ for id_ in ids if id_ not in known]:
                 sql = f"{select(names)} JOIN json_each(?) j ON j.value = e.id"
                 rows = self._db.run(sql, (json.dumps(unknown),))
-                read = {entry.id: entry for entry in from_rows(names, rows)}
+                read = {entry.id: entry for entry in self._made(names, rows)}
                 known |= read
                 if len(kept) + len(read) > KEPT:
                     kept.clear()
@@ -151,7 +151,7 @@ class Vault(KeywordTables, NearestSearch, Readable):
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
         rows = self.rows(filters)
         while some := [*islice(rows, ROWS)]:
-            yield from from_rows(EVERY_FIELD, some)
+            yield from self._made(EVERY_FIELD, some)
 
     def places(self) -> Iterator[tuple[str, str, bool]]:
         layered = "(e.l0 != '' OR e.l1 != '')"
@@ -171,7 +171,11 @@ class Vault(KeywordTables, NearestSearch, Readable):
     def recent(self, filters: Filters, limit: int) -> list[Entry]:
         condition, values = where(filters)
         sql = f"{select()} WHERE {condition} ORDER BY e.created_at DESC NULLS LAST, e.id LIMIT ?"
-        return from_rows(EVERY_FIELD, self._db.run(sql, (*values, limit)))
+        return self._made(EVERY_FIELD, self._db.run(sql, (*values, limit)))
+
+    def _made(self, names: Sequence[str], rows: Sequence[Any]) -> list[Entry]:
+        """The entries of rows of `select(names)`, as whoever opened the vault sees them."""
+        return from_rows(names, rows)
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         condition, values = where(filters)
@@ -235,20 +239,10 @@ class VisiblePart(Vault):
     The relations themselves stay as they lie: along them a federation reaches entries of its other tiers.
     """
 
-    def get(self, ids: Sequence[str], fields: Sequence[str] = EVERY_FIELD) -> list[Entry]:
-        return self._own_names(super().get(ids, fields))
-
-    def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
-        every = super().entries(filters)
-        while some := [*islice(every, ROWS)]:
-            yield from self._own_names(some)
-
-    def recent(self, filters: Filters, limit: int) -> list[Entry]:
-        return self._own_names(super().recent(filters, limit))
-
-    def _own_names(self, entries: Sequence[Entry]) -> list[Entry]:
-        names = {name for entry in entries for name in named(entry)}
-        inside = self.within(sorted(names), EVERYTHING) if names else set()
+    def _made(self, names: Sequence[str], rows: Sequence[Any]) -> list[Entry]:
+        entries = super()._made(names, rows)
+        others = {other for entry in entries for other in named(entry)}
+        inside = self.within(sorted(others), EVERYTHING) if others else set()
         return [naming(entry, inside) for entry in entries]
 
 

@@ -26,28 +26,7 @@ from steelyard.base.arrays import Indices
 from steelyard.base.errors import VaultError
 from steelyard.memory.query import Filters
 from steelyard.stores.base import Space
-from steelyard.stores.sqlite.guard import (
-    FAILURES,
-    MEMORY,
-    TEXT,
-    GuardedConnection,
-    Value,
-    closed,
-    connect,
-    connect_memory,
-    explained,
-    fold_log,
-)
-from steelyard.stores.sqlite.schema import (
-    APPLICATION_ID,
-    NOTE,
-    TABLES,
-    VERSION,
-    check_books,
-    check_schema,
-    damaged,
-    where,
-)
+from steelyard.stores.sqlite import guard, schema
 
 SCOPES = 64
 """How many scopes are kept in memory; queries with a clock have one each."""
@@ -66,11 +45,11 @@ class VaultFile:
         self.path = self._file = str(path)
         """What names the vault, and what is opened: of a store that is copied into a file, two."""
         # A place in the memory of this process, which every connection to it shares while one is open.
-        self._memory = f"file:/steelyard-{next(_numbers)}?vfs=memdb" if self.path == MEMORY else ""
+        self._memory = f"file:/steelyard-{next(_numbers)}?vfs=memdb" if self.path == guard.MEMORY else ""
         self._told = create or bool(self._memory)
         """Whether it was opened to be written: only then may a search make what it lacks."""
         self._thread = threading.local()
-        self._connections: weakref.WeakSet[GuardedConnection] = weakref.WeakSet()
+        self._connections: weakref.WeakSet[guard.GuardedConnection] = weakref.WeakSet()
         self._opening = threading.Lock()
         self._closed = False
         self._checked: set[str] = set()
@@ -87,23 +66,24 @@ class VaultFile:
     # Connections
 
     @property
-    def _db(self) -> GuardedConnection:
+    def _db(self) -> guard.GuardedConnection:
         """The connection of this thread, opened when it first asks: the file may be another one then."""
         if self._closed:
-            raise closed(self.path)
-        db: GuardedConnection | None = getattr(self._thread, "db", None)
+            raise guard.closed(self.path)
+        db: guard.GuardedConnection | None = getattr(self._thread, "db", None)
         if db is None:
             db = self._connect(create=False)
             if not self._memory:
                 with self.snapshot():
-                    check_schema(db.run, self._file)
+                    schema.check_schema(db.run, self._file)
         return db
 
-    def _connect(self, create: bool) -> GuardedConnection:
+    def _connect(self, create: bool) -> guard.GuardedConnection:
         with self._opening:
             if self._closed:
-                raise closed(self.path)
-            self._thread.db = db = connect_memory(self._memory) if self._memory else connect(self._file, create)
+                raise guard.closed(self.path)
+            db = guard.connect_memory(self._memory) if self._memory else guard.connect(self._file, create)
+            self._thread.db = db
             self._connections.add(db)
             return db
 
@@ -136,15 +116,15 @@ class VaultFile:
             "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema) "
             "FROM pragma_user_version, pragma_application_id"
         )
-        if application != APPLICATION_ID and (version or tables):
+        if application != schema.APPLICATION_ID and (version or tables):
             raise VaultError(f"{self.path} is an SQLite file of another program; name a vault or a new file")
         if version < 0:
-            raise damaged(self.path, f"its schema version is {version}")
-        if version != VERSION and (tables or version > VERSION):
-            other, remedy = ("a newer", "upgrade Steelyard, or ") if version > VERSION else ("an older", "")
+            raise schema.damaged(self.path, f"its schema version is {version}")
+        if version != schema.VERSION and (tables or version > schema.VERSION):
+            other, remedy = ("a newer", "upgrade Steelyard, or ") if version > schema.VERSION else ("an older", "")
             raise VaultError(
-                f"{self.path} was written by {other} Steelyard (schema {version}, this one knows {VERSION}); "
-                f"{remedy}index the data set into a new vault"
+                f"{self.path} was written by {other} Steelyard (schema {version}, this one knows "
+                f"{schema.VERSION}); {remedy}index the data set into a new vault"
             )
         if not (tables or self._told):
             raise VaultError(f"{self.path} is empty; make a vault with steelyard index DATASET {self.path}")
@@ -153,15 +133,16 @@ class VaultFile:
         if not tables:
             with self.transaction():
                 if not self._one("SELECT count(*) FROM sqlite_schema"):  # no other process has made them meanwhile
-                    marks = (f"PRAGMA user_version = {VERSION}", f"PRAGMA application_id = {APPLICATION_ID}")
-                    for statement in (*TABLES, *marks):
+                    for statement in schema.TABLES:
                         self._db.run(statement)
+                    self._db.run(f"PRAGMA user_version = {schema.VERSION}")
+                    self._db.run(f"PRAGMA application_id = {schema.APPLICATION_ID}")
         with self.snapshot():  # another process may be changing indexes and spaces just now
-            check_schema(self._db.run, self.path)
+            schema.check_schema(self._db.run, self.path)
 
     def in_file(self, path: str | Path) -> str:
         """The path of the vault; one in memory, and what a store was copied into, is copied to this one."""
-        if self._file == self.path != MEMORY:
+        if self._file == self.path != guard.MEMORY:
             return self.path
         try:
             copy = apsw.Connection(str(path))
@@ -170,8 +151,8 @@ class VaultFile:
                     backup.step()
             finally:
                 copy.close()
-        except FAILURES as error:
-            raise explained(error, str(path), on_disk=True) from None
+        except guard.FAILURES as error:
+            raise guard.explained(error, str(path), on_disk=True) from None
         return str(path)
 
     def faults(self) -> list[str]:
@@ -195,7 +176,7 @@ class VaultFile:
         try:
             # At once: one that reads first could not write any more after another process has.
             self._db.run("BEGIN IMMEDIATE")
-            fold_log(self._db, True)
+            guard.fold_log(self._db, True)
             yield
             self._db.run("COMMIT")
         except BaseException:
@@ -221,9 +202,7 @@ class VaultFile:
         return nullcontext() if self._db.in_transaction else self.snapshot()
 
     def _end(self, how: str) -> None:
-        """End a transaction unless it has ended: a full disk does that, and closing, which an interrupt may let
-        come first.
-        """
+        """End a transaction unless it has ended: a full disk does that, and closing, if an interrupt lets it."""
         with suppress(apsw.ConnectionClosedError, VaultError):
             if self._db.in_transaction:
                 self._db.run(how)
@@ -235,7 +214,7 @@ class VaultFile:
 
     # Reading
 
-    def _one(self, sql: str, values: Sequence[Value] = ()) -> Any:  # noqa: ANN401 -- whatever SQL returns
+    def _one(self, sql: str, values: Sequence[guard.Value] = ()) -> Any:  # noqa: ANN401 -- whatever SQL returns
         return self._db.run(sql, values)[0][0]
 
     def _spaces(self) -> list[tuple[str, Space, int]]:
@@ -245,7 +224,7 @@ class VaultFile:
     def _sound(self, table: str, dim: int) -> str:
         """The table of a vector space, looked at before it is used for the first time."""
         if table not in self._checked:
-            check_books(self._db.run, self.path, table, dim)
+            schema.check_books(self._db.run, self.path, table, dim)
             self._checked.add(table)
         return table
 
@@ -258,7 +237,7 @@ class VaultFile:
             rows = self._db.run("SELECT value FROM meta WHERE key = 'revision'")
             read = rows[0][0] if rows else None
             if not (isinstance(read, str) and re.fullmatch(r"[0-9]{1,18}", read)):
-                raise damaged(self.path, f"its revision is {read!r}")
+                raise schema.damaged(self.path, f"its revision is {read!r}")
             known = int(read)
             if getattr(self._thread, "steady", False):
                 self._thread.revision = known
@@ -271,14 +250,14 @@ class VaultFile:
     def _note(self, entries: str, values: tuple[str, ...] = ()) -> None:
         """List the rowids that a SELECT gives as changed at the revision that `_revise` makes next."""
         listed = f"SELECT n.rowid, value + 1 FROM meta, ({entries}) n WHERE key = 'revision'"
-        self._db.run(f"INSERT INTO changes {listed} {NOTE}", values)
+        self._db.run(f"INSERT INTO changes {listed} {schema.NOTE}", values)
 
     def _changed(self, since: int) -> Indices:
         """The entries that changed after a revision, those that are gone included; ascending."""
         sql = "SELECT entry FROM changes WHERE revision > ? ORDER BY +entry"  # by the index of revisions
         return self._numbers_of(sql, (since,))
 
-    def _numbers_of(self, sql: str, values: Sequence[Value]) -> Indices:
+    def _numbers_of(self, sql: str, values: Sequence[guard.Value]) -> Indices:
         rows = self._db.run(sql, values)
         return np.fromiter((number for (number,) in rows), dtype=np.int64, count=len(rows))
 
@@ -300,7 +279,7 @@ class VaultFile:
         scopes = self._seen("scopes")
         rowids: Indices | None = scopes.get(filters)
         if rowids is None:
-            condition, values = where(filters)
+            condition, values = schema.where(filters)
             sql = f"SELECT e.rowid FROM entries e WHERE {condition} ORDER BY e.rowid"
             rowids = self._numbers_of(sql, values)
             if len(scopes) >= SCOPES:
@@ -313,11 +292,11 @@ class VaultFile:
         wanted, names = rowids.tolist(), self._seen("names")
         if unknown := [rowid for rowid in wanted if rowid not in names]:
             sql = "SELECT e.id, e.rowid FROM json_each(?) j JOIN entries e ON e.rowid = j.value"
-            names.update((rowid, id_) for id_, rowid in self._db.run(sql, (json.dumps(unknown),), (TEXT,)))
+            names.update((rowid, id_) for id_, rowid in self._db.run(sql, (json.dumps(unknown),), (guard.TEXT,)))
         try:
             return [names[rowid] for rowid in wanted]
         except KeyError as error:
-            raise damaged(self.path, f"an index names entry {error}, which is not there") from None
+            raise schema.damaged(self.path, f"an index names entry {error}, which is not there") from None
 
     def _held(self, key: Hashable) -> tuple[int, Any] | None:
         """The revision of what is kept in memory under the key, for all threads, and that itself.

@@ -13,6 +13,7 @@ import re
 import shlex
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from ctypes import addressof, c_int64
 from itertools import islice
 from pathlib import Path
@@ -108,11 +109,8 @@ class GuardedConnection(apsw.Connection):
 
         VaultError where they have others, because somebody changed the file without its tables' rules.
         """
-        self._begin(sql)
-        try:
+        with self._statement(sql):
             rows: list[Any] = self.execute(sql, tuple(values)).fetchall()
-        except FAILURES as error:
-            raise explained(error, self.path, bool(self._file), self.exhausted) from None
         for column, kind in enumerate(columns):
             if odd := {type(row[column]) for row in rows} - kind:
                 wrong, right = (" or ".join(sorted(type_.__name__ for type_ in types)) for types in (odd, kind))
@@ -121,27 +119,26 @@ class GuardedConnection(apsw.Connection):
 
     def each(self, sql: str, values: Sequence[Value] = (), ahead: int = ROWS) -> Iterator[Any]:
         """The rows, read some at a time, which costs a tenth of looking at each."""
-        self._begin(sql)
-        try:
+        with self._statement(sql):
             rows = self.execute(sql, tuple(values))
             while some := list(islice(rows, ahead)):
                 yield from some
                 self.since = monotonic()
-        except FAILURES as error:
-            raise explained(error, self.path, bool(self._file), self.exhausted) from None
 
     def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Run the statement with the values of each row."""
-        self._begin(sql)
-        try:
+        with self._statement(sql):
             self.executemany(sql, rows)
-        except FAILURES as error:
-            raise explained(error, self.path, bool(self._file), self.exhausted) from None
 
-    def _begin(self, sql: str) -> None:
+    @contextmanager
+    def _statement(self, sql: str) -> Iterator[None]:
         if ";" in sql and not sql.startswith("CREATE TRIGGER"):
             raise ValueError("more than one statement")
         self.spent, self.worked, self.since = 0, 0.0, monotonic()
+        try:
+            yield
+        except FAILURES as error:
+            raise explained(error, self.path, bool(self._file), self.exhausted) from None
 
     def _look(self) -> bool:
         """Whether the statement is to be broken off."""
@@ -179,7 +176,6 @@ _ALLOWED: dict[int, Callable[[str, str], bool]] = {
 }
 """What each action may name; what is not here (ATTACH, views, ANALYZE, temporary tables that are not virtual, ...)
 is denied."""
-
 
 DAMAGE = (
     apsw.CorruptError,

@@ -1,8 +1,8 @@
-"""The vectors of a space in memory. Products find those that may be the nearest; how near they are is then for
-sqlite-vec to compute, so that the results are the same bits with and without the matrix.
+"""The vectors of a space in memory: their products find those that may be the nearest.
 
-Every row has bounds between which sqlite-vec's own result lies. Whatever belongs to the nearest k has an upper
-bound that is not below the k-th largest of the lower bounds.
+How near they are is then for sqlite-vec to compute, so that the results are the same bits with and without the
+matrix. Every row has bounds between which sqlite-vec's own result lies. Whatever belongs to the nearest k has an
+upper bound that is not below the k-th largest of the lower bounds.
 
 A product and sqlite-vec round differently. Of float32 vectors of length 1 and dimension n, with u = 2**-24, the
 product is wrong by (n + 4) u at most, and sqlite-vec, which adds in order and divides by two lengths that it adds

@@ -9,24 +9,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache, partial
 from itertools import repeat
+from math import isfinite
 from types import NoneType
 from typing import Any, NamedTuple
 
 import apsw
 import sqlite_vec
+from msgspec import MsgspecError, convert
+from msgspec.json import Decoder
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, VaultError, shown
-from steelyard.base.fields import (
-    END_OF_TIME,
-    FIRST_TIME,
-    LIST_FIELDS,
-    NUMBER_FIELDS,
-    TEXT_FIELDS,
-    TIME_FIELDS,
-    read_number,
-    read_text,
-    read_texts,
-)
+from steelyard.base.fields import END_OF_TIME, FIRST_TIME, LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import EVERY_FIELD, Entry, Relation, check_entry
 from steelyard.memory.query import EVERYTHING, SUPERSEDED, Filters, Rule
@@ -87,8 +80,9 @@ TABLES = (
 
 
 def index_statements(index: KeywordIndex) -> tuple[str, ...]:
-    """What makes the table of a keyword index, and the triggers that keep it equal to the entries on insert,
-    delete and update. `KeywordIndex` checked the name and the tokenizer, so that they are safe to write here.
+    """What makes the table of a keyword index, and the triggers that keep it equal to the entries.
+
+    `KeywordIndex` checked the name and the tokenizer, so that they are safe to write here.
     """
     table, fields = f"fts_{index.name}", ", ".join(f'"{name}"' for name in index.fields)
     old, new = (", ".join(f'{row}."{name}"' for name in index.fields) for row in ("old", "new"))
@@ -151,7 +145,7 @@ def from_rows(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Entry
             name: values if {*map(type, values)} == {_SOUND.get(name)} else [*map(_READ[name], values)]
             for name, values in zip(names, zip(*rows, strict=True), strict=bool(rows))
         }
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError, MsgspecError) as error:
         if len(rows) > 1:
             return [entry for row in rows for entry in from_rows(names, [row])]  # which names the one
         raise VaultError(
@@ -167,6 +161,7 @@ def from_rows(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Entry
 
 _SOUND = {**dict.fromkeys(TEXT_FIELDS, str), **dict.fromkeys(NUMBER_FIELDS, NoneType), "id": None}
 _ID = re.compile(r"\S+")
+_TEXTS, _RELATIONS = Decoder(tuple[str, ...]), Decoder(tuple[tuple[str, str, float | None, str], ...])
 
 
 def _id(value: Any) -> str:  # noqa: ANN401 -- whatever the file holds, here and below
@@ -176,7 +171,9 @@ def _id(value: Any) -> str:  # noqa: ANN401 -- whatever the file holds, here and
 
 
 def _number(value: Any) -> float | None:  # noqa: ANN401 -- as above
-    return None if value is None else read_number(value)
+    if value is not None and not (isinstance(value, float) and isfinite(value)):
+        raise ValueError("not a finite number")
+    return value
 
 
 def _time(value: Any) -> float | None:  # noqa: ANN401 -- as above
@@ -186,14 +183,11 @@ def _time(value: Any) -> float | None:  # noqa: ANN401 -- as above
 
 
 def _texts(value: Any) -> tuple[str, ...]:  # noqa: ANN401 -- as above
-    return () if value == "[]" else read_texts(STRICT_JSON.decode(value))  # most of them: not worth a parser
+    return _TEXTS.decode(convert(value, str))  # no blob, which a decoder takes, too
 
 
 def _relations(value: Any) -> tuple[Relation, ...]:  # noqa: ANN401 -- as above
-    return tuple(
-        Relation(read_text(type_), read_text(target), _number(strength), read_text(status))
-        for type_, target, strength, status in (() if value == "[]" else STRICT_JSON.decode(value))
-    )
+    return tuple(Relation(*relation) for relation in _RELATIONS.decode(convert(value, str)))
 
 
 def _extra(value: Any) -> dict[str, object]:  # noqa: ANN401 -- as above
@@ -204,7 +198,7 @@ def _extra(value: Any) -> dict[str, object]:  # noqa: ANN401 -- as above
 
 
 _READ: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(TEXT_FIELDS, read_text),
+    **dict.fromkeys(TEXT_FIELDS, partial(convert, type=str)),
     **dict.fromkeys(LIST_FIELDS, _texts),
     **dict.fromkeys(NUMBER_FIELDS, _number),
     **dict.fromkeys(TIME_FIELDS, _time),
@@ -278,7 +272,6 @@ MOST_OBJECTS = 10_000
 LARGEST_DIMENSION = 100_000
 CHUNK = 1024
 """Vectors that sqlite-vec keeps in one row of its own."""
-
 
 Run = Callable[..., list[Any]]
 """`GuardedConnection.run`."""

@@ -134,9 +134,7 @@ VARIABLES: dict[str, tuple[float, int | None]] = {
 
 
 def resolve(config: SearchConfig, environ: Mapping[str, str]) -> SearchConfig:
-    """The configuration as the environment asks for it. ConfigError names every variable with a value of another
-    kind.
-    """
+    """The configuration as the environment asks for it; ConfigError names every variable of another kind."""
     problems, values = [], {}
     for name, (default, least) in VARIABLES.items():
         text = environ.get(name, "").strip().lower()

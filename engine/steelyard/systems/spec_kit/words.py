@@ -111,14 +111,10 @@ _DELETED = re.compile(r'[*^(){}\[\]"]')
 _SIGNS_JS = re.compile(r"[*^(){}\[\]:+-]")
 
 
-def words_of(text: str) -> list[str]:
-    """The quoted pieces of a query, without FTS5's operators and signs. Source: the TypeScript code."""
-    return [f'"{piece}"' for piece in _DELETED.sub("", _OPERATORS.sub("", text)).replace(":", " ").split()]
-
-
 def any_word(text: str) -> str:
-    """Any piece of the query, joined by OR; empty when nothing is left."""
-    return " OR ".join(words_of(text))
+    """Any quoted piece of the query, without FTS5's operators and signs (TypeScript code); empty without any."""
+    pieces = _DELETED.sub("", _OPERATORS.sub("", text)).replace(":", " ").split()
+    return " OR ".join(f'"{piece}"' for piece in pieces)
 
 
 def every_word_js(text: str) -> str:
