@@ -47,7 +47,7 @@ class Restriction:
         if self.target and self.target not in TARGETS:
             raise ConfigError(f"unknown target {shown(self.target)}{nearest(self.target, TARGETS)}")
         if self.latency is not None and not self.latency >= 0:
-            raise ConfigError(f"latency {shown(self.latency)} is below 0; give milliseconds")
+            raise ConfigError(f"latency {shown(self.latency)} is not 0 or more; give milliseconds")
         if self.embedding_calls is not None and not 0 <= self.embedding_calls <= 100:
             calls = shown(self.embedding_calls)
             raise ConfigError(f"embedding_calls {calls} is not 0 to 100; give how many of 100 queries may call")
