@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from steelyard.base.errors import visible
-from steelyard_eval.common.console import INDENT, brief, grid, painted, step_text, wrapped
+from steelyard_eval.common.console import INDENT, brief, folded, grid, painted, step_text, wrapped
 from steelyard_eval.common.markup import MISSING
 from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.sentences.headings import VERDICTS
@@ -26,7 +26,7 @@ def render(result: Result, *, full: bool = False, notes: bool = True) -> str:
     tables = "\n\n".join(map(table, sheets(result, short=not full)))
     below = "\n".join(filter(None, (*_about(result), wrapped(" ".join(map(say, result.answer.because))))))
     parts = [painted(wrapped(say(result.answer))), tables, below, *_to_do(result.answer)]
-    return "\n\n".join(filter(None, (*parts, "\n".join(map(wrapped, told)))))
+    return "\n\n".join(filter(None, (*parts, "\n".join(folded(visible(text)) for text in told))))
 
 
 def noted(result: Result, full: bool = False) -> list[str]:
