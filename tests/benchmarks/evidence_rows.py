@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard_eval.choose.public import PriorGains
+from steelyard_eval.choose.public import PriorGains, table_weight
 from steelyard_eval.choose.rule import (
     ALL_FAMILIES,
     OVER_FUSION,
@@ -101,7 +101,10 @@ def priors_of(others, keys):
             )
             for of in ("mean", "variance")
         )
-        return PriorGains.of(means, variances)
+        seen = np.isfinite(means)
+        count = seen.sum(axis=0)
+        kept = (np.where(seen, side, 0.0).sum(axis=0) / np.maximum(count, 1) for side in (means, variances))
+        return PriorGains(*kept, table_weight(count))
 
     return side("metric"), side("composite")
 

@@ -20,7 +20,7 @@ from feedback_readers import CHOOSE, FOLLOWERS, HONEST, READERS, ROBOT, Seen
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer
-from steelyard_eval.choose.public import PriorGains
+from steelyard_eval.choose.public import PriorGains, table_weight
 from steelyard_eval.choose.rule import FROM_A_LOG, OVER_FUSION, Expectation, apply_rule
 from steelyard_eval.choose.scored import Scored, SecondMeasurement
 from steelyard_eval.datasets import load
@@ -133,7 +133,8 @@ def prior(name, folder, policy):
     def side(which):
         own = [getattr(one, which) - getattr(one, which)[one.current[policy]] for one in others]
         means, variances = ([getattr(d, of)(axis=1) for d in own] for of in ("mean", "var"))
-        return PriorGains.of(np.array(means), np.array(variances))
+        count = np.full(means[0].shape, len(own))
+        return PriorGains(np.mean(means, axis=0), np.mean(variances, axis=0), table_weight(count))
 
     return side("metric"), side("composite")
 

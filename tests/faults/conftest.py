@@ -12,6 +12,16 @@ collect_ignore = [path.name for path in HERE.glob("*.py") if not path.name.start
 
 
 @pytest.fixture
+def keep_words(monkeypatch):
+    """Words are stored of however few entries, see `states.keep_words`: forked commands inherit it."""
+    import states
+
+    for name in ("WORTH_STORING", "CHANGES", "CHANGES_SHARE"):
+        monkeypatch.setattr(states.words, name, getattr(states.words, name))  # restored afterwards
+    states.keep_words()
+
+
+@pytest.fixture
 def folder(tmp_path):
     import small
 

@@ -105,8 +105,13 @@ def refused(yard, place, ending, *why):
     """Where it did not end well, one error says why."""
     said = yard.said(place)
     right(ending.code in (0, 4), f"ended with {ending.code}: {said}")
-    right(not ending.code or (said.count("error:") == 1 and any(text in said for text in why)), said)
+    errors = [line for line in said.splitlines() if line.startswith("error:")]
+    right(not ending.code or (len(errors) == 1 and any(text in errors[0] for text in why)), said)
     right("Traceback" not in said, said)
+
+
+def no_draft(place):
+    right(not [name for name in kill._listing(place / "out") if name.endswith(".part")], "a draft is left")
 
 
 def contents(folder):
@@ -142,6 +147,7 @@ def full_disk(rng, yard=None, pages=None):
         filler.write_bytes(b"x" * max(0, free * os.statvfs(out).f_frsize))
         ending = yard._run(place)
         filler.unlink()
+        no_draft(place)
         refused(yard, place, ending, "space", "may be full")
         settled(yard, place, ending.code, yard.said(place))
         right(yard._run(place).code == 0, f"with room again: {yard.said(place)}")
@@ -170,7 +176,7 @@ def little_memory(rng, yard=None, extra=None):
     ending, said = steps.run(bounded, None), yard.said(place)
     right(ending.code in (0, 4), f"ended with {ending.code}: {said}")
     right(not ending.code or "more memory than a command may" in said, said)
-    right(not [name for name in kill._listing(place / "out") if name.endswith(".part")], "a draft is left")
+    no_draft(place)
     settled(yard, place, ending.code, said)
     again(yard, place)
     return {"little memory": 1, "little memory that was refused": int(ending.code == 4)}
@@ -231,7 +237,7 @@ def _run(place, words, number, shot, trigger):
         os.chdir(place)
         for target, name in ((1, f"out{number}"), (2, f"err{number}")):
             os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), target)
-        sys.stdout = sys.__stdout__
+        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__  # also where pytest holds them
         os.read(shot, 1)
         states.main(list(words))
     except SystemExit as ended:

@@ -311,12 +311,17 @@ def keep_words():
 
 
 def _words_agree(path):
-    """What is stored of words, with what the journal lists, is what counting all entries gives."""
+    """What is stored of words, with what the journal lists, is what counting all entries gives.
+
+    An index stores them before the vectors: a vault with vectors lacks none that are worth it.
+    """
     with Vault(path) as vault, Vault(":memory:") as fresh, vault.snapshot():
         fresh.upsert(vault.entries())
         stored = {name for name, _ in vault.word_indexes()}
         for analysis in analyses(SYSTEMS.values()):
             if analysis.key not in stored:
+                if vault.spaces() and vault.count() >= words.WORTH_STORING:
+                    raise LostError(f"no words of {analysis.key} are stored")
                 continue
             ours, theirs = (one.counted(analysis, EVERYTHING) for one in (vault, fresh))
             for word in {word for entry in fresh.entries() for word in analysis.read(entry)[0]}:

@@ -41,6 +41,8 @@ from steelyard_eval.measures.runs import read_run
 from steelyard_eval.notebook.label.judgments import read_judgments
 from steelyard_eval.recording.disk import load as load_recording
 from steelyard_eval.result.document import load as load_result
+from steelyard_eval.result.document import render
+from steelyard_eval.result.structs import Answer, DataFacts, Provenance, Result, Row
 
 SIZE = 400
 WALKS = {"casefold", "count", "index", "insert", "remove", "copy", "sort", "find", "rfind", "split", "replace"}
@@ -70,12 +72,16 @@ def operations(run) -> int:
     return counted
 
 
-def grows(make, read):
-    """The operations of reading twice as much are at most 2.5 times as many."""
+AT_ONCE = ("a model", "results, a key twice")
+"""Calls of C, whatever the size. Of all others more is counted for more: none refuses before it reads."""
+
+
+def grows(make, read, least=1.1):
+    """The operations of reading twice as much are at most 2.5 times as many, and at least so many times."""
     small, large = make(SIZE), make(2 * SIZE)
     operations(lambda: read(small))  # what is imported and cached at first
     one, two = operations(lambda: read(small)), operations(lambda: read(large))
-    assert 0 < two < 2.5 * one, (one, two)
+    assert 0 < least * one <= two < 2.5 * one, (one, two)
 
 
 def keys(n):
@@ -189,7 +195,7 @@ SESSIONS = {
         *(Acted((f"lib{at}/a.py",), "opened") for at in range(n)),
         *[FOUND, Wrote(("x/src/a.py",))] * n,
     ],
-    "files of one edit": lambda n: [FOUND, Wrote(tuple(f"{at}/src/a.py" for at in range(n)))],
+    "files of one edit": lambda n: [FOUND, Wrote(tuple(f"{at}/src/a.py" for at in range(n // 8)))],  # 100 are read
     "searches": lambda n: [FOUND, Spoken(AGENT, "m1 says so")] * n,
 }
 
@@ -222,6 +228,12 @@ def baseline(n):
     return json.dumps({**record, SEAL: hashed(record)})
 
 
+def results(n):
+    rows = [Row(name, "system", "fts") for name in named(n)]
+    answer = Answer("alone", {"choice": "k0", "value": 0.5, "metric": "MRR"})
+    return render(Result("compare", answer, Provenance("t", DataFacts("x")), rows))
+
+
 OTHERS = {
     "baseline": (baseline, lambda path: load_baseline(path, "")),
     "baseline, a key twice": (STRICT["every key twice"], lambda path: load_baseline(path, "")),
@@ -229,7 +241,7 @@ OTHERS = {
         lines(lambda at: json.dumps({"query": f"q{at}", "entry": "e", "grade": 1, "note": "", "at": ""})),
         read_judgments,
     ),
-    "results": (lambda n: f'{{"version": 2, {keys(n)}}}', load_result),
+    "results": (results, load_result),
     "results, a key twice": (STRICT["every key twice"], load_result),
 }
 HELD = {
@@ -462,7 +474,7 @@ def laid(place, kind, make, n):
 @pytest.mark.parametrize("what", CASES)
 def test_a_reader_takes_time_in_proportion(tmp_path, what):
     kind, make, read = CASES[what]
-    grows(lambda n: laid(tmp_path, kind, make, n), read)
+    grows(lambda n: laid(tmp_path, kind, make, n), read, 1 if what in AT_ONCE else 1.1)
 
 
 @pytest.mark.parametrize("named", [0, 100])

@@ -17,6 +17,7 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.common.process import LEAST, bounded, read_size, usual
 
 MIB = 2**20
+pytestmark = pytest.mark.usefixtures("keep_words")  # as test_survival, which has the same `everything.yards`
 
 
 @pytest.fixture

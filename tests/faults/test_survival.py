@@ -30,6 +30,7 @@ from steelyard_eval.recording.disk import _save
 from steelyard_eval.vaults import vault_embedder
 
 HERE = Path(__file__).parent
+pytestmark = pytest.mark.usefixtures("keep_words")
 
 
 def script(name, *words):

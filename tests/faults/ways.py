@@ -10,19 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (ROOT / "engine" / "steelyard", ROOT / "eval" / "steelyard_eval")
 NAMES = {
-    "file": tuple(
-        f"steelyard.base.files.{name}"
-        for name in (
-            "open_regular",
-            "inside",
-            "read_bytes",
-            "read_text",
-            "lines",
-            "open_unpacked",
-            "unpacked",
-            "LIMIT",
-        )
-    ),
+    "file": ("steelyard.base.files",),
     "open": (
         *("open", "io.open", "os.open", "os.fdopen", "os.scandir", "os.walk", "os.listdir", "mmap", "np.load"),
         *("np.loadtxt", "np.genfromtxt", "np.fromfile", "np.memmap", "np.lib.format.open_memmap", "np.fromregex"),
@@ -61,7 +49,13 @@ NAMES = {
     ),
     "arguments": ("click",),
 }
-KINDS = {name: kind for kind, names in NAMES.items() for name in names}
+NO_READERS = (
+    *("write_text", "write_texts", "write_bytes", "spare", "regular_target", "draft", "lock", "sweep"),
+    *("canonical", "compact", "is_deep", "MAX_NESTING", "LONGEST_INTEGER", "cache_folder"),
+)
+"""What base.files has beside readers: every other name of it counts, and so does the module as a whole."""
+KINDS = {f"steelyard.base.files.{name}": None for name in NO_READERS}
+KINDS |= {name: kind for kind, names in NAMES.items() for name in names}
 METHODS = dict.fromkeys(("open", "read_text", "read_bytes", "glob", "rglob", "iterdir"), "open")
 METHODS |= dict.fromkeys(
     ("read_csv", "read_json", "read_table", "read_parquet", "read_pickle", "read_excel"), "text"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -47,12 +46,11 @@ class Restriction:
     def __post_init__(self) -> None:
         if self.target and self.target not in TARGETS:
             raise ConfigError(f"unknown target {shown(self.target)}{nearest(self.target, TARGETS)}")
-        bounds = ("latency", self.latency, math.inf), ("embedding_calls", self.embedding_calls, 100)
-        for name, value, most in bounds:
-            if value is not None and not 0 <= value <= most:
-                raise ConfigError(
-                    f"{name} {shown(value)} is outside 0..{most:g}; give milliseconds, or calls of 100"
-                )
+        if self.latency is not None and not self.latency >= 0:
+            raise ConfigError(f"latency {shown(self.latency)} is not 0 or more; give milliseconds")
+        if self.embedding_calls is not None and not 0 <= self.embedding_calls <= 100:
+            calls = shown(self.embedding_calls)
+            raise ConfigError(f"embedding_calls {calls} is not 0 to 100; give how many of 100 queries may call")
 
     def __bool__(self) -> bool:
         return bool(self.target) or self.latency is not None or self.embedding_calls is not None

@@ -68,10 +68,8 @@ class FewLabelCandidates:
         if public.DEFAULT not in candidates:
             return None
         labels = [label for label in public.CONTENDERS if label in candidates]
-        kind, others = (
-            public.class_of(model) if public.class_of(model) in table.variances else public.MINILM,
-            table.others(sha256),
-        )
+        kind, others = public.class_of(model), table.others(sha256)
+        kind = kind if kind in table.variances else public.MINILM
         known = [(table.means[kind][label] - table.means[kind][public.DEFAULT])[others].mean() for label in labels]
         variance = [table.variances[kind][label][others].mean() for label in labels]
         rows = np.array([candidates[label] for label in labels], dtype=np.int64)
@@ -140,13 +138,13 @@ def decide_with_public_prior(
     if few is None or (proven and labelled >= FEWEST):
         return decision, False
     top = few.leader(scored, decision.candidate) if labelled else few.stands
-    public = labelled < FEWEST and top == few.stands
+    by_public = labelled < FEWEST and top == few.stands
     if top is None:
-        return keep_decision(scored), public
+        return keep_decision(scored), by_public
     attempt = decision if top == decision.candidate else try_decision(expect, gates, top)
     if attempt.verdict == "try" and attempt.more is not None:  # with fewer nothing ships, whatever is expected
         attempt = replace(attempt, more=max(attempt.more, FEWEST - labelled))
-    return attempt, public and attempt.verdict == "try"
+    return attempt, by_public and attempt.verdict == "try"
 
 
 def decide_from_pairs(expect: Expectation, gates: Gates, row: int | None) -> Ruling:

@@ -24,7 +24,6 @@ from steelyard.config import SearchConfig
 from steelyard.fusion import Linear, parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.settings import config_key
-from steelyard_eval.measures.spread import Matrix
 from steelyard_eval.result.structs import Fact
 
 FILE = "public.json"
@@ -210,16 +209,6 @@ class PriorGains:
     def none(cls, count: int) -> PriorGains:
         """Nothing is known of any of the candidates."""
         return cls(np.zeros(count), np.zeros(count), np.zeros(count))
-
-    @classmethod
-    def of(cls, means: Matrix, variances: Matrix) -> PriorGains:
-        """From float[S, C] of S collections; NaN where a collection lacks a candidate."""
-        seen = np.isfinite(means)
-        count = seen.sum(axis=0)
-        share = 1.0 / np.maximum(count, 1)
-        mean = np.where(seen, means, 0.0).sum(axis=0) * share
-        variance = np.where(seen, variances, 0.0).sum(axis=0) * share
-        return cls(mean, variance, table_weight(count))
 
 
 def table_weight(collections: Indices) -> Floats:

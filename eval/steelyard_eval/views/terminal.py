@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from steelyard.base.errors import visible
-from steelyard_eval.common.console import INDENT, brief, grid, painted, step_text, wrapped
+from steelyard_eval.common.console import INDENT, brief, folded, grid, painted, step_text, wrapped
 from steelyard_eval.common.markup import MISSING
 from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.sentences.headings import VERDICTS
@@ -29,7 +29,7 @@ def render(result: Result, *, full: bool = False, notes: bool = True) -> str:
     below = "\n".join(wrapped(line) for line in (where, " ".join(map(say, answer.because))) if line)
     to_do = "\n".join(step_text(say(step), shlex.join(step.command)) for step in answer.steps)
     parts = [painted(wrapped(say(answer))), tables, below, to_do, wrapped(brief(answer.formula), INDENT)]
-    return "\n\n".join(filter(None, (*parts, "\n".join(map(wrapped, told)))))
+    return "\n\n".join(filter(None, (*parts, "\n".join(folded(visible(text)) for text in told))))
 
 
 def noted(result: Result, full: bool = False) -> list[str]:

@@ -19,7 +19,6 @@ from steelyard_eval.candidates.grid import _corners, shares
 from steelyard_eval.candidates.settings import of_retrievers
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.leaderboard import _amounts, _dominates
-from steelyard_eval.choose.public import PriorGains
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.choose.rule import gains_out_of_fold
 from steelyard_eval.choose.scored import Scored
@@ -219,15 +218,6 @@ def test_what_is_warm_is_searched_once_in_every_scope_before_it_is_timed():
     assert len(found.searches) == 4
     assert sorted(asked[:2]) == ["a", "c"]
     assert asked[2:] == list("abcd")
-
-
-def test_collections_that_lack_a_candidate_do_not_count_for_it():
-    nothing = np.nan
-    prior = PriorGains.of(
-        np.array([[0.2, nothing, nothing], [0.4, 0.1, nothing]]), np.array([[1.0, 9, 9], [3.0, 2, 9]])
-    )
-    assert prior.mean == pytest.approx([0.3, 0.1, 0.0])
-    assert prior.variance.tolist() == [2.0, 2.0, 0.0]
 
 
 def test_depths_are_named_where_they_are_not_the_systems_own():

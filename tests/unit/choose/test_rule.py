@@ -11,7 +11,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard_eval.choose.public import PriorGains
+from steelyard_eval.choose.public import PriorGains, table_weight
 from steelyard_eval.choose.rule import (
     ALL_FAMILIES,
     OVER_SYSTEM,
@@ -81,7 +81,8 @@ def test_with_a_table_the_choice_is_the_published_one(seed, collections):
     metric, composite = drawn(seed)
     rng = np.random.default_rng([seed, 1])
     means, variances = rng.normal(0.02, 0.03, (2, collections, 12)), rng.uniform(0.01, 0.06, (2, collections, 12))
-    priors = (PriorGains.of(means[1], variances[1]), PriorGains.of(means[0], variances[0]))
+    weight = table_weight(np.full(12, collections))
+    priors = [PriorGains(means[of].mean(axis=0), variances[of].mean(axis=0), weight) for of in (1, 0)]
 
     found = proven(Scored.of(metric, composite, priors))
 
@@ -92,7 +93,7 @@ def test_with_a_table_the_choice_is_the_published_one(seed, collections):
 
 def test_a_candidate_that_the_table_lacks_is_asked_for_students_t():
     _, composite = drawn(4, candidates=3)
-    prior = PriorGains.of(np.array([[0.02, np.nan, 0.01]]), np.array([[0.04, np.nan, 0.04]]))
+    prior = PriorGains(np.array([0.02, 0, 0.01]), np.array([0.04, 0, 0.04]), table_weight(np.array([1, 0, 1])))
     found = posterior(spread(composite, np.arange(30)), prior)
 
     assert prior.effective_n.tolist() == [5.0, 0.0, 5.0]  # one collection of two halves of ten queries

@@ -102,6 +102,13 @@ def test_a_command_is_quoted_and_stands_on_one_line(monkeypatch):
     assert "    steelyard judge 'a long name with spaces in it, and more'" in shown.splitlines()
 
 
+def test_a_command_in_a_note_stands_on_one_line_too(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    told = "judge what differs: steelyard judge mine bm25 'a long name with spaces in it'"
+    shown = terminal.render(result(notices=[Said("told", {"text": told})]))
+    assert "    steelyard judge mine bm25 'a long name with spaces in it'" in shown.splitlines()
+
+
 def test_notes_are_left_out_where_they_were_printed():
     assert "note: x" in terminal.render(result())
     assert "note: x" not in terminal.render(result(), notes=False)
