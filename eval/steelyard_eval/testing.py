@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from steelyard_eval.compare.contenders import GivenMany
     from steelyard_eval.datasets import Dataset
-    from steelyard_eval.views.answered import Gating
+    from steelyard_eval.views.frames import Gating
 
 
 _RAN: list[Gating] = []
@@ -48,7 +48,7 @@ def assert_no_regression(
         With the verdict, the table and the queries that lost most; also when data or labels are not those of the
         baseline.
     """
-    from steelyard_eval.gate.gating import check  # a session that gates nothing loads nothing
+    from steelyard_eval.gate.gate import check  # a session that gates nothing loads nothing
     from steelyard_eval.gate.setup import Gate
 
     found = check(Gate.of(dataset, baseline, **options), contender)

@@ -24,11 +24,12 @@ from steelyard_eval.candidates.source import Source
 from steelyard_eval.common.configurations import written_name
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.groups import judged
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording import disk as files
+from steelyard_eval.recording.provenance import share
 from steelyard_eval.recording.record import record
-from steelyard_eval.recording.sharing import share
-from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.recording.workspace import Workspace
 
 DATA = Path(os.environ.get("STEELYARD_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 METRIC = Measure("nDCG", 10)

@@ -24,14 +24,14 @@ from steelyard_eval.choose.public import PriorGains, table_weight
 from steelyard_eval.choose.rule import FROM_A_LOG, OVER_FUSION, Expectation, apply_rule
 from steelyard_eval.choose.scored import Scored, SecondMeasurement
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.datasets.groups import judged, unit_numbers
 from steelyard_eval.learn.counts import CODE, KINDS, PositionCounts
 from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.searches import FOLDS, weights
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs, first_rows, rows_of
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.record import record
-from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.recording.workspace import Workspace
 
 for library in ("OPENBLAS", "OMP", "MKL", "NUMBA"):
     os.environ[f"{library}_NUM_THREADS"] = "1"

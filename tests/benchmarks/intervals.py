@@ -15,8 +15,8 @@ from evidence import CURRENTS
 from evidence_matrices import Collection
 from evidence_rows import GROUPS
 
+from steelyard_eval.datasets.groups import judged
 from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
-from steelyard_eval.recording.workspace import judged
 
 SIZES = (20, 59, 300)
 PAIRS = (("RRF", "echovault"), ("vector", "bm25"), ("soleri", "moltnet"), ("weighted sum", "spec_kit"))

@@ -14,8 +14,8 @@ from timing import Race, once, race
 
 from steelyard.config import SearchConfig
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.candidates.form import Form
 from steelyard_eval.candidates.kernel import Kernel
+from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 
 try:

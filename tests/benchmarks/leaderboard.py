@@ -35,12 +35,13 @@ from steelyard_eval.choose.public import DEFAULT
 from steelyard_eval.choose.rule import folds
 from steelyard_eval.choose.scored import Scored
 from steelyard_eval.datasets import LOGGED, load
+from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.paired import mean_interval, paired
-from steelyard_eval.measures.runs import Ranked, read_run, write_run
+from steelyard_eval.measures.trec_runs import read_run, write_run
+from steelyard_eval.recording.provenance import share
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.sharing import share
 from steelyard_eval.recording.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parents[2]

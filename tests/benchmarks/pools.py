@@ -21,7 +21,8 @@ from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import distinct, read_all
 from steelyard_eval.compare.lists import Arena
 from steelyard_eval.datasets import load
-from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.datasets.groups import judged
+from steelyard_eval.recording.workspace import Workspace
 
 CHOSEN = ("cacm", "cranfield", "scifact", "locomo", "madial")
 CONFIRMED = ("cisi", "vaswani", "cosqa", "beam-128k", "locomo-sessions")

@@ -21,7 +21,7 @@ from evidence_matrices import CASES, METRIC, Collection
 from evidence_rows import GROUPS
 
 from steelyard_eval.choose import public
-from steelyard_eval.recording.record import day
+from steelyard_eval.common.process import day
 
 LEFT_OUT = ("locomo",)
 OUT = Path(public.__file__).with_name(public.PRIORS_FILE)

@@ -11,8 +11,8 @@ from timing import DisagreementError, Race, race
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.curve import Objective, sweep
-from steelyard_eval.candidates.form import Form
 from steelyard_eval.candidates.kernel import Kernel
+from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 
 try:

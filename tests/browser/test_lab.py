@@ -15,7 +15,7 @@ from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets.manifest import starter
-from steelyard_eval.notebook.label.judgments import read_judgments
+from steelyard_eval.notebook.label.judgment_file import read_judgments
 
 from . import axe
 

@@ -9,7 +9,7 @@ from tests.unit.views.made import paired, result, row
 import steelyard_eval as sy
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets.manifest import starter
-from steelyard_eval.gate.gating import check, update
+from steelyard_eval.gate.gate import check, update
 from steelyard_eval.gate.setup import Gate
 from steelyard_eval.result.structs import Cost, Latency, Listed, QueryRow, Table
 from steelyard_eval.views.report import write

@@ -11,7 +11,7 @@ from steelyard.stores.base import Edge, Found
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval.recording.sharing import agree
+from steelyard_eval.recording.provenance import agree
 
 
 def entry(id_, *relations, **fields):

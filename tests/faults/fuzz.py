@@ -59,6 +59,7 @@ from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.datasets import check as check_folder
 from steelyard_eval.datasets import load as load_folder
 from steelyard_eval.datasets.dataset import hashed
+from steelyard_eval.datasets.groups import judged
 from steelyard_eval.export import TARGETS as TARGETS_OF_EXPORT
 from steelyard_eval.export import export
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
@@ -72,7 +73,7 @@ from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.recording import disk as recordings
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.document import load as load_result
 from steelyard_eval.vaults import index_dataset, reindex_vault
 from steelyard_eval.vaults.arguments import parse_filters

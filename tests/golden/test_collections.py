@@ -10,15 +10,16 @@ from by_trec_eval import oracle
 
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
-from steelyard_eval.candidates.form import Form
 from steelyard_eval.candidates.kernel import Kernel
+from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import Dataset, load
+from steelyard_eval.datasets.groups import judged
 from steelyard_eval.measures.metrics import Judgments, parse_measures
-from steelyard_eval.measures.runs import write_run
+from steelyard_eval.measures.trec_runs import write_run
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.recording.workspace import Workspace
 
 LARGE = ("scifact", "beam-128k", "cosqa")
 SETS = ("locomo", "cranfield", "cacm", *(pytest.param(name, marks=pytest.mark.nightly) for name in LARGE))

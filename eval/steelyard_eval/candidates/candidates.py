@@ -14,19 +14,19 @@ from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.retrievers import LAYERS
 from steelyard_eval.candidates.families import StartingPoint
-from steelyard_eval.candidates.form import forms
 from steelyard_eval.candidates.grid import Block, Grid, LabelledRecording, Qrels, measured
 from steelyard_eval.candidates.kernel import DEEPEST, Kernel, Singles, composite, parts_for
+from steelyard_eval.candidates.linear_form import forms
 from steelyard_eval.candidates.settings import config_key, simplify_config
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.measures.runs import Ranked
+from steelyard_eval.measures.judgments import Ranked
+from steelyard_eval.measures.metrics import Measure, evaluate_lists
+from steelyard_eval.recording.provenance import agree, share
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.replay import Replay, ShownLists, replay
-from steelyard_eval.recording.sharing import agree, share
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Said
 
@@ -231,7 +231,7 @@ def of_lists(
     """Lists as the current contender, asked for as deep as the composite looks."""
     answers = contender.answers(queries, max(limit, DEEPEST), dataset)
     parts = parts_for(measures[0])
-    deep = answers.ranked(queries, max(limit, DEEPEST)).metrics(dataset.qrels, parts)
+    deep = evaluate_lists(answers.ranked(queries, max(limit, DEEPEST)), dataset.qrels, parts)
     ranked = answers.ranked(queries, limit)
-    values = ranked.metrics(dataset.qrels, measures)
+    values = evaluate_lists(ranked, dataset.qrels, measures)
     return Current(contender, values, composite(deep, parts), ShownLists(ranked), tuple(answers.notices))

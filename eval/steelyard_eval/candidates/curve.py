@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.config import SearchConfig
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.candidates.form import Form, forms, movable, on_simplices, pairs_of
 from steelyard_eval.candidates.grid import totals
+from steelyard_eval.candidates.linear_form import Form, forms, movable, on_simplices, pairs_of
 from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, PRECISIONS, Judgments, Measure
 from steelyard_eval.result.structs import Cell, Fact, Table
 

@@ -20,8 +20,8 @@ from steelyard.finish import Cut
 from steelyard.fusion.node import RECIPROCAL, Linear
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import KEPT_ROWS, SignalTable
-from steelyard_eval.candidates.form import Form, forms, movable, on_simplices
 from steelyard_eval.candidates.kernel import DEEPEST, Kernel, Singles, composite, parts_for, smoothing
+from steelyard_eval.candidates.linear_form import Form, forms, movable, on_simplices
 from steelyard_eval.candidates.settings import config_key, setting_key, texts_with_shares
 from steelyard_eval.common.console import bar
 from steelyard_eval.measures.metrics import Judgments, Measure

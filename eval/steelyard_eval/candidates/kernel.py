@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
-from steelyard_eval.candidates.form import LANES, Form, pairs_of
+from steelyard_eval.candidates.linear_form import LANES, Form, pairs_of
 from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, HITS, PRECISIONS, Measure
 
 Singles = NDArray[np.float32]

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from steelyard.base.arrays import compiled as compile_loop
-from steelyard_eval.candidates.form import LANES
+from steelyard_eval.candidates.linear_form import LANES
 from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, HITS, PRECISIONS
 
 # division by zero as in numpy, and without the interpreter lock, so that threads share the work

@@ -15,9 +15,9 @@ from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.compare.contenders import Contender, Given, read, read_config, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
+from steelyard_eval.recording.provenance import agree
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import intents_of, only, reaches, recorded_lists, replay
-from steelyard_eval.recording.sharing import agree
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Said
 

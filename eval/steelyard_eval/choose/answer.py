@@ -19,7 +19,7 @@ from steelyard_eval.choose.few_labels import Advice
 from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.export import TARGETS, expresses
-from steelyard_eval.recording.record import chosen_on
+from steelyard_eval.recording.provenance import chosen_on
 from steelyard_eval.recording.steps import (
     WEIGHTS,
     beside,
@@ -37,7 +37,7 @@ from steelyard_eval.recording.steps import (
 from steelyard_eval.result import structs
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Answer, Estimate, Fact, Said, Step
-from steelyard_eval.views.answered import Answered
+from steelyard_eval.views.frames import Answered
 
 MAX_SENTENCE_CHARS = 320  # characters of a sentence
 SHORT_FORMULA = 60  # characters of a formula that a sentence can hold

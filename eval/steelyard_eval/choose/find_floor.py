@@ -29,6 +29,7 @@ from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.choose.answer import ChosenAnswer
 from steelyard_eval.common.configurations import Setting
+from steelyard_eval.common.process import day
 from steelyard_eval.compare.contenders import Contender, Given, read_config, usable
 from steelyard_eval.compare.lists import without_floors
 from steelyard_eval.datasets import Dataset
@@ -36,7 +37,7 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.judgments import lost_shares
 from steelyard_eval.measures.paired import exact_interval
 from steelyard_eval.measures.spread import spread
-from steelyard_eval.recording.record import day, ranks_candidates, record
+from steelyard_eval.recording.record import ranks_candidates, record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
@@ -81,9 +82,7 @@ def promises_of(text: str) -> dict[str, float]:
         except ValueError:
             raise ConfigError(f"{shown(written)} is no share; write 10% or 0.1") from None
         if not 0 < promises[name] < 1:
-            raise ConfigError(
-                f"{name} is {shown(promises[name])}; a floor can promise a share between 0 and 1, such as 0.1"
-            )
+            raise ConfigError(f"{name} is {shown(promises[name])}; write a share between 0 and 1, such as 0.1")
     return promises
 
 

@@ -26,21 +26,22 @@ from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.result import free_weights, result_of
 from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY
 from steelyard_eval.choose.scored import ModelLabels
+from steelyard_eval.common.process import day
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.compare.tables import agreement
+from steelyard_eval.compare.result import agreement
 from steelyard_eval.datasets import Dataset, tuning_queries
-from steelyard_eval.datasets.groups import questions
+from steelyard_eval.datasets.groups import judged, questions
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.paired import mean_interval
-from steelyard_eval.recording.record import day, estimate, origin, promised, vouched
+from steelyard_eval.recording.provenance import estimate, origin, promised, vouched
 from steelyard_eval.recording.replay import facts_of, open_recording, replay
 from steelyard_eval.recording.steps import named
-from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Decision, Provenance, Result, Said
 from steelyard_eval.result.structs import replace as changed
-from steelyard_eval.views.answered import board_frame
+from steelyard_eval.views.frames import board_frame
 
 if TYPE_CHECKING:
     import pandas as pd

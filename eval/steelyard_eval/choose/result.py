@@ -19,8 +19,8 @@ from steelyard_eval.compare.answer import of_values
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists import ties
+from steelyard_eval.compare.result import categories
 from steelyard_eval.compare.scales import of_scales, weightless
-from steelyard_eval.compare.tables import categories
 from steelyard_eval.datasets.labels import unstated
 from steelyard_eval.export.changes import changes
 from steelyard_eval.measures.paired import difference_interval, mean_interval, paired

@@ -24,7 +24,7 @@ from steelyard_eval.choose.blockers import misleads
 from steelyard_eval.choose.public import PRIOR_QUERIES
 from steelyard_eval.choose.scored import Posterior, Scored
 from steelyard_eval.measures.spread import ALPHA, LEAST, NO_GAIN, Gain, spread
-from steelyard_eval.recording.record import FOLDS
+from steelyard_eval.recording.provenance import FOLDS
 from steelyard_eval.result.structs import Blocker
 
 BOUND_CONFIDENCE = 0.95  # of the bound on what any candidate could gain

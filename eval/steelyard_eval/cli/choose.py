@@ -207,7 +207,7 @@ def judge(
     from steelyard_eval.notebook.label.apply import apply as apply_labels
     from steelyard_eval.notebook.label.apply import drawn_from_log, state_of
     from steelyard_eval.notebook.label.desk import desk, upcoming
-    from steelyard_eval.notebook.label.judgments import folder_of, judgments_of
+    from steelyard_eval.notebook.label.judgment_file import folder_of, judgments_of
     from steelyard_eval.notebook.label.open import open_judging
     from steelyard_eval.recording.workspace import embedder_of
 

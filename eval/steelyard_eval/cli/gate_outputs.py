@@ -13,10 +13,10 @@ import click
 
 from steelyard.base.errors import SteelyardError
 from steelyard.base.files import read_text, regular_target, write_text, write_texts
-from steelyard_eval.recording.record import day
+from steelyard_eval.common.process import day
 from steelyard_eval.result import document
 from steelyard_eval.result.structs import Result
-from steelyard_eval.views import gate_faces
+from steelyard_eval.views import gate_formats
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """The variable with the file of the step's summary."""
@@ -45,20 +45,20 @@ class GateOutputs:
             yield
         except SteelyardError as error:
             self._undecided(str(error))
-            self._tell([gate_faces.undecided_annotation(str(error))], gate_faces.undecided_page(str(error)))
+            self._tell([gate_formats.undecided_annotation(str(error))], gate_formats.undecided_page(str(error)))
             raise
 
     def write(self, result: Result, *, strict: bool = False) -> None:
         """Write what a gate found."""
-        page, xml = gate_faces.pull_request(result), gate_faces.junit(result, strict, day(time.time))
+        page, xml = gate_formats.pull_request(result), gate_formats.junit(result, strict, day(time.time))
         _write({self.markdown: page, self.junit: xml, self.out: document.render(result)})
-        self._tell(gate_faces.annotate(result, strict), page)
+        self._tell(gate_formats.annotate(result, strict), page)
 
     def _undecided(self, error: str) -> None:
         _write(
             {
-                self.markdown: gate_faces.undecided_page(error),
-                self.junit: gate_faces.undecided_junit(error, day(time.time)),
+                self.markdown: gate_formats.undecided_page(error),
+                self.junit: gate_formats.undecided_junit(error, day(time.time)),
             }
         )
 

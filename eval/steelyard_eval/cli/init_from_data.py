@@ -28,10 +28,10 @@ from steelyard_eval.datasets.labels import JudgedPool, stated, unstated
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import FILES, Naming, holds_hash
 from steelyard_eval.gate.baseline import Baseline
-from steelyard_eval.gate.gating import update
+from steelyard_eval.gate.gate import update
 from steelyard_eval.gate.lists import read_contenders
 from steelyard_eval.gate.setup import BASELINE, Gate
-from steelyard_eval.recording.record import chosen_on
+from steelyard_eval.recording.provenance import chosen_on
 from steelyard_eval.recording.steps import word
 from steelyard_eval.recording.workspace import embedder_of
 

@@ -18,7 +18,7 @@ from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.gate.setup import is_of_other_labels
 from steelyard_eval.notebook.label.apply import Applied, labels_file
 from steelyard_eval.notebook.label.desk import Record
-from steelyard_eval.notebook.label.judgments import MEANING, NOTHING, Judgment, Pair
+from steelyard_eval.notebook.label.judgment_file import MEANING, NOTHING, Judgment, Pair
 from steelyard_eval.notebook.label.session import QUERIES, Session
 from steelyard_eval.recording.steps import deciding, rough, spelled, word
 from steelyard_eval.result.sentences import say

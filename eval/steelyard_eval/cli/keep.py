@@ -62,9 +62,9 @@ def gate(
     """
     from steelyard_eval.cli.gate_outputs import GateOutputs
     from steelyard_eval.datasets import load as load_dataset
-    from steelyard_eval.gate.gating import check
+    from steelyard_eval.gate.gate import check
     from steelyard_eval.gate.setup import Gate
-    from steelyard_eval.recording.runs import keep
+    from steelyard_eval.recording.saved_runs import keep
     from steelyard_eval.recording.workspace import embedder_of
 
     faces = GateOutputs() if update else GateOutputs(markdown, junit, out, github)
@@ -88,7 +88,7 @@ def gate(
 
 def _update(own: Gate, named: list[str] | None, because: str, accept_worse: bool) -> None:
     from steelyard_eval.common.console import wrapped
-    from steelyard_eval.gate.gating import update
+    from steelyard_eval.gate.gate import update
 
     gating, copy = update(own, named, because=because, accept_worse=accept_worse)
     document: dict[str, Any] = {"files": [str(own.path)], "gate": gating and gating.record}

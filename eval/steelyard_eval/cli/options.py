@@ -23,7 +23,7 @@ from click.core import ParameterSource
 from steelyard.base.errors import harmless
 
 if TYPE_CHECKING:
-    from steelyard_eval.views.answered import Answered
+    from steelyard_eval.views.frames import Answered
     from steelyard_eval.workbench.workbench import Workbench
 
 Handed: TypeAlias = Any

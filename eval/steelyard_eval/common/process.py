@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from steelyard.base.errors import ConfigError, shown
@@ -100,3 +101,9 @@ def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """In XDG_STATE_HOME, else ~/.local/state."""
     home = environ.get("XDG_STATE_HOME", "")
     return (Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "state") / "steelyard"
+
+
+def day(now: Callable[[], float]) -> str:
+    """Today, or the day of SOURCE_DATE_EPOCH, for reproducible files; ConfigError when that is no time."""
+    given = source_date()
+    return datetime.fromtimestamp(now() if given is None else given, UTC).date().isoformat()

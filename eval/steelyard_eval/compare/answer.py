@@ -26,7 +26,7 @@ from steelyard_eval.datasets.groups import Pair, alike, joined, lack_groups, uni
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA
-from steelyard_eval.recording.record import tuned_here
+from steelyard_eval.recording.provenance import tuned_here
 from steelyard_eval.recording.steps import (
     NEW,
     WEIGHTS,

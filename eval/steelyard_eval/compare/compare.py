@@ -27,12 +27,12 @@ from steelyard_eval.compare.contenders import (
 )
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists import Arena, Made, ties
-from steelyard_eval.compare.tables import agreement, categories, layers_of, silences, stale_lists
+from steelyard_eval.compare.result import agreement, categories, layers_of, silences, stale_lists
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
-from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.measures.metrics import Measure, parse_measures
+from steelyard_eval.datasets.groups import judged, unit_numbers
+from steelyard_eval.measures.metrics import Measure, evaluate_lists, parse_measures
 from steelyard_eval.measures.paired import mean_interval, paired
-from steelyard_eval.recording.record import edited, tuned_here
+from steelyard_eval.recording.provenance import edited, tuned_here
 from steelyard_eval.recording.replay import (
     facts_of,
     intents_of,
@@ -42,9 +42,9 @@ from steelyard_eval.recording.replay import (
     rows_by_query,
 )
 from steelyard_eval.recording.steps import judging, words_of
-from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Answer, Fact, Provenance, Result, replace
-from steelyard_eval.views.answered import Answered
+from steelyard_eval.views.frames import Answered
 
 METRICS = ("nDCG@10", "R@10", "RR@10", "RecallAll@10", "Judged@10")
 Source = Dataset | str | Path
@@ -107,7 +107,7 @@ def compare(
     made = arena.run(named, queries or chosen, timed, nothing, measures[0])
     values: dict[str, dict[str, Floats]] = {}
     for one in made if queries else ():
-        found = one.ranked.metrics(dataset.qrels, measures)
+        found = evaluate_lists(one.ranked, dataset.qrels, measures)
         values[one.label] = {str(measure): own for measure, own in found.items()}
     checked = []
     if runs is not None or verify:

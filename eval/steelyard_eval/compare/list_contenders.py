@@ -33,7 +33,8 @@ from steelyard_eval.compare.searches import (
     read_score,
 )
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.measures.runs import Ranked, Scored, best_first, read_run
+from steelyard_eval.measures.judgments import Ranked
+from steelyard_eval.measures.trec_runs import Scored, best_first, read_run
 from steelyard_eval.result.structs import Fact, Said
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from steelyard.table.signal_table import LISTS, SignalTable
 from steelyard_eval.compare.contenders import GivenMany, distinct, read_all
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import CLASSIFIED, Dataset
-from steelyard_eval.measures.runs import Scored
+from steelyard_eval.measures.trec_runs import Scored
 from steelyard_eval.recording.disk import save
 from steelyard_eval.result.structs import Said
 

@@ -17,7 +17,7 @@ from steelyard.retrievers import FETCHED
 from steelyard.table.signal_table import SignalTable, count_rows, per_query
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.measures.metrics import Measure, evaluate_lists
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.result.structs import Fact, Said
 
@@ -156,5 +156,5 @@ def _valued(
     """The mean of a configuration; None where not every query has labels."""
     if not all(qrels.get(query) for query in table.queries):
         return None
-    (values,) = replay(table, config).ranked.metrics(qrels, [measure]).values()
+    (values,) = evaluate_lists(replay(table, config).ranked, qrels, [measure]).values()
     return float(values.mean())

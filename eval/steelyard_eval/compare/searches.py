@@ -15,7 +15,7 @@ import numpy as np
 from steelyard.base.errors import ConfigError, DataError, shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard_eval.measures.runs import Scored
+from steelyard_eval.measures.trec_runs import Scored
 
 if TYPE_CHECKING:
     import pandas as pd

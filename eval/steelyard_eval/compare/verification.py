@@ -17,7 +17,7 @@ from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists import Made
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.measures.runs import Scored, best_first, write_run
+from steelyard_eval.measures.trec_runs import Scored, best_first, write_run
 from steelyard_eval.result.structs import Cell, Result, Table
 
 TOLERANCE = 1e-9

@@ -24,7 +24,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.systems.soleri import examples
 from steelyard_eval.common.markup import counted
-from steelyard_eval.datasets.dataset import Dataset, Matrix
+from steelyard_eval.datasets.dataset import LOGGED, Dataset, Matrix
 
 
 def lack_groups(queries: Sequence[Query]) -> bool:
@@ -225,3 +225,9 @@ def asked_again_in_words(queries: Iterable[Query]) -> str:
 def _first(groups: Sequence[Sequence[str]]) -> str:
     named = [[*(shown(id_, 60) for id_ in ids[:SHOWN]), *(["..."] * (len(ids) > SHOWN))] for ids in groups[:SHOWN]]
     return "; ".join([*map(", ".join, named), *(["..."] * (len(groups) > SHOWN))])
+
+
+def judged(dataset: Dataset, queries: Iterable[Query]) -> tuple[Query, ...]:
+    """Keep the queries that can be scored: with judgments, an answer, and not for simulating feedback."""
+    labelled = (query for query in queries if query.id in dataset.qrels and query.answerable)
+    return tuple(query for query in labelled if query.split != LOGGED)

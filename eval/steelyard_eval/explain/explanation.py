@@ -33,7 +33,7 @@ from steelyard_eval.explain.document import (
 from steelyard_eval.explain.moves import moves
 from steelyard_eval.explain.text import text
 from steelyard_eval.explain.view import ListView, contributions, list_view_of, view_of
-from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.measures.metrics import evaluate_lists, parse_measures
 from steelyard_eval.recording.replay import described, headline, intents_of
 from steelyard_eval.recording.steps import spelled
 from steelyard_eval.recording.workspace import Workspace
@@ -175,7 +175,8 @@ class _Case:
 
     def _configuration(self, role: str, view: ListView) -> ExplainedView:
         """One view; a query without judgments has no metrics, rather than 0."""
-        measured = view.lists.metrics(self.space.dataset.qrels, parse_measures(METRICS)) if self.grades else {}
+        measures = parse_measures(METRICS) if self.grades else []
+        measured = evaluate_lists(view.lists, self.space.dataset.qrels, measures)
         lost = [id_ for id_, grade in self.grades.items() if grade >= 1 and id_ not in view.listed]
         last = len(view.ranked) + 1
         lost.sort(key=lambda id_: (-self.grades[id_], view.ranked.get(id_, last), id_))

@@ -26,8 +26,8 @@ from steelyard_eval.compare.compare import compare
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.lists import Arena
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.groups import alike, lack_groups
-from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.datasets.groups import alike, judged, lack_groups
+from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
 
 METRIC = "nDCG@10"

@@ -30,7 +30,7 @@ from steelyard_eval.explain.document import (
     RawSignal,
     TermRecord,
 )
-from steelyard_eval.measures.runs import Ranked
+from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace

@@ -13,9 +13,9 @@ from steelyard.embedders.embed import LSA
 from steelyard.finish import Cut, Floor, Mmr
 from steelyard.stores.base import COSINE
 from steelyard_eval.export.base import Export, Lost, Target
-from steelyard_eval.export.engines import ELASTICSEARCH, OPENSEARCH
-from steelyard_eval.export.memories import CORTEX_MEM, ECHOVAULT, MOLTNET, SOLERI, SPEC_KIT
-from steelyard_eval.export.vectors import QDRANT, WEAVIATE
+from steelyard_eval.export.elasticsearch import ELASTICSEARCH, OPENSEARCH
+from steelyard_eval.export.memory_systems import CORTEX_MEM, ECHOVAULT, MOLTNET, SOLERI, SPEC_KIT
+from steelyard_eval.export.qdrant_weaviate import QDRANT, WEAVIATE
 from steelyard_eval.export.vespa import VESPA
 
 TARGETS: dict[str, Target] = {

@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from steelyard.base.arrays import Bools
 from steelyard_eval.common.markup import tells
-from steelyard_eval.compare.tables import Succession
+from steelyard_eval.compare.result import Succession
 from steelyard_eval.gate import rule
 from steelyard_eval.gate.baseline import BaselineContender, BaselineList
 from steelyard_eval.gate.lists import ContenderLists
 from steelyard_eval.gate.setup import Gate, alike, list_hash, scores_hash, settled_hash, sources_hash
 from steelyard_eval.measures.paired import TIE, difference_interval
-from steelyard_eval.measures.runs import Scored
 from steelyard_eval.measures.spread import Gain, benjamini_hochberg
+from steelyard_eval.measures.trec_runs import Scored
 from steelyard_eval.result.structs import Fact, Finding
 
 WORST = 10

@@ -31,11 +31,12 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.rule import NDCG10, NDCG100, SHALLOW, Values, losses
 from steelyard_eval.gate.setup import Gate
-from steelyard_eval.measures.metrics import Judgments, evaluate
-from steelyard_eval.measures.runs import Ranked, Scored
+from steelyard_eval.measures.judgments import Ranked
+from steelyard_eval.measures.metrics import Judgments, evaluate, evaluate_lists
+from steelyard_eval.measures.trec_runs import Scored
+from steelyard_eval.recording.provenance import share
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay
-from steelyard_eval.recording.sharing import share
 from steelyard_eval.recording.steps import spelled
 from steelyard_eval.result.structs import Said
 
@@ -202,7 +203,7 @@ def scored(run: Replay) -> Lists:
 def measure(lists: Ranked, deep: Ranked, qrels: Mapping[str, Mapping[str, int]]) -> Values:
     """Measure lists: nDCG@10 of those that users see, the other two of the same lists down to place 100."""
     judgments = Judgments.of(qrels, deep.queries, deep.entries)
-    ndcg = lists.metrics(qrels, [NDCG10])[NDCG10]
+    ndcg = evaluate_lists(lists, qrels, [NDCG10])[NDCG10]
     far = evaluate(deep.offsets, deep.entry, judgments, [NDCG100])[NDCG100]
     longest = int(np.diff(deep.offsets).max(initial=0))
     return Values(np.array([ndcg, far, geometric_gain(deep, judgments)]), longest > SHALLOW)

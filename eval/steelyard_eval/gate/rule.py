@@ -36,10 +36,9 @@ import numpy as np
 from scipy.special import bdtrc, nctdtr, ndtri, stdtr, stdtrit
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard_eval.measures.judgments import lost_shares
+from steelyard_eval.measures.judgments import Ranked, lost_shares
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.paired import TIE
-from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.measures.spread import LEAST, spread
 from steelyard_eval.result.structs import Fact, Finding
 

@@ -32,13 +32,13 @@ from steelyard.memory.query import Query
 from steelyard_eval.compare.lists import ties
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.dataset import State, hashed, states
-from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.datasets.groups import judged, unit_numbers
 from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.rule import BUDGET
-from steelyard_eval.measures.runs import Scored
+from steelyard_eval.measures.trec_runs import Scored
 from steelyard_eval.recording.steps import word
-from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import dialect
 
 BASELINE = Path("reports/baseline.json")

@@ -28,8 +28,8 @@ from steelyard_eval.learn.counts import Hits, InterleavingResult, PositionCounts
 from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.reader import DatasetIndex, Log, read_log
 from steelyard_eval.learn.top10 import PLACES, LoggedPairs
+from steelyard_eval.recording.provenance import share
 from steelyard_eval.recording.record import record
-from steelyard_eval.recording.sharing import share
 from steelyard_eval.recording.workspace import Workspace
 
 SIGNALS = ("bm25", "vector")  # what acts may follow, beside the signals of the strategy that is used

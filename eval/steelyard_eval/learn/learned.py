@@ -20,9 +20,9 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn.case import LogCase, prepare
 from steelyard_eval.learn.counts import KINDS
-from steelyard_eval.learn.decided import decide_from_log
+from steelyard_eval.learn.decision import decide_from_log
 from steelyard_eval.learn.result import adaptive, learned
-from steelyard_eval.recording.record import origin, promised
+from steelyard_eval.recording.provenance import origin, promised
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Decision, Row, replace
 

@@ -15,7 +15,7 @@ from steelyard_eval.choose.result import decision_of
 from steelyard_eval.choose.scored import FEWEST_BOTH
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.counts import said_of_turns, sums
-from steelyard_eval.learn.decided import LogDecision, fewest_labels
+from steelyard_eval.learn.decision import LogDecision, fewest_labels
 from steelyard_eval.learn.gains import IMPUTATION_SHARES
 from steelyard_eval.learn.position_bias import FEW_ACTS, RELEVANCE, STEEPEST, FeedbackBias, feedback_biases
 from steelyard_eval.learn.top10 import PLACES

@@ -20,8 +20,8 @@ from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.candidates.form import Form, formed
 from steelyard_eval.candidates.grid import Block
+from steelyard_eval.candidates.linear_form import Form, formed
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.replay import replay
 

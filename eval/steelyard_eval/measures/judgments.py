@@ -1,14 +1,15 @@
-"""Graded judgments in the form that measures read: pairs of query and entry, with the best possible lists."""
+"""Ranked lists, and graded judgments of them, in the form that measures read."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Floats, Indices
+from steelyard.base.arrays import Bools, Floats, Indices, Ints
 
 UNJUDGED = -1  # the grade of a pair that is not judged
 
@@ -78,6 +79,39 @@ class Judgments:
         wanted = query * self.width + entry
         place = np.minimum(np.searchsorted(self.key, wanted), self.key.size - 1)
         return np.where(self.key[place] == wanted, self.grade[place], UNJUDGED).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Ranked lists of Q queries, best first, as CSR: `entry` indexes `entries`, the ids sorted by bytes."""
+
+    queries: tuple[str, ...]
+    entries: tuple[str, ...]
+    offsets: Indices
+    entry: Ints
+
+    @classmethod
+    def of(cls, queries: Sequence[str], lists: Sequence[Sequence[str]]) -> Ranked:
+        """Make ranked lists from one list of ids for each query."""
+        entries = sorted({id_ for ids in lists for id_ in ids}, key=str.encode)
+        code = {id_: i for i, id_ in enumerate(entries)}
+        flat = np.array([code[id_] for ids in lists for id_ in ids], dtype=np.int32)
+        return cls(tuple(queries), tuple(entries), np.cumsum([0, *map(len, lists)], dtype=np.int64), flat)
+
+    def lists(self) -> list[list[str]]:
+        """The ids of every query, best first."""
+        ends = self.offsets.tolist()
+        return [[self.entries[entry] for entry in self.entry[a:b].tolist()] for a, b in itertools.pairwise(ends)]
+
+    @property
+    def query(self) -> Indices:
+        """int64[R]: the query of each place."""
+        return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
+
+    def relevant(self, qrels: Mapping[str, Mapping[str, int]]) -> Bools:
+        """bool[R]: the places of relevant entries."""
+        relevant: Bools = Judgments.of(qrels, self.queries, self.entries).grades(self.query, self.entry) >= 1
+        return relevant
 
 
 def lost_shares(query: Indices, dropped: NDArray[np.bool_]) -> Floats:

@@ -7,7 +7,7 @@ pytrec_eval to 1e-9, query by query, on the run that `runs.write_run` wrote.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.arrays import Indices
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard_eval.measures.judgments import UNJUDGED, discounts
+from steelyard_eval.measures.judgments import UNJUDGED, Ranked, discounts
 from steelyard_eval.measures.judgments import Judgments as Judgments  # it is read with the measures
 
 Floats = NDArray[np.float64]
@@ -248,6 +248,14 @@ def evaluate(
     grade[query, rank] = judgments.grades(query, entry[offsets[query] + rank])
     lists = _Lists(grade, length, judgments)
     return {m: _FAMILIES[m.family].compute(lists, m.cutoff) for m in measures}
+
+
+def evaluate_lists(
+    ranked: Ranked, qrels: Mapping[str, Mapping[str, int]], measures: Iterable[Measure]
+) -> dict[Measure, Floats]:
+    """Compute every measure for every query of ranked lists; float64[Q] each."""
+    judgments = Judgments.of(qrels, ranked.queries, ranked.entries)
+    return evaluate(ranked.offsets, ranked.entry, judgments, measures)
 
 
 def condensed(

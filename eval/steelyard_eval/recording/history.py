@@ -16,7 +16,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.dataset import NAMED, moved
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.paired import paired
-from steelyard_eval.recording.runs import KeptRun, find_run, kept, parts_of, states_of
+from steelyard_eval.recording.saved_runs import KeptRun, find_run, kept, parts_of, states_of
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.sentences.headings import VERDICTS
 from steelyard_eval.result.structs import Fact, Said

@@ -22,10 +22,10 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import DEPENDENT, EMBEDDING
 from steelyard.table.signal_table import LISTS, Facts, Labels, SignalTable, TagSets
 from steelyard_eval.datasets import CLASSIFIED, GIVEN, Dataset
+from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate
-from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.recording.disk import load
-from steelyard_eval.recording.sharing import agree
+from steelyard_eval.recording.provenance import agree
 from steelyard_eval.result.structs import DataFacts, Listed, QueryRow
 
 

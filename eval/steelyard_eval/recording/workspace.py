@@ -30,7 +30,7 @@ from steelyard.systems import EMBEDDED, System, keyword_indexes
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import parted
 from steelyard_eval.common.console import bar
-from steelyard_eval.datasets import LOGGED, Dataset
+from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.manifest import EMBEDDERS
 from steelyard_eval.recording.replay import only
 
@@ -252,12 +252,6 @@ def recorded(dataset: Dataset, model: str) -> RecordedEmbedder:
             if text not in vectors or not vectors[text].any():  # a layer that is absent has a row of zeros
                 vectors[text] = row
     return RecordedEmbedder(model, dataset.recipe, vectors)
-
-
-def judged(dataset: Dataset, queries: Iterable[Query]) -> tuple[Query, ...]:
-    """Keep the queries that can be scored: with judgments, an answer, and not for simulating feedback."""
-    labelled = (query for query in queries if query.id in dataset.qrels and query.answerable)
-    return tuple(query for query in labelled if query.split != LOGGED)
 
 
 def embedder_of(dataset: Dataset, asked: str, named: Sequence[str | None]) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from steelyard_eval.notebook.label.widget import Judge
     from steelyard_eval.recording.history import Runs
     from steelyard_eval.recording.workspace import Workspace
-    from steelyard_eval.views.answered import Answered, Gating
+    from steelyard_eval.views.frames import Answered, Gating
     from steelyard_eval.workbench.checked import Checked
 
 R = TypeVar("R", bound="Answered")
@@ -333,7 +333,7 @@ class Workbench:
         from steelyard.base.extensions import require
 
         require("notebooks", "the judging widget")
-        from steelyard_eval.notebook.label.judgments import folder_of
+        from steelyard_eval.notebook.label.judgment_file import folder_of
         from steelyard_eval.notebook.label.open import open_judging
         from steelyard_eval.notebook.label.widget import Judge  # it needs the extra
 
@@ -408,7 +408,7 @@ class Workbench:
         split, limit
             The baseline's own by default.
         """
-        from steelyard_eval.gate.gating import check, update
+        from steelyard_eval.gate.gate import check, update
 
         options = {"budget": budget, "block_slices": block_slices, "split": split, "limit": limit}
         gate = self._gate(baseline, **options)
@@ -432,7 +432,7 @@ class Workbench:
         The old one is kept beside it as ``baseline.json.bak``. Raises ConfigError when search got worse and that
         is not accepted, or `because` is empty; nothing is written.
         """
-        from steelyard_eval.gate.gating import update
+        from steelyard_eval.gate.gate import update
 
         gate = self._gate(baseline, split=split, limit=limit)
         update(gate, contenders, because=because, accept_worse=accept_worse)
@@ -449,7 +449,7 @@ class Workbench:
 
     def _kept(self, found: R) -> R:
         """The result, once its numbers are among the runs of the data set."""
-        from steelyard_eval.recording.runs import keep
+        from steelyard_eval.recording.saved_runs import keep
 
         keep(self.dataset, found.result)
         return found

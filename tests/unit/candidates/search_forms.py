@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from steelyard_eval.candidates.form import Form
+from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.measures.metrics import Judgments, evaluate, parse_measures
 
 MEASURES = ("nDCG@3", "nDCG", "R@2", "P@3", "RR@3", "RR", "Success@2", "AP@4", "RecallAll@3")

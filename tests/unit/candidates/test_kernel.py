@@ -25,11 +25,11 @@ from steelyard.table.join import entry_facts, query_facts
 from steelyard.table.signal_table import SignalTable
 from steelyard.testing import random_table, same_bits
 from steelyard_eval.candidates import lanes
-from steelyard_eval.candidates.form import Form, forms
 from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer
 from steelyard_eval.candidates.kernel import Kernel
+from steelyard_eval.candidates.linear_form import Form, forms
 from steelyard_eval.measures.metrics import Judgments, parse_measures
-from steelyard_eval.measures.runs import run_lines
+from steelyard_eval.measures.trec_runs import run_lines
 from steelyard_eval.recording.replay import replay
 
 STRATEGIES = (

@@ -10,7 +10,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.curve import NARROWEST, Curve, Objective, sweep
-from steelyard_eval.candidates.form import Form
+from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.datasets import load
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.record import record

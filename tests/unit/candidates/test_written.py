@@ -10,9 +10,10 @@ from steelyard.systems import find_system
 from steelyard_eval.candidates.settings import simplify_config
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.groups import judged
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.record import record
-from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.recording.workspace import Workspace
 
 
 @pytest.fixture(scope="module")

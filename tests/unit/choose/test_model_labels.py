@@ -17,12 +17,13 @@ from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.choose.scored import ModelLabels
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.groups import judged
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.export import export
 from steelyard_eval.extensions.model_judge import judged_by_person, model_labels
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.workbench import Workbench
 
 (NDCG,) = parse_measures(["nDCG@10"])

@@ -32,14 +32,15 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.answer import effective_number
 from steelyard_eval.compare.contenders import Contender
-from steelyard_eval.compare.tables import rank_biased
+from steelyard_eval.compare.result import rank_biased
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.groups import judged
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.spread import NO_GAIN, Gain
 from steelyard_eval.recording.record import record, record_systems
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.document import read
 from steelyard_eval.result.sentences import say
 

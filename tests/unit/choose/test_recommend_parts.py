@@ -26,7 +26,7 @@ from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import distinct, read_all
 from steelyard_eval.compare.list_recording import record_lists
 from steelyard_eval.compare.lists import latencies
-from steelyard_eval.compare.tables import rank_biased
+from steelyard_eval.compare.result import rank_biased
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.steps import named

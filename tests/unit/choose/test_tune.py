@@ -18,10 +18,11 @@ from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.console import bar
 from steelyard_eval.datasets import load, tuning_queries
+from steelyard_eval.datasets.groups import judged
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.metrics import Judgments, evaluate
-from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.recording.workspace import Workspace
 
 USELESS = "weighted_sum(0.001*fts, 0.999*importance)"
 """Nearly all weight on importance, which says nothing of the query: any weight on keywords is better."""

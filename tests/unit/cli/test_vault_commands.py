@@ -23,8 +23,8 @@ from steelyard_eval.common.configurations import written_name
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
+from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.vaults import index_dataset, reindex_vault, vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import RankedBy, open_searcher

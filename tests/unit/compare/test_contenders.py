@@ -18,7 +18,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.explain import explain
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
-from steelyard_eval.measures.runs import best_first, read_run
+from steelyard_eval.measures.trec_runs import best_first, read_run
 from steelyard_eval.result.structs import Cost
 
 MEASURES = {

@@ -16,11 +16,11 @@ from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.answer import dependent, effective_number, few, lsa, unjudged
-from steelyard_eval.compare.tables import agreement
+from steelyard_eval.compare.result import agreement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.explain.known_items import propose_groups
-from steelyard_eval.recording.record import vouched
+from steelyard_eval.recording.provenance import vouched
 from steelyard_eval.result.structs import Estimate, Paired, Said
 
 QUERIES = [Query(f"text {at}", id=f"q{at}") for at in range(30)]

@@ -17,7 +17,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.text import render, template_fields
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import Dataset, check, load, tuning_queries
-from steelyard_eval.recording.runs import keep
+from steelyard_eval.recording.saved_runs import keep
 from steelyard_eval.result.structs import Answer, DataFacts, Provenance, Result
 
 ENTRIES = [

@@ -295,7 +295,7 @@ def test_what_the_machine_cannot_do_ends_with_4_and_ctrl_c_with_130(baseline, tm
     assert run("gate", STARTER, "bm25", "--baseline", folder / "b.json", "--update", "--because", "first") == 4
     assert list(folder.iterdir()) == []
 
-    monkeypatch.setattr("steelyard_eval.gate.gating.check", _interrupted)
+    monkeypatch.setattr("steelyard_eval.gate.gate.check", _interrupted)
     assert run("gate", STARTER, "--baseline", baseline) == 130
 
 

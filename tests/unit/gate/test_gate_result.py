@@ -3,7 +3,7 @@
 import pytest
 
 from steelyard_eval.result.structs import Answer, DataFacts, Provenance, Result
-from steelyard_eval.views.answered import Gating
+from steelyard_eval.views.frames import Gating
 
 
 @pytest.mark.parametrize(

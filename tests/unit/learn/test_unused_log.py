@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
-from steelyard_eval.learn.decided import LogDecision
+from steelyard_eval.learn.decision import LogDecision
 from steelyard_eval.learn.result import evidence
 from steelyard_eval.result.sentences import say
 

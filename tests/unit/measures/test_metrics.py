@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate, parse_measures
-from steelyard_eval.measures.runs import run_lines, write_run
+from steelyard_eval.measures.trec_runs import run_lines, write_run
 
 ENTRIES = [f"e{i}" for i in range(12)]
 OUTSIDE = ["lost1", "lost2", "lost3"]  # judged, but not in the corpus

@@ -3,7 +3,7 @@
 import pytest
 
 from steelyard.memory.entry import Entry, Relation
-from steelyard_eval.compare.tables import Succession
+from steelyard_eval.compare.result import Succession
 
 FACTS = Succession.of(
     [

@@ -31,7 +31,7 @@ from steelyard_eval.extensions.model_judge import (
     prompt_of,
     weighted_kappa,
 )
-from steelyard_eval.notebook.label.judgments import Judgment
+from steelyard_eval.notebook.label.judgment_file import Judgment
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.session import Session
 

@@ -20,7 +20,7 @@ from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.label.apply import apply, state_of, to_state
 from steelyard_eval.notebook.label.desk import _settled, desk
-from steelyard_eval.notebook.label.judgments import Judgment, agreement, read_judgments
+from steelyard_eval.notebook.label.judgment_file import Judgment, agreement, read_judgments
 from steelyard_eval.notebook.label.open import open_judging
 from steelyard_eval.notebook.label.pool import (
     drawn_order,
@@ -32,7 +32,7 @@ from steelyard_eval.notebook.label.pool import (
     standings,
 )
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.recording.runs import keep
+from steelyard_eval.recording.saved_runs import keep
 from steelyard_eval.result.structs import Answer, DataFacts, Decision, Provenance, Result
 
 CONTENDERS = "bm25, rrf(bm25, vector)"

@@ -66,7 +66,7 @@ def test_a_document_has_two_lists_and_more_only_below_the_limit(data, document, 
 
 
 def sy_ranked(queries):
-    from steelyard_eval.measures.runs import Ranked
+    from steelyard_eval.measures.judgments import Ranked
 
     return Ranked.of([query.id for query in queries], [["m1"] for _ in queries])
 

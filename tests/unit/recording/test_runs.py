@@ -18,7 +18,7 @@ from steelyard.base.errors import ConfigError, DataError
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
-from steelyard_eval.recording.runs import FILE, FOLDER, TABLES, keep, kept
+from steelyard_eval.recording.saved_runs import FILE, FOLDER, TABLES, keep, kept
 from steelyard_eval.result.document import render
 from steelyard_eval.result.structs import (
     Answer,
@@ -119,7 +119,7 @@ def test_a_link_in_our_folder_loses_nobody_a_file(folder, tmp_path, text):
 
 def test_a_locked_file_is_not_to_be_deleted(folder, monkeypatch):
     keep(sy.load(folder).dataset, document())
-    monkeypatch.setattr("steelyard_eval.recording.runs.PATIENCE", 10)
+    monkeypatch.setattr("steelyard_eval.recording.saved_runs.PATIENCE", 10)
     with closing(apsw.Connection(str(folder / FOLDER / FILE))) as db:
         db.execute("BEGIN EXCLUSIVE")
         with pytest.raises(DataError, match="program; try again"):
@@ -201,7 +201,7 @@ def test_states_of_other_types_are_damage(folder, content):
 
 def test_writers_at_the_same_time_lose_nothing(folder, tmp_path):
     code = (
-        "import json, sys, steelyard_eval as sy; from steelyard_eval.recording.runs import keep\n"
+        "import json, sys, steelyard_eval as sy; from steelyard_eval.recording.saved_runs import keep\n"
         "from steelyard_eval.result.document import read\n"
         "data, result = sy.load(sys.argv[1]).dataset, read(sys.argv[2].encode())\n"
         "for _ in range(10): keep(data, result)"

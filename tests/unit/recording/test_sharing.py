@@ -10,7 +10,7 @@ from steelyard.retrievers import RETRIEVER_KINDS
 from steelyard.retrievers.kinds import Reading, RetrieverConfig
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import SYSTEMS, find_system
-from steelyard_eval.recording.sharing import agree, share
+from steelyard_eval.recording.provenance import agree, share
 
 
 def plain(**parameters):

@@ -25,9 +25,9 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, analyses, find_system, keyword_indexes
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.extensions.serve.caller import ServerLog
-from steelyard_eval.extensions.serve.faces import MIMICS, find_face
 from steelyard_eval.extensions.serve.server import MemoryServer, Served, TokenGate, token_of
+from steelyard_eval.extensions.serve.tool_call import ServerLog
+from steelyard_eval.extensions.serve.tool_sets import MIMICS, find_face
 from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.vaults import index_dataset
 
@@ -119,7 +119,7 @@ def test_names_and_schemas_are_those_of_the_real_servers(vault, tmp_path, system
 
 
 def test_operations_of_soleri_are_those_of_the_real_server():
-    from steelyard_eval.extensions.serve.rated import OPERATIONS
+    from steelyard_eval.extensions.serve.feedback_tools import OPERATIONS
 
     ours = {suffix: {name: bare(tool.schema) for name, tool in own.items()} for suffix, own in OPERATIONS.items()}
     assert ours == REAL["soleri"]["operations"]

@@ -9,7 +9,7 @@ from steelyard.base.errors import DataError
 from steelyard_eval.result import document
 from steelyard_eval.result.structs import Estimate, Latency, Said, Table
 from steelyard_eval.views import latex, terminal
-from steelyard_eval.views.answered import Answered, board_frame, frame_of
+from steelyard_eval.views.frames import Answered, board_frame, frame_of
 from steelyard_eval.views.report import write
 from steelyard_eval.views.report.write import piece
 from steelyard_eval.views.sheets import sheets

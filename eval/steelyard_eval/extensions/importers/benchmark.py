@@ -16,7 +16,7 @@ from typing import Any
 from steelyard.base.errors import DataError, MachineError, shown
 from steelyard.base.extensions import require
 from steelyard.base.fields import format_time
-from steelyard_eval.datasets.corpus_and_queries import whole_number
+from steelyard_eval.datasets.labels import whole_number
 from steelyard_eval.extensions.importers.base import Imported, Record, Row, Scored, filled, identifier, importer
 from steelyard_eval.extensions.importers.source import ForeignStore
 from steelyard_eval.extensions.importers.table import rows_of

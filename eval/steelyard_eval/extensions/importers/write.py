@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import ConfigError, DataError, shown
 from steelyard.base.files import canonical, draft, sweep, write_bytes
-from steelyard_eval.datasets.corpus_and_queries import whole_number
-from steelyard_eval.datasets.labels import FAIR
+from steelyard_eval.datasets.labels import FAIR, whole_number
 from steelyard_eval.extensions.importers.base import Imported, Record, Scored
 from steelyard_eval.extensions.importers.held import Labels, arrays_of, checked, clock, line_of, usable, whole
 from steelyard_eval.extensions.importers.source import ForeignStore, decoded

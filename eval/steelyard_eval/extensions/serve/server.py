@@ -31,7 +31,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from steelyard import __version__
 from steelyard.base.errors import ConfigError, MachineError, SteelyardError, shown
-from steelyard_eval.extensions.serve.caller import MOST, Caller, Face, ServerLog, ShownList, Tool
+from steelyard_eval.extensions.serve.tool_call import MOST, Caller, Face, ServerLog, ShownList, Tool
 from steelyard_eval.vaults.read import OpenVault, RankedBy
 
 MOST_CLIENTS = 256  # Clients whose lists are remembered; the one that was silent longest is forgotten first

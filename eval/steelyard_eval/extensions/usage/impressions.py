@@ -26,7 +26,7 @@ from steelyard_eval.common.process import state_folder
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.extensions.usage.follow import STRENGTH, Followed
 from steelyard_eval.extensions.usage.session import Corpus, Searched
-from steelyard_eval.extensions.usage.tools import FORMS
+from steelyard_eval.extensions.usage.tool_names import FORMS
 from steelyard_eval.learn.top10 import PLACES
 
 _BASES = {name.partition(":")[0] for name in SYSTEMS}

@@ -21,7 +21,7 @@ from steelyard_eval.common.times import seconds
 from steelyard_eval.extensions.endpoints.answer_form import text_in
 from steelyard_eval.extensions.usage import session
 from steelyard_eval.extensions.usage.session import Acted, Corpus, Event, Record, Searched, Spoken, UseSession
-from steelyard_eval.extensions.usage.tools import FORMS, Calls, hits_of
+from steelyard_eval.extensions.usage.tool_names import FORMS, Calls, hits_of
 
 MOST_SPANS = 1_000_000
 SEARCH, TOOL, ANSWER, CHANGE = "search", "tool", "answer", "change"

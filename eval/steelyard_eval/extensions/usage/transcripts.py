@@ -20,7 +20,7 @@ from steelyard_eval.datasets.logs import MOST_HITS
 from steelyard_eval.extensions.endpoints.answer_form import text_in
 from steelyard_eval.extensions.usage import session
 from steelyard_eval.extensions.usage.session import Acted, Corpus, Event, Record, Searched, Spoken, UseSession
-from steelyard_eval.extensions.usage.tools import FORMS, Calls
+from steelyard_eval.extensions.usage.tool_names import FORMS, Calls
 
 SIMULATED = "simulated"
 """What made lines have as `steelyard`: they show how learning works, and nothing about agents."""

@@ -20,19 +20,20 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.curve import Curve, Objective, sweep
-from steelyard_eval.candidates.form import Form
+from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.choose.rule import shrinkage_factor
 from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
-from steelyard_eval.datasets.groups import unit_numbers
+from steelyard_eval.datasets.groups import judged, unit_numbers
 from steelyard_eval.explain.view import contributions
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.paired import difference_interval, mean_interval
 from steelyard_eval.measures.spread import Gain, Interval
-from steelyard_eval.recording.record import estimate, needed, origin, promised, record
+from steelyard_eval.recording.provenance import estimate, origin, promised
+from steelyard_eval.recording.record import needed, record
 from steelyard_eval.recording.replay import only, opening, recorded_lists, replay
-from steelyard_eval.recording.workspace import Workspace, judged
+from steelyard_eval.recording.workspace import Workspace
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from steelyard_eval.choose.answer import write_and_log
 from steelyard_eval.common.configurations import Named, read_configuration
 from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender
+from steelyard_eval.measures.judgments import Ranked
+from steelyard_eval.measures.metrics import evaluate_lists
 from steelyard_eval.measures.paired import TIE, difference_interval, mean_interval
-from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.notebook.explorer.bench import Bench, Record, adopted, described, top, top_of, weight_names
 from steelyard_eval.recording.replay import replay
 
@@ -239,7 +240,7 @@ class Exploration:
         """What lists are worth by query, and the lists."""
         bench = self.bench
         ranked = used.answers(queries, bench.limit, bench.dataset).ranked(queries, bench.limit)
-        return ranked.metrics(bench.dataset.qrels, [bench.measure])[bench.measure], ranked
+        return evaluate_lists(ranked, bench.dataset.qrels, [bench.measure])[bench.measure], ranked
 
 
 def _first(values: Floats, lists: Sequence[Sequence[str]]) -> int:

@@ -30,7 +30,7 @@ from steelyard_eval.datasets.labels import FAIR, Batch, JudgedPool, stated, with
 from steelyard_eval.datasets.logs import decode, lines_of
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash, without_counts
-from steelyard_eval.notebook.label.judgments import Pair
+from steelyard_eval.notebook.label.judgment_file import Pair
 from steelyard_eval.notebook.label.pool import Pool, judged_entries
 from steelyard_eval.notebook.label.session import QRELS, Session, qrels_text
 from steelyard_eval.recording.steps import sealed, word

@@ -14,11 +14,11 @@ from steelyard.memory.entry import Entry
 from steelyard_eval.choose.blockers import FEWEST
 from steelyard_eval.common.markup import counted
 from steelyard_eval.notebook.label.apply import QUERIES, log_has_more, state_of
-from steelyard_eval.notebook.label.judgments import MEANING, agreement
+from steelyard_eval.notebook.label.judgment_file import MEANING, agreement
 from steelyard_eval.notebook.label.open import DuelSession
 from steelyard_eval.notebook.label.pool import drawn_queries, judged_whole, standings
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.recording.runs import KeptFacts
+from steelyard_eval.recording.saved_runs import KeptFacts
 from steelyard_eval.recording.steps import (
     WEIGHTS,
     accepting,

@@ -20,10 +20,10 @@ from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.compare.contenders import Contender, GivenMany, distinct, read_all, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.notebook.label.judgments import Pair
+from steelyard_eval.notebook.label.judgment_file import Pair
 from steelyard_eval.notebook.label.pool import Pool, pool_of
 from steelyard_eval.notebook.label.session import JUDGE, Session
-from steelyard_eval.recording.runs import decided_on
+from steelyard_eval.recording.saved_runs import decided_on
 from steelyard_eval.recording.workspace import Workspace
 
 USUAL, BY_WORDS = "bm25, vector", "bm25, fts"

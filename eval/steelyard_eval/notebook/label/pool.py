@@ -22,7 +22,7 @@ from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.measures.paired import POWER, mean_interval
 from steelyard_eval.measures.spread import ALPHA
-from steelyard_eval.notebook.label.judgments import GRADES, Pair
+from steelyard_eval.notebook.label.judgment_file import GRADES, Pair
 from steelyard_eval.recording.workspace import Workspace
 
 REST = 0.02

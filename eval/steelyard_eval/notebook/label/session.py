@@ -20,9 +20,9 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.choose.blockers import FEWEST
 from steelyard_eval.measures.judgments import UNJUDGED
-from steelyard_eval.notebook.label.judgments import GRADES, NOTHING, Judgment, Pair, judgments_of, text_digest
+from steelyard_eval.notebook.label.judgment_file import GRADES, NOTHING, Judgment, Pair, judgments_of, text_digest
 from steelyard_eval.notebook.label.pool import Pool, drawn_order, judged_whole
-from steelyard_eval.recording.runs import KeptRun
+from steelyard_eval.recording.saved_runs import KeptRun
 
 JUDGE = "judge"
 UNSURE = -2

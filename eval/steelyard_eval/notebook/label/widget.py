@@ -11,7 +11,7 @@ import msgspec
 
 from steelyard.base.errors import SteelyardError
 from steelyard_eval.notebook.label.desk import desk
-from steelyard_eval.notebook.label.judgments import agreement
+from steelyard_eval.notebook.label.judgment_file import agreement
 from steelyard_eval.notebook.label.session import Session
 
 if TYPE_CHECKING:

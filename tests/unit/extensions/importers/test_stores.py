@@ -7,7 +7,7 @@ import pytest
 from steelyard.base.fields import parse_time
 from steelyard.memory.query import Filters
 from steelyard_eval.extensions.importers import import_store, load_store
-from steelyard_eval.measures.runs import read_run
+from steelyard_eval.measures.trec_runs import read_run
 
 
 class Store:

@@ -22,9 +22,8 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.lists import Made, Unfloored
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.measures.judgments import lost_shares
+from steelyard_eval.measures.judgments import Ranked, lost_shares
 from steelyard_eval.measures.paired import exact_interval, paired
-from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.measures.spread import benjamini_hochberg
 from steelyard_eval.result.structs import Cell, Estimate, Table
 

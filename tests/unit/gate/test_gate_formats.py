@@ -14,7 +14,7 @@ import steelyard_eval as sy
 from steelyard_eval.cli.main import main
 from steelyard_eval.result import document
 from steelyard_eval.result.structs import replace
-from steelyard_eval.views import gate_faces
+from steelyard_eval.views import gate_formats
 
 ROOT = Path(__file__).parents[3]
 STARTER = ROOT / "qrels" / "starter"
@@ -63,7 +63,7 @@ def test_the_document_is_read_back(found, verdict):
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_junit_follows_its_schema(found, verdict, strict):
-    text = gate_faces.junit(found[verdict].result, strict)
+    text = gate_formats.junit(found[verdict].result, strict)
     tree = etree.fromstring(text.encode())
 
     JUNIT.assertValid(tree)
@@ -81,7 +81,7 @@ def test_the_schema_of_junit_would_see_a_fault():
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_markdown_has_no_markup_but_ours(found, verdict):
-    page = gate_faces.pull_request(found[verdict].result)
+    page = gate_formats.pull_request(found[verdict].result)
     html = MarkdownIt("commonmark").enable("table").render(page)
     tags = set(re.findall(r"<(/?\w+)", html))
 
@@ -109,7 +109,7 @@ def test_markdown_has_no_markup_but_ours(found, verdict):
 
 
 def test_markdown_shows_both_rankings_of_what_failed(found):
-    html = MarkdownIt("commonmark").enable("table").render(gate_faces.pull_request(found["fail"].result))
+    html = MarkdownIt("commonmark").enable("table").render(gate_formats.pull_request(found["fail"].result))
 
     assert "10 queries" in html
     assert html.count("<summary>") == 1
@@ -118,7 +118,7 @@ def test_markdown_shows_both_rankings_of_what_failed(found):
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_what_markdown_shows_at_once_is_short(found, verdict):
     """Ten lines at most: verdict, change with its interval, the three queries that lost most."""
-    shown = gate_faces.pull_request(found[verdict].result).partition("<details>")[0]
+    shown = gate_formats.pull_request(found[verdict].result).partition("<details>")[0]
 
     assert len(shown.splitlines()) <= 10
     if verdict == "fail":
@@ -128,7 +128,7 @@ def test_what_markdown_shows_at_once_is_short(found, verdict):
 
 
 def test_markdown_is_harmless(found):
-    html = MarkdownIt("commonmark").enable("table").render(gate_faces.pull_request(found["fail"].result))
+    html = MarkdownIt("commonmark").enable("table").render(gate_formats.pull_request(found["fail"].result))
 
     assert "alert(1)" in html  # as text
 
@@ -136,12 +136,12 @@ def test_markdown_is_harmless(found):
 def test_markdown_shows_160_characters_of_a_query(found):
     result = found["fail"].result
     long = [replace(query, text="x" * 400) for query in result.queries]
-    assert max(map(len, re.findall("x+", gate_faces.pull_request(replace(result, queries=long))))) == 160
+    assert max(map(len, re.findall("x+", gate_formats.pull_request(replace(result, queries=long))))) == 160
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_annotations_are_one_line_each_and_nothing_else(found, verdict):
-    lines = list(gate_faces.annotate(found[verdict].result))
+    lines = list(gate_formats.annotate(found[verdict].result))
 
     levels = {"pass": "notice", "fail": "error", "inconclusive": "warning", "mismatch": "error"}
     assert lines
@@ -240,7 +240,7 @@ class TestUndecided:
         def stop(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("steelyard_eval.gate.gating.check", stop)
+        monkeypatch.setattr("steelyard_eval.gate.gate.check", stop)
 
         assert asked(STARTER) == 130
 
@@ -256,6 +256,7 @@ def test_in_pytest_a_regression_fails_and_the_summary_is_printed(tmp_path):
     (tmp_path / "test_mine.py").write_text(
         f"""
 from steelyard_eval.testing import assert_no_regression
+from steelyard_eval.views import gate_formats
 
 def test_good():
     same = {{"mine": lambda query: ["api-pool-exhaustion"]}}

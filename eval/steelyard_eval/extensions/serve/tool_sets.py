@@ -19,8 +19,8 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import DIMENSIONS, SCHEME, content, directory_of, uri_or_id
-from steelyard_eval.extensions.serve.caller import Arguments, Caller, Face, Json, face_of, passing, told
-from steelyard_eval.extensions.serve.rated import SPEC_KIT, soleri
+from steelyard_eval.extensions.serve.feedback_tools import SPEC_KIT, soleri
+from steelyard_eval.extensions.serve.tool_call import Arguments, Caller, Face, Json, face_of, passing, told
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import record_of
 

@@ -17,7 +17,7 @@ from steelyard.base.errors import ConfigError, shown
 from steelyard.config import WEIGHT_NAMES
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems import find_system
-from steelyard_eval.extensions.serve.caller import (
+from steelyard_eval.extensions.serve.tool_call import (
     Arguments,
     Caller,
     Face,

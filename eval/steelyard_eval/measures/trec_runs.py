@@ -2,62 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Bools, Indices, Ints
+from steelyard.base.arrays import Indices
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import read_text, write_text
-from steelyard_eval.measures.metrics import Floats, Judgments, Measure, evaluate
 
 Scored = tuple[str, float]  # an entry with its score
 COLUMNS = ("query", "Q0", "entry", "rank", "score", "tag")
 SHOWN = 3  # the number of faulty lines that a message shows
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """Ranked lists of Q queries, best first, as CSR: `entry` indexes `entries`, the ids sorted by bytes."""
-
-    queries: tuple[str, ...]
-    entries: tuple[str, ...]
-    offsets: Indices
-    entry: Ints
-
-    @classmethod
-    def of(cls, queries: Sequence[str], lists: Sequence[Sequence[str]]) -> Ranked:
-        """Make ranked lists from one list of ids for each query."""
-        entries = sorted({id_ for ids in lists for id_ in ids}, key=str.encode)
-        code = {id_: i for i, id_ in enumerate(entries)}
-        flat = np.array([code[id_] for ids in lists for id_ in ids], dtype=np.int32)
-        return cls(tuple(queries), tuple(entries), np.cumsum([0, *map(len, lists)], dtype=np.int64), flat)
-
-    def lists(self) -> list[list[str]]:
-        """The ids of every query, best first."""
-        ends = self.offsets.tolist()
-        return [[self.entries[entry] for entry in self.entry[a:b].tolist()] for a, b in itertools.pairwise(ends)]
-
-    @property
-    def query(self) -> Indices:
-        """int64[R]: the query of each place."""
-        return np.repeat(np.arange(len(self.queries)), np.diff(self.offsets))
-
-    def relevant(self, qrels: Mapping[str, Mapping[str, int]]) -> Bools:
-        """bool[R]: the places of relevant entries."""
-        relevant: Bools = Judgments.of(qrels, self.queries, self.entries).grades(self.query, self.entry) >= 1
-        return relevant
-
-    def metrics(
-        self, qrels: Mapping[str, Mapping[str, int]], measures: Iterable[Measure]
-    ) -> dict[Measure, Floats]:
-        """Compute every measure for every query; float64[Q] each."""
-        return evaluate(self.offsets, self.entry, Judgments.of(qrels, self.queries, self.entries), measures)
 
 
 def run_lines(

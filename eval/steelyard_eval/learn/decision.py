@@ -38,12 +38,11 @@ from steelyard_eval.choose.recommend import METRICS
 from steelyard_eval.choose.rule import ALL_FAMILIES, FROM_A_LOG, OVER_FUSION, gain_prior_over
 from steelyard_eval.choose.scored import SecondMeasurement
 from steelyard_eval.compare.contenders import Contender
-from steelyard_eval.datasets.groups import questions, unit_numbers
+from steelyard_eval.datasets.groups import judged, questions, unit_numbers
 from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.top10 import PLACES, first_rows, rows_of, rows_of_form, top10_rows, unlabelled
 from steelyard_eval.measures.metrics import Measure, parse_measures
-from steelyard_eval.recording.workspace import judged
 
 OBJECTIVE = Measure("nDCG", PLACES)
 AGREES = 0.8  # the share of equal places from which on two rankings show nearly the same

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown, together, visible
 from steelyard.base.files import read_bytes, spare, write_texts
+from steelyard_eval.common.process import day
 from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.baseline import Baseline, BaselineContender, BaselineList, Hashes, tool
@@ -29,10 +30,9 @@ from steelyard_eval.gate.setup import (
     settled_hash,
     sources_hash,
 )
-from steelyard_eval.recording.record import day
 from steelyard_eval.recording.steps import settings
 from steelyard_eval.result.sentences import say
-from steelyard_eval.views.answered import Gating
+from steelyard_eval.views.frames import Gating
 
 DIGITS = 9
 """Of the scores that are kept, to compare them on another platform; their bits are in the hash."""
