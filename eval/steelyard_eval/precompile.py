@@ -4,14 +4,14 @@ It takes some seconds, and the machine code is kept in the package's folder, or 
 cannot be written. Without it the first recommendation on a large data set takes that much longer.
 """
 
-from steelyard_eval.candidates import lanes
-from steelyard_eval.learn import top10
+from steelyard_eval.candidates import compiled_loops
+from steelyard_eval.learn import first_ten
 
 
 def main() -> None:
     """Compile every loop that searches for weights."""
-    lanes.compiled()
-    top10.loop()
+    compiled_loops.compiled()
+    first_ten.loop()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from steelyard_eval.choose.differences import Scored
 from steelyard_eval.choose.public import PriorGains, table_weight
 from steelyard_eval.choose.rule import (
     ALL_FAMILIES,
@@ -18,7 +19,6 @@ from steelyard_eval.choose.rule import (
     Expectation,
     apply_rule,
 )
-from steelyard_eval.choose.scored import Scored
 
 GROUPS = {
     "chosen on": ("cacm", "cranfield", "scifact", "locomo", "madial"),

@@ -20,15 +20,15 @@ from feedback_readers import CHOOSE, FOLLOWERS, HONEST, READERS, ROBOT, Seen
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer
+from steelyard_eval.choose.differences import Scored, SecondMeasurement
 from steelyard_eval.choose.public import PriorGains, table_weight
 from steelyard_eval.choose.rule import FROM_A_LOG, OVER_FUSION, Expectation, apply_rule
-from steelyard_eval.choose.scored import Scored, SecondMeasurement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import judged, unit_numbers
 from steelyard_eval.learn.counts import CODE, KINDS, PositionCounts
+from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, first_rows, rows_of
 from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.searches import FOLDS, weights
-from steelyard_eval.learn.top10 import PLACES, LoggedPairs, first_rows, rows_of
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace

@@ -31,9 +31,9 @@ from steelyard.base.files import STRICT_JSON, canonical, inside, read_bytes, rea
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers import EMBEDDING
 from steelyard.systems import SYSTEMS, find_system, plain_name
+from steelyard_eval.choose.differences import Scored
 from steelyard_eval.choose.public import DEFAULT
 from steelyard_eval.choose.rule import folds
-from steelyard_eval.choose.scored import Scored
 from steelyard_eval.datasets import LOGGED, load
 from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import parse_measures

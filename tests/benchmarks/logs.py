@@ -12,8 +12,8 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
-from steelyard_eval.learn.case import prepare
 from steelyard_eval.learn.decision import decide_from_log
+from steelyard_eval.learn.joined_log import prepare
 
 SECONDS, GIBIBYTES = 60, 1
 POLICY = "weighted_sum(0.8*bm25, 0.2*vector, normalize=minmax)"

@@ -18,7 +18,7 @@ from steelyard.feedback import draft_teams
 from steelyard.fusion import leaves
 from steelyard_eval.candidates.grid import Block
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.learn.top10 import PLACES, LoggedPairs, rows_of, rows_of_form, unlabelled
+from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, rows_of, rows_of_form, unlabelled
 
 SHARE = 0.1
 """Of the sessions, in which another list is mixed in."""

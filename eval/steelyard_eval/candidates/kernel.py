@@ -53,7 +53,7 @@ class Kernel:
     measures: tuple[Measure, ...]
     rows: Singles  # float32[N, S']: the columns by row, padded with zeros to a multiple of four
     exponents: Indices  # int64[S]: the power of two that each column was divided by
-    kinds: Indices  # int64[M]: how each measure is computed (see `lanes`)
+    kinds: Indices  # int64[M]: how each measure is computed (see `compiled_loops`)
     cutoffs: Indices  # int64[M]
     divisors: Floats  # float64[M, Q]: what each measure is divided by for each query
     logs: Floats  # float64[deepest+1] log2(rank + 1)
@@ -103,7 +103,7 @@ class Kernel:
         """float64[W, Q, M]: every measure by the compiled loops."""
         from numba import config as numba_settings  # takes longer to load than a small search
 
-        from steelyard_eval.candidates.lanes import compiled
+        from steelyard_eval.candidates.compiled_loops import compiled
 
         fill_metrics, form = compiled(), self.form
         index = (form.offsets, form.relevant, form.relevant_offsets, form.grade)

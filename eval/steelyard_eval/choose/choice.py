@@ -18,6 +18,7 @@ from steelyard_eval.candidates.restriction import NONE, Restriction
 from steelyard_eval.candidates.settings import round_weights, same_sum
 from steelyard_eval.candidates.source import Only, Source
 from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
+from steelyard_eval.choose.differences import ModelLabels, Scored, SecondMeasurement
 from steelyard_eval.choose.duel import MIN_PAIRS, PairSelectionState, pairwise_estimate
 from steelyard_eval.choose.few_labels import (
     Advice,
@@ -29,7 +30,6 @@ from steelyard_eval.choose.few_labels import (
 )
 from steelyard_eval.choose.public import lookup_priors, public_table
 from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, Gates, Ruling, apply_rule, gain_prior_over
-from steelyard_eval.choose.scored import ModelLabels, Scored, SecondMeasurement
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.steps import named

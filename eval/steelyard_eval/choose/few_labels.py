@@ -20,9 +20,9 @@ from steelyard.config import SearchConfig
 from steelyard.fusion import Expr
 from steelyard_eval.choose import public
 from steelyard_eval.choose.blockers import FEWEST, TOO_FEW, chosen_queries
+from steelyard_eval.choose.differences import Scored, posterior
 from steelyard_eval.choose.public import PriorGains, PublicGains, PublicTable
 from steelyard_eval.choose.rule import Expectation, Gates, Ruling, keep_decision, try_decision
-from steelyard_eval.choose.scored import Scored, posterior
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.spread import Matrix, spread
 from steelyard_eval.result.structs import Fact, Said

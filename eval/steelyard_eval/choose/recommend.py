@@ -20,12 +20,12 @@ from steelyard_eval.candidates.source import Source, read_current, read_only
 from steelyard_eval.choose.answer import ChosenAnswer, advised, for_target
 from steelyard_eval.choose.blockers import FEWEST
 from steelyard_eval.choose.choice import Choice, Decided, decide
+from steelyard_eval.choose.differences import ModelLabels
 from steelyard_eval.choose.few_labels import advise, lacked
 from steelyard_eval.choose.leaderboard import leaderboard
 from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.result import free_weights, result_of
 from steelyard_eval.choose.rule import ALL_FAMILIES, ONE_STRATEGY
-from steelyard_eval.choose.scored import ModelLabels
 from steelyard_eval.common.process import day
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.compare.list_contenders import ListContender

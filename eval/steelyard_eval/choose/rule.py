@@ -21,8 +21,8 @@ from scipy.special import ndtri, stdtrit
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.config import LISTS, SearchConfig
 from steelyard_eval.choose.blockers import misleads
+from steelyard_eval.choose.differences import Posterior, Scored
 from steelyard_eval.choose.public import PRIOR_QUERIES
-from steelyard_eval.choose.scored import Posterior, Scored
 from steelyard_eval.measures.spread import ALPHA, LEAST, NO_GAIN, Gain, spread
 from steelyard_eval.recording.provenance import FOLDS
 from steelyard_eval.result.structs import Blocker

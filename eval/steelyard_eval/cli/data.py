@@ -81,7 +81,7 @@ def import_(
 
 
 def _tell(done: Import) -> None:
-    from steelyard_eval.common.markup import counted
+    from steelyard_eval.common.formatting import counted
 
     for text in done.notes:
         note(text)

@@ -15,7 +15,7 @@ from steelyard_eval.cli.judge_texts import KEYS
 from steelyard_eval.cli.options import note, put, show, tell
 from steelyard_eval.common import extension
 from steelyard_eval.common.console import wrapped
-from steelyard_eval.common.markup import counted
+from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label.apply import QUERIES, WANTED, logged_queries, refused, reminders, save_queries
 from steelyard_eval.notebook.label.desk import desk

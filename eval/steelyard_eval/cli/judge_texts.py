@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from steelyard.base.errors import shown
 from steelyard_eval.common.console import step_text, wrapped
-from steelyard_eval.common.markup import counted
+from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.gate.setup import is_of_other_labels

@@ -49,7 +49,7 @@ def check(
     steelyard check mine
     steelyard check mine --known-items
     """
-    from steelyard_eval.workbench.checked import checked
+    from steelyard_eval.workbench.data_check import checked
 
     made = checked(
         Path(dataset), accepts=accept, known_items=known_items, current=current, embedder=embedder, seed=seed

@@ -8,7 +8,7 @@ from steelyard.base.errors import ConfigError, closest, shown
 from steelyard.systems import SYSTEMS
 from steelyard_eval.common.configurations import lists_alone, parted
 from steelyard_eval.common.console import step_text, table
-from steelyard_eval.common.markup import counted
+from steelyard_eval.common.formatting import counted
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import Given, read_config
 from steelyard_eval.datasets import Dataset

@@ -18,7 +18,7 @@ from steelyard.base.errors import ConfigError, shown
 from steelyard.embedders.embed import installed
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import parted
-from steelyard_eval.common.markup import tells
+from steelyard_eval.common.formatting import tells
 from steelyard_eval.compare.contenders import Contender, distinct, read_all
 from steelyard_eval.compare.lists import Arena, Made
 from steelyard_eval.datasets import Dataset

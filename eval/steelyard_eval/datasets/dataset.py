@@ -15,7 +15,7 @@ from steelyard.base.errors import ConfigError, DataError, Fault, nearest, shown,
 from steelyard.base.files import compact
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard_eval.common.markup import counted
+from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets.labels import FAIR, Batch, JudgedPool
 
 Matrix = NDArray[np.float16]

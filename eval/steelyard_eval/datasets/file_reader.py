@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import Fault, MachineError, shown
 from steelyard.base.files import STRICT_JSON, UnpackError, inside, open_regular, read_bytes, unpacked
-from steelyard_eval.common.markup import counted
+from steelyard_eval.common.formatting import counted
 
 T = TypeVar("T")
 _MADE = {"dataset.json": 'Write it: {"name": "mine", "text_for_embedding": "{title} {text}"}'}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from steelyard.base.errors import DataError, Fault, visible
 from steelyard_eval.common import extension
-from steelyard_eval.common.markup import counted
+from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets.corpus_and_queries import read_entries, read_queries
 from steelyard_eval.datasets.dataset import Dataset, Report
 from steelyard_eval.datasets.file_reader import FolderReader, grouped

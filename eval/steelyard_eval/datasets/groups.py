@@ -23,7 +23,7 @@ from steelyard.base.errors import shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.systems.soleri import examples
-from steelyard_eval.common.markup import counted
+from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets.dataset import LOGGED, Dataset, Matrix
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from steelyard.base.errors import shown, visible
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard_eval.common.markup import counted
+from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets.corpus_and_queries import JsonLines
 from steelyard_eval.datasets.file_reader import FolderReader
 

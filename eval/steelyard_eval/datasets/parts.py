@@ -18,7 +18,7 @@ from steelyard.base.errors import shown
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import FIELDS, Entry
 from steelyard.memory.query import Query
-from steelyard_eval.common.markup import counted
+from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets.corpus_and_queries import QUERY_FIELDS, Item, JsonLines
 from steelyard_eval.datasets.dataset import LOGGED, Dataset, Matrix, Report
 from steelyard_eval.datasets.file_reader import FolderReader, meant

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from steelyard.base.arrays import Bools
-from steelyard_eval.common.markup import tells
+from steelyard_eval.common.formatting import tells
 from steelyard_eval.compare.result import Succession
 from steelyard_eval.gate import rule
 from steelyard_eval.gate.baseline import BaselineContender, BaselineList

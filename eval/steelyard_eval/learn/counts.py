@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.feedback import ACTIONS
 from steelyard_eval.datasets.logs import LogLine
-from steelyard_eval.learn.top10 import PLACES, LoggedPairs
+from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 from steelyard_eval.measures.paired import exact_interval
 from steelyard_eval.result.structs import Fact, Said
 

@@ -22,8 +22,8 @@ from scipy.special import expit
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
 from steelyard_eval.learn.counts import KINDS, POSITIVE, PositionCounts, column_sums, sums
+from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 from steelyard_eval.learn.position_bias import PositionBias, curve, examine
-from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 from steelyard_eval.measures.logistic import newton
 from steelyard_eval.measures.spread import Matrix, spread
 

@@ -18,9 +18,9 @@ from steelyard_eval.choose.answer import ChosenAnswer
 from steelyard_eval.compare.contenders import Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.logs import HeldLog
-from steelyard_eval.learn.case import LogCase, prepare
 from steelyard_eval.learn.counts import KINDS
 from steelyard_eval.learn.decision import decide_from_log
+from steelyard_eval.learn.joined_log import LogCase, prepare
 from steelyard_eval.learn.result import adaptive, learned
 from steelyard_eval.recording.provenance import origin, promised
 from steelyard_eval.recording.workspace import Workspace

@@ -17,7 +17,7 @@ import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.learn.counts import PositionCounts, column_sums, sums
-from steelyard_eval.learn.top10 import PLACES, LoggedPairs
+from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 from steelyard_eval.measures.logistic import newton
 
 FEWEST = 10  # labelled queries with an act, below which nothing is said

@@ -29,6 +29,7 @@ from steelyard_eval.learn.counts import (
     count_turn,
     grouped,
 )
+from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.searches import (
     DAY,
     FOLDS,
@@ -42,7 +43,6 @@ from steelyard_eval.learn.searches import (
     token,
     weights,
 )
-from steelyard_eval.learn.top10 import PLACES
 
 MOST_A_DAY = 1_000  # searches of one client and day; more are those of a program that is out of hand
 CHUNK = 20_000  # impressions that are counted together at most

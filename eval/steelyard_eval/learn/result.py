@@ -11,14 +11,14 @@ from steelyard.base.arrays import Ints
 from steelyard.base.fields import format_time
 from steelyard.config import SearchConfig
 from steelyard_eval.choose.answer import answer_of
+from steelyard_eval.choose.differences import FEWEST_BOTH
 from steelyard_eval.choose.result import decision_of
-from steelyard_eval.choose.scored import FEWEST_BOTH
-from steelyard_eval.learn.case import LogCase
 from steelyard_eval.learn.counts import said_of_turns, sums
 from steelyard_eval.learn.decision import LogDecision, fewest_labels
+from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.gains import IMPUTATION_SHARES
+from steelyard_eval.learn.joined_log import LogCase
 from steelyard_eval.learn.position_bias import FEW_ACTS, RELEVANCE, STEEPEST, FeedbackBias, feedback_biases
-from steelyard_eval.learn.top10 import PLACES
 from steelyard_eval.recording.replay import facts_of
 from steelyard_eval.recording.steps import WEIGHTS, named, taking_turns, to_do, words_of
 from steelyard_eval.result.structs import (

@@ -10,7 +10,7 @@ import msgspec
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.common.console import brief, table, wrapped
-from steelyard_eval.common.markup import interval, number, p_value
+from steelyard_eval.common.formatting import interval, number, p_value
 from steelyard_eval.common.tabular import Tabular, frame_html
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.dataset import NAMED, moved

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.base.files import cache_folder, compact
-from steelyard_eval.common.markup import spans
+from steelyard_eval.common.formatting import spans
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.dataset import hashed, states
 from steelyard_eval.result.structs import Result, replace

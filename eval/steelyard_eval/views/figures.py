@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from steelyard.base.errors import ConfigError, nearest, shown
-from steelyard_eval.common.markup import TOO_FEW, interval, number
+from steelyard_eval.common.formatting import TOO_FEW, interval, number
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA, normal_interval
 from steelyard_eval.result.sentences import heading

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
 from steelyard.base.errors import visible
-from steelyard_eval.common.markup import clip, markdown, markdown_code, verbatim
+from steelyard_eval.common.formatting import clip, markdown, markdown_code, verbatim
 from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.structs import Cell, Estimate, QueryRow, Result
 from steelyard_eval.views.sheets import Sheet, sheets, triple

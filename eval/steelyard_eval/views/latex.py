@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from steelyard.base.errors import ConfigError
-from steelyard_eval.common.markup import interval, number, tex
+from steelyard_eval.common.formatting import interval, number, tex
 from steelyard_eval.result.sentences import heading
 from steelyard_eval.result.structs import Estimate, Fact, Result, Row
 

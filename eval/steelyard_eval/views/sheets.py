@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard_eval.common.markup import MISSING, interval, number, p_value
+from steelyard_eval.common.formatting import MISSING, interval, number, p_value
 from steelyard_eval.result.sentences import HEADINGS, heading, say
 from steelyard_eval.result.sentences.headings import BASELINE, CELLS, CHOSEN, DETAILS, TODAY, TUNED, VERDICTS
 from steelyard_eval.result.structs import Cell, Estimate, Fact, Result, Row

@@ -6,7 +6,7 @@ import shlex
 
 from steelyard.base.errors import visible
 from steelyard_eval.common.console import INDENT, brief, folded, grid, painted, step_text, wrapped
-from steelyard_eval.common.markup import MISSING
+from steelyard_eval.common.formatting import MISSING
 from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.sentences.headings import VERDICTS
 from steelyard_eval.result.structs import Result

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from steelyard_eval.recording.history import Runs
     from steelyard_eval.recording.workspace import Workspace
     from steelyard_eval.views.frames import Answered, Gating
-    from steelyard_eval.workbench.checked import Checked
+    from steelyard_eval.workbench.data_check import Checked
 
 R = TypeVar("R", bound="Answered")
 
@@ -72,7 +72,7 @@ class Workbench:
     def check(self) -> Checked:
         """Return counts, and notices on what is odd without being a fault; `load` refuses a set with faults."""
         from steelyard_eval.datasets import Report
-        from steelyard_eval.workbench.checked import Checked
+        from steelyard_eval.workbench.data_check import Checked
 
         return Checked(Report((), self.dataset.notices, self.dataset))
 

@@ -24,7 +24,7 @@ from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.table.join import entry_facts, query_facts
 from steelyard.table.signal_table import SignalTable
 from steelyard.testing import random_table, same_bits
-from steelyard_eval.candidates import lanes
+from steelyard_eval.candidates import compiled_loops
 from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer
 from steelyard_eval.candidates.kernel import Kernel
 from steelyard_eval.candidates.linear_form import Form, forms
@@ -477,7 +477,7 @@ SHORT = """rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, divisors
 def test_the_loops_compile_where_nothing_can_be_kept_and_where_what_is_kept_is_broken(tmp_path):
     source = tmp_path / "package" / "lanes.py"
     source.parent.mkdir()
-    head, loops, _ = Path(lanes.__file__).read_text(encoding="utf-8").partition("def fill_metrics(")
+    head, loops, _ = Path(compiled_loops.__file__).read_text(encoding="utf-8").partition("def fill_metrics(")
     source.write_text(f"{head}{loops}{SHORT}", encoding="utf-8")  # compiles in a tenth of the time
     kept, blocked = source.parent / "__pycache__", tmp_path / "blocked"
     blocked.touch()

@@ -6,9 +6,9 @@ import pytest
 import steelyard_eval as sy
 from steelyard.base.errors import DataError
 from steelyard_eval.choose.blockers import ContenderScores, find_blocker
+from steelyard_eval.choose.differences import Scored
 from steelyard_eval.choose.recommend import by_drawn
 from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, apply_rule
-from steelyard_eval.choose.scored import Scored
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.measures.metrics import Judgments, Measure, condensed
 from steelyard_eval.result.structs import Blocker

@@ -8,6 +8,7 @@ import pytest
 import steelyard_eval as sy
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
+from steelyard_eval.choose.differences import Scored
 from steelyard_eval.choose.few_labels import (
     TOO_FEW,
     FewLabelCandidates,
@@ -19,7 +20,6 @@ from steelyard_eval.choose.few_labels import (
 )
 from steelyard_eval.choose.public import DEFAULT, PriorGains, PublicGains, near_default, public_table
 from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, apply_rule
-from steelyard_eval.choose.scored import Scored
 from steelyard_eval.result.sentences import say
 
 

@@ -13,8 +13,8 @@ from steelyard_eval.candidates.candidates import build_candidates, record_all
 from steelyard_eval.candidates.families import StartingPoint, starts
 from steelyard_eval.candidates.grid import LabelScorer
 from steelyard_eval.candidates.source import Source
+from steelyard_eval.choose.differences import ModelLabels
 from steelyard_eval.choose.recommend import recommend
-from steelyard_eval.choose.scored import ModelLabels
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import judged

@@ -18,10 +18,10 @@ from steelyard_eval.candidates.families import PRESETS, available, starts
 from steelyard_eval.candidates.grid import _corners, shares
 from steelyard_eval.candidates.settings import of_retrievers
 from steelyard_eval.candidates.source import Source
+from steelyard_eval.choose.differences import Scored
 from steelyard_eval.choose.leaderboard import _amounts, _dominates
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.choose.rule import gains_out_of_fold
-from steelyard_eval.choose.scored import Scored
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import distinct, read_all
 from steelyard_eval.compare.list_recording import record_lists

@@ -11,6 +11,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steelyard_eval.choose.differences import Scored, posterior
 from steelyard_eval.choose.public import PriorGains, table_weight
 from steelyard_eval.choose.rule import (
     ALL_FAMILIES,
@@ -25,7 +26,6 @@ from steelyard_eval.choose.rule import (
     passes_gates,
     shrinkage_factor,
 )
-from steelyard_eval.choose.scored import Scored, posterior
 from steelyard_eval.measures.spread import spread
 from steelyard_eval.result.structs import Blocker
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from steelyard_eval.choose.scored import Scored, SecondMeasurement
+from steelyard_eval.choose.differences import Scored, SecondMeasurement
 
 
 def joined(labels, every, at=None):

@@ -10,9 +10,8 @@ import pytest
 import steelyard
 from steelyard.base.arrays import compiled
 from steelyard_eval import precompile
-from steelyard_eval.candidates import lanes
+from steelyard_eval.candidates import compiled_loops
 from steelyard_eval.datasets.manifest import starter
-from steelyard_eval.learn import top10
 
 HEAVY = {"apsw", "matplotlib", "numba", "numpy", "pandas", "rapidfuzz", "scipy", "sklearn", "sqlite_vec"}
 LOADED = """
@@ -71,8 +70,8 @@ def test_products_of_a_command_have_one_thread_unless_somebody_says_otherwise(
 def test_precompiling_runs_the_loops_of_every_search_for_weights() -> None:
     precompile.main()
     before = compiled.cache_info().misses
-    lanes.compiled()
-    top10.loop()
+    compiled_loops.compiled()
+    first_ten.loop()
     assert compiled.cache_info().misses == before  # it was compiled then
 
 

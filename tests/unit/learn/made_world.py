@@ -9,11 +9,11 @@ from steelyard.fusion import parse_strategy
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
 from steelyard.table.signal_table import NO_FACTS, SignalTable
+from steelyard_eval.choose.differences import Scored, SecondMeasurement
 from steelyard_eval.choose.rule import FROM_A_LOG, Expectation, apply_rule
-from steelyard_eval.choose.scored import Scored, SecondMeasurement
 from steelyard_eval.learn.counts import CODE, KINDS, PositionCounts
+from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.gains import FeedbackGains
-from steelyard_eval.learn.top10 import PLACES
 
 QUERIES, CANDIDATES = 240, 25
 

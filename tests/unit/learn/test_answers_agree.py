@@ -9,7 +9,7 @@ import scipy.stats
 
 from steelyard_eval.choose.answer import MAX_SENTENCE_CHARS, said_of
 from steelyard_eval.choose.rule import Ruling
-from steelyard_eval.common.markup import interval, tells
+from steelyard_eval.common.formatting import interval, tells
 from steelyard_eval.compare.answer import answer
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter

@@ -7,6 +7,7 @@ from simulator import simulate
 
 from steelyard.feedback import draft_teams
 from steelyard_eval.learn.counts import CODE, KINDS, InterleavingResult, PositionCounts
+from steelyard_eval.learn.first_ten import DISCOUNT, PLACES
 from steelyard_eval.learn.gains import fit
 from steelyard_eval.learn.position_bias import (
     PositionBias,
@@ -16,7 +17,6 @@ from steelyard_eval.learn.position_bias import (
     from_given,
     joint,
 )
-from steelyard_eval.learn.top10 import DISCOUNT, PLACES
 
 
 def cells(rows, acts_of="clicked"):

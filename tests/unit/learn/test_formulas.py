@@ -5,9 +5,9 @@ import pytest
 from made_world import made
 
 from steelyard_eval.learn.counts import CODE, KINDS, PositionCounts
+from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.gains import Classes, fit
 from steelyard_eval.learn.position_bias import joint
-from steelyard_eval.learn.top10 import PLACES
 
 
 def cells(lists, row, place, shown, clicks):

@@ -21,7 +21,7 @@ from steelyard.base.extensions import require
 from steelyard.base.files import STRICT_JSON
 from steelyard.extensions.network.endpoint import Response
 from steelyard.memory.entry import Entry
-from steelyard_eval.common.markup import counted
+from steelyard_eval.common.formatting import counted
 
 NAMES: Mapping[str, list[str]] = STRICT_JSON.decode(
     resources.files(__package__).joinpath("names.json").read_text("utf-8")

@@ -22,7 +22,7 @@ from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON
 from steelyard.extensions.secrets import kept_text
 from steelyard.feedback import SCHEMA_VERSION
-from steelyard_eval.common.markup import counted
+from steelyard_eval.common.formatting import counted
 from steelyard_eval.common.times import seconds
 from steelyard_eval.extensions.importers.source import ForeignStore
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineError, shown
 from steelyard.base.files import STRICT_JSON, open_regular
-from steelyard_eval.common.markup import counted
+from steelyard_eval.common.formatting import counted
 
 TRIES = 5  # How often a file that changes while it is copied is copied again
 MAGIC = b"SQLite format 3\0"

@@ -22,7 +22,7 @@ import numpy as np
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.extensions.network.chat import Chat
 from steelyard.memory.entry import Entry
-from steelyard_eval.choose.scored import ModelLabels
+from steelyard_eval.choose.differences import ModelLabels
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label.judgment_file import GRADES, Judgment, Pair, agreement, judgments_of
 from steelyard_eval.notebook.label.pool import Pool, drawn_order

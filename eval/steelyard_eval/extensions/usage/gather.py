@@ -14,7 +14,7 @@ from typing import Any
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown
 from steelyard.base.files import STRICT_JSON, write_text
 from steelyard.feedback import line as written
-from steelyard_eval.common.markup import counted
+from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.logs import HeldLog, decode, lines_of
 from steelyard_eval.extensions.usage import traces, transcripts

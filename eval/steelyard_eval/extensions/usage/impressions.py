@@ -27,7 +27,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.extensions.usage.follow import STRENGTH, Followed
 from steelyard_eval.extensions.usage.session import Corpus, Searched
 from steelyard_eval.extensions.usage.tool_names import FORMS
-from steelyard_eval.learn.top10 import PLACES
+from steelyard_eval.learn.first_ten import PLACES
 
 _BASES = {name.partition(":")[0] for name in SYSTEMS}
 KEY = "log.key"  # The file with this user's key: without it nobody can try texts against the hashes of a log

@@ -12,7 +12,7 @@ from typing import Any
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard_eval.choose.blockers import FEWEST
-from steelyard_eval.common.markup import counted
+from steelyard_eval.common.formatting import counted
 from steelyard_eval.notebook.label.apply import QUERIES, log_has_more, state_of
 from steelyard_eval.notebook.label.judgment_file import MEANING, agreement
 from steelyard_eval.notebook.label.open import DuelSession

@@ -15,7 +15,7 @@ from typing import Any
 
 from steelyard.base.errors import visible
 from steelyard_eval.common.console import brief, cut
-from steelyard_eval.common.markup import clip, counted, in_range, number, tells
+from steelyard_eval.common.formatting import clip, counted, in_range, number, tells
 from steelyard_eval.result.sentences import gate, headings, learn, recommend, report, shared
 from steelyard_eval.result.structs import Estimate, Fact, Said
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from steelyard_eval.common.markup import clip, legible
+from steelyard_eval.common.formatting import clip, legible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from operator import itemgetter
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from steelyard_eval.common.markup import legible
+from steelyard_eval.common.formatting import legible
 from steelyard_eval.views.drawing.canvas import (
     AXIS,
     BAD,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from steelyard_eval.common.console import brief
-from steelyard_eval.common.markup import MISSING, clip, number
+from steelyard_eval.common.formatting import MISSING, clip, number
 from steelyard_eval.measures.metrics import meaning
 from steelyard_eval.measures.paired import DRAWS, MARGIN, UNSEEN
 from steelyard_eval.measures.spread import ALPHA

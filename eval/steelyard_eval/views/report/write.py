@@ -23,7 +23,7 @@ from markupsafe import Markup
 from steelyard.base.files import compact, write_texts
 from steelyard_eval.common.configurations import short_name
 from steelyard_eval.common.console import brief
-from steelyard_eval.common.markup import breakable, clip, legible, markdown, markdown_code
+from steelyard_eval.common.formatting import breakable, clip, legible, markdown, markdown_code
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.structs import Listed, Result, replace

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.base.errors import shown, visible
 from steelyard_eval.common.console import folded
-from steelyard_eval.common.markup import counted
+from steelyard_eval.common.formatting import counted
 from steelyard_eval.common.tabular import Tabular, frame_html
 from steelyard_eval.datasets import LOGGED, Dataset, Report, check
 from steelyard_eval.datasets.file_reader import FolderReader, grouped

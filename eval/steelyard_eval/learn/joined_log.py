@@ -25,9 +25,9 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn.counts import Hits, InterleavingResult, PositionCounts
+from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.reader import DatasetIndex, Log, read_log
-from steelyard_eval.learn.top10 import PLACES, LoggedPairs
 from steelyard_eval.recording.provenance import share
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
