@@ -12,6 +12,7 @@ from steelyard.base.arrays import compiled
 from steelyard_eval import precompile
 from steelyard_eval.candidates import compiled_loops
 from steelyard_eval.datasets.manifest import starter
+from steelyard_eval.learn import first_ten
 
 HEAVY = {"apsw", "matplotlib", "numba", "numpy", "pandas", "rapidfuzz", "scipy", "sklearn", "sqlite_vec"}
 LOADED = """
