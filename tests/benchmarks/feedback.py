@@ -28,7 +28,7 @@ from steelyard_eval.datasets.groups import judged, unit_numbers
 from steelyard_eval.learn.counts import CODE, KINDS, PositionCounts
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs, first_rows, rows_of
 from steelyard_eval.learn.gains import FeedbackGains
-from steelyard_eval.learn.searches import FOLDS, weights
+from steelyard_eval.learn.searchers import FOLDS, weights
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace

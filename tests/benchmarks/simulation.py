@@ -19,7 +19,7 @@ from steelyard.feedback import SCHEMA_VERSION, line
 from steelyard_eval.candidates.source import Source, configured
 from steelyard_eval.datasets import load
 from steelyard_eval.learn.first_ten import PLACES
-from steelyard_eval.learn.searches import DAY
+from steelyard_eval.learn.searchers import DAY
 from steelyard_eval.measures.metrics import Judgments
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace

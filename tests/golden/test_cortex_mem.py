@@ -46,7 +46,7 @@ from steelyard.systems.cortex_mem import (
     timeline_of,
 )
 from steelyard_eval.cli.main import main
-from steelyard_eval.compare.scales import summary_of
+from steelyard_eval.compare.score_scales import summary_of
 from steelyard_eval.datasets import open_dataset
 from steelyard_eval.export import export
 

@@ -19,8 +19,7 @@ from steelyard_eval.choose.few_labels import Advice
 from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.export import TARGETS, expresses
-from steelyard_eval.recording.provenance import chosen_on
-from steelyard_eval.recording.steps import (
+from steelyard_eval.recording.next_steps import (
     WEIGHTS,
     beside,
     drawing,
@@ -34,6 +33,7 @@ from steelyard_eval.recording.steps import (
     today,
     word,
 )
+from steelyard_eval.recording.provenance import chosen_on
 from steelyard_eval.result import structs
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Answer, Estimate, Fact, Said, Step

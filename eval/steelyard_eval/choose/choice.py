@@ -32,7 +32,7 @@ from steelyard_eval.choose.public import lookup_priors, public_table
 from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, Gates, Ruling, apply_rule, gain_prior_over
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure
-from steelyard_eval.recording.steps import named
+from steelyard_eval.recording.next_steps import named
 from steelyard_eval.result.structs import Blocker, Said
 
 SMOOTHED = 2

@@ -18,7 +18,7 @@ from steelyard_eval.choose.choice import Choice, Decided
 from steelyard_eval.common.console import bar
 from steelyard_eval.compare.lists import latencies
 from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.recording.steps import settings
+from steelyard_eval.recording.next_steps import settings
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Cost, Latency, Row, replace
 

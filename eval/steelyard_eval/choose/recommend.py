@@ -34,9 +34,9 @@ from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import judged, questions
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.paired import mean_interval
+from steelyard_eval.recording.next_steps import named
 from steelyard_eval.recording.provenance import estimate, origin, promised, vouched
 from steelyard_eval.recording.replay import facts_of, open_recording, replay
-from steelyard_eval.recording.steps import named
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Decision, Provenance, Result, Said

@@ -175,7 +175,7 @@ def demo(*, out: str = "reports/demo") -> None:
     from steelyard_eval.choose.recommend import recommend
     from steelyard_eval.datasets import load as load_dataset
     from steelyard_eval.datasets.manifest import workshop
-    from steelyard_eval.recording.steps import WEIGHTS, beside, spelled, today
+    from steelyard_eval.recording.next_steps import WEIGHTS, beside, spelled, today
     from steelyard_eval.views import terminal
 
     folder, here, target = workshop(), Path.cwd(), Path(out) / WEIGHTS

@@ -31,8 +31,8 @@ from steelyard_eval.gate.baseline import Baseline
 from steelyard_eval.gate.gate import update
 from steelyard_eval.gate.lists import read_contenders
 from steelyard_eval.gate.setup import BASELINE, Gate
+from steelyard_eval.recording.next_steps import word
 from steelyard_eval.recording.provenance import chosen_on
-from steelyard_eval.recording.steps import word
 from steelyard_eval.recording.workspace import embedder_of
 
 WORKFLOW = Path(".github/workflows/relevance.yml")

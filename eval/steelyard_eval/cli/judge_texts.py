@@ -20,7 +20,7 @@ from steelyard_eval.notebook.label.apply import Applied, labels_file
 from steelyard_eval.notebook.label.desk import Record
 from steelyard_eval.notebook.label.judgment_file import MEANING, NOTHING, Judgment, Pair
 from steelyard_eval.notebook.label.session import QUERIES, Session
-from steelyard_eval.recording.steps import deciding, rough, spelled, word
+from steelyard_eval.recording.next_steps import deciding, rough, spelled, word
 from steelyard_eval.result.sentences import say
 
 INDENT = 9

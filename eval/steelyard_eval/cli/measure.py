@@ -116,7 +116,7 @@ def explain(
     steelyard explain mine q1 --entry m1
     """
     from steelyard_eval.cli.worst_queries import is_configuration, listed, worst
-    from steelyard_eval.recording.steps import spelled
+    from steelyard_eval.recording.next_steps import spelled
 
     embedder, intents, limit = options["embedder"], options["intents"], options["limit"]
     data = bench_of(dataset, [], {**options}).dataset

@@ -123,7 +123,7 @@ def search(
         if result.query.intent:
             document["intent"] = {"name": result.query.intent, "confidence": result.query.confidence}
         if (progress := result.progress) is not None:
-            from steelyard_eval.compare.scales import summary_of  # other searches load nothing of it
+            from steelyard_eval.compare.score_scales import summary_of  # other searches load nothing of it
 
             document["progress"] = summary_of(progress)
         if own.rewrite and result.query is not None:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
 from steelyard.base.files import open_regular
-from steelyard_eval.recording.steps import word
+from steelyard_eval.recording.next_steps import word
 
 TEMPLATE = "relevance.yml.txt"
 EXTRAS = {"minilm-int8": "[onnx]", "minilm": "[minilm]", "wordllama": "[wordllama]", "api": "[api]"}

@@ -12,7 +12,7 @@ from steelyard_eval.common.formatting import counted
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import Given, read_config
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.recording.steps import chosen_for, spelled
+from steelyard_eval.recording.next_steps import chosen_for, spelled
 from steelyard_eval.workbench.workbench import Workbench
 
 LISTED = 10

@@ -26,8 +26,7 @@ from steelyard_eval.datasets.groups import Pair, alike, joined, lack_groups, uni
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA
-from steelyard_eval.recording.provenance import tuned_here
-from steelyard_eval.recording.steps import (
+from steelyard_eval.recording.next_steps import (
     NEW,
     WEIGHTS,
     indexing,
@@ -37,6 +36,7 @@ from steelyard_eval.recording.steps import (
     using,
     words_of,
 )
+from steelyard_eval.recording.provenance import tuned_here
 from steelyard_eval.result.sentences import NAMED, best_one
 from steelyard_eval.result.structs import Answer, Fact, Paired, Row, Said, Step
 

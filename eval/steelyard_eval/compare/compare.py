@@ -32,6 +32,7 @@ from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import judged, unit_numbers
 from steelyard_eval.measures.metrics import Measure, evaluate_lists, parse_measures
 from steelyard_eval.measures.paired import mean_interval, paired
+from steelyard_eval.recording.next_steps import judging, words_of
 from steelyard_eval.recording.provenance import edited, tuned_here
 from steelyard_eval.recording.replay import (
     facts_of,
@@ -41,7 +42,6 @@ from steelyard_eval.recording.replay import (
     recorded_lists,
     rows_by_query,
 )
-from steelyard_eval.recording.steps import judging, words_of
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Answer, Fact, Provenance, Result, replace
 from steelyard_eval.views.frames import Answered

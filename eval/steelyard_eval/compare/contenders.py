@@ -37,7 +37,7 @@ from steelyard_eval.compare.list_contenders import (
     of_search,
     of_transformer,
 )
-from steelyard_eval.compare.searches import (
+from steelyard_eval.compare.python_searches import (
     AtAddress,
     HasScores,
     Invoked,

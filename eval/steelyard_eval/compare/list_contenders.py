@@ -21,7 +21,7 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import written_as
 from steelyard_eval.common.console import bar
-from steelyard_eval.compare.searches import (
+from steelyard_eval.compare.python_searches import (
     HasScores,
     Limited,
     Opened,

@@ -22,14 +22,14 @@ from steelyard_eval.common.configurations import Named, Setting
 from steelyard_eval.common.console import bar
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.compare.scales import ProgressSummary, of_configuration, summary_of
+from steelyard_eval.compare.score_scales import ProgressSummary, of_configuration, summary_of
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.recording.next_steps import settings
 from steelyard_eval.recording.provenance import share
 from steelyard_eval.recording.record import index_all, record
 from steelyard_eval.recording.replay import ShownLists, intents_of, lists_of, only, recorded_lists, replay
-from steelyard_eval.recording.steps import settings
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Cost, Latency, Row, Said
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from steelyard.base.errors import DataError, Fault, visible
 from steelyard_eval.common import extension
 from steelyard_eval.common.formatting import counted
+from steelyard_eval.datasets.assembly import DatasetParts, assemble
 from steelyard_eval.datasets.corpus_and_queries import read_entries, read_queries
 from steelyard_eval.datasets.dataset import Dataset, Report
 from steelyard_eval.datasets.file_reader import FolderReader, grouped
 from steelyard_eval.datasets.labels import Qrels
 from steelyard_eval.datasets.manifest import Manifest, check_report_split, read_manifest
-from steelyard_eval.datasets.parts import DatasetParts, assemble
 
 OTHER_LABELS = "qrels.csv qrels.json qrels.jsonl qrels.trec labels.csv labels.tsv judgments.csv".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 """Where others keep their judgments: a folder with one of these is not meant to be without labels."""

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard_eval.datasets.assembly import assemble
 from steelyard_eval.datasets.dataset import Dataset
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import fault_message, read_folder
-from steelyard_eval.datasets.parts import assemble
 
 if TYPE_CHECKING:
     import pandas as pd

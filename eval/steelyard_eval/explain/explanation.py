@@ -34,8 +34,8 @@ from steelyard_eval.explain.moves import moves
 from steelyard_eval.explain.text import text
 from steelyard_eval.explain.view import ListView, contributions, list_view_of, view_of
 from steelyard_eval.measures.metrics import evaluate_lists, parse_measures
+from steelyard_eval.recording.next_steps import spelled
 from steelyard_eval.recording.replay import described, headline, intents_of
-from steelyard_eval.recording.steps import spelled
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.views.drawing import plots
 

@@ -30,7 +30,7 @@ from steelyard_eval.gate.setup import (
     settled_hash,
     sources_hash,
 )
-from steelyard_eval.recording.steps import settings
+from steelyard_eval.recording.next_steps import settings
 from steelyard_eval.result.sentences import say
 from steelyard_eval.views.frames import Gating
 

@@ -34,10 +34,10 @@ from steelyard_eval.gate.setup import Gate
 from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import Judgments, evaluate, evaluate_lists
 from steelyard_eval.measures.trec_runs import Scored
+from steelyard_eval.recording.next_steps import spelled
 from steelyard_eval.recording.provenance import share
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import Replay, replay
-from steelyard_eval.recording.steps import spelled
 from steelyard_eval.result.structs import Said
 
 DEEPEST = 100  # how far lists are looked at

@@ -15,9 +15,9 @@ from steelyard_eval.gate.baseline import tool
 from steelyard_eval.gate.comparison import ORDER, BaselineComparison
 from steelyard_eval.gate.rule import NAMES, Values
 from steelyard_eval.gate.setup import Gate, platform_name
+from steelyard_eval.recording.next_steps import labelling, settings, words_of
 from steelyard_eval.recording.provenance import tuned_here
 from steelyard_eval.recording.replay import facts_of, intents_of
-from steelyard_eval.recording.steps import labelling, settings, words_of
 from steelyard_eval.result.structs import (
     Answer,
     Cell,

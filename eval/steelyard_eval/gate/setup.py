@@ -37,7 +37,7 @@ from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.measures.trec_runs import Scored
-from steelyard_eval.recording.steps import word
+from steelyard_eval.recording.next_steps import word
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import dialect
 

@@ -30,7 +30,7 @@ from steelyard_eval.learn.counts import (
     grouped,
 )
 from steelyard_eval.learn.first_ten import PLACES
-from steelyard_eval.learn.searches import (
+from steelyard_eval.learn.searchers import (
     DAY,
     FOLDS,
     LATER,

@@ -19,8 +19,8 @@ from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.gains import IMPUTATION_SHARES
 from steelyard_eval.learn.joined_log import LogCase
 from steelyard_eval.learn.position_bias import FEW_ACTS, RELEVANCE, STEEPEST, FeedbackBias, feedback_biases
+from steelyard_eval.recording.next_steps import WEIGHTS, named, taking_turns, to_do, words_of
 from steelyard_eval.recording.replay import facts_of
-from steelyard_eval.recording.steps import WEIGHTS, named, taking_turns, to_do, words_of
 from steelyard_eval.result.structs import (
     Answer,
     Blocker,

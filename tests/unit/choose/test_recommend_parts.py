@@ -29,7 +29,7 @@ from steelyard_eval.compare.lists import latencies
 from steelyard_eval.compare.result import rank_biased
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
-from steelyard_eval.recording.steps import named
+from steelyard_eval.recording.next_steps import named
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Cost, Latency
 

@@ -11,7 +11,7 @@ from steelyard.base import extensions as extras
 from steelyard_eval.choose.duel import PairSelection
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import read_config
-from steelyard_eval.recording.steps import installed_first, labelling, using
+from steelyard_eval.recording.next_steps import installed_first, labelling, using
 from steelyard_eval.result.structs import Step
 
 

@@ -11,7 +11,7 @@ from steelyard.base.errors import DataError
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
-from steelyard_eval.recording.steps import spelled
+from steelyard_eval.recording.next_steps import spelled
 
 WORDS = ["rotate", "keys", "cache", "retry", "jitter", "token", "vault", "export", "index", "merge"]
 

@@ -376,7 +376,7 @@ class TestVectorFaults:
         assert any(note.startswith("1 entry") and "vector of 'm'" in note for note in report.notices)
 
     def test_broken_rows_are_found_beyond_the_first_block(self, tiny, monkeypatch):
-        monkeypatch.setattr("steelyard_eval.datasets.parts._BLOCK", 2)
+        monkeypatch.setattr("steelyard_eval.datasets.assembly._BLOCK", 2)
         array = vectors(3)
         array[2] = np.nan
         [fault] = faults_after(tiny, **{"corpus.m.f16.npy": array})

@@ -8,7 +8,7 @@ from made_world import cells_of, decided, made, tried, truth
 from simulator import Sessions, simulate
 
 from steelyard_eval.learn.position_bias import examine
-from steelyard_eval.learn.searches import weights
+from steelyard_eval.learn.searchers import weights
 
 SESSIONS = 4000
 

@@ -22,7 +22,7 @@ from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.learn import reader
 from steelyard_eval.learn.counts import CODE, KINDS
 from steelyard_eval.learn.reader import MOST_A_DAY, DatasetIndex, read_log
-from steelyard_eval.learn.searches import Census, SeenFilter
+from steelyard_eval.learn.searchers import Census, SeenFilter
 
 NOW = 1_760_000_000.0
 DAY = "2025-10-01T10:00:00Z"

@@ -24,7 +24,7 @@ from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.label.desk import desk
 from steelyard_eval.notebook.label.open import DuelSession, open_judging
-from steelyard_eval.recording.steps import rough
+from steelyard_eval.recording.next_steps import rough
 
 
 def duel(relevance, worth, query, known=None):

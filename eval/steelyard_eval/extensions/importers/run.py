@@ -22,9 +22,9 @@ from steelyard.stores.base import is_address
 from steelyard.stores.sqlite import open_vault
 from steelyard_eval.common.process import state_folder
 from steelyard_eval.datasets import Dataset, load
+from steelyard_eval.datasets.assembly import assemble
 from steelyard_eval.datasets.folder import fault_message, has_corpus, read_folder
 from steelyard_eval.datasets.in_memory import MemoryReader
-from steelyard_eval.datasets.parts import assemble
 from steelyard_eval.extensions.importers.base import BROKEN, Imported, Importer, importer
 from steelyard_eval.extensions.importers.benchmark import IR_DATASETS
 from steelyard_eval.extensions.importers.source import ForeignStore, Options

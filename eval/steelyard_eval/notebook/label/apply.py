@@ -33,7 +33,7 @@ from steelyard_eval.datasets.manifest import holds_hash, without_counts
 from steelyard_eval.notebook.label.judgment_file import Pair
 from steelyard_eval.notebook.label.pool import Pool, judged_entries
 from steelyard_eval.notebook.label.session import QRELS, Session, qrels_text
-from steelyard_eval.recording.steps import sealed, word
+from steelyard_eval.recording.next_steps import sealed, word
 
 
 @dataclass(frozen=True)

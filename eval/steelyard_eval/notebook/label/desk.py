@@ -18,8 +18,7 @@ from steelyard_eval.notebook.label.judgment_file import MEANING, agreement
 from steelyard_eval.notebook.label.open import DuelSession
 from steelyard_eval.notebook.label.pool import drawn_queries, judged_whole, standings
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.recording.saved_runs import KeptFacts
-from steelyard_eval.recording.steps import (
+from steelyard_eval.recording.next_steps import (
     WEIGHTS,
     accepting,
     beside,
@@ -30,6 +29,7 @@ from steelyard_eval.recording.steps import (
     rough,
     sealed,
 )
+from steelyard_eval.recording.saved_runs import KeptFacts
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Step
 
