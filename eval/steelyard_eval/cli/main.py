@@ -20,17 +20,22 @@ import click
 
 from steelyard import __version__
 from steelyard.base.errors import ConfigError, MachineError, SteelyardError, harmless, nearest, shown
-from steelyard_eval.cli import choose, data, keep, measure, search, vault
+from steelyard_eval.cli.check_compare_explain import check, compare, explain, report, runs
+from steelyard_eval.cli.gate_init_export import export, gate, init
+from steelyard_eval.cli.import_record_demo import demo, import_, record
+from steelyard_eval.cli.index_vault_doctor import doctor, index, vault
 from steelyard_eval.cli.options import LOGGER, tell
+from steelyard_eval.cli.recommend_learn_judge import judge, learn, recommend, tune
+from steelyard_eval.cli.search_serve import search, serve
 from steelyard_eval.common.console import folded, painted
 from steelyard_eval.common.process import INTERRUPTED, checked_source_date, was_interrupted
 
 GROUPS = {
-    "Measure": (measure.check, measure.compare, measure.explain, measure.runs, measure.report),
-    "Choose": (choose.recommend, choose.tune, choose.learn, choose.judge),
-    "Keep": (keep.gate, keep.init, keep.export),
-    "Data": (data.import_, data.record, data.demo),
-    "Search": (vault.index, search.search, search.serve, vault.vault, vault.doctor),
+    "Measure": (check, compare, explain, runs, report),
+    "Choose": (recommend, tune, learn, judge),
+    "Keep": (gate, init, export),
+    "Data": (import_, record, demo),
+    "Search": (index, search, serve, vault, doctor),
 }
 """The commands, as `steelyard --help` shows them."""
 MEANT = {

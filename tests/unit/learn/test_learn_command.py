@@ -13,8 +13,8 @@ from simulation import simulate_log
 from steelyard.base.errors import DataError
 from steelyard.config import SearchConfig
 from steelyard.feedback import ACTIONS
+from steelyard_eval.cli.index_vault_doctor import act
 from steelyard_eval.cli.main import main
-from steelyard_eval.cli.vault import act
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.manifest import starter

@@ -12,7 +12,7 @@ from typing import Literal
 import click
 
 from steelyard_eval.cli.options import Handed, command, note, pairs, put
-from steelyard_eval.cli.search import narrowed, ranked_by
+from steelyard_eval.cli.search_serve import narrowed, ranked_by
 
 
 @command(narrowed, leave="filter_ scope set_")
