@@ -9,6 +9,7 @@ import json
 import re
 
 import numpy as np
+from verdicts import run_groups, same
 
 from steelyard.base.errors import DimensionMismatchError
 from steelyard.embedders.embed import space_of
@@ -101,10 +102,7 @@ class Fixture:
 
 def cases(folder):
     """Every comparison of Cortex-Mem with its recording."""
-    fixture = Fixture(folder)
-    for group in (intents, directories, snippets, cosines, layered_runs, semantic_runs):
-        for case, (verdict, error) in group(fixture):
-            yield group.__name__.replace("_", " "), case, verdict, error
+    return run_groups((intents, directories, snippets, cosines, layered_runs, semantic_runs), Fixture(folder))
 
 
 def intents(fixture):
@@ -191,7 +189,3 @@ def tied(expected, ours):
         if match[2] != text:
             return f"differs: snippet of {uri} is {match[2]!r}, here {text!r}", worst
     return "", worst
-
-
-def same(expected, ours):
-    return ("" if expected == ours else f"differs: {expected!r} expected, {ours!r} here"), 0.0

@@ -15,37 +15,35 @@ from datetime import datetime
 import apsw
 import numpy as np
 from echovault_recording import (
-    EXACT,
     HYBRID,
-    SINGLE,
     SPACE,
     Fixture,
     Lookup,
-    both,
     compare,
     entry,
     failed,
     key,
     keyed,
+    keyword_lists,
+    keyword_totals,
     listed,
+    match_expressions,
     merge,
     merge_function,
     merged_tolerance,
     refused,
-    run_groups,
-    same,
     scope,
     scored,
     settings,
 )
 from echovault_service import merged_on_save, provider_down_on_save, updated
+from verdicts import EXACT, SINGLE, both, run_groups, same
 
 from steelyard.base.errors import ConfigError, DimensionMismatchError
 from steelyard.base.fields import parse_time
-from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Filters, Query
-from steelyard.systems.echovault import DOCUMENTED, prefix_or, result
+from steelyard.systems.echovault import DOCUMENTED, result
 
 KEYS = ["id", "title", "what", "why", "impact", "category", "tags"]
 KEYS += ["project", "source", "score", "has_details", "created_at"]
@@ -180,32 +178,6 @@ def expression(text):
 
 
 # The groups: generators of (case, (verdict, error))
-
-
-def match_expressions(fixture):
-    for qid, _, query, run in fixture.keyword_runs():
-        yield qid, same(run["match"], prefix_or(query.text))
-
-
-def keyword_lists(fixture):
-    """fts_pool (depth 2 x limit) and fts_top40, filters applied."""
-    for qid, limit, query, run in fixture.keyword_runs():
-        for name, size in (("fts_pool", limit), ("fts_top40", 20)):
-            searcher = fixture.searcher(size)
-            if failed(run[name]):
-                yield f"{qid} {name}", refused(lambda s=searcher, q=query: s.candidates(q, parse_strategy("fts")))
-            else:
-                rows, _ = listed(searcher, query, "fts")
-                verdict = compare(keyed(run[name]), rows, beyond=keyed(run["fts_top40"]))
-                yield f"{qid} {name}", verdict
-
-
-def keyword_totals(fixture):
-    for qid, _, query, run in fixture.keyword_runs():
-        if run["fts_total"] is None:
-            continue
-        rows, _ = listed(fixture.searcher(len(fixture.memories)), query, "fts")
-        yield qid, same(run["fts_total"], len(rows))
 
 
 def vector_lists(fixture):

@@ -6,11 +6,8 @@ from datetime import datetime
 
 import numpy as np
 from echovault_recording import (
-    EXACT,
-    SINGLE,
     SPACE,
     Lookup,
-    both,
     compare,
     entry,
     failed,
@@ -19,11 +16,11 @@ from echovault_recording import (
     keyed,
     listed,
     refused,
-    same,
     scope,
     scored,
     settings,
 )
+from verdicts import EXACT, SINGLE, both, same
 
 from steelyard.base.errors import DimensionMismatchError, EmbedderError
 from steelyard.embedders.embed import embed_missing

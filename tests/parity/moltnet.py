@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from verdicts import EXACT, SINGLE, TIE
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import parse_time
@@ -32,10 +33,6 @@ from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.moltnet import HALF_LIFE, SHIPPED, text
 from steelyard.table.join import join
-
-EXACT = 1e-9  # the recording prints 15 decimals
-SINGLE = 1e-6  # ts_rank and distances are single precision there (oracles/README.md)
-TIE = 1e-12  # rows this near may change places, also at a cut
 
 STRATEGY = "weighted_sum({}*rrf(vector, fts, k={}), {}*recency(half_life={}h, since=access), {}*importance)"
 

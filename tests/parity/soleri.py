@@ -7,7 +7,8 @@ agree and "differs: ..." when they do not. Nothing is left out; soleri_recording
 from dataclasses import replace
 from functools import cache
 
-from soleri_recording import SPACE, Fixture, Rule, Setup, both, close, plain, same, score, vault
+from soleri_recording import SPACE, Fixture, Rule, Setup, close, plain, score, vault
+from verdicts import both, run_groups, same
 
 from steelyard.embedders.embed import BATCH, embed_missing
 from steelyard.extensions.adaptive import AdaptiveRule, Feedback, adapt
@@ -29,8 +30,7 @@ FACADE = {"scan": 10, "full": 20}  # systems/soleri.md: "facade default limit: s
 
 def cases(folder):
     """Every comparison of Soleri with its recording."""
-    fixture = Fixture(folder)
-    for group in (
+    groups = (
         tokens,
         match_expressions,
         tag_overlap,
@@ -49,9 +49,8 @@ def cases(folder):
         federated_lists,
         federated_rankings,
         search_operation,
-    ):
-        for case, (verdict, error) in group(fixture):
-            yield group.__name__.replace("_", " "), case, verdict, error
+    )
+    return run_groups(groups, Fixture(folder))
 
 
 def brain(limit):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from verdicts import EXACT, SINGLE, TIE, both, same
 
 from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import space_of
@@ -24,9 +25,6 @@ from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.soleri import FACTORS, SHIPPED
 
-EXACT = 1e-9  # the same formulas, in double precision on both sides
-TIE = 1e-12  # rows this near may change places, also at a cut
-SINGLE = 1e-6  # our vector search orders by float32 distances, so it cuts only so finely
 SIGNS = 10
 
 
@@ -250,13 +248,3 @@ def close(expected, got):
     """Verdict of two mappings of the same keys."""
     problem, worst = near(expected, got)
     return (f"differs: {problem}" if problem else same(sorted(expected), sorted(got))[0]), worst
-
-
-def same(expected, got):
-    """Verdict of two plain values."""
-    return ("" if expected == got else f"differs: {expected!r} expected, {got!r} here"), 0.0
-
-
-def both(*verdicts):
-    """The first difference, and the worst error."""
-    return next((verdict for verdict, _ in verdicts if verdict), ""), max(error for _, error in verdicts)

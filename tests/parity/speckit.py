@@ -7,7 +7,8 @@ can never merge with the others (systems/spec-kit.md, section 4); they are dropp
 from dataclasses import replace
 
 import numpy as np
-from speckit_recording import SINGLE, Fixture, Rule, close, numbered, ranked, same
+from speckit_recording import Fixture, Rule, close, numbered, ranked
+from verdicts import SINGLE, run_groups, same
 
 from steelyard.base.errors import RerankError
 from steelyard.config import Document
@@ -30,8 +31,7 @@ from steelyard.table.signal_table import RERANK
 
 def cases(folder):
     """Every comparison of scores and lists."""
-    fixture = Fixture(folder)
-    for group in (
+    groups = (
         fused_shipped,
         fused_js,
         simple_fusion,
@@ -46,9 +46,8 @@ def cases(folder):
         vector_lists,
         fused_lists,
         sorted_again,
-    ):
-        for case, (verdict, error) in group(fixture):
-            yield group.__name__.replace("_", " "), case, verdict, error
+    )
+    return run_groups(groups, Fixture(folder))
 
 
 # Reciprocal rank fusion

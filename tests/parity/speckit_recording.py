@@ -6,27 +6,17 @@ import re
 from functools import cached_property
 
 import numpy as np
+from verdicts import EXACT, same
 
 from steelyard.base.fields import parse_time
 from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault
 
-TOLERANCE = 1e-9
-SINGLE = 1e-6
-"""Of what was computed from vectors in single precision; see oracles/README.md, tolerances."""
 ARCHIVED = "archived"
 
 
-def same(expected, here):
-    return (
-        ("", 0.0)
-        if expected == here
-        else (f"differs: {str(expected)[:200]} expected, {str(here)[:200]} here", 0.0)
-    )
-
-
-def close(expected, here, tolerance=TOLERANCE):
+def close(expected, here, tolerance=EXACT):
     """Numbers by name."""
     if expected.keys() != here.keys():
         return same(sorted(map(str, expected)), sorted(map(str, here)))
@@ -37,7 +27,7 @@ def close(expected, here, tolerance=TOLERANCE):
     return f"differs: {worst} is {expected[worst]}, here {here[worst]}", errors[worst]
 
 
-def ranked(expected, here, tolerance=TOLERANCE):
+def ranked(expected, here, tolerance=EXACT):
     """Two lists of (id, score), best first: equal scores in each place; ids where no others share their score."""
     if len(expected) != len(here):
         return same([id_ for id_, _ in expected], [id_ for id_, _ in here])
