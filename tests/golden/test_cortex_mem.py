@@ -9,7 +9,6 @@ import itertools
 import json
 import math
 import os
-import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from statements import Spy, named
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.embedders.embed import LAYER_RECIPES, embed_missing, space_of
@@ -51,24 +51,7 @@ from steelyard_eval.compare.scales import summary_of
 from steelyard_eval.datasets import open_dataset
 from steelyard_eval.export import export
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "cortex-mem.md"
 SESSION = "cortex://session/abc/timeline"
-
-
-class Spy:
-    """Every query is the vector (1, 0); it keeps what it was asked."""
-
-    model, recipe = "spy", None
-
-    def __init__(self):
-        self.asked = []
-
-    def embed(self, texts, kind="entry"):
-        self.asked += texts
-        return np.tile(np.array([1, 0], dtype=np.float32), (len(texts), 1))
-
-    def warm(self):
-        return True
 
 
 def placed(cosine):
@@ -409,7 +392,7 @@ class TestRewriting:
         vault = session(0.9, 0.9, a=0.9)
         with CortexMem(vault, spy, chat=ChatEndpoint(server.url, "small")) as memory:
             (hit,) = memory.layered_semantic_search("message a")
-        assert spy.asked == ["message plan roadmap"]
+        assert spy.texts == ["message plan roadmap"]
         assert len(hit.snippet.highlights) == 2  # of "message a", the words that were asked
         path, body = server.seen[0]
         assert (path, body["model"], body["temperature"]) == ("/chat/completions", "small", 0)
@@ -452,7 +435,7 @@ class TestRewriting:
     def test_a_query_may_carry_the_rewritten_text(self):
         spy, config = Spy(), DOCUMENTED.config(10, "spy")
         Searcher(session(0.9, 0.9, a=0.9), config, spy).search(Query("plans", rewritten="project plans"))
-        assert spy.asked == ["project plans"]
+        assert spy.texts == ["project plans"]
 
 
 def command(*arguments, code=0):
@@ -593,12 +576,8 @@ class TestFiles:
         (tmp_path / "m" / "user" / "out").symlink_to(tmp_path)
         (tmp_path / "m" / "user" / "latin.md").write_bytes(b"\xff")
         report = open_dataset(tmp_path / "m")
-        assert {e.uri.rpartition("/")[2] for e in report.entries} == {
-            "timeline",
-            "10_00.md",
-            "10_05.md",
-            "profile.md",
-        }
+        names = {e.uri.rpartition("/")[2] for e in report.entries}
+        assert names == {"timeline", "10_00.md", "10_05.md", "profile.md"}
         assert not any("secret" in entry.text for entry in report.entries)
 
     def test_a_directory_without_text_has_no_vector_of_its_text(self):
@@ -661,9 +640,6 @@ class TestFiles:
 class TestTenants:
     """Sections 6.2 and 8.2: a collection per tenant."""
 
-    def test_the_file_is_named_for_the_tenant(self, tmp_path):
-        assert vault_of(tmp_path, "acme") == tmp_path / "cortex-mem-acme.db"
-
     @pytest.mark.parametrize(
         "tenant",
         [
@@ -675,7 +651,8 @@ class TestTenants:
         with pytest.raises(ConfigError, match="cannot be a"):
             vault_of(tmp_path, tenant)
 
-    def test_a_link_is_refused(self, tmp_path):
+    def test_the_file_is_named_for_the_tenant_and_a_link_is_refused(self, tmp_path):
+        assert vault_of(tmp_path, "acme") == tmp_path / "cortex-mem-acme.db"
         (tmp_path / "cortex-mem-acme.db").symlink_to(tmp_path / "elsewhere.db")
         with pytest.raises(ConfigError, match="is a link"):
             vault_of(tmp_path, "acme")
@@ -863,9 +840,5 @@ def test_other_weights_cannot_be_exported_and_every_change_is_named():
 
 
 def test_every_test_of_the_table_is_here():
-    """docs/cortex-mem.md names no test that is not in this file or in the file it names."""
     own = Path(__file__).read_text(encoding="utf-8")
-    rows = [line for line in DOCUMENT.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
-    names = {name for row in rows for name in re.findall(r"`(test_\w+)`", row)}
-    assert names
-    assert [name for name in sorted(names) if f"def {name}(" not in own] == []
+    assert [name for name in named("cortex-mem.md") if f"def {name}(" not in own] == []
