@@ -2,11 +2,9 @@
 
 import gzip
 import json
-import re
 from functools import cached_property
 
-import numpy as np
-from verdicts import EXACT, same
+from verdicts import EXACT, Rule, counted, letters, same
 
 from steelyard.base.fields import parse_time
 from steelyard.embedders.embed import embed_missing, space_of
@@ -49,26 +47,7 @@ def numbered(id_):
     return f"{int(id_):04}"
 
 
-def vector_of(text):
-    """oracles/README.md: vector_rule; the zeros behind are left out."""
-    vector = np.zeros(16, dtype=np.float32)
-    for word in re.findall(r"[a-z0-9]+", text.lower()):
-        vector[sum(map(ord, word)) % 16] += 1
-    return vector
-
-
-class Rule:
-    """The embedding of the recording."""
-
-    model = "rule"
-    recipe = None
-    identity = "rule"
-
-    def embed(self, texts, kind="entry"):
-        return np.array([vector_of(text) for text in texts])
-
-    def warm(self):
-        return True
+RULE = Rule("rule", 16, counted(16, letters))
 
 
 class Fixture:
@@ -94,7 +73,7 @@ class Fixture:
         """All memories with their vectors."""
         store = Vault(":memory:")
         store.upsert(self.entries)
-        embed_missing(store, Rule(), space_of(Rule(), "text", "{title}\n{text}"))
+        embed_missing(store, RULE, space_of(RULE, "text", "{title}\n{text}"))
         return store
 
 
