@@ -64,7 +64,6 @@ def test_the_page_is_quiet_asks_for_nothing_and_fits(browser, report, width, sch
     assert page.requested == [report[0].as_uri()]
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert width == 390 or set(page.evaluate(CUT)) == {0}
-    assert axe.serious(page) == {}
     page.context.close()
 
 
@@ -278,4 +277,12 @@ def test_nothing_that_the_data_say_is_run(browser, poisoned):
     assert PLANTED in page.locator("#explorer .two").inner_text()
     assert page.told == []
     assert page.requested == [poisoned.as_uri()]
+    page.context.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES[1:3])
+def test_axe_finds_no_serious_violation(browser, report, width, scheme):
+    page = opened(browser, report[0], width, scheme)
+    page.locator(".open").first.click()
+    assert axe.serious(page) == {}
     page.context.close()
