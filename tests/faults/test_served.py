@@ -23,7 +23,7 @@ pytest.importorskip("mcp", reason="pip install '.[serve]'")
 import httpx2
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
-from served import HELLO, Asking
+from served import HELLO, Asking, lacking
 
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset
@@ -107,6 +107,18 @@ def test_malformed_requests_never_end_the_server(vault, tmp_path, count):
         assert server.call("memory_search", query=QUERY, limit=2)["hits"]
     for line in (tmp_path / "log.jsonl").read_bytes().splitlines():
         json.loads(line)
+
+
+def test_what_was_acknowledged_is_in_the_log_when_the_server_is_killed(vault, tmp_path):
+    """SIGKILL after an acknowledgement; tests/faults/kill.py does so 300 times."""
+    log = tmp_path / "log.jsonl"
+    with Raw(vault, "--log", log) as server:
+        client = server.client
+        client.acted(*client.found(client.answer(client.call("memory_search", query=QUERY))))
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+    assert client.acts
+    assert lacking(log, client.lists, client.acts) == ([], 0)
 
 
 LONG, DEEP = '"' + "x" * 2**23 + '"', "[" * 100_000 + "]" * 100_000
