@@ -7,7 +7,7 @@ import numpy as np
 from pools import CHOSEN, CONFIRMED, POOL, TWINS, Lists
 
 from steelyard_eval.choose.few_labels import LEAD_SD_CONTENDERS, ahead_by
-from steelyard_eval.choose.public import DEFAULT, PRIOR_QUERIES, PriorGains
+from steelyard_eval.choose.public import DEFAULT, PRIOR_QUERIES, PriorGains, public_table
 
 AT = POOL.index(DEFAULT)
 SETS = {"chosen on": CHOSEN, "confirmed on": CONFIRMED}
@@ -107,3 +107,24 @@ def few_table(rows):
                     f"{(loss < 0.01).mean():.2f}   worst {loss.mean(axis=1).max():.3f} {worst}"
                 )
     return "\n".join(lines)
+
+
+def default_of(differences):
+    return next(key for key in differences.keys if key.endswith(" " + DEFAULT))
+
+
+def contenders_of(own, rest):
+    """The contenders' rows, the variances of their differences to the default elsewhere, and the default's row."""
+    at = {key: row for row, key in enumerate(own.keys)}
+    keys = [key for key in keys_of_contenders() if key in at]
+    variances = []
+    for one in rest:
+        index = {key: row for row, key in enumerate(one.keys)}
+        base = one.metric.values[index[default_of(one)]]
+        variances.append([(one.metric.values[index[key]] - base).var(ddof=1) for key in keys])
+    rows = np.array([at[key] for key in keys])
+    return rows, np.mean(variances, axis=0), at[default_of(own)]
+
+
+def keys_of_contenders():
+    return [key for key, label in public_table().rows.items() if label in POOL]
