@@ -28,7 +28,8 @@ def notes(folder: Path) -> None:
     ids = {json.loads(line)["id"] for line in entries}
     labels = [line for line in (STARTER / "qrels.txt").read_text("utf-8").splitlines() if line.split()[2] in ids]
     judged = [line.split()[0] for line in labels]
-    texts = {(one := json.loads(line))["id"]: one["text"] for line in (STARTER / "queries.jsonl").open()}
+    asked = map(json.loads, (STARTER / "queries.jsonl").read_text("utf-8").splitlines())
+    texts = {one["id"]: one["text"] for one in asked}
     chosen = sorted(texts, key=lambda id_: (-judged.count(id_), id_))[:30]
     queries = [json.dumps({"id": id_, "text": texts[id_]}) for id_ in chosen]
     (folder / "corpus.jsonl").write_text("\n".join(entries) + "\n", "utf-8")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from steelyard_eval.datasets import load
+
 pytestmark = pytest.mark.nightly
 BENCH = Path(__file__).with_name("bench.py")
 START = """
@@ -54,3 +56,16 @@ def test_every_case_has_us_and_a_peer_with_times_and_ratios(report):
         peers = {"optuna", "cmaes", "fastrank"} if case["group"] == "tuning" else {"bm25s"}
         no_peer = (case["group"] == "tuning" or case["case"].startswith("bm25")) and bool(missing & peers)
         assert no_peer or not all(row["ours"] for row in rows)
+
+
+def test_its_other_scripts_run_on_little(tmp_path):
+    """`make bench` runs them, too: a log is read and learned from, and commands have notes to work on."""
+    import commands
+    import logs
+
+    found = logs.run(300)
+    assert (found["impressions"], found["used"]) == (300, 300)
+    commands.notes(tmp_path)
+    assert len(load(tmp_path).entries) == 60
+    commands.markdown(tmp_path / "notes")
+    assert len([*(tmp_path / "notes").glob("*.md")]) == 1000

@@ -1,62 +1,18 @@
-"""No system shows what its scope leaves out: filters, the system's own corpus, validity windows.
+"""What escapes a filter or a window, as recorded, and what does not; test_scopes.py searches random worlds."""
 
-Every system is checked by its name in the random worlds of `worlds.py`. A check is one search, of which all
-candidates and hits are looked at; STEELYARD_ISOLATION_CHECKS says how many each system gets (1000000 takes
-hours), and the number that were done is printed.
-"""
-
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from worlds import CHECKS, KINDS, NOW, SEARCHES, VECTORS_ESCAPE, Directions, World, random_entry, returned
+from worlds import KINDS, NOW, Directions, random_entry
 
 from steelyard.embedders.embed import space_of
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query
-from steelyard.retrievers import EMBEDDING
-from steelyard.stores.federation import Federation, Tier, plain
+from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import SYSTEMS, find_system
-
-
-@pytest.mark.parametrize("name", sorted(SYSTEMS))
-def test_nothing_escapes_a_filter_a_scope_or_an_expiry(name, capsys):
-    system = find_system(name)
-    counts = Counter()
-
-    @settings(max_examples=max(1, CHECKS // SEARCHES))
-    @given(seed=st.integers(0, 2**63))
-    def search_worlds(seed):
-        world = World(system, seed)
-        for _ in range(SEARCHES):
-            result, may_show = world.search()
-            counts["checks"] += 1
-            shown = {hit.entry.id for hit in result.hits}
-            found = list(returned(result, world.searcher.store))
-            assert shown <= {plain(entry).id for entry, _ in found}
-            by_words = {entry.id for entry, finder in found if finder not in EMBEDDING}
-            for entry, finder in found:
-                alone = finder in EMBEDDING and entry.id not in by_words
-                counts["by vectors alone"] += alone
-                if finder in VECTORS_ESCAPE.get(name, ()):
-                    counts["escaped"] += not may_show(entry, finder)
-                else:
-                    assert may_show(entry, finder)
-        world.close()
-
-    search_worlds()
-    with capsys.disabled():
-        print(
-            f" {name}: {counts['checks']} checks, {counts['by vectors alone']} candidates by vectors alone", end=""
-        )
-    assert counts["by vectors alone"] > CHECKS / 10 or not EMBEDDING & {*system.searching.retrievers}
-    assert (counts["escaped"] > 0) == (name in VECTORS_ESCAPE)
-
+from steelyard.systems import find_system
 
 ESCAPES = [
     Entry("said", text="heron", domain="auth"),

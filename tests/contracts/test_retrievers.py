@@ -7,7 +7,7 @@ import pytest
 
 from steelyard.live.sources import Sources
 from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
+from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.bm25 import Bm25Retriever, FtsRetriever
 from steelyard.retrievers.kinds import words_or
 from steelyard.retrievers.vector import LayerRetriever, VectorRetriever, cosine, cosines
@@ -40,16 +40,15 @@ def store():
         yield vault
 
 
-class TestFtsOfWords(RetrieverContract):
-    @pytest.fixture
-    def retriever(self, store):
-        return FtsRetriever(store, INDEX, words_or, [1.0, 1.0])
-
-
-class TestFtsOfPrefixes(RetrieverContract):
-    @pytest.fixture
-    def retriever(self, store):
-        return FtsRetriever(store, INDEX, prefix_or, [3.0, 0.5])
+class TestOfAVault(RetrieverContract):
+    @pytest.fixture(params=["words", "prefixes", "by distance", "filtered first"])
+    def retriever(self, request, store):
+        return {
+            "words": lambda: FtsRetriever(store, INDEX, words_or, [1.0, 1.0]),
+            "prefixes": lambda: FtsRetriever(store, INDEX, prefix_or, [3.0, 0.5]),
+            "by distance": lambda: VectorRetriever(store, [(SPACE, embed)], metric="l2"),
+            "filtered first": lambda: VectorRetriever(store, [(SPACE, embed)], filter_first=True),
+        }[request.param]()
 
 
 class TestBm25(RetrieverContract):
@@ -59,9 +58,6 @@ class TestBm25(RetrieverContract):
 
     def test_statistics_are_those_of_the_scope(self, store, retriever):
         """By hand: one of two entries of the scope says it, at mean length: ln(1 + 1.5/1.5) = ln 2."""
-        from steelyard.memory.entry import Entry
-        from steelyard.memory.query import Filters
-
         with Vault(":memory:") as small:
             small.upsert([Entry("a", text="rare word", project="p"), Entry("b", text="other thing", project="p")])
             small.upsert(Entry(f"x{i}", text="rare rare rare long text of more words") for i in range(9))
@@ -70,34 +66,24 @@ class TestBm25(RetrieverContract):
         assert found.id == "a"
         assert found.score == pytest.approx(np.log(2), abs=1e-12)
 
-    @pytest.mark.parametrize(("k1", "b", "tf"), [(0.0, 0.75, 1.0), (1.0, 0.0, 4 / 3), (1.0, 1.0, 4 / 3.5)])
-    def test_k1_and_b_are_the_formulas(self, k1, b, tf):
-        """By hand: idf ln 2 as above, tf 2; with b = 1 the norm is 3 words of a mean of 2."""
+    @pytest.mark.parametrize(
+        ("k1", "b", "text", "other", "tf"),
+        [
+            # By hand: idf ln 2 as above, tf 2; with b = 1 the norm is 3 words of a mean of 2.
+            *(
+                (k1, b, "rare rare word", "other", tf)
+                for k1, b, tf in ((0, 0.75, 1), (1, 0, 4 / 3), (1, 1, 4 / 3.5))
+            ),
+            # Half the mean length: 2.2 / (1 + 1.2 * (1 - 0.75 + 0.75 * 0.5)).
+            (1.2, 0.75, "rare", "another longer thing", 2.2 / 1.75),
+        ],
+    )
+    def test_k1_and_b_are_the_formulas(self, k1, b, text, other, tf):
         with Vault(":memory:") as small:
-            small.upsert([Entry("a", text="rare rare word"), Entry("b", text="other")])
+            small.upsert([Entry("a", text=text), Entry("b", text=other)])
             [found] = Bm25Retriever(small, k1, b).retrieve(Query("rare"), 5)
 
         assert found.score == pytest.approx(np.log(2) * tf, abs=1e-12)
-
-    def test_a_short_entry_scores_more_by_b(self):
-        """By hand, k1 1.2 and b 0.75: half the mean length, ln 2 * 2.2 / (1 + 1.2 * (1 - 0.75 + 0.75 * 0.5))."""
-        with Vault(":memory:") as small:
-            small.upsert([Entry("a", text="rare"), Entry("b", text="another longer thing")])
-            [found] = Bm25Retriever(small).retrieve(Query("rare"), 5)
-
-        assert found.score == pytest.approx(np.log(2) * 2.2 / 1.75, abs=1e-12)
-
-
-class TestVectorFilteredFirst(RetrieverContract):
-    @pytest.fixture
-    def retriever(self, store):
-        return VectorRetriever(store, [(SPACE, embed)], filter_first=True)
-
-
-class TestVectorByDistance(RetrieverContract):
-    @pytest.fixture
-    def retriever(self, store):
-        return VectorRetriever(store, [(SPACE, embed)], metric="l2")
 
 
 class TestVectorFilteredAfterTheCut(RetrieverContract):
@@ -190,16 +176,16 @@ class Plain:
         return [replace(found, id=plain_id(found.id)) for found in self.retriever.retrieve(query, depth)]
 
 
-class TestFtsOfAFederation(RetrieverContract):
-    @pytest.fixture
-    def retriever(self, tiers):
-        return Plain(FtsRetriever(tiers, INDEX, words_or, [1.0, 1.0]))
-
-
-class TestVectorOfAFederation(RetrieverContract):
-    @pytest.fixture
-    def retriever(self, tiers):
-        return Plain(VectorRetriever(tiers, [(SPACE, embed)], filter_first=True))
+class TestOfAFederation(RetrieverContract):
+    @pytest.fixture(params=["words", "vector", "bm25", "layer"])
+    def retriever(self, request, tiers):
+        made = {
+            "words": lambda: FtsRetriever(tiers, INDEX, words_or, [1.0, 1.0]),
+            "vector": lambda: VectorRetriever(tiers, [(SPACE, embed)], filter_first=True),
+            "bm25": lambda: Bm25Retriever(tiers),
+            "layer": lambda: LayerRetriever(tiers, [(SPACE, embed)]),
+        }
+        return Plain(made[request.param]())
 
 
 class TestVectorOfAFederationFilteredAfterTheCut(RetrieverContract):
@@ -208,18 +194,6 @@ class TestVectorOfAFederationFilteredAfterTheCut(RetrieverContract):
     @pytest.fixture
     def retriever(self, tiers):
         return Plain(VectorRetriever(tiers, [(SPACE, embed)], filter_first=False))
-
-
-class TestBm25OfAFederation(RetrieverContract):
-    @pytest.fixture
-    def retriever(self, tiers):
-        return Plain(Bm25Retriever(tiers))
-
-
-class TestLayerOfAFederation(RetrieverContract):
-    @pytest.fixture
-    def retriever(self, tiers):
-        return Plain(LayerRetriever(tiers, [(SPACE, embed)]))
 
 
 class TestCosineScorer:

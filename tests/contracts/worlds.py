@@ -8,8 +8,7 @@ import numpy as np
 from steelyard.embedders.embed import LAYER_RECIPES, space_of
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.query import Filters, Query, Rule
-from steelyard.retrievers import EMBEDDING
+from steelyard.memory.query import Filters, Rule
 from steelyard.stores.federation import Federation, Tier, plain
 from steelyard.stores.sqlite import Vault
 
@@ -233,27 +232,6 @@ class World:
         entry = plain(entry)
         _, around = self.tiers[next(iter(self.tiers)) if self.alone else entry.vault]
         return around[entry.id], around.values()
-
-    def search(self):
-        """One search: (what it returned, which entries it may show)."""
-        filters, holds = scope(self.rng)
-        query = Query(one(self.rng, *WORDS, "heron newt", "nothing"), filters=filters, asked_at=NOW)
-        memories = "memory" in self.system.searching.retrievers
-        windows = self.system.reading.valid_only
-
-        def admits(entry, around):
-            opened = entry.valid_from is None or entry.valid_from <= NOW
-            ends = entry.valid_until is not None and entry.valid_until <= NOW
-            return holds(entry, around) and (not windows or (opened and not ends))
-
-        def may_show(entry, found):
-            """Whether a retriever may return the entry."""
-            written, around = self.copy(entry)
-            aside = memories and written.kind == "memory"
-            return aside == (found == "memory") and admits(written, around)
-
-        without = self.searcher.config.without(EMBEDDING) is not None and self.rng.random() < 0.2
-        return self.searcher.search(query, semantic="never" if without else "always"), may_show
 
 
 def returned(result, store):

@@ -4,7 +4,7 @@ A target is a function of bytes. It returns a word for what happened and raises 
 promise: another exception than SteelyardError, a warning, a message that would move a terminal, a
 value that does not print and parse back, a score that is not finite.
 
-    python tests/faults/fuzz.py [--minutes 5] [--goal 100000] [--fresh] [--only NUMBER] [--targets log,export]
+    python tests/faults/fuzz.py [--minutes 5] [--goal 100000] [--fresh] [--only NUMBER] [--targets log,endpoint]
 
 A piece of work is COUNT inputs of one target: its seeds first, then mutants of them. Chosen targets have a state
 of their own.
@@ -60,8 +60,6 @@ from steelyard_eval.datasets import check as check_folder
 from steelyard_eval.datasets import load as load_folder
 from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.datasets.groups import judged
-from steelyard_eval.export import TARGETS as TARGETS_OF_EXPORT
-from steelyard_eval.export import export
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.extensions.usage import KINDS
 from steelyard_eval.extensions.usage.gather import gather
@@ -434,40 +432,6 @@ def _asked_list() -> object:
     return world().gated.compare({"endpoint": lambda *_: found}, metrics=["nDCG@10"], current="fts")
 
 
-def exported(data: bytes) -> str:
-    """A weights file of hostile names is exported as one document of its kind, or refused in words."""
-    path = world().folder / "exported.json"
-    path.write_bytes(data)
-    config = SearchConfig.load(path)
-    outcome = []
-    for name, target in TARGETS_OF_EXPORT.items():
-        try:
-            text = str(export(config, name))
-        except SteelyardError as error:
-            refusal(error)
-            continue
-        outcome.append(name)
-        if re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text):
-            raise Fault(f"{name} holds a control character: {text[:200]!a}")
-        if target.form == "json":
-            json.loads(text)
-        elif problem := _unbalanced(text):
-            raise Fault(f"{name} {problem}: {text[:400]!a}")
-    return f"{len(outcome)} targets"
-
-
-def _unbalanced(text: str) -> str:
-    """What is wrong with a Vespa profile: its braces outside quotes nest, and it holds one profile."""
-    plain = re.sub(r'"(\\.|[^"\\\n])*"', '""', re.sub(r"(?m)^#.*$", "", text))
-    depth = 0
-    for mark in re.findall(r"[{}]", plain):
-        depth += 1 if mark == "{" else -1
-        if depth < 0:
-            return "closes a brace too many"
-    profiles = len(re.findall(r"(?m)^\s*rank-profile\b", plain))
-    return "leaves a brace open" if depth else f"holds {profiles} profiles" if profiles != 1 else ""
-
-
 # What the targets work on
 
 
@@ -668,12 +632,6 @@ HOSTILE_JSON = (
     *(json.dumps(text) for text in STRATEGIES),
     *('"cut(1e300)"', '"cut(1)"', '"recency(half_life=1e-300d)"', '"weighted_sum(1000000*importance)"'),
     '["cut(2)"]',
-)
-
-
-HOSTILE_NAMES = (
-    *('a"\n}\nrank-profile evil {', "a\\", "}", "{", "a) + 1", "a; DROP", "*/", "#", "${x}", "{{x}}", "a b", "-"),
-    *("<!--", "]]>", "\u2028", "é", "constructor", "__proto__", "0", "and", "a'b", "a`b", "%s", "\r\n\r\nGET"),
 )
 
 
@@ -910,25 +868,6 @@ def mutate_kind(mutate: Callable[[random.Random, bytes], bytes]) -> Callable[[ra
     return change
 
 
-def mutate_names(rng: random.Random, data: bytes) -> bytes:
-    """Words in quotes become other names, or any JSON changes."""
-    if rng.random() < 0.4:
-        return mutate_json(rng, data)
-    found = list(re.finditer(rb'"([a-z_0-9]+)"', data))
-    for at in sorted(rng.sample(range(len(found)), min(2, len(found))), reverse=True):
-        name = json.dumps(rng.choice((*HOSTILE_NAMES, *HOSTILE_TEXT))).encode()
-        data = data[: found[at].start()] + name + data[found[at].end() :]
-    return data
-
-
-def _named_seeds() -> list[bytes]:
-    configs = [system.config(model="lsa") for system in SYSTEMS.values()]
-    records = [config.to_json() for config in configs]
-    for own in (own for made in records for own in made["retrievers"].values() if "field_weights" in own):
-        own["field_weights"] = {"title": 2.0, "text": 1.0, "zzz": 0.5}
-    return _json_seeds(records)
-
-
 def _log_seeds() -> list[bytes]:
     hits = [{"object_id": f"e{at}", "position": at + 1, "score": 1.5 - at} for at in range(3)]
     act = {"action_name": "clicked", "object_id": "e1", "timestamp": "2026-01-02T03:04:06Z"}
@@ -1024,7 +963,6 @@ TARGETS: dict[str, Target] = {
     "used": Target(used, _use_seeds, mutate_kind(mutate_lines)),
     "baseline": Target(baseline, lambda: [b"\0" + world().baseline], mutate_kind(mutate_json)),
     "endpoint": Target(endpoint, _answer_seeds, mutate_kind(mutate_json)),
-    "export": Target(exported, _named_seeds, mutate_names),
 }
 
 

@@ -72,7 +72,7 @@ def operations(run) -> int:
     return counted
 
 
-AT_ONCE = ("a model", "results, a key twice")
+AT_ONCE = ("a model",)
 """Calls of C, whatever the size. Of all others more is counted for more: none refuses before it reads."""
 
 
@@ -102,16 +102,12 @@ def lines(make):
 LINES = {
     "distinct": lambda at: f'{{"id": "e{at}", "text": "word{at}"}}',
     "the same": lambda at: '{"id": "m1", "text": "token"}',
-    "texts": lambda at: f'{{"id": "e{at}", "text": "token"}}',
     "broken": lambda at: "x",
-    "of wrong types": lambda at: f'{{"id": "e{at}", "text": {at}}}',
 }
 OF_A_SET = {
-    "dataset.json: keys": ("dataset.json", lambda n: f'{{"name": "x", {keys(n)}}}'),
     "dataset.json: a key twice": ("dataset.json", lambda n: f'{{{keys(n)}, "k{n - 1}": 1}}'),
     "dataset.json: files": ("dataset.json", lambda n: f'{{"name": "x", "files": {{{keys(n)}}}}}'),
     **{f"corpus: entries, {what}": ("corpus.jsonl", lines(make)) for what, make in LINES.items()},
-    "corpus: keys": ("corpus.jsonl", lambda n: f'{{"id": "m1", "text": "x", {keys(n)}}}\n'),
     "corpus: a key twice": ("corpus.jsonl", lambda n: f'{{{keys(n)}, "k{n - 1}": 1}}\n'),
     "corpus: tags": (
         "corpus.jsonl",
@@ -125,11 +121,9 @@ OF_A_SET = {
     ),
     **{f"queries, {what}": ("queries.jsonl", lines(make)) for what, make in LINES.items()},
     "queries: filter": ("queries.jsonl", lambda n: f'{{"id": "q1", "text": "x", "filter": {{{keys(n)}}}}}\n'),
-    "qrels: the same": ("qrels.txt", lines(lambda at: "q1 0 m1 1")),
     "qrels: unknown": ("qrels.txt", lines(lambda at: f"q{at} 0 m1 1")),
     "qrels: broken": ("qrels.txt", lines(lambda at: "x")),
     "log: acts": ("feedback.jsonl", lines(lambda at: '{"schema_version": 1, "query_id": "a", "actions": []}')),
-    "log: broken": ("feedback.jsonl", lines(lambda at: "x")),
 }
 
 
@@ -141,15 +135,9 @@ def weights(**changes):
 
 
 OF_WEIGHTS = {
-    "keys": lambda n: weights(**named(n)),
-    "a key twice": lambda n: f'{{{keys(n)}, "k{n - 1}": 1}}',
     "by_intent": lambda n: weights(by_intent={f"i{at}": "fts" for at in range(n)}),
     "retrievers": lambda n: weights(retrievers={name: {} for name in named(n)}),
     "recorded lists": lambda n: weights(system="lists", retrievers={name: {} for name in named(n)}, strategy="k1"),
-    "field_weights": lambda n: weights(retrievers={"fts": {"field_weights": named(n)}}),
-    "finish": lambda n: weights(finish=["cut(10)"] * n),
-    "weights": lambda n: weights(weights=named(n)),
-    "provenance": lambda n: weights(provenance=named(n)),
     "strategy": lambda n: weights(strategy=f"rrf({', '.join(['fts'] * n)})"),
     "brackets": lambda n: weights(strategy="rrf(" * n),
     "nested": lambda n: "[" * n,
@@ -159,8 +147,6 @@ OF_WEIGHTS = {
 STRICT = {
     "a key twice at the end": lambda n: f'{{{keys(n)}, "k{n - 1}": 1}}',
     "every key twice": lambda n: f"{{{keys(n)}, {keys(n)}}}",
-    "lists": lambda n: f"[{', '.join(['[]'] * n)}]",
-    "numbers": lambda n: f"[{', '.join(['1.5'] * n)}]",
     "objects": lambda n: "[" + ", ".join(['{"a": 1}'] * n) + "]",
 }
 
@@ -180,9 +166,6 @@ LOGS = {
     "impressions that wait": lines(lambda at: logged(query_id=f"i{at}", client_id=f"c{at}", hits=HITS)),
     "impressions of one id": lines(lambda at: logged(client_id=f"c{at}", hits=HITS)),
     "acts on nothing": lines(lambda at: logged(query_id=f"i{at}", actions=[ACT])),
-    "policies": lines(lambda at: logged(query_id=f"i{at}", policy=f"p{at}", hits=HITS, actions=[])),
-    "broken lines": lines(lambda at: f'{{"schema_version": {at}}}'),
-    "blank lines": lambda n: "\n" * n,
 }
 
 
@@ -202,17 +185,13 @@ SESSIONS = {
 
 UBI = {
     "queries": lines(lambda at: json.dumps({"query_id": str(at), "query_response_hit_ids": ["a"]})),
-    "events": lines(lambda at: json.dumps({"query_id": "1", "action_name": "click"})),
     "hits": lambda n: json.dumps({"query_id": "1", "query_response_hit_ids": ["a"] * n}),
-    "keys twice": lambda n: f'{{{keys(n)}, "k{n - 1}": 1}}',
 }
 
 
 RUNS = {
     "one list": lines(lambda at: f"q1 Q0 e{at} {at} {at} x"),
-    "many lists": lines(lambda at: f"q{at} Q0 e 1 1 x"),
     "the same line": lines(lambda at: "q1 Q0 e 1 1 x"),
-    "broken": lines(lambda at: "x"),
     "ties": lines(lambda at: f"q1 Q0 e{at} 1 1 x"),
 }
 
@@ -236,23 +215,19 @@ def results(n):
 
 OTHERS = {
     "baseline": (baseline, lambda path: load_baseline(path, "")),
-    "baseline, a key twice": (STRICT["every key twice"], lambda path: load_baseline(path, "")),
     "judgments": (
         lines(lambda at: json.dumps({"query": f"q{at}", "entry": "e", "grade": 1, "note": "", "at": ""})),
         read_judgments,
     ),
     "results": (results, load_result),
-    "results, a key twice": (STRICT["every key twice"], load_result),
 }
 HELD = {
     "entries": lambda n: [Entry(f"e{at}", "token") for at in range(n)],
-    "tags": lambda n: [Entry("e", "token", tags=tuple(map(str, range(n))))],
     "unknown fields": lambda n: [Entry("e", "token", extra={name: [name] for name in named(n)})],
 }
 
 
 MEMORIES = {
-    "participants": lambda n: {"session/s/.session.json": json.dumps({"participants": list(named(n))})},
     "files": lambda n: {f"session/s/{at}.md": "token" for at in range(n)},
     "layers": lambda n: {f"session/{at}/.abstract.md": "token" for at in range(n)},
 }
@@ -284,12 +259,6 @@ def moltnet(n):
     return json.dumps({"diaries": [], "diary_entries": rows, "entry_relations": []})
 
 
-def dump(n):
-    columns = "id, title, content, tags, diary_id, entry_type, importance, access_count, embedding, injection_risk"
-    rows = "".join(f"e{at}\t\\N\ttoken\t{{a,b}}\td\tx\t1\t0\t\\N\tf\n" for at in range(n))
-    return f"COPY public.diary_entries ({columns}) FROM stdin;\n{rows}\\.\n"
-
-
 ENTRY = {"id": "e", "text": "token"}
 MEMORY_FILE = "memory.jsonl"
 
@@ -302,11 +271,8 @@ def entity(name, *said):
 ITEMS = "prefix, key, value, created_at, updated_at"
 STORES = {
     "rows of a table": ("t.csv", lambda n: "id,text\n" + "".join(f"e{at},token\n" for at in range(n))),
-    "columns of a table": ("t.csv", lambda n: f"id,{','.join(named(n))}\ne,{','.join(['x'] * n)}\n"),
-    "lines of a table": ("t.jsonl", lines(lambda at: json.dumps({**ENTRY, "id": str(at)}))),
     "a list of objects": ("t.json", lambda n: json.dumps([{**ENTRY, "id": str(at)} for at in range(n)])),
     "a key twice": ("t.json", lambda n: f'{{{keys(n)}, "k{n - 1}": 1}}'),
-    "entities": (MEMORY_FILE, lines(lambda at: entity(f"e{at}", "token"))),
     "observations": (MEMORY_FILE, lambda n: entity("e", *["token"] * n)),
     "entities on a line": (MEMORY_FILE, lambda n: "".join(entity(str(at), "token") for at in range(n))),
     "one entity on all lines": (MEMORY_FILE, lines(lambda at: entity("e", str(at)))),
@@ -327,13 +293,11 @@ STORES = {
         ),
     ),
     "rows of moltnet": ("export.json", moltnet),
-    "rows of a dump": ("dump.sql", dump),
     "front matter": ("n/a.md", lambda n: "---\n" + "".join(f"k{at}: 1\n" for at in range(n)) + "---\ntoken\n"),
     "front matter that is none": ("n/a.md", lambda n: "---\nx: y: z\n" + "a: 1\n" * n + "---\ntoken\n"),
     "paths": ("n/a.md", lambda n: "".join(f"[x](../{at}.md#p) " for at in range(n))),
     "an index": ("n/MEMORY.md", lambda n: "".join(f"- [x](MEMORY.md) - {at}\n" for at in range(n))),
     "links": ("n/a.md", lambda n: "".join(f"[[{at}]] #t{at}\n" for at in range(n))),
-    "sections": ("n/a.md", lambda n: "# token\n\ntext\n\n" * n),
 }
 DATABASES = {
     "rows of a database": table_of("t", "id, text", lambda at: f"'e{at}', 'token'"),
@@ -344,7 +308,6 @@ DATABASES = {
 ANSWERS = {
     "ids": lambda n: json.dumps(list(range(n))),
     "hits": lambda n: json.dumps({"hits": [{"id": str(at)} for at in range(n)]}),
-    "lists": lambda n: f"[{','.join(['[]'] * n)}]",
     "wraps of the first hit": lambda n: json.dumps([{f"w{at}": {"id": 1} for at in range(n)}, *[{}] * n]),
     "a long number": lambda n: f"[{'9' * n}]",
 }
@@ -352,7 +315,6 @@ ANSWERS = {
 
 MEMBERS = {
     "members": lambda n: gzip.compress(b"a") * n,
-    "empty members": lambda n: gzip.compress(b"") * n,
     "padding": lambda n: gzip.compress(b"a") + b"\0" * 1000 * n,
 }
 

@@ -11,10 +11,10 @@ import pytest
 import sqlite_vec
 from small import one_message, steelyard
 
-from steelyard.base.errors import ConfigError, VaultError
+from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING
-from steelyard.stores.base import KeywordIndex, Space
+from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault, guard
 from steelyard.systems import SYSTEMS, analyses, keyword_indexes
 
@@ -81,14 +81,6 @@ class TestSqlOfTheFile:
         tamper(path, f"UPDATE keyword_indexes SET name = '{name}' WHERE name = 'content'")
         assert "vault as Steelyard" in one_message(steelyard("index", path, "--rebuild"), 2)
         assert not (tmp_path / "written").exists()
-
-    @pytest.mark.parametrize(
-        ("name", "tokenizer"),
-        [("x; DROP TABLE entries", "unicode61"), ("Ä", "unicode61"), ("", "unicode61"), ("x", "porter'); --")],
-    )
-    def test_an_index_of_another_alphabet_cannot_be_named(self, name, tokenizer):
-        with pytest.raises(ConfigError, match="made; use small"):
-            KeywordIndex(name, ("title",), tokenizer)
 
 
 FOREIGN = {

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from steelyard.base.machine import MEMORY
 from steelyard_eval.cli.main import main
-from steelyard_eval.common.process import LEAST, bounded, read_size, usual
+from steelyard_eval.common.process import LEAST, bounded, read_size
 
 MIB = 2**20
 pytestmark = pytest.mark.usefixtures("keep_words")  # as test_survival, which has the same `everything.yards`
@@ -98,20 +98,9 @@ def test_the_bound_ends_with_the_command(monkeypatch):
     assert MEMORY not in os.environ
 
 
-def test_doctor_tells_the_usual_bound(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    text = CliRunner().invoke(main, ["doctor"]).stdout
-    assert f"{usual() / MIB:.0f} MiB a" in text
-
-
 def test_a_loop_of_searches_holds_its_memory_and_its_files():
     """2,000 searches with vectors, alone and in scopes; `make campaign` has 100,000."""
     found = loop.work(0, searches=1_000)
     first = loop.work(1, searches=500)
     later = loop.work(2, searches=500)
     assert found["searches"] + first["searches"] + later["searches"] == 2_000
-
-
-def test_a_bound_of_memory_asks_for_no_database():
-    code = "import sys, steelyard_eval.common.process as own; own.usual(); sys.exit('apsw' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

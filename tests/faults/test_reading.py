@@ -16,7 +16,7 @@ from steelyard.stores.sqlite import Vault, words
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.vaults import index_dataset, vault_embedder
+from steelyard_eval.vaults import index_dataset
 
 READS = {
     **{f"search by {name}": ("search", "VAULT", "token cache", "--system", name) for name in SYSTEMS},
@@ -96,14 +96,6 @@ def test_a_file_of_another_journal_mode_keeps_it(path):
         vault._db.execute("PRAGMA journal_mode = delete")
     before = files(path)
     assert CliRunner().invoke(main, ["search", str(path), "token"]).exit_code == 0
-    assert files(path) == before
-
-
-def test_a_search_from_python_changes_no_byte(path):
-    before = files(path)
-    with Vault(path) as vault:
-        for system in SYSTEMS.values():
-            Searcher(vault, system.config(), vault_embedder(vault)).search("token cache")
     assert files(path) == before
 
 

@@ -19,7 +19,6 @@ from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.base.files import STRICT_JSON, lines
 from steelyard.config import SearchConfig
 from steelyard.embedders.embed import UnavailableEmbedder, restore
-from steelyard.extensions.cortex_client.uris import vault_of
 from steelyard.extensions.network.endpoint import Secret
 from steelyard.memory.query import Query
 from steelyard.retrievers.kinds import RetrieverConfig
@@ -32,7 +31,7 @@ from steelyard_eval.extensions.endpoints.http_search import HttpSearch, masked
 from steelyard_eval.extensions.usage.session import Corpus
 from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.gate.baseline import SEAL
-from steelyard_eval.learn import searches as waiting
+from steelyard_eval.learn import searchers as waiting
 from steelyard_eval.learn.reader import DatasetIndex, read_log
 
 KEY = "sk-live-0123456789"
@@ -328,19 +327,6 @@ def test_a_baseline_is_read_by_query_and_not_by_line(folder):
     rows = (folder / "queries.jsonl").read_text().splitlines()
     (folder / "queries.jsonl").write_text("\n".join(reversed(rows)))
     assert steelyard(*words).exit_code == 0
-
-
-def test_intents_are_bounded(tmp_path):
-    record = find_system("fts").config().to_json() | {"by_intent": {f"i{at}": "fts" for at in range(1001)}}
-    with pytest.raises(ConfigError, match="more than 1000 properties"):
-        SearchConfig.from_json(record)
-
-
-def test_a_vault_with_two_names_is_refused(tmp_path):
-    (tmp_path / "cortex-mem-other.db").write_bytes(b"")
-    os.link(tmp_path / "cortex-mem-other.db", tmp_path / "cortex-mem-mine.db")
-    with pytest.raises(ConfigError, match="is a link"):
-        vault_of(tmp_path, "mine")
 
 
 def test_a_pipe_among_memories_is_left_out(tmp_path):

@@ -23,7 +23,7 @@ pytest.importorskip("mcp", reason="pip install '.[serve]'")
 import httpx2
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
-from served import HELLO
+from served import HELLO, Asking, lacking
 
 from steelyard_eval.datasets import load
 from steelyard_eval.vaults import index_dataset
@@ -41,33 +41,22 @@ def vault(tmp_path_factory):
 
 
 class Raw:
+    """A server over pipes, and a client that passes over answers to others' requests."""
+
     def __init__(self, vault, *words):
         command = [sys.executable, "-m", "steelyard_eval", "serve", vault, "--system", "bm25", *map(str, words)]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
-        self.number = 0
-        self.ask("initialize", HELLO)
-        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        own = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "bufsize": 0}
+        self.process = subprocess.Popen(command, **own)
+        self.back = os.fdopen(os.dup(self.process.stdout.fileno()), "rb")
+        self.client = Asking(self.process.stdin, self.back)
+        self.client.number = 10**7  # beyond the ids of nonsense
 
-    def send(self, message):
-        line = message if isinstance(message, bytes) else json.dumps(message).encode()
+    def send(self, line):
         self.process.stdin.write(line + b"\n")
-        self.process.stdin.flush()
-
-    def ask(self, method, params):
-        """The answer to one request; others are passed over."""
-        self.number += 1
-        name = f"own {self.number}"
-        self.send({"jsonrpc": "2.0", "id": name, "method": method, "params": params})
-        while True:
-            line = self.process.stdout.readline()
-            assert line, f"the server ended with {self.process.wait()}"
-            message = json.loads(line)
-            if message.get("id") == name:
-                return message
 
     def call(self, tool, **arguments):
-        answer = self.ask("tools/call", {"name": tool, "arguments": arguments})["result"]
+        answer = self.client.answer(self.client.call(tool, **arguments))
+        assert answer, f"the server ended with {self.process.wait()}"
         return json.loads(answer["content"][0]["text"])
 
     def __enter__(self):
@@ -77,6 +66,7 @@ class Raw:
         self.process.stdin.close()
         assert self.process.wait(30) in (0, -9)
         self.process.stdout.close()
+        self.back.close()
 
 
 ODD = (
@@ -120,18 +110,15 @@ def test_malformed_requests_never_end_the_server(vault, tmp_path, count):
 
 
 def test_what_was_acknowledged_is_in_the_log_when_the_server_is_killed(vault, tmp_path):
-    """SIGKILL after each of some acknowledgements; tests/faults/kill.py does so 300 times."""
+    """SIGKILL after an acknowledgement; tests/faults/kill.py does so 300 times."""
     log = tmp_path / "log.jsonl"
-    for turn in range(3):
-        with Raw(vault, "--log", log) as server:
-            found = server.call("memory_search", query=f"{QUERY} {turn}", limit=2)
-            entry = found["hits"][0]["id"]
-            assert server.call("memory_feedback", query_id=found["query_id"], id=entry, action="used")["recorded"]
-            server.process.send_signal(signal.SIGKILL)
-            server.process.wait()
-        lines = [json.loads(line) for line in log.read_text().splitlines()]
-        acts = [one for one in lines if one.get("query_id") == found["query_id"] and "actions" in one]
-        assert [act["object_id"] for one in acts for act in one["actions"]] == [entry]
+    with Raw(vault, "--log", log) as server:
+        client = server.client
+        client.acted(*client.found(client.answer(client.call("memory_search", query=QUERY))))
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+    assert client.acts
+    assert lacking(log, client.lists, client.acts) == ([], 0)
 
 
 LONG, DEEP = '"' + "x" * 2**23 + '"', "[" * 100_000 + "]" * 100_000
@@ -146,7 +133,7 @@ def test_a_request_that_cannot_be_read_has_an_answer(vault, value, refused):
     arguments = f'{{"name": "memory_search", "arguments": {{"query": {value}}}}}'
     with Raw(vault) as server:
         server.send(f'{{"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": {arguments}}}'.encode())
-        answer = json.loads(server.process.stdout.readline())
+        answer = json.loads(server.back.readline())
     assert (answer["id"], "error" in answer) == (77, refused)
 
 

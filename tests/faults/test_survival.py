@@ -213,14 +213,6 @@ class TestReadOnly:
             assert there.exit_code == here.exit_code == 0, there.output
             assert there.stdout == here.stdout != ""
 
-    def test_a_first_write_is_refused(self, bench, place):
-        shutil.copy(bench / "old" / "vault", place / "vault")
-        with (
-            Vault(remounted(place) / "vault") as vault,
-            pytest.raises(MachineError, match=r"cannot write .*vault"),
-        ):
-            vault.upsert([Entry("a")])
-
     @pytest.mark.parametrize("index", [True, False])
     def test_a_vault_that_was_copied_while_it_was_written_is_read_whole_or_refused(self, place, tmp_path, index):
         """Its newest commits are in the log beside it, and need the log's index to be read."""

@@ -11,6 +11,12 @@ def test_nothing_crosses_from_one_tenant_to_another(monkeypatch, number):
     assert tenants.work(number)["checks"] in (tenants.CHECKS, 12)
 
 
+def test_no_random_name_leaves_the_folder_and_no_uri_its_scope(tmp_path):
+    for seed in range(3000):
+        tenants.name(tenants.np.random.default_rng(seed), tmp_path)
+        tenants.uri(tenants.np.random.default_rng(seed))
+
+
 def test_the_campaign_sees_a_crossing(monkeypatch, tmp_path):
     """All tenants in one vault: what the campaign is to find."""
     monkeypatch.setattr(tenants, "vault_of", lambda folder, tenant: tmp_path / "cortex-mem-all.db")

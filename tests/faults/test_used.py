@@ -26,7 +26,7 @@ def span(begin, operation="search_memory", records=LIST[1:], **more):
     return {"context": context, "start_time": begin, "attributes": {f"gen_ai.{name}": has[name] for name in has}}
 
 
-COMMAND = {"type": "tool_use", "name": "Bash", "input": {"command": DEEP}}
+COMMAND = {"content": [{"type": "tool_use", "name": "Bash", "input": {"command": DEEP}}]}
 ODD = {
     "a score that no float holds": ("otel", span(WHEN["start_time"], records=LIST), 1),
     "a time of 5,000 digits": ("otel", span("9" * 5000), 0),
@@ -40,14 +40,7 @@ ODD = {
     "the last time there is": ("otel", span("9999-12-31T23:59:59.5Z"), 1),
     "a deep answer": ("otel", span(WHEN["start_time"], "chat", **{"output.messages": DEEP}), 0),
     "a deep question": ("transcripts", {"type": "user", "message": DEEP}, 0),
-    "a deep command": (
-        "transcripts",
-        {
-            "type": "assistant",
-            "message": {"content": [{"type": "tool_use", "name": "Bash", "input": {"command": DEEP}}]},
-        },
-        0,
-    ),
+    "a deep command": ("transcripts", {"type": "assistant", "message": COMMAND}, 0),
 }
 
 

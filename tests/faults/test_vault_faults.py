@@ -4,13 +4,10 @@ import apsw
 import numpy as np
 import pytest
 
-from steelyard.base.errors import ConfigError, DimensionMismatchError, VaultError
-from steelyard.embedders.embed import RecordedEmbedder
-from steelyard.fusion import parse_strategy
+from steelyard.base.errors import VaultError
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.query import Filters, Query
-from steelyard.stores.base import KeywordIndex, Space
+from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 
@@ -103,25 +100,6 @@ def test_vectors_of_unequal_count_write_nothing(vault):
     assert vault.spaces() == []
 
 
-@pytest.mark.parametrize("strategy", ["vector", "l2", "layered(1*l2)", "weighted_sum(1*fts, 1*cosine)"])
-def test_a_query_of_another_dimension_names_both_and_the_remedy(vault, strategy):
-    vault.upsert([Entry("a", text="token")])
-    vault.put_vectors(SPACE, ["a"], direction(1, 0, 0)[None])
-    embedder = RecordedEmbedder("tiny", RECIPE, {"token": direction(1, 0)})
-    config = find_system("plain").config().with_strategy(parse_strategy(strategy))
-    with pytest.raises(DimensionMismatchError, match=r"(?s)dimension 3.*returned 2.*--rebuild"):
-        Searcher(vault, config, embedder).search("token")
-
-
-def test_an_index_of_other_settings_names_both_and_a_rebuild_brings_ours(vault):
-    vault.upsert([Entry("a", text="tokens")])
-    vault.ensure_index(KeywordIndex("content", ("title", "text"), "unicode61"))
-    with pytest.raises(VaultError, match=r"covers \[.title., .text.\].*asks for.*'porter unicode61'.*--rebuild"):
-        Searcher(vault, find_system("fts").config()).search("token")
-    vault.rebuild_indexes([find_system("fts").reading.index])
-    assert [h.entry.id for h in Searcher(vault, find_system("fts").config()).search("token").hits] == ["a"]
-
-
 class TestHostileWords:
     @pytest.fixture
     def store(self, vault):
@@ -143,32 +121,3 @@ class TestHostileWords:
         """The token beside every operator is found by its prefix."""
         hits = Searcher(store, find_system("fts").config(100)).search("token").hits
         assert {h.entry.text for h in hits} == {text for text in HOSTILE if "token" in text}
-
-    @pytest.mark.parametrize("text", ["", " ", "\0", "\n\t"])
-    @pytest.mark.parametrize("strategy", ["fts", "bm25", "vector", "rrf(fts, vector)", "importance"])
-    def test_an_empty_query_is_refused_whatever_the_strategy(self, store, text, strategy):
-        store.put_vectors(SPACE, ["e0"], direction(1, 0)[None])
-        embedder = RecordedEmbedder("tiny", RECIPE, {text: direction(1, 0)})
-        config = find_system("plain").config().with_strategy(parse_strategy(strategy))
-        with pytest.raises(ConfigError, match="type at least"):
-            Searcher(store, config, embedder).search(text)
-
-    def test_half_a_character_is_refused(self, store):
-        with pytest.raises(ConfigError, match="valid Unicode"):
-            Searcher(store, find_system("vector").config()).search("\udc80")
-
-    def test_hostile_values_of_a_filter_match_themselves_only(self, vault):
-        vault.upsert([Entry("a", text="token", project="' OR 1=1 --"), Entry("b", text="token", project="p")])
-        filters = Filters.of({"project": "' OR 1=1 --"})
-        hits = Searcher(vault, find_system("fts").config()).search(Query("token", filters=filters)).hits
-        assert [h.entry.id for h in hits] == ["a"]
-
-    @pytest.mark.parametrize("number", [10**18, 10**19, 10**30, -(10**30), 1.5, 1e308])
-    def test_a_filter_may_be_any_finite_number(self, vault, number):
-        vault.upsert([Entry("a", importance=float(number)), Entry("b", importance=2.0)])
-        assert [e.id for e in vault.entries(Filters.of({"importance": number}))] == ["a"]
-
-    @pytest.mark.parametrize("number", [10**400, float("nan"), float("inf"), True, None, [[]]])
-    def test_a_filter_of_no_finite_number_is_refused(self, number):
-        with pytest.raises(ConfigError, match=r"'importance' = .*"):
-            Filters.of({"importance": number})

@@ -7,15 +7,17 @@ Vectors are placed by their cosine with the query, which is always the vector (1
 import asyncio
 import itertools
 import json
+import math
 import os
-import re
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from statements import Spy, named
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.embedders.embed import LAYER_RECIPES, embed_missing, space_of
@@ -25,7 +27,7 @@ from steelyard.extensions.cortex_client.layers import extract, with_layers
 from steelyard.extensions.cortex_client.rewriting import Rewriter, accepted, profile_of
 from steelyard.extensions.cortex_client.uris import check_uri, vault_of
 from steelyard.extensions.network.chat import ChatEndpoint, chat_of
-from steelyard.extensions.network.endpoint import EndpointError
+from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Response
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
@@ -42,7 +44,6 @@ from steelyard.systems.cortex_mem import (
     intent_of,
     is_entity,
     snippet,
-    snippet_shipped,
     timeline_of,
 )
 from steelyard_eval.cli.main import main
@@ -50,24 +51,7 @@ from steelyard_eval.compare.score_scales import summary_of
 from steelyard_eval.datasets import open_dataset
 from steelyard_eval.export import export
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "cortex-mem.md"
 SESSION = "cortex://session/abc/timeline"
-
-
-class Spy:
-    """Every query is the vector (1, 0); it keeps what it was asked."""
-
-    model, recipe = "spy", None
-
-    def __init__(self):
-        self.asked = []
-
-    def embed(self, texts, kind="entry"):
-        self.asked += texts
-        return np.tile(np.array([1, 0], dtype=np.float32), (len(texts), 1))
-
-    def warm(self):
-        return True
 
 
 def placed(cosine):
@@ -156,61 +140,60 @@ class TestIntents:
     def test_the_program_takes_one_or_two_short_words_for_the_name_of_a_thing(self, query, entity):
         assert is_entity(query) == entity
 
-    @pytest.mark.parametrize(("query", "passes"), [("What is this", True), ("machine learning", False)])
-    def test_factual_queries_open_abstracts_from_04_on(self, query, passes):
-        assert (progress(session(0.45, 0.9, a=0.9), query).step[0] == 0) == passes
 
-    def test_intent_detection_can_be_switched_off(self):
-        vault = session(0.45, 0.9, a=0.9)
-        assert progress(vault, "What is this", detect_intent=False).step[0] == 1
+def own_layers():
+    """An entry with layers of its own is its own directory."""
+    own = Entry("e", uri="", l0="abstract", l1="overview", text="text")
+    return filled([own], {"l0": {"e": 0.6}, "l1": {"e": 0.7}, "l2": {"e": 0.8}})
+
+
+def resource():
+    home = "cortex://resources/book"
+    entries = [directory(home), Entry("f", uri=f"{home}/one.md", text="one")]
+    return filled(entries, {"l0": {home: 0.6}, "l1": {home: 0.7}, "l2": {"f": 0.8}})
+
+
+def without_layers(**cosines):
+    return filled([Entry(id_, text=id_) for id_ in cosines], {"l2": cosines})
+
+
+SUMS = {
+    "the documented sum": (session(0.6, 0.7, a=0.8), {}, {"a": 0.73}),  # 0.2 x 0.6 + 0.3 x 0.7 + 0.5 x 0.8
+    "messages one by one": (session(0.6, 0.7, a=0.8, b=0.7), {}, {"a": 0.73, "b": 0.68}),  # 0.33 + 0.35
+    "files of a resource": (resource(), {}, {"one": 0.73}),
+    "layers of its own": (own_layers(), {}, {"e": 0.73}),
+    # 0.12 + 0.3 x 0.8 x 0.6 + 0.4: the program's rule; the document has none
+    "no overview": (session(0.6, None, a=0.8), {}, {"a": 0.664}),
+    # 0.2 x 0.9 + 0.3 x 0.9 = 0.45, L2 is 0 (section 5.2)
+    "no vector": (session(0.9, 0.9, a=None, b=0.2), {"threshold": 0.4}, {"b": 0.55, "a": 0.45}),
+    "no directory": (session(0.9, 0.9, a=0.9), {"threshold": 0.1}, {"a": 0.9}),
+    # 0.12 + 0.18 + 0.5 x 0.38 = 0.49, and with 0.42 it is 0.51
+    "below the threshold": (session(0.6, 0.6, a=0.38, b=0.42), {}, {"b": 0.51}),
+    # The page promises that results are delivered: the last resort ranks details alone.
+    "the last resort": (session(0.1, 0.1, a=0.8, b=0.6, c=-0.4), {}, {"a": 0.8, "b": 0.6, "c": -0.4}),
+    "the last resort above": (session(0.1, 0.1, a=0.8, c=-0.4), {"threshold": 0.9}, {"a": 0.8, "c": -0.4}),
+    "no layers": (without_layers(a=0.8, b=0.1), {}, {"a": 0.8, "b": 0.1}),
+    # The program cuts what the last resort found at 0.5, too.
+    "the program's last": (session(0.1, 0.1, a=0.8, b=0.6, c=-0.4), {"profile": "shipped"}, {"a": 0.8, "b": 0.6}),
+    # Its relaxed abstract of 0.24 is below half of 0.5; so is the overview.
+    "half the threshold": (session(0.24, 0.2, a=1.0), {"profile": "shipped"}, {}),
+}
+"""Vault, options, and what is found."""
 
 
 class TestLayers:
-    def test_the_score_is_the_documented_sum(self):
-        """0.2 x 0.6 + 0.3 x 0.7 + 0.5 x 0.8 = 0.73."""
-        assert found(session(0.6, 0.7, a=0.8)) == {"a": 0.73}
+    @pytest.mark.parametrize("case", SUMS)
+    def test_the_score_is_the_documented_sum(self, case):
+        vault, options, expected = SUMS[case]
+        assert found(vault, **options) == expected
 
     def test_the_directory_of_a_message_answers_for_it_and_no_other_directory_does(self):
         assert timeline_of(f"{SESSION}/10_00.md") == SESSION
         assert timeline_of("cortex://user/keys/rotation.md") == "cortex://user/keys/rotation.md"
 
-    def test_messages_of_a_timeline_are_compared_one_by_one(self):
-        """0.12 + 0.21 + 0.5 x 0.8 and 0.5 x 0.7."""
-        assert found(session(0.6, 0.7, a=0.8, b=0.7)) == {"a": 0.73, "b": 0.68}
-
-    def test_files_of_a_resource_are_compared_directly(self):
-        home = "cortex://resources/book"
-        vault = filled(
-            [directory(home), Entry("f", uri=f"{home}/one.md", text="one")],
-            {"l0": {home: 0.6}, "l1": {home: 0.7}, "l2": {"f": 0.8}},
-        )
-        assert found(vault) == {"one": 0.73}
-
-    def test_an_entry_with_layers_of_its_own_is_its_own_directory(self):
-        own = Entry("e", uri="", l0="abstract", l1="overview", text="text")
-        assert found(filled([own], {"l0": {"e": 0.6}, "l1": {"e": 0.7}, "l2": {"e": 0.8}})) == {"e": 0.73}
-
-    def test_without_an_overview_the_abstract_counts_eight_tenths(self):
-        """0.2 x 0.6 + 0.3 x 0.8 x 0.6 + 0.5 x 0.8 = 0.664, the program's rule; the document has none."""
-        assert found(session(0.6, None, a=0.8)) == {"a": 0.664}
-
-    def test_a_file_without_a_vector_counts_by_its_directory_alone(self):
-        """0.2 x 0.9 + 0.3 x 0.9 = 0.45, L2 is 0 (section 5.2)."""
-        assert found(session(0.9, 0.9, a=None, b=0.2), threshold=0.4) == {"b": 0.55, "a": 0.45}
-
-    def test_the_directory_itself_is_no_result(self):
-        assert found(session(0.9, 0.9, a=0.9), threshold=0.1) == {"a": 0.9}
-
     def test_a_directory_whose_layers_are_below_half_the_threshold_is_left(self):
-        """A relaxed abstract of 0.24 is below half of 0.5; so is the overview. (The program.)"""
-        vault = session(0.24, 0.2, a=1.0)
-        assert progress(vault, profile="shipped").directories[0] == 1
-        assert progress(vault, profile="shipped").refined[0] == 0
-        assert found(vault, profile="shipped") == {}
-
-    def test_results_reach_the_threshold_by_their_combined_score(self):
-        """0.12 + 0.18 + 0.5 x 0.38 = 0.49 and 0.12 + 0.18 + 0.5 x 0.42 = 0.51."""
-        assert found(session(0.6, 0.6, a=0.38, b=0.42)) == {"b": 0.51}
+        went = progress(session(0.24, 0.2, a=1.0), profile="shipped")
+        assert (went.directories[0], went.refined[0]) == (1, 0)
 
     @pytest.mark.parametrize(
         ("abstract", "query"), [(0.45, "plans"), (0.45, "plans at 0.6"), (0.35, "What is it")]
@@ -228,79 +211,43 @@ class TestLayers:
 class TestRelaxation:
     """Section 5.1: 0.5, 0.4, 0.3, then all details."""
 
-    @pytest.mark.parametrize(("abstract", "step"), [(0.5, 0), (0.45, 1), (0.35, 2), (0.25, -1)])
-    def test_the_ladder(self, abstract, step):
-        assert progress(session(abstract, 0.9, a=0.9)).step[0] == step
-
-    def test_it_goes_on_below_an_explicit_threshold(self):
-        """0.3 is the only step below 0.4."""
-        assert progress(session(0.35, 0.9, a=0.9), threshold=0.4).step[0] == 1
-
-    def test_the_last_resort_ranks_details_alone_and_cuts_none(self):
-        """The page promises that results are delivered; the program cuts them at 0.5 here, too."""
-        vault = session(0.1, 0.1, a=0.8, b=0.6, c=-0.4)
-        assert found(vault) == {"a": 0.8, "b": 0.6, "c": -0.4}
-        assert found(vault, threshold=0.9) == {"a": 0.8, "b": 0.6, "c": -0.4}
-        assert found(vault, profile="shipped") == {"a": 0.8, "b": 0.6}
+    @pytest.mark.parametrize(
+        ("abstract", "query", "options", "step"),
+        [
+            *((abstract, "plans", {}, step) for abstract, step in ((0.5, 0), (0.45, 1), (0.35, 2), (0.25, -1))),
+            (0.35, "plans", {"threshold": 0.4}, 1),  # 0.3 is the only step below an explicit 0.4
+            (0.45, "What is this", {}, 0),  # factual queries open abstracts from 0.4 on
+            (0.45, "machine learning", {}, 1),
+            (0.45, "What is this", {"detect_intent": False}, 1),
+            # The program takes one step to a fifth: from 0.5 it looks at 0.2 at once, so 0.25 passes as 0.35 does.
+            *((at, "plans", {"profile": "shipped"}, step) for at, step in ((0.35, 1), (0.25, 1), (0.15, -1))),
+        ],
+    )
+    def test_the_ladder(self, abstract, query, options, step):
+        assert progress(session(abstract, 0.9, a=0.9), query, **options).step[0] == step
 
     def test_without_layers_all_details_are_searched(self):
-        vault = filled([Entry("a", text="a")], {"l2": {"a": 0.8}})
-        with CortexMem(vault, Spy()) as memory:
-            found = memory.search("plans", SearchOptions())
-        assert ([hit.score for hit in found.hits], found.progress.step[0]) == ([pytest.approx(0.8)], -1)
-
-    def test_without_layers_nothing_is_cut(self):
-        vault = filled([Entry("a", text="a"), Entry("b", text="b")], {"l2": {"a": 0.8, "b": 0.1}})
-        assert found(vault) == {"a": 0.8, "b": 0.1}
+        assert progress(without_layers(a=0.8)).step[0] == -1
         left = DOCUMENTED.config(10, threshold=0.5).strategy.without({"l0", "l1"})  # as in data sets without any
         assert str(left) == "layered(1*l2, threshold=-1, relax=[])"
 
     @pytest.mark.parametrize(
         ("vault", "profile", "why"),
         [
-            (
-                session(0.6, 0.1, a=0.1),
-                "documented",
-                "reaches 0.5, but no entry's score of all layers reaches 0.5",
-            ),
-            (
-                session(0.35, 0.1, a=0.1),
-                "documented",
-                "reaches 0.3, but no entry's score of all layers reaches 0.3",
-            ),
-            (
-                session(0.24, 0.2, a=1.0),
-                "shipped",
-                "reaches 0.2, but no overview or abstract of these reaches 0.25",
-            ),
-            (
-                session(0.1, 0.2, a=0.3),
-                "shipped",
-                "any step of the ladder, and of all details no score reaches 0.5",
-            ),
+            (session(0.6, 0.1, a=0.1), "documented", "reaches 0.5, but no entry's"),
+            (session(0.35, 0.1, a=0.1), "documented", "reaches 0.3, but no entry's"),
+            (session(0.24, 0.2, a=1.0), "shipped", "reaches 0.2, but no overview"),
+            (session(0.1, 0.2, a=0.3), "shipped", "of all details no score reaches 0.5"),
+            (session(0.6, 0.6, a=0.6), "documented", ""),  # it is not empty
         ],
-        ids=["threshold", "lower step", "half the cut", "last resort"],
+        ids=["threshold", "lower step", "half the cut", "last resort", "not empty"],
     )
     def test_an_empty_list_says_which_step_emptied_it(self, vault, profile, why):
         with CortexMem(vault, Spy(), profile=profile) as memory:
-            assert why in memory.search("plans", SearchOptions()).emptied
-
-    def test_a_list_that_is_not_empty_says_nothing(self):
-        with CortexMem(session(0.6, 0.6, a=0.6), Spy()) as memory:
-            assert memory.search("plans", SearchOptions()).emptied == ""
-
-    def test_a_scope_without_entries_is_said_to_have_emptied_the_list(self):
-        with CortexMem(session(0.6, 0.6, a=0.6), Spy()) as memory:
+            told = memory.search("plans", SearchOptions()).emptied
+            assert why in told and bool(told) == bool(why)
             nowhere = memory.search("plans", SearchOptions(scope="cortex://user/"))
-        assert (
-            nowhere.emptied
-            == "no abstract reaches any step of the ladder, and of all details there are none in scope"
-        )
-
-    def test_the_program_takes_one_step_to_a_fifth(self):
-        """From 0.5 it looks at 0.2 at once: 0.25 passes, as 0.35 does."""
-        steps = [progress(session(at, 0.9, a=0.9), profile="shipped").step[0] for at in (0.35, 0.25, 0.15)]
-        assert steps == [1, 1, -1]
+        assert profile == "shipped" or "none in scope" in nowhere.emptied  # the program knows no scope
 
 
 class TestExamples:
@@ -337,10 +284,6 @@ class TestExamples:
 
 
 class TestOptions:
-    def test_the_defaults_of_section_8(self):
-        options = SearchOptions()
-        assert (options.limit, options.threshold, options.scope, options.include_content) == (10, None, "", False)
-
     @pytest.mark.parametrize("whole", [True, False])
     def test_content_is_returned_where_it_is_asked_for(self, whole):
         with CortexMem(session(0.9, 0.9, a=0.9), Spy()) as memory:
@@ -369,18 +312,17 @@ class TestOptions:
         cosines = {layer: {entry.id: 0.9 for entry in messages} for layer in LAYER_RECIPES}
         assert found(filled(messages, cosines), **options).keys() == expected
 
-    def test_an_unknown_dimension_is_refused(self):
-        with pytest.raises(ConfigError, match="unknown dimension 'users';"):
-            SearchOptions(dimension="users").filters()
-
-    @pytest.mark.parametrize("value", [-2.0, 1.5, float("nan")])
-    def test_a_threshold_is_a_similarity(self, value):
-        with pytest.raises(ConfigError, match="-1 and 1"):
-            DOCUMENTED.config(10, threshold=value)
-
-    def test_other_systems_have_no_threshold(self):
-        with pytest.raises(ConfigError, match="threshold of similarity"):
-            find_system("echovault").config(10, threshold=0.4)
+    @pytest.mark.parametrize(
+        ("refused", "why"),
+        [
+            (lambda: SearchOptions(dimension="users").filters(), "'users';"),
+            *((lambda own=own: DOCUMENTED.config(10, threshold=own), "-1 and 1") for own in (-2.0, 1.5, math.nan)),
+            (lambda: find_system("echovault").config(10, threshold=0.4), "threshold of similarity"),
+        ],
+    )
+    def test_options_that_make_no_sense_are_refused(self, refused, why):
+        with pytest.raises(ConfigError, match=why):
+            refused()
 
     def test_a_prefix_is_plain_text_in_sql_and_in_python(self):
         """No wildcard, no case folding, and no stop at a slash."""
@@ -405,66 +347,37 @@ class TestSnippets:
         assert [part.text[begin:end] for begin, end in (first, second)] == ["rotate", "keys"]
         assert 90 <= first[0] <= 100
 
-    def test_a_match_at_the_end_keeps_what_stands_before_it(self):
-        part = snippet("x " * 150 + "end", "end")
-        assert part.text.endswith("end")
-        assert part.text[: part.highlights[0][0]] == ("x " * 150)[-100:]
-
-    @pytest.mark.parametrize("query", ["absent", "", "  "])
-    def test_without_a_match_it_is_the_beginning(self, query):
-        assert snippet("z" * 250, query).text == "z" * 200
-
-    def test_words_that_stand_apart_are_found(self):
-        assert snippet("Keys are what we rotate.", "rotate keys").highlights == ((0, 4), (17, 23))
-
-    def test_case_is_kept_and_ignored(self):
-        assert snippet("ROTATE", "rotate").highlights == ((0, 6),)
-
-    def test_the_program_shows_more_than_200_characters(self):
-        assert len(snippet_shipped(self.TEXT, "rotate keys")) == 3 + 200 + len("rotate keys")
-
-
-class Chatty(ThreadingHTTPServer):
-    """A loopback server that answers like a language model; `reply` is what it says, `seen` what it was asked."""
-
-    def __init__(self, reply, status=200, delay=0.0):
-        self.reply, self.status, self.delay, self.seen = reply, status, delay, []
-        super().__init__(("127.0.0.1", 0), _Handler)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.seen.append((self.path, body))
-        threading.Event().wait(self.server.delay)
-        reply = self.server.reply
-        content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
-        self.send_response(self.server.status)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_):
-        pass
+    @pytest.mark.parametrize(
+        ("text", "query", "shown", "marked"),
+        [
+            ("x " * 150 + "end", "end", ("x " * 150)[-100:] + "end", ((100, 103),)),  # what stands before it stays
+            *(("z" * 250, query, "z" * 200, ()) for query in ("absent", "", "  ")),
+            ("Keys are what we rotate.", "rotate keys", "Keys are what we rotate.", ((0, 4), (17, 23))),
+            ("ROTATE", "rotate", "ROTATE", ((0, 6),)),
+        ],
+    )
+    def test_matches_are_marked_and_without_one_it_is_the_beginning(self, text, query, shown, marked):
+        part = snippet(text, query)
+        assert (part.text, part.highlights) == (shown, marked)
 
 
 @pytest.fixture
-def chatty():
-    servers = []
+def chatty(monkeypatch):
+    """A language model that says one thing: its address, and what it was asked."""
 
-    def start(*arguments, **named):
-        servers.append(Chatty(*arguments, **named))
-        return servers[-1]
+    def start(reply):
+        seen = []
 
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+        def ask(self, path="", body=None, **_):
+            seen.append((path, body))
+            if isinstance(reply, Exception):
+                raise reply
+            return Response(200, {}, reply if isinstance(reply, str) else json.dumps(reply))
+
+        monkeypatch.setattr(Endpoint, "ask", ask)
+        return SimpleNamespace(url="http://chat.example/v1", seen=seen)
+
+    return start
 
 
 def said(text):
@@ -479,52 +392,35 @@ class TestRewriting:
         vault = session(0.9, 0.9, a=0.9)
         with CortexMem(vault, spy, chat=ChatEndpoint(server.url, "small")) as memory:
             (hit,) = memory.layered_semantic_search("message a")
-        assert spy.asked == ["message plan roadmap"]
+        assert spy.texts == ["message plan roadmap"]
         assert len(hit.snippet.highlights) == 2  # of "message a", the words that were asked
         path, body = server.seen[0]
-        assert (path, body["model"], body["temperature"]) == ("/v1/chat/completions", "small", 0)
+        assert (path, body["model"], body["temperature"]) == ("/chat/completions", "small", 0)
 
     def test_the_profile_is_sent(self, chatty):
-        server = chatty(said("x"))
-        profile = Entry("p", uri="cortex://user/ann/profile.md", text="Ann likes tea")
-        vault = filled([profile, Entry("q", uri="cortex://user/ann/profiles.md", text="no")], {"l2": {"p": 0.9}})
+        server, vault = chatty(said("x")), session(0.9, 0.9, a=0.9)
+        vault.upsert([Entry("q", uri="cortex://user/ann/profiles.md", text="no")])
         with CortexMem(vault, Spy(), chat=ChatEndpoint(server.url, "small")) as memory:
-            memory.layered_semantic_search("what does she like")
-        assert "Ann likes tea" in server.seen[0][1]["messages"][0]["content"]
-        assert profile_of(vault) == "Ann likes tea"
-
-    def test_a_changed_profile_is_sent_the_next_time(self, chatty):
-        server = chatty(said("x"))
-        vault = session(0.9, 0.9, a=0.9)
-        with CortexMem(vault, Spy(), chat=ChatEndpoint(server.url, "small")) as memory:
-            memory.layered_semantic_search("what does she like")
-            vault.upsert([Entry("p", uri="cortex://agent/ann/profile.md", text="Ann likes coffee now")])
-            memory.layered_semantic_search("what does she like")
+            for text in ("", "Ann likes tea", "Ann likes coffee now"):  # what changed is sent the next time
+                vault.upsert([Entry("p", uri="cortex://user/ann/profile.md", text=text)])
+                memory.layered_semantic_search("what does she like")
+                assert profile_of(vault) == text
         sent = [body["messages"][0]["content"] for _, body in server.seen]
-        assert ["Ann likes coffee" in text for text in sent] == [False, True]
+        assert [("tea" in text, "coffee" in text) for text in sent] == [
+            (False, False),
+            (True, False),
+            (False, True),
+        ]
 
     @pytest.mark.parametrize(
         "reply",
-        [said(""), said(" \n "), said("x" * 100), said(None), {"choices": []}, [], b"no json", b""],
+        [
+            *(said(""), said(" \n "), said("x" * 100), said(None), {"choices": []}, [], "no json", ""),
+            EndpointError("the model", "is slow"),
+        ],
     )
-    def test_nonsense_leaves_the_query_as_it_is(self, chatty, reply):
-        assert Rewriter(ChatEndpoint(chatty(reply).url, "m"))("rotate keys") == "rotate keys"
-
-    def test_an_endpoint_that_fails_is_asked_again_and_then_left(self, chatty):
-        server, pauses = chatty(said("x"), status=503), []
-        chat = ChatEndpoint(server.url, "m", attempts=4, sleep=pauses.append)
-        assert Rewriter(chat)("rotate keys") == "rotate keys"
-        assert (len(server.seen), pauses) == (4, [0.25, 0.5, 1.0])
-
-    def test_what_cannot_pass_is_asked_once(self, chatty):
-        server = chatty(said("x"), status=401)
-        with pytest.raises(EndpointError, match="answered with 401"):
-            ChatEndpoint(server.url, "m", attempts=4).complete("hello")
-        assert len(server.seen) == 1
-
-    def test_a_slow_endpoint_leaves_the_query_as_it_is(self, chatty):
-        chat = ChatEndpoint(chatty(said("other"), delay=1.0).url, "m", timeout=0.1, attempts=1)
-        assert Rewriter(chat)("rotate keys") == "rotate keys"
+    def test_nonsense_or_a_failure_leaves_the_query_as_it_is(self, chatty, reply):
+        assert Rewriter(ChatEndpoint(chatty(reply).url, "m", attempts=1))("rotate keys") == "rotate keys"
 
     def test_an_answer_three_times_as_long_is_none(self):
         assert [accepted(text, "ab") for text in ("123456", "1234567")] == ["123456", "ab"]
@@ -536,15 +432,10 @@ class TestRewriting:
         chat = chat_of({"LLM_BASE_URL": "http://localhost:1/v1/", "LLM_MODEL": "m"})
         assert chat.name == "http://localhost:1/v1 m"
 
-    def test_the_command_line_rewrites(self, chatty, tmp_path, monkeypatch):
-        write_memory(tmp_path / "memory")
-        command("index", tmp_path / "memory", tmp_path / "v.db")
-        monkeypatch.setenv("LLM_BASE_URL", chatty(said("weekly keys")).url)
-        monkeypatch.setenv("LLM_MODEL", "small")
-        document = command(
-            "search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", "--set", "rewrite=true", "--json"
-        )
-        assert json.loads(document)["embedded"] == "weekly keys"
+    def test_a_query_may_carry_the_rewritten_text(self):
+        spy, config = Spy(), DOCUMENTED.config(10, "spy")
+        Searcher(session(0.9, 0.9, a=0.9), config, spy).search(Query("plans", rewritten="project plans"))
+        assert spy.texts == ["project plans"]
 
 
 def command(*arguments, code=0):
@@ -621,11 +512,6 @@ class TestFiles:
             (f"{SESSION}/10_05.md", False, False, True),
             ("cortex://user/ann/profile.md", False, False, True),
         ]
-        command("index", tmp_path / "m", tmp_path / "v.db")
-        system = ("--system", "cortex_mem", "--set", "threshold=0.2")
-        shown = json.loads(command("search", tmp_path / "v.db", "rotate keys", *system, "--json"))
-        assert shown["hits"][0]["uri"] == f"{SESSION}/10_00.md"
-        assert shown["progress"]["queries"] == 1
 
     def test_the_participants_of_a_session_stand_in_its_file(self, tmp_path):
         """As the program writes it: session/ID/.session.json."""
@@ -637,11 +523,6 @@ class TestFiles:
         assert people[f"{SESSION}/10_00.md"] == people[SESSION] == ("user-1", "coder")
         assert people["cortex://user/ann/profile.md"] == people["cortex://session/other/a.md"] == ()
 
-        command("index", tmp_path / "m", tmp_path / "v.db")
-        search = ("search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", "--json", "--filter")
-        assert json.loads(command(*search, "participants=coder"))["hits"]
-        assert json.loads(command(*search, "participants=nobody"))["hits"] == []
-
     @pytest.mark.parametrize(
         "text",
         ['{"participants": "ann"}', '{"participants": [1]}', "[]", "{", "[" * 100_000, '{"participants": NaN}'],
@@ -651,40 +532,42 @@ class TestFiles:
         report = open_dataset(tmp_path / "m")
         assert all(entry.participants == () for entry in report.entries)
 
-    def test_contents_are_returned_where_they_are_asked_for(self, tmp_path):
-        write_memory(tmp_path / "m")
-        command("index", tmp_path / "m", tmp_path / "v.db")
-        search = ("search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", "--json")
-        (first, *_) = json.loads(command(*search))["hits"]
-        assert first.keys() == {"uri", "score", "snippet", "highlights"}
-        (first, *_) = json.loads(command(*search, "--set", "content=true"))["hits"]
-        assert first["content"] == "Ann: how often do we rotate keys?"
-
-    def test_the_direct_search_the_dimension_and_the_intent_are_options(self, tmp_path):
-        write_memory(tmp_path / "m")
-        command("index", tmp_path / "m", tmp_path / "v.db")
-        search = ("search", tmp_path / "v.db", "what is it to rotate keys", "--system", "cortex_mem", "--json")
-        direct = json.loads(command(*search, "--set", "direct=true", "--set", "threshold=-1"))["hits"]
-        assert [row["score"] for row in direct] == sorted((row["score"] for row in direct), reverse=True)
-        assert {(row["uri"], row["layer"]) for row in direct} >= {(SESSION, "l0"), (SESSION, "l1")}
-        users = json.loads(command(*search, "--set", "dimension=user"))["hits"]
-        assert {row["uri"].split("/")[2] for row in users} == {"user"}
-        assert "unknown dimension" in command(*search, "--set", "dimension=users", code=2)
-        assert json.loads(command(*search))["intent"]["name"] == "factual"
-        assert json.loads(command(*search, "--set", "detect_intent=false"))["intent"]["name"] == "general"
-        assert "direct search" in command("search", tmp_path / "v.db", "keys", "--set", "direct=true", code=2)
-
-    def test_a_log_holds_how_far_searches_went(self, tmp_path):
-        """One search finds abstracts at the threshold, the other does without any."""
-        write_memory(tmp_path / "m")
+    def test_the_command_line_has_every_option(self, chatty, tmp_path, monkeypatch):
+        session = json.dumps({"participants": ["coder"]})
+        write_memory(tmp_path / "m", ("session/abc/.session.json", session))
         command("index", tmp_path / "m", tmp_path / "v.db")
         log = tmp_path / "log.jsonl"
-        steps = []
-        for words in (("--set", "threshold=-1"), ("--set", "dimension=agent")):
-            search = ("search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", *words)
-            command(*search, "--log", log)
+
+        def search(*options, query="what is it to rotate keys", code=0):
+            words = [word for option in options for word in ("--set", option)]
+            search = ("search", tmp_path / "v.db", query, "--system", "cortex_mem", "--json", "--log", log)
+            told = command(*search, *words, code=code)
+            return told if code else json.loads(told)
+
+        plain = search("threshold=0.2", query="rotate keys")
+        assert plain["hits"][0].keys() == {"uri", "score", "snippet", "highlights"}
+        assert (plain["hits"][0]["uri"], plain["progress"]["queries"]) == (f"{SESSION}/10_00.md", 1)
+        assert search("content=true", query="rotate keys")["hits"][0]["content"].startswith("Ann: how often")
+        direct = search("direct=true", "threshold=-1")["hits"]
+        assert [row["score"] for row in direct] == sorted((row["score"] for row in direct), reverse=True)
+        assert {(row["uri"], row["layer"]) for row in direct} >= {(SESSION, "l0"), (SESSION, "l1")}
+        assert {row["uri"].split("/")[2] for row in search("dimension=user")["hits"]} == {"user"}
+        assert "unknown dimension" in search("dimension=users", code=2)
+        assert search()["intent"]["name"] == "factual"
+        assert search("detect_intent=false")["intent"]["name"] == "general"
+        assert "direct search" in command("search", tmp_path / "v.db", "keys", "--set", "direct=true", code=2)
+        for name in ("coder", "nobody"):
+            asked = ("search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", "--json")
+            document = json.loads(command(*asked, "--filter", f"participants={name}"))
+            assert bool(document["hits"]) == (name == "coder")
+        steps = []  # one search finds abstracts at the threshold, the other does without any
+        for option in ("threshold=-1", "dimension=agent"):
+            search(option)
             steps.append(json.loads(log.read_text().splitlines()[-1])["layers"]["step"])
         assert steps == [0, -1]
+        monkeypatch.setenv("LLM_BASE_URL", chatty(said("weekly keys")).url)
+        monkeypatch.setenv("LLM_MODEL", "small")
+        assert search("rewrite=true")["embedded"] == "weekly keys"
 
     def test_what_is_no_memory_is_left_out_with_a_notice(self, tmp_path):
         write_memory(tmp_path / "m", ("odd/a.md", "x"), ("user/.hidden.md", "x"))
@@ -693,12 +576,8 @@ class TestFiles:
         (tmp_path / "m" / "user" / "out").symlink_to(tmp_path)
         (tmp_path / "m" / "user" / "latin.md").write_bytes(b"\xff")
         report = open_dataset(tmp_path / "m")
-        assert {e.uri.rpartition("/")[2] for e in report.entries} == {
-            "timeline",
-            "10_00.md",
-            "10_05.md",
-            "profile.md",
-        }
+        names = {e.uri.rpartition("/")[2] for e in report.entries}
+        assert names == {"timeline", "10_00.md", "10_05.md", "profile.md"}
         assert not any("secret" in entry.text for entry in report.entries)
 
     def test_a_directory_without_text_has_no_vector_of_its_text(self):
@@ -748,9 +627,7 @@ class TestFiles:
         assert made[SESSION] == ("message a", "message a\nmessage b")
         assert made["own"] == ("First.", "First.")
         assert made[f"{SESSION}/a.md"] == ("", "")
-
-    def test_written_layers_stay(self):
-        given = [directory(), message("a")]
+        given = [directory(), message("a")]  # written layers stay
         assert with_layers(given, extract) == given
 
     def test_a_model_is_asked_once_for_each_layer(self, chatty, tmp_path):
@@ -763,86 +640,28 @@ class TestFiles:
 class TestTenants:
     """Sections 6.2 and 8.2: a collection per tenant."""
 
-    def test_the_file_is_named_for_the_tenant(self, tmp_path):
-        assert vault_of(tmp_path, "acme") == tmp_path / "cortex-mem-acme.db"
-
     @pytest.mark.parametrize(
         "tenant",
         [
-            "",
-            ".",
-            "..",
-            "../x",
-            "a/b",
-            "a\\b",
-            "a\0b",
-            "A",
-            "a.b",
-            "-a",
-            "a-",
-            "a" * 65,
-            "ä",
-            "a\n",
-            " a",
-            "*",
-            "~",
+            *("", ".", "..", "../x", "a/b", "a\\b", "a\0b", "A", "a.b", "-a", "a-", "a" * 65, "ä", "a\n", " a"),
+            *("*", "~"),
         ],
     )
     def test_a_hostile_name_is_refused(self, tmp_path, tenant):
         with pytest.raises(ConfigError, match="cannot be a"):
             vault_of(tmp_path, tenant)
 
-    def test_a_link_is_refused(self, tmp_path):
+    def test_the_file_is_named_for_the_tenant_and_a_link_is_refused(self, tmp_path):
+        assert vault_of(tmp_path, "acme") == tmp_path / "cortex-mem-acme.db"
         (tmp_path / "cortex-mem-acme.db").symlink_to(tmp_path / "elsewhere.db")
         with pytest.raises(ConfigError, match="is a link"):
             vault_of(tmp_path, "acme")
-
-    def test_no_random_name_leaves_the_folder_or_meets_another(self, tmp_path):
-        """100,000 names of the characters that matter: what is accepted is a file of the folder, and its own."""
-        rng = np.random.default_rng(0)
-        letters = np.array(list("ab01-_./\\A\0 ~%"))
-        files = {}
-        for length in rng.integers(1, 6, size=100_000):
-            name = "".join(rng.choice(letters, size=length))
-            try:
-                path = vault_of(tmp_path, name)
-            except ConfigError:
-                continue
-            assert path.parent == tmp_path and os.path.normpath(path) == str(path)
-            assert files.setdefault(str(path).lower(), name) == name
-        assert len(files) > 100
 
     def test_a_folder_that_is_not_there_is_named(self, tmp_path):
         write_memory(tmp_path / "m")
         said = command("index", tmp_path / "m", tmp_path / "none", "--tenant", "acme", code=4)
         assert "is no folder" in said
         assert "permission" not in said
-
-    def test_the_command_line_keeps_tenants_apart(self, tmp_path):
-        write_memory(tmp_path / "m")
-        write_memory(tmp_path / "n", ("user/secret/profile.md", "the other tenant's secret"))
-        (tmp_path / "all").mkdir()
-        command("index", tmp_path / "m", tmp_path / "all", "--tenant", "acme")
-        command("index", tmp_path / "n", tmp_path / "all", "--tenant", "umbrella")
-        search = (
-            "search",
-            tmp_path / "all",
-            "the other tenant's secret",
-            "--system",
-            "vector",
-            "--json",
-            "--tenant",
-        )
-        assert "secret" not in json.dumps(json.loads(command(*search, "acme"))["hits"])
-        assert "secret" in json.dumps(json.loads(command(*search, "umbrella"))["hits"])
-        assert "cannot be a" in command(*search, "../acme", code=2)
-        for words in (("vault", "list"), ("vault", "context"), ("vault", "get", "m"), ("index", "--rebuild")):
-            at = 1 if words[0] == "index" else 2
-            name, more = words[:at], [one.replace("m", "cortex://user/ann/profile.md") for one in words[at:]]
-            own = command(*name, tmp_path / "all", *more, "--tenant", "acme", "--json")
-            assert "the other tenant" not in own
-            assert "cannot be a" in command(*name, tmp_path / "all", *more, "--tenant", "../acme", code=2)
-        assert "the other tenant" in command("vault", "list", tmp_path / "all", "--tenant", "umbrella", "--json")
 
 
 class TestConcurrency:
@@ -869,19 +688,10 @@ class TestConcurrency:
     def test_8_threads_share_a_memory(self):
         vault = session(0.9, 0.9, **{f"m{at}": 0.1 * at for at in range(1, 10)})
         with CortexMem(vault, Spy()) as memory:
-            expected, faults = memory.layered_semantic_search("plans"), []
-
-            def work():
-                for _ in range(20):
-                    if memory.layered_semantic_search("plans") != expected:
-                        faults.append(1)
-
-            threads = [threading.Thread(target=work) for _ in range(8)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        assert faults == []
+            expected = memory.layered_semantic_search("plans")
+            with ThreadPoolExecutor(8) as pool:
+                found = list(pool.map(lambda _: memory.layered_semantic_search("plans"), range(160)))
+        assert found == [expected] * 160
 
     def test_64_awaited_searches_of_a_file_go_on_while_messages_are_written(self, tmp_path):
         """Each answer is whole: what it found has its own score, and what was there before is there."""
@@ -986,27 +796,19 @@ def test_details_are_read_together_and_once():
 class TestObservability:
     """Section 11."""
 
-    def test_how_far_a_search_went(self):
-        found = progress(session(0.45, 0.9, a=0.9, b=0.0))
-        assert summary_of(found) == {
-            "queries": 1,
-            "hit_rates": {"l0": 1.0, "l1": 1.0, "l2": 1.0},
-            "at_threshold": 0,
-            "relaxed": {"1": 1},
-            "full_search": 0,
-            "without_result": 0,
-        }
-
-    def test_a_search_that_finds_nothing_is_counted(self):
-        """The abstract opens the session at 0.5; 0.2 x 0.5 + 0.3 x 0.5 + 0.5 x 0.1 stays below it."""
-        summary = summary_of(progress(session(0.5, 0.5, a=0.1)))
-        assert summary["hit_rates"] == {"l0": 1.0, "l1": 1.0, "l2": 0.0}
-        assert (summary["at_threshold"], summary["without_result"]) == (1, 1)
-
-    def test_a_full_search_is_no_layered_one(self):
-        summary = summary_of(progress(session(0.2, 0.9, a=0.9)))
-        assert summary["hit_rates"] == {"l0": 0.0, "l1": 0.0, "l2": 0.0}
-        assert (summary["full_search"], summary["without_result"]) == (1, 0)
+    @pytest.mark.parametrize(
+        ("vault", "rates", "counts"),
+        [
+            (session(0.45, 0.9, a=0.9, b=0.0), (1.0, 1.0, 1.0), (0, {"1": 1}, 0, 0)),
+            # The abstract opens the session at 0.5; 0.2 x 0.5 + 0.3 x 0.5 + 0.5 x 0.1 stays below it.
+            (session(0.5, 0.5, a=0.1), (1.0, 1.0, 0.0), (1, {}, 0, 1)),
+            (session(0.2, 0.9, a=0.9), (0.0, 0.0, 0.0), (0, {}, 1, 0)),  # a full search is no layered one
+        ],
+    )
+    def test_how_far_a_search_went(self, vault, rates, counts):
+        names = ("at_threshold", "relaxed", "full_search", "without_result")
+        expected = {"queries": 1, "hit_rates": dict(zip(("l0", "l1", "l2"), rates, strict=True))}
+        assert summary_of(progress(vault)) == expected | dict(zip(names, counts, strict=True))
 
     def test_the_time_of_every_layer(self):
         with CortexMem(session(0.9, 0.9, a=0.9), Spy()) as memory:
@@ -1038,17 +840,5 @@ def test_other_weights_cannot_be_exported_and_every_change_is_named():
 
 
 def test_every_test_of_the_table_is_here():
-    """docs/cortex-mem.md names no test that is not in this file or in the file it names."""
     own = Path(__file__).read_text(encoding="utf-8")
-    rows = [line for line in DOCUMENT.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
-    names = {name for row in rows for name in re.findall(r"`(test_\w+)`", row)}
-    assert names
-    assert [name for name in sorted(names) if f"def {name}(" not in own] == []
-
-
-def test_a_query_may_carry_the_rewritten_text():
-    spy = Spy()
-    Searcher(session(0.9, 0.9, a=0.9), DOCUMENTED.config(10, "spy"), spy).search(
-        Query("plans", rewritten="project plans")
-    )
-    assert spy.asked == ["project plans"]
+    assert [name for name in named("cortex-mem.md") if f"def {name}(" not in own] == []

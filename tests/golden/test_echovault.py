@@ -5,17 +5,16 @@ the test. Vectors are placed by their cosine with the query, which is always the
 """
 
 import math
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import apsw
 import numpy as np
 import pytest
+from statements import Bench, Spy, ids, named, noted, scores, statements
 
-from steelyard.base.errors import ConfigError, DimensionMismatchError, EmbedderError
+from steelyard.base.errors import ConfigError, DimensionMismatchError
 from steelyard.base.fields import parse_time
-from steelyard.embedders.embed import embed_missing, space_of
+from steelyard.embedders.embed import embed_missing
 from steelyard.finish import finish
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher
@@ -30,41 +29,12 @@ from steelyard.table.join import join
 TIERED = "tiered(fts, min_results={}, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))"
 
 
-class Spy:
-    """An embedder that keeps what it was asked for; every query is the vector (1, 0)."""
-
-    model = "spy"
-    recipe = None
-
-    def __init__(self, warm=True, down=False, dim=2):
-        self.loaded, self.down, self.dim = warm, down, dim
-        self.texts = []
-
-    def embed(self, texts, kind="entry"):
-        self.texts += texts
-        if self.down:
-            raise EmbedderError("the provider is down")
-        return np.tile(np.eye(1, self.dim, dtype=np.float32), (len(texts), 1))
-
-    def warm(self):
-        return self.loaded
-
-
-SPACE = space_of(Spy(), "text", DOCUMENTED.reading.recipe)
-
-
-def vault_of(*entries, cosines=None):
-    """A vault in memory; `cosines` places the vectors of some entries by their cosine with the query."""
-    vault = Vault(":memory:")
-    vault.upsert(entries)
-    if cosines:
-        sides = [[value, math.sqrt(1 - value * value)] for value in cosines.values()]
-        vault.put_vectors(SPACE, list(cosines), np.array(sides, dtype=np.float32))
-    return vault
+bench = Bench(DOCUMENTED)
+vault_of, SPACE = bench.vault, bench.space
 
 
 def searcher(vault, embedder=None, limit=None, strategy=None, **filters):
-    config = DOCUMENTED.config(limit, Spy.model)
+    config = DOCUMENTED.config(limit, "spy")
     if strategy:
         config = config.with_strategy(parse_strategy(strategy))
     for name, where in filters.items():
@@ -74,24 +44,8 @@ def searcher(vault, embedder=None, limit=None, strategy=None, **filters):
     return Searcher(vault, config, embedder, clock=lambda: 0.0)
 
 
-def ids(hits):
-    return [hit.entry.id for hit in hits]
-
-
-def scores(hits):
-    return {hit.entry.id: hit.score for hit in hits}
-
-
 def found(vault, query):
     return ids(searcher(vault).search(query).hits)
-
-
-def noted(word, count, project="", start=0):
-    """Entries that all say the word, the later the longer, so that the first ranks first."""
-    return [
-        Entry(f"{project}{i:02d}", title=word, text="filler " * i, project=project)
-        for i in range(start, start + count)
-    ]
 
 
 OTHERS = [Entry(f"other{i}", title="unrelated") for i in range(8)]
@@ -123,34 +77,27 @@ def test_every_column_is_searched_and_nothing_else(field):
     assert found(vault_of(Entry("a", **{field: value})), "heron") == (["a"] if indexed else [])
 
 
-def test_all_columns_weigh_the_same():
-    assert {*DOCUMENTED.config().retrievers["fts"].field_weights.values()} == {1.0}
+WORDS = ("authentication", "authorization", "tokens", "other")
+STEMS = ("run", "running", "ran")
+ACCENTS = ("Café", "cafe", "кэш")
 
 
-def test_keywords_need_no_configuration_beyond_the_vault():
-    assert found(vault_of(Entry("a", title="heron")), "heron") == ["a"]
-
-
-def test_porter_stemming_matches_run_and_running_but_not_ran():
-    vault = vault_of(Entry("run", title="run"), Entry("running", title="running"), Entry("ran", title="ran"))
-    assert sorted(found(vault, "run")) == ["run", "running"]
-    assert sorted(found(vault, "running")) == ["run", "running"]
-    # The document lists "ran" as a variant too; Porter's algorithm has no rule for irregular verbs.
-    assert found(vault, "ran") == ["ran"]
-
-
-def test_a_prefix_finds_the_longer_word():
-    words = ["authentication", "authorization", "tokens", "other"]
-    vault = vault_of(*(Entry(word, title=word) for word in words))
-    assert found(vault, "auth") == ["authentication", "authorization"]
-    assert sorted(found(vault, "auth token")) == ["authentication", "authorization", "tokens"]
-
-
-def test_accents_and_case_do_not_matter():
-    vault = vault_of(Entry("accent", title="Café"), Entry("plain", title="cafe"), Entry("cyrillic", title="кэш"))
-    for query in ("café", "CAFE", "Café", "cafe"):
-        assert sorted(found(vault, query)) == ["accent", "plain"]
-    assert found(vault, "КЭШ") == ["cyrillic"]
+@pytest.mark.parametrize(
+    ("titles", "query", "expected"),
+    [
+        # The document lists "ran" as a variant of run, too; Porter's algorithm has no rule for irregular verbs.
+        *((STEMS, "run", ["run", "running"]), (STEMS, "running", ["run", "running"]), (STEMS, "ran", ["ran"])),
+        (WORDS, "auth", ["authentication", "authorization"]),
+        (WORDS, "auth token", ["authentication", "authorization", "tokens"]),
+        *((ACCENTS, query, ["Café", "cafe"]) for query in ("café", "CAFE", "Café", "cafe")),
+        (ACCENTS, "КЭШ", ["кэш"]),
+        # What would be an operator is text.
+        *((("heron",), query, ["heron"]) for query in ('"heron"', "heron*", "(heron", "heron AND NOT", "-heron")),
+        *((("heron",), query, []) for query in ('"', "^:{}", 'he"ron" OR')),
+    ],
+)
+def test_words_are_found_by_stem_and_prefix_without_accents_and_none_is_an_operator(titles, query, expected):
+    assert sorted(found(vault_of(*(Entry(title, title=title) for title in titles)), query)) == expected
 
 
 @pytest.mark.parametrize(
@@ -164,15 +111,6 @@ def test_accents_and_case_do_not_matter():
 )
 def test_a_query_becomes_quoted_prefixes_joined_by_or(text, expression):
     assert prefix_or(text) == expression
-
-
-@pytest.mark.parametrize(
-    "query", ['"', '"heron"', 'he"ron" OR', "heron*", "(heron", "heron AND NOT", "-heron", "^:{}"]
-)
-def test_special_characters_are_text_and_never_break_the_expression(query):
-    vault = vault_of(Entry("a", title="heron"))
-    expected = [] if query in ('"', "^:{}", 'he"ron" OR') else ["a"]
-    assert found(vault, query) == expected
 
 
 @pytest.mark.parametrize("query", ["", "   ", "\t\n"])
@@ -206,6 +144,8 @@ def test_the_documented_numbers():
     assert config.limit == 5
     assert config.depths == {"fts": 10, "vector": 10}
     assert str(config.strategy) == TIERED.format(3)
+    assert {*config.retrievers["fts"].field_weights.values()} == {1.0}
+    assert (DOCUMENTED.contexts.semantic, DOCUMENTED.contexts.topup_recent) == ("auto", True)
     assert find_system("echovault") is DOCUMENTED
 
 
@@ -232,10 +172,17 @@ def test_the_query_is_embedded_only_below_three_keyword_results(matches, calls):
     assert len(result.hits) == min(5, matches + len(semantic))
 
 
-@pytest.mark.parametrize(("least", "calls"), [(0, 0), (1, 0), (2, 0), (3, 1), (4, 1)])
-def test_the_least_number_of_keyword_results_is_a_parameter(least, calls):
-    vault = vault_of(*noted("heron", 2), *OTHERS, cosines={"other0": 0.9})
-    assert searcher(vault, Spy(), strategy=TIERED.format(least)).search("heron").embedding_calls == calls
+@pytest.mark.parametrize(
+    ("least", "matches", "limit", "calls"),
+    [
+        *((least, 2, 5, calls) for least, calls in ((0, 0), (1, 0), (2, 0), (3, 1), (4, 1))),
+        (3, 6, 1, 1),  # a pool of 2 x 1 never holds 3 results
+    ],
+)
+def test_the_least_number_of_keyword_results_is_a_parameter(least, matches, limit, calls):
+    vault = vault_of(*noted("heron", matches), *OTHERS, cosines={"other0": 0.9})
+    asked = searcher(vault, Spy(), limit, TIERED.format(least))
+    assert asked.search("heron").embedding_calls == calls
 
 
 def test_enough_keyword_results_are_returned_as_they_are_cut_to_the_limit():
@@ -246,49 +193,45 @@ def test_enough_keyword_results_are_returned_as_they_are_cut_to_the_limit():
     assert max(scores(hits).values()) != 1.0  # not divided by the maximum
 
 
-def test_a_limit_of_one_always_embeds():
-    # A pool of 2 x 1 never holds 3 results.
-    vault = vault_of(*noted("heron", 6), *OTHERS, cosines={"00": 0.5})
-    assert searcher(vault, Spy(), limit=1).search("heron").embedding_calls == 1
-
-
 # Merging
 
 
-def merged(fts, vector, strategy="weighted_sum(0.3*fts, 0.7*vector, normalize=max)", limit=5):
+def merged(fts, vector, limit=5):
     lists = {
         name: [Found(id_, score, place) for place, (id_, score) in enumerate(rows.items(), 1)]
         for name, rows in (("fts", fts), ("vector", vector))
     }
     table = join([Query("q")], [0.0], [lists], {}, lambda found, *_: [Entry(id_) for id_ in found])
-    ranking = finish(table, fuse(table, parse_strategy(strategy)), DOCUMENTED.config(limit).finish)
+    ranking = finish(
+        table,
+        fuse(table, parse_strategy("weighted_sum(0.3*fts, 0.7*vector, normalize=max)")),
+        DOCUMENTED.config(limit).finish,
+    )
     rows = zip(ranking.row, ranking.score, strict=True)
     return [(table.entries[table.entry[row]], score) for row, score in rows]
 
 
-def test_merging_divides_by_the_maximum_weighs_three_to_seven_and_adds_by_id():
-    # a: 0.3 * 5/5 + 0.7 * 0.3/0.9;  b: 0.3 * 2.5/5;  c: 0.3 * 1/5 + 0.7 * 0.9/0.9;  d: 0.7 * 0.6/0.9
-    ranked = merged({"a": 5.0, "b": 2.5, "c": 1.0}, {"c": 0.9, "d": 0.6, "a": 0.3})
-    assert [id_ for id_, _ in ranked] == ["c", "a", "d", "b"]
-    assert [score for _, score in ranked] == pytest.approx([0.76, 0.3 + 0.7 / 3, 1.4 / 3, 0.15])
-
-
-def test_merging_is_cut_to_the_limit():
-    assert [id_ for id_, _ in merged({"a": 2.0, "b": 1.0}, {"c": 1.0}, limit=2)] == ["c", "a"]
-
-
-def test_the_best_of_both_lists_scores_one_however_weak():
-    assert merged({"a": 0.001}, {"a": 0.01}) == [("a", 1.0)]
-
-
-def test_meaning_counts_more_than_words():
-    assert merged({"words": 9.0}, {"meaning": 0.1}) == [("meaning", 0.7), ("words", 0.3)]
-
-
-@pytest.mark.parametrize("vector", [{"b": 0.0, "c": -0.4}, {"b": -0.2, "c": -0.4}])
-def test_a_list_whose_maximum_is_not_positive_contributes_nothing(vector):
-    # The document's listing alone would turn such a list upside down; the code of its date has the guard.
-    assert merged({"a": 5.0}, vector) == [("a", 0.3), ("b", 0.0), ("c", 0.0)]
+@pytest.mark.parametrize(
+    ("fts", "vector", "expected"),
+    [
+        # a: 0.3 * 5/5 + 0.7 * 0.3/0.9;  b: 0.3 * 2.5/5;  c: 0.3 * 1/5 + 0.7 * 0.9/0.9;  d: 0.7 * 0.6/0.9
+        (
+            {"a": 5.0, "b": 2.5, "c": 1.0},
+            {"c": 0.9, "d": 0.6, "a": 0.3},
+            {"c": 0.76, "a": 0.3 + 0.7 / 3, "d": 1.4 / 3, "b": 0.15},
+        ),
+        ({"a": 0.001}, {"a": 0.01}, {"a": 1.0}),  # the best of both, however weak
+        ({"words": 9.0}, {"meaning": 0.1}, {"meaning": 0.7, "words": 0.3}),
+        # A list whose maximum is not positive contributes nothing; the document's listing alone would turn it
+        # upside down, the code of its date has the guard.
+        *(({"a": 5.0}, {"b": own, "c": -0.4}, {"a": 0.3, "b": 0.0, "c": 0.0}) for own in (0.0, -0.2)),
+    ],
+)
+def test_merging_divides_by_the_maximum_weighs_three_to_seven_and_adds_by_id(fts, vector, expected):
+    ranked = merged(fts, vector)
+    assert [id_ for id_, _ in ranked] == list(expected)
+    assert dict(ranked) == pytest.approx(expected)
+    assert merged(fts, vector, limit=1) == ranked[:1]
 
 
 def test_search_merges_what_both_retrievers_found():
@@ -311,19 +254,13 @@ def test_similarity_is_the_cosine_whatever_the_length():
 # Without vectors
 
 
-@pytest.mark.parametrize("embedder", [None, Spy()], ids=["no embedder", "no vectors in the vault"])
-def test_without_vectors_keywords_answer_alone(embedder):
-    result = searcher(vault_of(*noted("heron", 2), *OTHERS), embedder).search("heron")
-    assert ids(result.hits) == ["00", "01"]
-    assert result.embedding_calls == 0
-    assert not result.degraded
-
-
-def test_when_the_provider_is_down_keywords_answer_and_the_result_says_so():
-    vault = vault_of(*noted("heron", 2), *OTHERS, cosines={"other0": 0.9})
-    result = searcher(vault, Spy(down=True)).search("heron")
-    assert ids(result.hits) == ["00", "01"]
-    assert result.degraded
+@pytest.mark.parametrize("why", ["no embedder", "no vectors", "down"])
+def test_without_vectors_keywords_answer_and_a_failure_is_said(why):
+    cosines = {"other0": 0.9} if why == "down" else None
+    embedder = None if why == "no embedder" else Spy(down=why == "down")
+    result = searcher(vault_of(*noted("heron", 2), *OTHERS, cosines=cosines), embedder).search("heron")
+    assert (ids(result.hits), result.degraded) == (["00", "01"], why == "down")
+    assert why == "down" or result.embedding_calls == 0
 
 
 # Filters
@@ -405,10 +342,6 @@ def context(vault, text, limit, embedder=None, scope=None, **how):
     return searcher(vault, embedder, limit).context(text, filters, **settings)
 
 
-def test_the_documented_context_settings():
-    assert (DOCUMENTED.contexts.semantic, DOCUMENTED.contexts.topup_recent) == ("auto", True)
-
-
 @pytest.mark.parametrize(
     ("mode", "warm", "calls"),
     [("auto", True, 1), ("auto", False, 0), ("always", True, 1), ("always", False, 1), ("never", True, 0)],
@@ -418,10 +351,7 @@ def test_semantic_modes(mode, warm, calls):
     hits, _ = context(diary({"n3": 0.9}), "heron", 5, spy, semantic=mode, topup_recent=False)
     assert len(spy.texts) == calls
     assert ("n3" in ids(hits)) == (calls == 1)
-
-
-def test_always_means_if_available():
-    hits, _ = context(diary(), "heron", 5, Spy(), semantic="always", topup_recent=False)
+    hits, _ = context(diary(), "heron", 5, Spy(), semantic=mode, topup_recent=False)  # which has no vectors
     assert sorted(ids(hits)) == ["h1", "h2"]
 
 
@@ -430,35 +360,21 @@ def test_an_unknown_semantic_mode_is_refused_by_name():
         context(diary({"n3": 0.9}), "heron", 5, Spy(), semantic="sometimes")
 
 
-def test_recent_entries_fill_up_newest_first_and_never_twice():
-    hits, total = context(diary(), "heron", 5)
-    assert ids(hits) == ["h1", "h2", "n6", "n5", "n4"]
-    assert [hit.rank for hit in hits] == [1, 2, 3, 4, 5]
-    assert [hit.score is None for hit in hits] == [False, False, True, True, True]
-    assert total == 6
-
-
-def test_filling_up_obeys_the_same_filters():
-    hits, total = context(diary(), "newt", 4, scope={"project": "marsh"})
-    assert ids(hits) == ["n3", "n5", "h2", "h1"]
-    assert total == 4
-
-
-def test_entries_already_found_are_not_fetched_again_even_when_they_are_the_newest():
-    hits, _ = context(diary(), "newt", 6)
-    assert sorted(ids(hits[:4])) == ["n3", "n4", "n5", "n6"]
-    assert ids(hits[4:]) == ["h2", "h1"]
-
-
-def test_a_full_list_is_not_filled_up():
-    hits, _ = context(diary(), "newt", 3)
-    assert len(hits) == 3
-    assert all(hit.score is not None for hit in hits)
-
-
-def test_filling_up_can_be_turned_off():
-    hits, _ = context(diary(), "heron", 5, topup_recent=False)
-    assert sorted(ids(hits)) == ["h1", "h2"]
+@pytest.mark.parametrize(
+    ("text", "limit", "how", "found", "recent", "total"),
+    [
+        ("heron", 5, {}, ["h1", "h2"], ["n6", "n5", "n4"], 6),  # newest first, and never twice
+        ("newt", 4, {"scope": {"project": "marsh"}}, ["n3", "n5"], ["h2", "h1"], 4),  # the same filters
+        ("newt", 6, {}, ["n3", "n4", "n5", "n6"], ["h2", "h1"], 6),  # found already, though they are the newest
+        ("newt", 3, {}, ["n3", "n4", "n5"], [], 6),  # a full list is not filled up
+        ("heron", 5, {"topup_recent": False}, ["h1", "h2"], [], 6),
+    ],
+)
+def test_recent_entries_fill_up_newest_first_and_never_twice(text, limit, how, found, recent, total):
+    hits, count = context(diary(), text, limit, **how)
+    assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+    assert [hit.entry.id for hit in hits if hit.score is not None] == found
+    assert ([hit.entry.id for hit in hits if hit.score is None], count) == (recent, total)
 
 
 @pytest.mark.parametrize("text", ["", "  "])
@@ -472,16 +388,8 @@ def test_without_a_query_the_context_is_the_newest_entries(text, topup):
 # Vector storage
 
 
-def test_the_first_embedding_fixes_the_dimension():
-    vault = vault_of(Entry("a", text="one"), Entry("b", text="two"))
-    assert vault.spaces() == []
-    embed_missing(vault, Spy(dim=768), SPACE)
-    assert vault.spaces() == [(SPACE, 768)]
-    assert vault.missing(SPACE) == []
-
-
 def test_another_dimension_is_refused_with_both_numbers_and_the_remedy():
-    vault = vault_of(Entry("a"), cosines={"a": 1.0})
+    vault = vault_of(Entry("a", text="one"), cosines={"a": 1.0})
     for attempt in (
         lambda: vault.put_vectors(SPACE, ["a"], np.ones((1, 768), dtype=np.float32)),
         lambda: searcher(vault, Spy(dim=768)).search("nothing"),
@@ -489,13 +397,10 @@ def test_another_dimension_is_refused_with_both_numbers_and_the_remedy():
         with pytest.raises(DimensionMismatchError, match=r"\b2\b.*\b768\b.*--rebuild"):
             attempt()
     assert vault.spaces() == [(SPACE, 2)]
-
-
-def test_rebuilding_the_vectors_recovers_from_another_dimension():
-    vault = vault_of(Entry("a", text="one"), cosines={"a": 1.0})
-    vault.drop_space(SPACE)
+    vault.drop_space(SPACE)  # as --rebuild does; the first embedding fixes the dimension
+    assert vault.spaces() == []
     embed_missing(vault, Spy(dim=768), SPACE)
-    assert vault.spaces() == [(SPACE, 768)]
+    assert (vault.spaces(), vault.missing(SPACE)) == ([(SPACE, 768)], [])
     assert ids(searcher(vault, Spy(dim=768)).search("nothing").hits) == ["a"]
 
 
@@ -539,9 +444,6 @@ def test_a_result_is_the_documented_pointer_key_by_key():
     assert shown == POINTER
     assert list(shown) == list(POINTER)
     assert shown["has_details"] is True
-
-
-def test_has_details_is_false_without_details():
     assert DOCUMENTED.showing.present(Hit(1, 0.87, pointed(details="")))["has_details"] is False
 
 
@@ -551,20 +453,11 @@ def test_results_come_back_from_the_vault_as_they_went_in():
     shown = DOCUMENTED.showing.present(hit)
     assert shown | {"score": 0.87} == POINTER
     assert shown["score"] > 0
-
-
-def test_the_details_are_read_by_id():
-    vault = vault_of(pointed(), *OTHERS)
-    assert [entry.details for entry in vault.get(["a1b2c3d4"])] == ["The whole story"]
-    assert vault.get(["absent"]) == []
+    assert [entry.details for entry in vault.get(["a1b2c3d4", "absent"])] == ["The whole story"]
 
 
 # The table of statements
 
 
 def test_the_table_of_statements_names_these_tests_and_no_others():
-    table = Path(__file__).resolve().parents[2] / "docs" / "echovault.md"
-    statements, _, _ = table.read_text(encoding="utf-8").partition("## Documented against shipped")
-    named = {*re.findall(r"`(test_\w+)`", statements)}
-    here = {name for name in globals() if name.startswith("test_")}
-    assert named == here - {"test_the_table_of_statements_names_these_tests_and_no_others"}
+    assert named("echovault.md", before="## Documented against shipped") == statements(globals())

@@ -76,26 +76,3 @@ def test_the_preset_answers_as_documented(keyword, vector):
 def test_the_merge_is_the_documented_one(keyword, vector):
     merge = parse_strategy("weighted_sum(0.3*fts, 0.7*vector, normalize=max)")
     same(ours(keyword, vector, merge), merged(keyword, vector))
-
-
-def test_a_merge_by_hand():
-    """fts 4, 2 -> 0.3, 0.15; vector 0.8, 0.4 -> 0.7, 0.35: b is in both, 0.15 + 0.7."""
-    keyword, vector = [("a", 4.0), ("b", 2.0)], [("b", 0.8), ("c", 0.4)]
-    expected = [("b", 0.85), ("c", 0.35), ("a", 0.3)]
-
-    same(merged(keyword, vector), expected)
-    same(ours(keyword, vector, find_system("echovault").searching.strategy), expected)
-
-
-def test_three_keyword_results_are_enough():
-    keyword, vector = [("a", 3.0), ("b", 2.0), ("c", 1.0)], [("z", 1.0)]
-    assert ours(keyword, vector, find_system("echovault").searching.strategy) == keyword
-
-
-def test_scores_that_are_not_positive_add_nothing():
-    keyword, vector = [("a", 2.0)], [("b", -0.1), ("c", -0.9)]
-    assert ours(keyword, vector, find_system("echovault").searching.strategy) == [
-        ("a", 0.3),
-        ("b", 0.0),
-        ("c", 0.0),
-    ]

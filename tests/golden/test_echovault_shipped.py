@@ -8,62 +8,31 @@ square root of 2 - 2 * cosine.
 import dataclasses
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from statements import DOCS, Bench, Spy, ids, named, scores, statements
 
-from steelyard.base.errors import ConfigError, EmbedderError
+from steelyard.base.errors import ConfigError
 from steelyard.base.fields import parse_time
-from steelyard.embedders.embed import space_of
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Filters, Query
-from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.echovault import DELETED, DOCUMENTED, SHIPPED, prefix_or_bare
 
 HYBRID = "weighted_sum(0.3*fts, 0.7*vector, normalize=max)"
 OTHERS = [Entry(f"other{i}", title="reeds moor") for i in range(4)]
-DOC = Path(__file__).resolve().parents[2] / "docs" / "echovault.md"
 HEADING = "## Documented against shipped"
 
 
-class East:
-    """An embedder for which every query is the vector (1, 0)."""
-
-    model = "east"
-    recipe = None
-
-    def __init__(self, down=False, dim=2, warm=True):
-        self.down, self.dim, self.loaded = down, dim, warm
-        self.calls = 0
-
-    def embed(self, texts, kind="entry"):
-        self.calls += 1
-        if self.down:
-            raise EmbedderError("the provider is down")
-        return np.tile(np.eye(1, self.dim, dtype=np.float32), (len(texts), 1))
-
-    def warm(self):
-        return self.loaded
-
-
-SPACE = space_of(East(), "text", SHIPPED.reading.recipe)
-
-
-def vault_of(*entries, cosines=None):
-    vault = Vault(":memory:")
-    vault.upsert(entries)
-    if cosines:
-        sides = [[value, math.sqrt(1 - value * value)] for value in cosines.values()]
-        vault.put_vectors(SPACE, list(cosines), np.array(sides, dtype=np.float32))
-    return vault
+bench = Bench(SHIPPED)
+vault_of, SPACE = bench.vault, bench.space
 
 
 def searcher(vault, embedder=None, limit=5, strategy=None, system=SHIPPED):
-    config = system.config(limit, East.model)
+    config = system.config(limit, "spy")
     return Searcher(
         vault,
         config.with_strategy(parse_strategy(strategy)) if strategy else config,
@@ -72,18 +41,10 @@ def searcher(vault, embedder=None, limit=5, strategy=None, system=SHIPPED):
     )
 
 
-def ids(hits):
-    return [hit.entry.id for hit in hits]
-
-
-def scores(hits):
-    return {hit.entry.id: hit.score for hit in hits}
-
-
-def test_the_profiles_differ_in_the_parameters_of_the_table_and_in_no_others():
+def test_the_profiles_differ_in_these_parameters_and_in_no_others():
     one, other = traits(DOCUMENTED), traits(SHIPPED)
     differing = {name for name in one if one[name] != other[name]} - {"profile"}
-    table = DOC.read_text(encoding="utf-8").partition(HEADING)[2]
+    table = (DOCS / "echovault.md").read_text(encoding="utf-8").partition(HEADING)[2]
     assert {*re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)} == differing
     assert find_system("echovault:shipped") is SHIPPED
 
@@ -104,7 +65,7 @@ def test_a_vector_score_is_what_the_distance_leaves_of_one():
     expected = {1.0: 1.0, 0.875: 0.5, 0.5: 0.0, 0.0: 1 - math.sqrt(2), -1.0: -1.0}
     entries = {f"at{cosine}": cosine for cosine in expected}
     vault = vault_of(*map(Entry, entries), cosines=entries)
-    table = searcher(vault, East()).candidates(Query("q"), parse_strategy("vector"))
+    table = searcher(vault, Spy()).candidates(Query("q"), parse_strategy("vector"))
     found = dict(zip(table.entries, table.column("vector"), strict=True))
     assert found == pytest.approx({f"at{cosine}": score for cosine, score in expected.items()}, abs=1e-6)
 
@@ -112,23 +73,20 @@ def test_a_vector_score_is_what_the_distance_leaves_of_one():
 def test_longer_vectors_are_farther_away():
     vault = vault_of(Entry("long"), Entry("short"), *OTHERS)
     vault.put_vectors(SPACE, ["long", "short"], np.array([[8, 0], [0, 1]], dtype=np.float32))
-    hits = searcher(vault, East(), strategy="vector").search("q").hits
+    hits = searcher(vault, Spy(), strategy="vector").search("q").hits
     assert scores(hits) == pytest.approx({"short": 1 - math.sqrt(2), "long": -6.0}, abs=1e-6)
-
-
-def test_final_scores_may_be_negative():
-    # 1 - sqrt(2 - 2 * 0.875) = 0.5 is the maximum; 0.7 * (1 - sqrt(2)) / 0.5 for the other.
+    # Final scores may be negative: 1 - sqrt(2 - 2 * 0.875) = 0.5 is the maximum.
     vault = vault_of(Entry("near"), Entry("across"), cosines={"near": 0.875, "across": 0.0})
-    hits = searcher(vault, East()).search("nothing").hits
+    hits = searcher(vault, Spy()).search("nothing").hits
     assert scores(hits) == pytest.approx({"near": 0.7, "across": 1.4 * (1 - math.sqrt(2))}, abs=1e-6)
 
 
 def test_vectors_that_are_all_far_away_contribute_nothing():
     # Below a cosine of 0.5 every score is negative, so the maximum is not positive; by cosine it adds 0.7.
     vault = vault_of(Entry("word", title="heron"), *OTHERS, cosines={"other0": 0.4, "other1": -0.2})
-    hits = searcher(vault, East()).search("heron").hits
+    hits = searcher(vault, Spy()).search("heron").hits
     assert [(hit.entry.id, hit.score) for hit in hits] == [("word", 0.3), ("other0", 0.0), ("other1", 0.0)]
-    documented = searcher(vault, East(), system=DOCUMENTED).search("heron").hits
+    documented = searcher(vault, Spy(), system=DOCUMENTED).search("heron").hits
     assert ids(documented) == ["other0", "word", "other1"]
 
 
@@ -169,20 +127,17 @@ HERONS = [
 NORMALISED = {"one": 1.0, "two": 1.75 / 2.2, "three": 1.75 / 2.65}
 
 
-@pytest.mark.parametrize("embedder", [East(), None, East(down=True)], ids=["vectors", "no embedder", "down"])
+@pytest.mark.parametrize("embedder", [Spy(), None, Spy(down=True)], ids=["vectors", "no embedder", "down"])
 def test_the_first_tier_is_divided_by_its_maximum(embedder):
-    hits = searcher(vault_of(*HERONS, *OTHERS, cosines={"other0": 1.0}), embedder).search("heron").hits
-    assert scores(hits) == pytest.approx(NORMALISED, abs=1e-12)
-
-
-def test_hybrid_search_without_a_provider_is_the_first_tier():
-    hits = searcher(vault_of(*HERONS, *OTHERS), strategy=HYBRID).search("heron").hits
-    assert scores(hits) == pytest.approx(NORMALISED, abs=1e-12)
+    vault = vault_of(*HERONS, *OTHERS, cosines={"other0": 1.0})
+    assert scores(searcher(vault, embedder).search("heron").hits) == pytest.approx(NORMALISED, abs=1e-12)
+    without = searcher(vault, strategy=HYBRID)  # hybrid search without a provider is the first tier
+    assert scores(without.search("heron").hits) == pytest.approx(NORMALISED, abs=1e-12)
 
 
 def test_keywords_answer_when_the_vectors_have_another_dimension():
     vault = vault_of(HERONS[0], *OTHERS, cosines={"one": 1.0})
-    result = searcher(vault, East(dim=3)).search("heron")
+    result = searcher(vault, Spy(dim=3)).search("heron")
     assert scores(result.hits) == {"one": 1.0}
     assert result.degraded
 
@@ -195,9 +150,9 @@ def test_keywords_answer_when_the_vectors_have_another_dimension():
     [("banana", True, 1), ("banana", False, 0), (True, False, 1), (False, True, 0), ("never", True, 0)],
 )
 def test_an_unknown_semantic_mode_is_auto_and_booleans_are_always_and_never(mode, warm, calls):
-    embedder = East(warm=warm)
+    embedder = Spy(warm=warm)
     searcher(vault_of(HERONS[0], *OTHERS, cosines={"one": 1.0}), embedder).context("heron", semantic=mode)
-    assert embedder.calls == calls
+    assert len(embedder.batches) == calls
 
 
 def test_no_text_is_no_query_and_blanks_are_one_that_is_refused():
@@ -278,27 +233,25 @@ def test_the_search_tool_shows_a_day_and_two_decimals():
 def test_a_memory_that_was_merged_is_near_to_what_it_said_before():
     vault = vault_of(Entry("a", title="heron"), *OTHERS, cosines={"a": 1.0})
     vault.upsert([Entry("a", title="newt")], keep_vectors=True)
-    assert scores(searcher(vault, East(), strategy="vector").search("q").hits) == {"a": 1.0}
+    assert scores(searcher(vault, Spy(), strategy="vector").search("q").hits) == {"a": 1.0}
 
 
 def test_a_deleted_memory_is_hidden_and_takes_one_of_the_places():
     cosines = {f"m{i}": 0.9 - i / 10 for i in range(4)}
     entries = [Entry(id_, title="heron", project="marsh") for id_ in cosines]
     vault = vault_of(*entries, *OTHERS, cosines=cosines)
-    before = searcher(vault, East(), limit=2, strategy="fts").search("heron").hits
+    before = searcher(vault, Spy(), limit=2, strategy="fts").search("heron").hits
     vault.upsert([dataclasses.replace(entries[0], kind=DELETED)], keep_vectors=True)
 
     for filters in (Filters(), Filters.of({"project": "marsh"})):
-        table = searcher(vault, East(), limit=1).candidates(Query("q", filters=filters), parse_strategy("vector"))
+        table = searcher(vault, Spy(), limit=1).candidates(Query("q", filters=filters), parse_strategy("vector"))
         assert (table.entries, table.positions["vector"].tolist()) == (("m1",), [2])  # a pool of 2 x 1
     # Keywords leave it out before the cut, and its words still count for the rest.
-    after = searcher(vault, East(), limit=2, strategy="fts").search("heron").hits
+    after = searcher(vault, Spy(), limit=2, strategy="fts").search("heron").hits
     assert (ids(before), ids(after)) == (["m0", "m1"], ["m1", "m2"])
     assert {hit.score for hit in after} == {hit.score for hit in before}
     assert searcher(vault).context("")[1] == 7
 
 
-def test_the_section_names_these_tests_and_no_others():
-    named = {*re.findall(r"`(test_\w+)`", DOC.read_text(encoding="utf-8").partition(HEADING)[2])}
-    here = {name for name in globals() if name.startswith("test_")}
-    assert named == here - {"test_the_section_names_these_tests_and_no_others"}
+def test_the_table_names_these_tests_and_no_others():
+    assert named("echovault.md", HEADING) == statements(globals())

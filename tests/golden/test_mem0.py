@@ -1,10 +1,10 @@
 """mem0's search, statement by statement; docs/mem0.md lists which test holds which."""
 
 from math import log
-from pathlib import Path
 
 import numpy as np
 import pytest
+from statements import Spy, named, statements
 
 import steelyard.systems.mem0 as module
 from steelyard.base.errors import EmbedderError
@@ -16,7 +16,6 @@ from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "mem0.md"
 NOW = 1_795_305_600.0
 RECIPE = "{title}\n{text}"
 VECTORS = {
@@ -84,13 +83,8 @@ def test_keywords_take_256_words_as_the_average_length():
 
 
 def test_a_failing_embedder_ends_the_search(vault):
-    class Broken(RecordedEmbedder):
-        def embed(self, texts, kind="document"):
-            raise EmbedderError("down")
-
-    own, embedder = vault
     with pytest.raises(EmbedderError, match="down"):
-        found((own, Broken("m", RECIPE, embedder.vectors if hasattr(embedder, "vectors") else {})))
+        found((vault[0], Spy("m", down=True)))
 
 
 def test_a_result_has_the_names_of_the_real_program(vault):
@@ -100,6 +94,4 @@ def test_a_result_has_the_names_of_the_real_program(vault):
 
 
 def test_the_page_names_every_test():
-    page = DOCUMENT.read_text(encoding="utf-8")
-    own = [name for name in globals() if name.startswith("test_") and name != "test_the_page_names_every_test"]
-    assert [name for name in own if f"`{name}`" not in page] == []
+    assert named("mem0.md") >= statements(globals()) - {"test_the_page_names_every_test"}

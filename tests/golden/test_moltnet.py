@@ -7,15 +7,13 @@ their cosine with the query, which is always the vector (1, 0).
 import dataclasses
 import json
 import math
-import re
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from statements import Bench, Spy, ids, named, scores, statements
 
-from steelyard.base.errors import EmbedderError
 from steelyard.base.extensions import EXTRAS
 from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.extensions.models import MiniLmInt8Embedder
@@ -24,7 +22,6 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import EVERYTHING, Filters, Query, visible_to
 from steelyard.memory.text import render
-from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.moltnet import DOCUMENTED, SHIPPED
 from steelyard_eval.cli.main import main
@@ -32,39 +29,9 @@ from steelyard_eval.cli.main import main
 HOUR = 3_600.0
 NOW = 10_000 * HOUR
 HALF_LIFE = math.log(0.5) / math.log(0.99)
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "moltnet.md"
 
-
-class Spy:
-    """An embedder that keeps what it was asked for; every text is the vector (1, 0)."""
-
-    model = "spy"
-    recipe = None
-
-    def __init__(self, down=False):
-        self.down, self.texts = down, []
-
-    def embed(self, texts, kind="entry"):
-        self.texts += texts
-        if self.down:
-            raise EmbedderError("the provider is down")
-        return np.tile(np.eye(1, 2, dtype=np.float32), (len(texts), 1))
-
-    def warm(self):
-        return True
-
-
-SPACE = space_of(Spy(), "text", DOCUMENTED.reading.recipe)
-
-
-def vault_of(*entries, cosines=None, path=":memory:"):
-    """A vault; `cosines` places the vectors of some entries by their cosine with the query."""
-    vault = Vault(path, create=path != ":memory:")
-    vault.upsert(entries)
-    if cosines:
-        sides = [[value, math.sqrt(1 - value * value)] for value in cosines.values()]
-        vault.put_vectors(SPACE, list(cosines), np.array(sides, dtype=np.float32))
-    return vault
+bench = Bench(DOCUMENTED)
+vault_of = bench.vault
 
 
 def searcher(vault, embedder=None, limit=None, visible=EVERYTHING, strategy=None):
@@ -84,16 +51,8 @@ def hits(vault, query, embedder=None, filters=None, **how):
     return searcher(vault, embedder, **how).search(Query(query, filters=Filters.of(filters or {}))).hits
 
 
-def ids(found):
-    return [hit.entry.id for hit in found]
-
-
 def found(vault, query, embedder=None, **how):
     return ids(hits(vault, query, embedder, **how))
-
-
-def scores(found):
-    return {hit.entry.id: hit.score for hit in found}
 
 
 def said(**texts):
@@ -111,9 +70,7 @@ def test_the_documented_strategy_and_numbers():
 
 
 def test_the_table_of_statements_names_these_tests_and_no_others():
-    named = {*re.findall(r"`(test_\w+)`", DOCUMENT.read_text(encoding="utf-8"))}
-    here = {name for name in globals() if name.startswith("test_") and "_table_" not in name}
-    assert named == here
+    assert named("moltnet.md") == statements(globals())
 
 
 def test_the_profiles_differ_in_their_names_alone():
@@ -127,17 +84,13 @@ def test_the_profiles_differ_in_their_names_alone():
 # Hybrid retrieval
 
 
-def test_search_finds_by_words_and_by_meaning():
-    vault = vault_of(*said(word="a heron", meant="a bird"), cosines={"meant": 0.9})
-    assert sorted(found(vault, "heron", Spy())) == ["meant", "word"]
-
-
 def test_one_text_is_read_by_both_retrievers():
     spy = Spy()
-    vault = vault_of(*said(word="herons deployed"), cosines={"word": 0.5})
-    table = searcher(vault, spy).search('heron "deploy"').table
+    vault = vault_of(*said(word="herons deployed", meant="a bird"), cosines={"word": 0.5, "meant": -0.9})
+    result = searcher(vault, spy).search('heron "deploy"')
     assert spy.texts == ['heron "deploy"']
-    assert not np.isnan([table.column("fts"), table.column("vector")]).any()
+    # There is no least similarity.
+    assert scores(result.hits) == pytest.approx({"word": 2 / 61, "meant": 1 / 62}, abs=1e-12)
 
 
 def test_keywords_read_title_content_and_tags():
@@ -156,11 +109,6 @@ def test_both_pools_are_twice_the_limit():
     assert [int((~np.isnan(table.column(name))).sum()) for name in ("fts", "vector")] == [6, 6]
 
 
-def test_there_is_no_least_similarity():
-    vault = vault_of(*said(far="a bird"), cosines={"far": -0.9})
-    assert found(vault, "xylophone", Spy()) == ["far"]
-
-
 # Scoring
 
 
@@ -176,14 +124,6 @@ def test_ranks_are_fused_by_reciprocals():
     assert ids(result) == ["twice", "near", "mid", "once"]  # equal scores by id
 
 
-def test_relevance_alone_counts_by_default():
-    entries = [
-        Entry("a", text="heron heron", created_at=0.0, importance=1.0),
-        Entry("b", text="heron", created_at=NOW, importance=10.0),
-    ]
-    assert scores(hits(vault_of(*entries), "heron")) == pytest.approx({"a": 1 / 61, "b": 1 / 62}, abs=1e-12)
-
-
 def test_the_three_parts_are_weighed_and_added():
     entry = Entry("a", text="heron", created_at=0.0, last_accessed_at=NOW - 24 * HOUR, importance=8.0)
     vault = vault_of(entry, cosines={"a": 0.5})
@@ -192,33 +132,27 @@ def test_the_three_parts_are_weighed_and_added():
 
 
 @pytest.mark.parametrize(
-    ("hours", "expected"), [(0, 1.0), (1, 0.99), (24, 0.786), (7 * 24, 0.185), (30 * 24, 0.0007)]
+    ("about", "weights", "expected"),
+    [
+        # The figures stand in systems/moltnet.md: 1 day 0.786, 7 days 0.185, 30 days 0.0007.
+        *(
+            ({"created_at": NOW - hours * HOUR}, (0, 1, 0), value)
+            for hours, value in ((0, 1.0), (1, 0.99), (24, 0.786), (168, 0.185), (720, 0.0007))
+        ),
+        # Age runs from the last access and else from creation; what is dated later, or never, counts as new.
+        ({"created_at": NOW - 900 * HOUR, "last_accessed_at": NOW - 2 * HOUR}, (0, 1, 0), 0.99**2),
+        ({"created_at": NOW - 3 * HOUR, "updated_at": NOW}, (0, 1, 0), 0.99**3),
+        ({"created_at": NOW + 5 * HOUR}, (0, 1, 0), 1.0),
+        ({}, (0, 1, 0), 1.0),
+        # Importance is a tenth, and five where none is given.
+        ({"importance": 8.0}, (0, 0, 1), 0.8),
+        ({}, (0, 0, 1), 0.5),
+        ({"created_at": 0.0, "importance": 1.0}, (1, 0, 0), 1 / 61),  # relevance alone counts by default
+    ],
 )
-def test_recency_falls_by_a_hundredth_an_hour(hours, expected):
-    # The figures stand in systems/moltnet.md: 1 day 0.786, 7 days 0.185, 30 days 0.0007.
-    vault = vault_of(Entry("a", text="heron", created_at=NOW - hours * HOUR))
-    [hit] = hits(vault, "heron", strategy=weighted(0, 1, 0))
-    assert hit.score == pytest.approx(0.99**hours, abs=1e-12)
-    assert hit.score == pytest.approx(expected, abs=5e-4)
-
-
-def test_age_runs_from_the_last_access_and_else_from_creation():
-    entries = [
-        Entry("read", text="heron", created_at=NOW - 900 * HOUR, last_accessed_at=NOW - 2 * HOUR),
-        Entry("unread", text="heron", created_at=NOW - 3 * HOUR, updated_at=NOW),
-    ]
-    result = scores(hits(vault_of(*entries), "heron", strategy=weighted(0, 1, 0)))
-    assert result == pytest.approx({"read": 0.99**2, "unread": 0.99**3}, abs=1e-12)
-
-
-def test_what_is_dated_later_counts_as_new():
-    vault = vault_of(Entry("a", text="heron", created_at=NOW + 5 * HOUR), Entry("b", text="heron"))
-    assert scores(hits(vault, "heron", strategy=weighted(0, 1, 0))) == {"a": 1.0, "b": 1.0}
-
-
-def test_importance_is_a_tenth_and_five_where_none_is_given():
-    vault = vault_of(Entry("a", text="heron", importance=8.0), Entry("b", text="heron"))
-    assert scores(hits(vault, "heron", strategy=weighted(0, 0, 1))) == {"a": 0.8, "b": 0.5}
+def test_recency_falls_by_a_hundredth_an_hour_and_importance_is_a_tenth(about, weights, expected):
+    [hit] = hits(vault_of(Entry("a", text="heron", **about)), "heron", strategy=weighted(*weights))
+    assert hit.score == pytest.approx(expected, abs=5e-4 if expected in (0.786, 0.185, 0.0007) else 1e-12)
 
 
 RAISED = [
@@ -236,10 +170,7 @@ RAISED = [
 def test_raising_a_weight_lets_its_signal_decide(weights, first):
     # Reciprocal ranks differ by 1/61 - 1/63 = 0.0005 at most; 0.2 * 0.99 and 0.2 * 0.8 are far more.
     assert found(vault_of(*RAISED), "heron", strategy=weighted(*weights))[0] == first
-
-
-def test_without_relevance_the_ranks_count_for_nothing():
-    # 0.5 * 0.2 for both; of equal scores the lower id is first
+    # Without relevance the ranks count for nothing: 0.5 * 0.2 for two; of equal scores the lower id is first.
     result = hits(vault_of(*RAISED), "heron", strategy=weighted(0, 0, 0.5))
     assert [(hit.entry.id, hit.score) for hit in result] == [("curated", 0.5), ("old", 0.1), ("recent", 0.1)]
 
@@ -269,39 +200,32 @@ def test_a_result_shows_the_entry_and_its_combined_score():
 # Filters
 
 
+AUTH, OLD, DRAFT = {"tags": ["scope:auth"]}, {"tags": {"none": ["draft", "old"]}}, {"tags": ("draft",)}
+BOTH = {"tags": {"all": ["incident"], "none": ["draft"]}, "type": "episodic", "created_at": {"from": 10}}
+EPISODE = {"type": "episodic", "created_at": 30.0}
 FILTERS = {
-    "required tags, all": ({"tags": ["scope:auth", "incident"]}, {"tags": ("scope:auth", "x", "incident")}),
-    "required tag of none": ({"tags": ["scope:auth"]}, {"tags": ("scope:auth",)}),
-    "excluded tags": ({"tags": {"none": ["draft", "old"]}}, {"tags": ("fine",)}),
-    "excluded tags of none": ({"tags": {"none": ["draft", "old"]}}, {}),
-    "types": ({"type": ["episodic", "reflection"]}, {"type": "reflection"}),
-    "superseded": ({"superseded": False}, {}),
-    "created": ({"created_at": {"from": 10, "before": 20}}, {"created_at": 10.0}),
-    "diary": ({"vault": "D1"}, {"vault": "D1"}),
-    "several": (
-        {"tags": {"all": ["incident"], "none": ["draft"]}, "type": "episodic", "created_at": {"from": 10}},
-        {"tags": ("incident",), "type": "episodic", "created_at": 30.0},
+    "required tags, all": (
+        {"tags": ["scope:auth", "incident"]},
+        {"tags": ("scope:auth", "x", "incident")},
+        {"tags": ("scope:auth", "other")},
     ),
+    "required tag of none": (AUTH, {"tags": ("scope:auth",)}, {}),
+    "excluded tags": (OLD, {"tags": ("fine",)}, {"tags": ("fine", "old")}),
+    "excluded tags of none": (OLD, {}, DRAFT),
+    "types": ({"type": ["episodic", "reflection"]}, {"type": "reflection"}, {"type": "procedural"}),
+    "superseded": ({"superseded": False}, {}, {"superseded_by": "x"}),
+    "created": ({"created_at": {"from": 10, "before": 20}}, {"created_at": 10.0}, {"created_at": 20.0}),
+    "diary": ({"vault": "D1"}, {"vault": "D1"}, {"vault": "D2"}),
+    "several": (BOTH, {"tags": ("incident",), **EPISODE}, {"tags": ("incident", "draft"), **EPISODE}),
 }
-"""What is asked, and the fields of an entry that passes."""
-FAILS = {
-    "required tags, all": {"tags": ("scope:auth", "other")},
-    "required tag of none": {},
-    "excluded tags": {"tags": ("fine", "old")},
-    "excluded tags of none": {"tags": ("draft",)},
-    "types": {"type": "procedural"},
-    "superseded": {"superseded_by": "x"},
-    "created": {"created_at": 20.0},
-    "diary": {"vault": "D2"},
-    "several": {"tags": ("incident", "draft"), "type": "episodic", "created_at": 30.0},
-}
+"""What is asked, and the fields of an entry that passes and of one that does not."""
 
 
 @pytest.mark.parametrize("name", FILTERS)
 def test_filters_act_inside_both_retrievers_before_the_pools_are_cut(name):
     """Ten better entries that do not pass take no place: pools of twice the limit hold the four that do."""
-    asked, passing = FILTERS[name]
-    better = [Entry(f"better{i}", text="heron heron heron", **FAILS[name]) for i in range(10)]
+    asked, passing, failing = FILTERS[name]
+    better = [Entry(f"better{i}", text="heron heron heron", **failing) for i in range(10)]
     inside = [Entry(f"inside{i}", text="heron", **passing) for i in range(4)]
     cosines = {entry.id: 0.9 - 0.01 * i for i, entry in enumerate((*better, *inside))}
     search = searcher(vault_of(*better, *inside, cosines=cosines), Spy(), limit=2)
@@ -354,13 +278,8 @@ def test_a_caller_sees_his_diaries_and_teams_and_nothing_else(filters, strategy)
 def test_what_lies_outside_cannot_be_asked_for():
     vault = vault_of(*DIARIES, cosines=NEAR)
     assert found(vault, "heron", Spy(), filters={"vault": "D3"}, visible=CALLER) == []
-    assert found(vault, "heron", Spy(), visible=visible_to({})) == []
-
-
-def test_without_a_diary_the_search_goes_over_all_that_is_visible():
-    vault = vault_of(*DIARIES, cosines=NEAR)
-    assert sorted(found(vault, "heron", Spy(), visible=CALLER)) == ["mine", "team"]
     assert found(vault, "heron", Spy(), filters={"vault": "D1"}, visible=CALLER) == ["mine"]
+    assert found(vault, "heron", Spy(), visible=visible_to({})) == []
 
 
 def test_a_context_obeys_the_caller_s_scope():
@@ -389,21 +308,12 @@ def test_the_commands_obey_the_caller_s_scope(tmp_path):
         assert sorted(row["id"] for row in rows) == ["mine", "team"]
     assert (listed["total"], recent["total"]) == (2, 2)
     assert run("vault", "list", path, *SEEN, "--filter", "vault=D3")["total"] == 0
-
-
-def test_an_entry_outside_the_scope_does_not_exist_by_its_id(tmp_path):
-    path = tmp_path / "vault.db"
-    vault_of(*DIARIES, path=path).close()
-    assert [entry["id"] for entry in run("vault", "get", path, "team", "mine", *SEEN)["entries"]] == [
-        "team",
-        "mine",
-    ]
-    assert run("vault", "get", path, "foreign", *SEEN) == run("vault", "get", path, "absent", *SEEN).replace(
-        "absent", "foreign"
-    )
-    assert "foreign" not in run(
-        "vault", "get", path, "foreigm", *SEEN
-    )  # a wrong id is not set right with a hidden one
+    got = run("vault", "get", path, "team", "mine", *SEEN)["entries"]
+    assert [entry["id"] for entry in got] == ["team", "mine"]
+    # What lies outside does not exist by its id, and a wrong id is not set right with a hidden one.
+    absent = run("vault", "get", path, "absent", *SEEN)
+    assert run("vault", "get", path, "foreign", *SEEN) == absent.replace("absent", "foreign")
+    assert "foreign" not in run("vault", "get", path, "foreigm", *SEEN)
 
 
 # Tags
@@ -442,49 +352,42 @@ def test_a_concept_that_stands_only_in_tags_is_found_by_meaning():
 # Query syntax
 
 
-def test_plain_words_are_all_asked_for_in_any_form_and_order():
-    vault = vault_of(
-        *said(
-            all="tenants: resolution by the plugins of auth",
-            three="auth plugin resolution",
-            none="a heron",
-        )
-    )
-    assert found(vault, "auth plugin tenant resolution") == ["all"]
+AUDITS = {
+    "phrase": "run npm audit today",
+    "apart": "npm has an audit",
+    "turned": "audit npm",
+    "plural": "npm audits",
+}
+HOLES = {"both": "the audit found a security vulnerability", "phrase": "a security vulnerability"}
 
 
-def test_quotes_ask_for_a_phrase():
-    vault = vault_of(
-        *said(phrase="run npm audit today", apart="npm has an audit", turned="audit npm", plural="npm audits")
-    )
-    assert sorted(found(vault, '"npm audit"')) == ["phrase", "plural"]
-    assert sorted(found(vault, "npm audit")) == ["apart", "phrase", "plural", "turned"]
-
-
-def test_a_plus_is_a_word_among_the_others():
-    vault = vault_of(
-        *said(
-            both="the audit found a security vulnerability",
-            phrase="a security vulnerability",
-            apart="security audit of a vulnerability",
-        )
-    )
-    assert found(vault, '"security vulnerability" +audit') == ["both"]
-
-
-def test_or_asks_for_either():
-    vault = vault_of(*said(cache="a cache", redis="redis", heron="a heron"))
-    assert sorted(found(vault, "cache OR redis")) == ["cache", "redis"]
+@pytest.mark.parametrize(
+    ("texts", "query", "expected"),
+    [
+        (
+            {
+                "all": "tenants: resolution by the plugins of auth",
+                "three": "auth plugin resolution",
+                "none": "heron",
+            },
+            "auth plugin tenant resolution",
+            ["all"],
+        ),
+        (AUDITS, '"npm audit"', ["phrase", "plural"]),
+        (AUDITS, "npm audit", ["apart", "phrase", "plural", "turned"]),
+        # A plus is a word among the others.
+        ({**HOLES, "apart": "security audit of a vulnerability"}, '"security vulnerability" +audit', ["both"]),
+        ({"cache": "a cache", "redis": "redis", "heron": "a heron"}, "cache OR redis", ["cache", "redis"]),
+    ],
+)
+def test_plain_words_are_all_asked_for_quotes_ask_for_a_phrase_and_or_for_either(texts, query, expected):
+    assert sorted(found(vault_of(*said(**texts)), query)) == expected
 
 
 def test_meaning_comes_from_the_vectors_whatever_the_syntax():
     vault = vault_of(*said(word="npm audit", meant="a check of packages"), cosines={"meant": 0.9})
     assert sorted(found(vault, '"npm audit"', Spy())) == ["meant", "word"]
-
-
-def test_stop_words_alone_are_found_by_meaning_alone():
-    vault = vault_of(*said(word="the of and", meant="a heron"), cosines={"meant": 0.9})
-    assert found(vault, "the of and", Spy()) == ["meant"]
+    assert found(vault, "the of and", Spy()) == ["meant"]  # stop words alone are found by meaning alone
 
 
 # Negation
@@ -498,7 +401,9 @@ CLOSE = {"staging": 0.9, "release": 0.8, "heron": 0.1}
 def test_excluded_words_are_excluded():
     vault = vault_of(*DEPLOYS, cosines=CLOSE)
     assert "staging" in found(vault, "deploy", Spy())
-    assert found(vault, "deploy -staging", Spy()) == ["production"]
+    spy = Spy()
+    assert found(vault, "deploy -staging", spy) == ["production"]
+    assert spy.texts == ["deploy -staging"]  # excluded words are embedded with the query
 
 
 def test_an_excluded_phrase_is_excluded():
@@ -534,12 +439,6 @@ def test_without_a_negation_nothing_is_dropped():
     vault = vault_of(*DEPLOYS, cosines=CLOSE)
     for query in ("xylophone", '"deploy staging"', "deploy -the"):  # the last excludes a stop word: nothing
         assert {"release", "heron"} <= {*found(vault, query, Spy())}
-
-
-def test_excluded_words_are_embedded_with_the_query():
-    spy = Spy()
-    found(vault_of(*DEPLOYS, cosines=CLOSE), "deploy -staging", spy)
-    assert spy.texts == ["deploy -staging"]
 
 
 # Without an embedding
@@ -592,9 +491,6 @@ def test_search_ranks_under_the_same_filters_and_stops_at_the_limit(diary):
     # ts_rank grows with the count and saturates, so the longest entries lead; ten is the default limit.
     assert [row["id"] for row in rows] == [f"d{i:02d}" for i in range(14, 4, -1)]
     assert rows[0]["combined_score"] == pytest.approx(1 / 61, abs=1e-12)
-
-
-def test_get_reads_whole_entries(diary):
     [entry] = run("vault", "get", diary, "d03")["entries"]
     assert (entry["id"], entry["details"]) == ("d03", "the whole story")
 

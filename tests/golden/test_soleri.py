@@ -10,15 +10,14 @@ import json
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import apsw
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from statements import DOCS, Bench, Spy, ids, named, noted, scores, statements
 
-from steelyard.base.errors import EmbedderError
-from steelyard.embedders.embed import embed_missing, space_of
+from steelyard.embedders.embed import embed_missing
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Hit
@@ -32,46 +31,12 @@ from steelyard_eval.cli.main import main
 DAY = 86_400.0
 YEAR = 365 * DAY
 NOW = 3 * YEAR
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "soleri.md"
 PRIORS = ("severity", "recency", "tags", "domain")
 TIERS = ("agent", "project", "team", "archive")
 
 
-class Spy:
-    """An embedder that keeps what it was asked for, batch by batch; every text is the vector (1, 0)."""
-
-    recipe = None
-
-    def __init__(self, model="spy", down=False, dim=2):
-        self.model, self.down, self.dim = model, down, dim
-        self.batches = []
-
-    def embed(self, texts, kind="entry"):
-        self.batches.append(list(texts))
-        if self.down:
-            raise EmbedderError("the provider is down")
-        return np.tile(np.eye(1, self.dim, dtype=np.float32), (len(texts), 1))
-
-    def warm(self):
-        return True
-
-
-def space(model="spy"):
-    return space_of(Spy(model), "text", DOCUMENTED.reading.recipe)
-
-
-def vault_of(*entries, cosines=None, path=":memory:"):
-    """A vault; `cosines` places the vectors of some entries by their cosine with the query."""
-    vault = Vault(path, create=path != ":memory:")
-    vault.upsert(entries)
-    if cosines:
-        place(vault, cosines)
-    return vault
-
-
-def place(vault, cosines, model="spy"):
-    sides = [[value, math.sqrt(1 - value * value)] for value in cosines.values()]
-    vault.put_vectors(space(model), list(cosines), np.array(sides, dtype=np.float32))
+bench = Bench(DOCUMENTED)
+vault_of, place, space = bench.vault, bench.place, bench.of
 
 
 def searcher(store, embedder=None, limit=None, system=DOCUMENTED):
@@ -83,21 +48,8 @@ def search(store, query, embedder=None, limit=None, system=DOCUMENTED, **asked):
     return searcher(store, embedder, limit, system).search(Query(query, **asked)).hits
 
 
-def ids(hits):
-    return [hit.entry.id for hit in hits]
-
-
-def scores(hits):
-    return {hit.entry.id: hit.score for hit in hits}
-
-
 def signal(hits, name):
     return {hit.entry.id: hit.signals[name] for hit in hits}
-
-
-def noted(word, count, prefix=""):
-    """Entries that all say the word, the later the longer, so that the first matches best."""
-    return [Entry(f"{prefix}{i:02d}", title=word, text="filler " * i) for i in range(count)]
 
 
 OTHERS = [Entry(f"other{i}", title="unrelated", context="of no use") for i in range(12)]
@@ -126,19 +78,34 @@ def test_every_column_is_searched_and_nothing_else(field):
     assert ids(search(vault_of(entry), "heron")) == ([entry.id] if indexed else [])
 
 
-def test_porter_stemming_matches_authentication_and_authenticating():
-    vault = vault_of(Entry("a", title="authentication"), Entry("b", title="authenticating"), *OTHERS)
-    for query in ("authentication", "authenticating", "authenticate"):
-        assert sorted(ids(search(vault, query))) == ["a", "b"]
+STEMS = {"a": "authentication", "b": "authenticating"}
+SCRIPTS = {"fr": "un café noir", "ru": "быстрый Поиск", "ja": "検索", "de": "Straße"}
+ONE = {"jwt": "jwt", "work": "work"}
+HERON = {"a": "heron"}
 
 
 @pytest.mark.parametrize(
-    ("query", "expected"),
-    [("cafe", ["fr"]), ("CAFÉ", ["fr"]), ("поиск", ["ru"]), ("検索", ["ja"]), ("strasse", []), ("straße", ["de"])],
+    ("texts", "query", "expected"),
+    [
+        *((STEMS, query, ["a", "b"]) for query in ("authentication", "authenticating", "authenticate")),
+        *((SCRIPTS, query, ["fr"]) for query in ("cafe", "CAFÉ")),
+        *(
+            (SCRIPTS, "поиск", ["ru"]),
+            (SCRIPTS, "検索", ["ja"]),
+            (SCRIPTS, "strasse", []),
+            (SCRIPTS, "straße", ["de"]),
+        ),
+        (ONE, "how does JWT validation work", ["jwt", "work"]),
+        # What would be an operator is text.
+        *((HERON, query, ["a"]) for query in ("heron*", "(heron", "title:heron", "heron AND", "-heron ^x {y}")),
+        (HERON, '"', []),
+    ],
 )
-def test_accents_and_other_scripts_are_searched(query, expected):
-    texts = {"fr": "un café noir", "ru": "быстрый Поиск", "ja": "検索", "de": "Straße"}
-    assert ids(search(vault_of(*(Entry(i, text=t) for i, t in texts.items())), query)) == expected
+def test_words_are_found_by_their_stems_in_every_script_one_is_enough_and_none_is_an_operator(
+    texts, query, expected
+):
+    vault = vault_of(*(Entry(id_, title=text) for id_, text in texts.items()), *OTHERS)
+    assert sorted(ids(search(vault, query))) == expected
 
 
 @pytest.mark.parametrize(
@@ -157,17 +124,6 @@ def test_accents_and_other_scripts_are_searched(query, expected):
 )
 def test_a_query_becomes_its_terms_joined_by_or(query, expression):
     assert soleri_or(query) == expression
-
-
-@pytest.mark.parametrize("query", ['"', "heron*", "(heron", "title:heron", "heron AND", "-heron ^x {y}"])
-def test_special_characters_never_break_the_expression(query):
-    vault = vault_of(Entry("a", title="heron"), *OTHERS)
-    assert ids(search(vault, query)) == (["a"] if "heron" in query else [])
-
-
-def test_one_matching_term_is_enough():
-    vault = vault_of(Entry("jwt", text="jwt"), Entry("work", text="work"), *OTHERS)
-    assert sorted(ids(search(vault, "how does JWT validation work"))) == ["jwt", "work"]
 
 
 # BM25
@@ -215,6 +171,9 @@ def test_a_title_counts_most_then_id_description_tags_and_context():
     found = by_us(ONE_FIELD_EACH, "heron")
     assert list(found) == ["i1", "heron", "i3", "i4", "i5"]
     assert found == by_sqlite(ONE_FIELD_EACH, BM25, "heron")
+    notes, query = random_notes(), "pond newt river"
+    expected = by_sqlite(notes, BM25, soleri_or(query))
+    assert by_us(notes, query) == dict(sorted(expected.items(), key=lambda pair: (-pair[1], pair[0]))[:30])
 
 
 def random_notes(seed=0):
@@ -225,15 +184,6 @@ def random_notes(seed=0):
         Entry(f"n{i}", title=said(4), text=said(12), context=said(6), tags=tuple(said(4).split()))
         for i in range(40)
     ]
-
-
-def test_scores_are_sqlites_bm25_with_the_documented_weights():
-    notes = random_notes()
-    for query in ("heron", "reed in the marsh", "pond newt river"):
-        expected = by_sqlite(notes, BM25, soleri_or(query))
-        best = dict(sorted(expected.items(), key=lambda pair: (-pair[1], pair[0]))[:30])
-        assert by_us(notes, query) == best
-        assert len(expected) > 15
 
 
 def test_without_bm25_the_default_rank_orders_what_is_found(monkeypatch):
@@ -285,12 +235,8 @@ def test_semantic_is_the_cosine_of_tf_idf_vectors_worked_out_by_hand():
     assert expected == pytest.approx({"a": 0.943086, "b": 0.428046}, abs=1e-6)
     found = signal(search(vault_of(*TINY), "JWT token"), "tfidf")
     assert found == pytest.approx(expected, rel=1e-12)
-
-
-def test_rare_terms_are_worth_more_than_common_ones():
-    semantic = signal(
-        search(vault_of(*TINY, Entry("d", text="jwt"), Entry("e", text="token")), "jwt token"), "tfidf"
-    )
+    rare = vault_of(*TINY, Entry("d", text="jwt"), Entry("e", text="token"))  # rare terms are worth more
+    semantic = signal(search(rare, "jwt token"), "tfidf")
     assert semantic["d"] > semantic["e"]
 
 
@@ -326,38 +272,34 @@ def decay(at=NOW, **dates):
     return hit.signals["recency"]
 
 
-@pytest.mark.parametrize(("years", "expected"), [(0, 1.0), (1, 0.5), (2, 0.25), (0.5, math.sqrt(0.5))])
-def test_decay_halves_with_every_year(years, expected):
-    assert decay(updated_at=NOW - years * YEAR) == pytest.approx(expected, rel=1e-12)
-    assert decay(created_at=NOW - years * YEAR) == pytest.approx(expected, rel=1e-12)
+def window(left):
+    """400 days, with a share of them left."""
+    return {"valid_from": NOW - (1 - left) * 400 * DAY, "valid_until": NOW + left * 400 * DAY}
 
 
-def test_age_runs_from_the_last_update():
-    assert decay(created_at=0.0, updated_at=NOW) == 1.0
-    assert decay() == 1.0
-    assert decay(updated_at=NOW + YEAR) == 1.0
+AGES = ((0, 1.0), (1, 0.5), (2, 0.25), (0.5, math.sqrt(0.5)))
+LEFT = ((1.0, 1.0), (0.75, 1.0), (0.5, 1.0), (0.26, 1.0), (0.25, 1.0), (0.2, 0.8), (0.125, 0.5), (0.01, 0.04))
 
 
 @pytest.mark.parametrize(
-    ("left", "expected"),
-    [(1.0, 1.0), (0.75, 1.0), (0.5, 1.0), (0.26, 1.0), (0.25, 1.0), (0.2, 0.8), (0.125, 0.5), (0.01, 0.04)],
+    ("dates", "expected"),
+    [
+        *(({"updated_at": NOW - years * YEAR}, value) for years, value in AGES),
+        *(({"created_at": NOW - years * YEAR}, value) for years, value in AGES),
+        ({"created_at": 0.0, "updated_at": NOW}, 1.0),  # age runs from the last update
+        ({}, 1.0),
+        ({"updated_at": NOW + YEAR}, 1.0),
+        *((window(left), value) for left, value in LEFT),
+        *(({**window(left), "updated_at": 0.0}, value) for left, value in LEFT),  # it does not age as well
+        # Without a beginning it opens with creation: 10 days of 100 are left, 0.4 of the last quarter.
+        ({"created_at": NOW - 90 * DAY, "valid_until": NOW + 10 * DAY}, 0.4),
+        ({"valid_until": NOW + 1}, 1.0),
+        # It opens with valid_from though the entry is older: of the 1010 days it would be 0.0396.
+        ({"created_at": NOW - 1000 * DAY, "valid_from": NOW - 90 * DAY, "valid_until": NOW + 10 * DAY}, 0.4),
+    ],
 )
-def test_a_validity_window_is_full_until_its_last_quarter_and_then_fades(left, expected):
-    window = {"valid_from": NOW - (1 - left) * 400 * DAY, "valid_until": NOW + left * 400 * DAY}
-    assert decay(**window) == pytest.approx(expected, rel=1e-9)
-    assert decay(**window, updated_at=0.0) == pytest.approx(expected, rel=1e-9)  # it does not age as well
-
-
-def test_a_window_without_a_beginning_opens_with_creation():
-    # created 90 days ago, 10 days left: a tenth of the window, 0.4 of its last quarter
-    assert decay(created_at=NOW - 90 * DAY, valid_until=NOW + 10 * DAY) == pytest.approx(0.4)
-    assert decay(valid_until=NOW + 1) == 1.0
-
-
-def test_a_window_opens_with_valid_from_though_the_entry_is_older():
-    # 10 of 100 days left, as above; of the 1010 days since its creation it would be 0.0396
-    dates = {"created_at": NOW - 1000 * DAY, "valid_from": NOW - 90 * DAY, "valid_until": NOW + 10 * DAY}
-    assert decay(**dates) == pytest.approx(0.4)
+def test_decay_halves_with_every_year_and_windows_fade_in_their_last_quarter(dates, expected):
+    assert decay(**dates) == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_stop_words_are_the_95_of_the_real_program():
@@ -456,11 +398,8 @@ def test_the_score_is_the_weighted_sum_of_the_signals(embedder, weights):
     for name in weights:
         assert len(set(signal(hits, name).values())) > 1
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-
-
-def test_equal_scores_are_ordered_by_id():
-    vault = vault_of(*(Entry(id_, title="heron") for id_ in ("b", "c", "a")), *OTHERS)
-    assert ids(search(vault, "heron")) == ["a", "b", "c"]
+    alike = vault_of(*(Entry(id_, title="heron") for id_ in ("b", "c", "a")), *OTHERS)
+    assert ids(search(alike, "heron")) == ["a", "b", "c"]  # equal scores are ordered by id
 
 
 # The guard of small lists
@@ -468,16 +407,14 @@ def test_equal_scores_are_ordered_by_id():
 
 @pytest.mark.parametrize(
     ("matches", "limit", "shown"),
-    [(21, 10, 21), (20, 10, 10), (9, 10, 9), (30, 14, 30), (30, 15, 15), (3, 1, 3), (2, 1, 1)],
+    [
+        *((21, 10, 21), (20, 10, 10), (9, 10, 9), (30, 14, 30), (30, 15, 15), (3, 1, 3), (2, 1, 1)),
+        # At 50 results the limit holds. 17 x 3 fetches 51.
+        *((49, 17, 49), (50, 17, 17), (51, 17, 17), (60, 17, 17)),
+    ],
 )
 def test_fewer_than_50_results_are_all_shown_if_the_cut_dropped_more_than_half(matches, limit, shown):
     assert len(search(vault_of(*noted("heron", matches)), "heron", limit=limit)) == shown
-
-
-def test_at_50_results_the_limit_holds():
-    # 17 x 3 fetches 51: 49 results are shown whole, 50 and 51 are cut.
-    for matches, shown in ((49, 49), (50, 17), (51, 17), (60, 17)):
-        assert len(search(vault_of(*noted("heron", matches)), "heron", limit=17)) == shown
 
 
 def test_the_guard_counts_keyword_results():
@@ -504,7 +441,7 @@ def test_entries_that_no_keyword_reaches_join_the_candidates():
 
 def test_similarity_is_the_cosine_and_0_without_a_vector():
     vault = vault_of(*(Entry(i, title="heron") for i in "abc"))
-    vault.put_vectors(space(), ["a", "b"], np.array([[30.0, 40.0], [-0.03, 0.04]], dtype=np.float32))
+    vault.put_vectors(bench.space, ["a", "b"], np.array([[30.0, 40.0], [-0.03, 0.04]], dtype=np.float32))
     assert signal(search(vault, "heron", Spy()), "cosine") == pytest.approx(
         {"a": 0.6, "b": -0.6, "c": 0.0}, abs=1e-6
     )
@@ -512,18 +449,13 @@ def test_similarity_is_the_cosine_and_0_without_a_vector():
 
 def test_vectors_are_stored_in_float32_of_any_dimension():
     vault = vault_of(Entry("a", title="heron"))
-    embed_missing(vault, Spy(dim=1536), space())  # the document's example
-    assert vault.spaces() == [(space(), 1536)]
-    assert vault.vectors_of(space(), ["a"])["a"].dtype == np.float32
+    embed_missing(vault, Spy(dim=1536), bench.space)  # the document's example
+    assert vault.spaces() == [(bench.space, 1536)]
+    assert vault.vectors_of(bench.space, ["a"])["a"].dtype == np.float32
     assert signal(search(vault, "heron", Spy(dim=1536)), "cosine") == {"a": 1.0}
-
-
-def test_an_entry_has_a_vector_of_every_model():
-    vault = vault_of(Entry("a", title="heron"))
-    place(vault, {"a": 0.8})
-    place(vault, {"a": 0.1}, "other")
-    assert signal(search(vault, "heron", Spy()), "cosine") == pytest.approx({"a": 0.8}, abs=1e-6)
+    place(vault, {"a": 0.1}, "other")  # an entry has a vector of every model
     assert signal(search(vault, "heron", Spy("other")), "cosine") == pytest.approx({"a": 0.1}, abs=1e-6)
+    assert signal(search(vault, "heron", Spy(dim=1536)), "cosine") == {"a": 1.0}
 
 
 @pytest.mark.parametrize("embedder", [None, Spy(), Spy(down=True)], ids=["no provider", "no vectors", "down"])
@@ -549,29 +481,25 @@ def test_never_means_that_the_query_is_not_embedded():
 def test_title_description_and_context_are_embedded_and_nothing_else():
     every = {f.name: f"<{f.name}>" for f in dataclasses.fields(Entry) if f.type == "str"}
     spy, vault = Spy(), vault_of(Entry(**every | {"id": "a"}, tags=("<tags>",), extra={"example": "<example>"}))
-    embed_missing(vault, spy, space())
+    embed_missing(vault, spy, bench.space)
     assert spy.batches == [["<title>\n<text>\n<context>"]]
 
 
-def test_what_an_entry_lacks_leaves_no_blank_line():
+def test_entries_are_embedded_in_batches_of_100_without_blank_lines():
     spy, vault = Spy(), vault_of(Entry("a", title="T", context="C"), Entry("b", text="D"), Entry("c", title="T"))
-    embed_missing(vault, spy, space())
+    embed_missing(vault, spy, bench.space)
     assert spy.batches == [["T\nC", "D", "T"]]
-
-
-def test_entries_are_embedded_in_batches_of_100():
-    spy = Spy()
     vault = vault_of(*(Entry(f"e{i:03}", title=f"t{i}") for i in range(250)))
-    assert embed_missing(vault, spy, space()) == 250
-    assert [len(batch) for batch in spy.batches] == [100, 100, 50]
+    assert embed_missing(vault, spy, bench.space) == 250
+    assert [len(batch) for batch in spy.batches[1:]] == [100, 100, 50]
 
 
 def test_entries_with_a_vector_of_the_active_model_are_skipped():
     vault, spy = vault_of(Entry("a", title="A"), Entry("b", title="B")), Spy()
     place(vault, {"a": 0.5})
-    assert embed_missing(vault, spy, space()) == 1
+    assert embed_missing(vault, spy, bench.space) == 1
     assert spy.batches == [["B"]]
-    assert embed_missing(vault, spy, space()) == 0
+    assert embed_missing(vault, spy, bench.space) == 0
     other = Spy("other")
     assert embed_missing(vault, other, space("other")) == 2  # a vector of another model is no reason to skip
     assert other.batches == [["A", "B"]]
@@ -674,6 +602,8 @@ def test_memories_are_searched_apart_and_merged_at_one_half():
     assert ids(hits) == ["entry", "talk", "stale"]
     assert scores(hits)["talk"] == 0.5
     assert scores(hits)["entry"] == pytest.approx(0.7)
+    talk = next(hit for hit in hits if hit.entry.id == "talk")
+    assert (talk.signals, {*DOCUMENTED.showing.present(talk)["breakdown"].values()}) == ({}, {0.0})
     # Meaning does not find them: not the one that keywords miss, and no other score for the other.
     assert [(h.entry.id, h.score) for h in search(vault, "heron", Spy()) if h.entry.kind] == [("talk", 0.5)]
 
@@ -697,13 +627,6 @@ def test_memories_count_neither_for_the_vocabulary_nor_for_the_guard():
     assert signal([h for h in hits if not h.entry.kind], "tfidf")["a"] == pytest.approx(0.943086, abs=1e-6)
     # 10 memories at most are merged with 20 entries: 30 are more than twice the limit, and 20 fewer than 50.
     assert len(search(vault_of(*noted("heron", 20), *talks), "heron")) == 30
-
-
-def test_a_memory_has_no_breakdown():
-    vault = vault_of(Entry("talk", title="heron", kind="memory", severity="critical"), *OTHERS)
-    (hit,) = search(vault, "heron")
-    assert hit.signals == {}
-    assert set(DOCUMENTED.showing.present(hit)["breakdown"].values()) == {0.0}
 
 
 # Filters
@@ -785,12 +708,8 @@ def test_a_full_result_is_entry_score_and_breakdown():
     counts |= {"claim": 5, "api": 1, "gateway": 1, "auth": 1}
     assert semantic == pytest.approx(2 / math.sqrt(sum(n * n for n in counts.values())))
     assert shown["score"] == pytest.approx(0.25 * semantic + 0.15 * (0.6 + 1.0 + 0.5 + 0.5 + 1.0), abs=1e-6)
-    json.dumps(shown)
-
-
-def test_without_vectors_the_breakdown_has_0_for_them():
-    (hit,) = search(vault_of(AUTH), "JWT")
-    assert DOCUMENTED.showing.present(hit)["breakdown"]["vector"] == 0.0
+    (bare,) = search(vault_of(AUTH), "JWT")
+    assert DOCUMENTED.showing.present(bare)["breakdown"]["vector"] == 0.0
 
 
 def test_a_scan_result_is_the_documented_first_look():
@@ -807,11 +726,8 @@ def test_a_scan_result_is_the_documented_first_look():
     }
     assert list(shown) == ["id", "title", "score", "type", "domain", "tags", "snippet", "tokenEstimate"]
     assert len(shown["snippet"]) == 120
-
-
-def test_a_short_description_is_its_own_snippet():
-    shown = DOCUMENTED.showing.scan(Hit(1, 0.5, Entry("a", text="short")))
-    assert (shown["snippet"], shown["tokenEstimate"]) == ("short", 2)
+    short = DOCUMENTED.showing.scan(Hit(1, 0.5, Entry("a", text="short")))
+    assert (short["snippet"], short["tokenEstimate"]) == ("short", 2)
 
 
 def test_scan_first_then_load_the_best_by_id():
@@ -859,42 +775,26 @@ def found_by(folder, *options, tiers=("agent", "project", "team")):
     return json.loads(result.stdout)["hits"]
 
 
-def test_the_command_line_scans_several_vaults_and_gets_entries(vaults):
-    rows = found_by(vaults, "--set", "mode=scan", "--set", "priority.team=0.9", tiers=("agent", "project"))
-    assert {row["id"]: row["snippet"] for row in rows} == {"same": "the agent's", "p": ""}
-    assert {*rows[0]} == {"id", "title", "score", "type", "domain", "tags", "snippet", "tokenEstimate"}
-    entries = json.loads(run("vault", "get", vaults / "agent.db", "same", "--json").stdout)["entries"]
-    assert [entry["text"] for entry in entries] == ["the agent's"]
-
-
-def test_the_command_line_says_which_tier_each_hit_is_of(vaults):
-    found = run("search", vaults / "agent.db", vaults / "project.db", "heron", "--system", "soleri", "--json")
-    document = json.loads(found.stdout)
-    assert document["tiers"] == [hit["entry"]["vault"] for hit in document["hits"]]
-    assert set(document["tiers"]) == {"agent", "project"}
-
-
-def test_the_command_line_takes_the_tags_and_the_domain_of_the_query(tmp_path):
-    with Vault(tmp_path / "v.db", create=True) as vault:
-        vault.upsert([Entry("a", text="heron", tags=("reed", "marsh"), domain="water")])
-        vault.ensure_index(DOCUMENTED.reading.index)
-    words = ["heron", "--system", "soleri", "--json", "--set", "tags=reed", "--set", "domain=water"]
-    (hit,) = json.loads(run("search", tmp_path / "v.db", *words).stdout)["hits"]
-    assert hit["breakdown"]["tagOverlap"] == 0.5  # one of two tags
-    assert hit["breakdown"]["domainMatch"] == 1.0
-
-
-def test_the_command_line_takes_tiers_and_priorities(vaults):
+def test_the_command_line_scans_weighs_and_names_tiers(vaults, tmp_path):
     def holder(*options, **how):
         return {row["entry"]["id"]: row["entry"]["vault"] for row in found_by(vaults, *options, **how)}
 
     assert holder() == {"same": "agent", "p": "project", "t": "team"}
     assert holder("--set", "priority.team=1.5")["same"] == "team"
     assert holder("--set", "priority.project=2", "--set", "priority.team=1.5")["same"] == "project"
-    renamed = run(
-        "search", f"mine={vaults / 'agent.db'}", vaults / "team.db", "heron", "--system", "soleri", "--json"
-    )
-    assert {hit["entry"]["vault"] for hit in json.loads(renamed.stdout)["hits"]} == {"team"}  # mine weighs 0.5
+    mine = (f"mine={vaults / 'agent.db'}", vaults / "team.db")  # mine weighs 0.5
+    document = json.loads(run("search", *mine, "heron", "--system", "soleri", "--json").stdout)
+    assert {hit["entry"]["vault"] for hit in document["hits"]} == {*document["tiers"]} == {"team"}
+    rows = found_by(vaults, "--set", "mode=scan", "--set", "priority.team=0.9", tiers=("agent", "project"))
+    assert {row["id"]: row["snippet"] for row in rows} == {"same": "the agent's", "p": ""}
+    entries = json.loads(run("vault", "get", vaults / "agent.db", "same", "--json").stdout)["entries"]
+    assert [entry["text"] for entry in entries] == ["the agent's"]
+    with Vault(tmp_path / "v.db", create=True) as vault:
+        vault.upsert([Entry("a", text="heron", tags=("reed", "marsh"), domain="water")])
+        vault.ensure_index(DOCUMENTED.reading.index)
+    words = ["heron", "--system", "soleri", "--json", "--set", "tags=reed", "--set", "domain=water"]
+    (hit,) = json.loads(run("search", tmp_path / "v.db", *words).stdout)["hits"]
+    assert (hit["breakdown"]["tagOverlap"], hit["breakdown"]["domainMatch"]) == (0.5, 1.0)  # one of two tags
 
 
 @pytest.mark.parametrize(
@@ -939,13 +839,11 @@ def test_the_documented_strategies():
 
 
 def test_the_table_of_statements_names_these_tests_and_no_others():
-    named = {*re.findall(r"`(test_\w+)`", DOCUMENT.read_text(encoding="utf-8"))}
-    here = {name for name in globals() if name.startswith("test_") and "_table_" not in name}
-    assert named == here
+    assert named("soleri.md") == statements(globals())
 
 
 def test_the_table_lists_every_parameter_in_which_the_profiles_differ():
-    section = DOCUMENT.read_text(encoding="utf-8").partition("## Documented against shipped")[2]
+    section = (DOCS / "soleri.md").read_text(encoding="utf-8").partition("## Documented against shipped")[2]
     listed = {*re.findall(r"^\| `(\w+)", section, re.MULTILINE)}
     differ = differing(DOCUMENTED, SHIPPED) - {"profile", "federation"}
     assert differ | differing(DOCUMENTED.federation, SHIPPED.federation) <= listed

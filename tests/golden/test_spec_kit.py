@@ -52,35 +52,32 @@ class TestFigures:
         assert fused(ranks, "rrf(vector, bm25, 1.5*graph, k=60)") == pytest.approx(1 / 62 + 1 / 65 + 1.5 / 61)
         assert round(fused(ranks, "rrf(vector, bm25, 1.5*graph, k=60)"), 4) == 0.0561
         assert round(fused(ranks, "rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1))"), 4) == 0.0617
-
-    def test_the_system_fuses_so(self):
         assert str(DOCUMENTED.searching.strategy.expr) == "rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1))"
 
-    def test_keyword_weighting(self):
-        """fix (2.0) + crash (2.0) + login (1.0)."""
-        found = intent("fix login crash after update")
-        assert (found.name, found.scores["fix_bug"]) == ("fix_bug", 5.0)
-
-    def test_below_the_threshold_it_is_understand(self):
-        assert intent("login").name == "understand"
-        assert intent("fix login").scores["fix_bug"] == 3.0
-        assert intent("fix login").name == "fix_bug"
-
-    def test_keywords_are_whole_words_in_any_regular_ending(self):
-        """As substrings, "prefix" holds fix and "address" holds add, and each alone with login would be 3.0."""
-        assert intent("the login prefix of an address").name == "understand"
-        assert intent("logins crashed after migrating").scores["fix_bug"] == 3.0  # crash 2, login 1
-        assert intent("logins crashed after migrating").scores["refactor"] == 2.0
-
-    def test_an_asked_for_keyword_counts_once_more(self):
-        """A pattern stands in for the secondary keyword of a query that has none: 2 + 1, and never 2 + 1 + 1."""
-        assert intent("fix tests").scores["fix_bug"] == intent("fix the login").scores["fix_bug"] == 3.0
-        assert intent("fixture").scores["fix_bug"] == 0.0
-
-    def test_among_equals_another_intent_goes_before_the_default(self):
-        """plan 2 and "what is the plan" 1; "what is" 2 and "what is the" 1."""
-        found = intent("what is the plan for the migration")
-        assert (found.scores["find_spec"], found.scores["understand"], found.name) == (3.0, 3.0, "find_spec")
+    @pytest.mark.parametrize(
+        ("query", "name", "scores"),
+        [
+            ("fix login crash after update", "fix_bug", {"fix_bug": 5.0}),  # fix 2, crash 2, login 1
+            ("login", "understand", {}),  # below the threshold
+            ("fix login", "fix_bug", {"fix_bug": 3.0}),
+            # As substrings, "prefix" holds fix and "address" holds add, and each alone with login would be 3.0.
+            ("the login prefix of an address", "understand", {}),
+            # Whole words in any regular ending.
+            ("logins crashed after migrating", "fix_bug", {"fix_bug": 3.0, "refactor": 2.0}),
+            # A pattern stands in for the secondary keyword of a query that has none: 2 + 1, never 2 + 1 + 1.
+            ("fix tests", "fix_bug", {"fix_bug": 3.0}),
+            ("fix the login", "fix_bug", {"fix_bug": 3.0}),
+            ("fixture", "understand", {"fix_bug": 0.0}),
+            # Among equals another intent goes before the default: plan 2 and 1, what is 2 and 1.
+            ("what is the plan for the migration", "find_spec", {"find_spec": 3.0, "understand": 3.0}),
+            ("add user registration feature", "add_feature", {}),
+            ("add dark mode feature", "add_feature", {}),
+        ],
+    )
+    def test_keyword_weighting(self, query, name, scores):
+        found = intent(query)
+        assert (found.name, {one: found.scores[one] for one in scores}) == (name, scores)
+        assert 0 <= found.confidence <= 1
 
     @pytest.mark.parametrize(
         ("classifier", "right"),
@@ -91,12 +88,6 @@ class TestFigures:
         rows = [json.loads(line) for line in SENTENCES.read_text().splitlines()]
         found = Counter(row["intent"] for row in rows if classifier(row["query"]).name == row["intent"])
         assert tuple(found[intent] for intent in INTENTS) == right
-
-    def test_the_feature_examples(self):
-        assert intent("add user registration feature").name == "add_feature"
-        found = intent("add dark mode feature")
-        assert found.name == "add_feature"
-        assert 0 < found.confidence <= 1
 
     def test_tokens(self):
         assert tokens_documented("user_authentication_flow") == ["user", "authent", "flow"]
@@ -206,24 +197,17 @@ class TestSearch:
 
     def test_the_rrf_score_is_the_one_before_factors(self, vault):
         """1 / 66 for a place of one list; how old an entry is multiplies `score` alone."""
-        asked = searcher(vault)
-        only = asked.config.with_strategy(parse_strategy("boost(rrf(vector, k=65), decay)"))
-        result = Searcher(vault, only, embedder(), clock=lambda: NOW).search(Query("jwt", intent="fix_bug"))
-        shown = DOCUMENTED.showing.show(result.hits[0], result)
-        assert shown["rrfScore"] == pytest.approx(1 / 66)
-        assert shown["score"] == pytest.approx(result.fused[result.row(result.hits[0])])
-        assert shown["score"] != pytest.approx(shown["rrfScore"])
-
-    def test_the_rrf_score_of_an_intents_own_strategy(self, vault):
         config = searcher(vault).config
-        own = {"fix_bug": parse_strategy("boost(rrf(vector, k=9), promised)")}
-        asked = Searcher(vault, replace(config, by_intent=own), embedder(), clock=lambda: NOW)
-        result = asked.search(Query("jwt", intent="fix_bug"))
-        assert DOCUMENTED.showing.show(result.hits[0], result)["rrfScore"] == pytest.approx(1 / 10)
-
-    def test_without_fusion_there_is_no_rrf_score(self, vault):
-        result = searcher(vault, environ={"ENABLE_RRF_FUSION": "false"}).search("jwt")
-        assert DOCUMENTED.showing.show(result.hits[0], result)["rrfScore"] is None
+        decayed = config.with_strategy(parse_strategy("boost(rrf(vector, k=65), decay)"))
+        own = replace(config, by_intent={"fix_bug": parse_strategy("boost(rrf(vector, k=9), promised)")})
+        plain = searcher(vault, environ={"ENABLE_RRF_FUSION": "false"}).config
+        for asked, expected in ((decayed, pytest.approx(1 / 66)), (own, pytest.approx(1 / 10)), (plain, None)):
+            result = Searcher(vault, asked, embedder(), clock=lambda: NOW).search(Query("jwt", intent="fix_bug"))
+            shown = DOCUMENTED.showing.show(result.hits[0], result)
+            assert shown["rrfScore"] == expected
+            if asked is decayed:
+                assert shown["score"] == pytest.approx(result.fused[result.row(result.hits[0])])
+                assert shown["score"] != pytest.approx(shown["rrfScore"])
 
     @pytest.mark.parametrize(
         ("query", "given", "intent", "sure"),
@@ -256,11 +240,6 @@ class TestSearch:
         assert set(shown["sources"]) >= {"fts"} and "bm25" not in shown["sources"]
         both = searcher(vault).search("jwt")
         assert "ftsRank" not in DOCUMENTED.showing.show(both.hits[0], both)
-
-    def test_bm25_directly(self, vault):
-        config = find_system("spec_kit").config(10).with_strategy(parse_strategy("bm25"))
-        found = Searcher(vault, config, None).search("jwt")
-        assert [(hit.entry.id, hit.rank) for hit in found.hits] == [("jwt", 1)]
 
     @pytest.mark.parametrize("intent", sorted(PROMISED))
     def test_each_intent_promotes_what_it_promises(self, intent):
@@ -351,9 +330,12 @@ def dies(*args, **options):
 
 class TestDegradation:
     def test_without_embedder_keywords_and_graph_answer(self, vault):
-        result = Searcher(vault, find_system("spec_kit").config(4), None, clock=lambda: NOW).search("jwt")
+        config = find_system("spec_kit").config(4)
+        result = Searcher(vault, config, None, clock=lambda: NOW).search("jwt")
         assert ids(result)[0] in ("jwt", "incident")
         assert "vector" not in result.table.columns
+        vault.upsert([replace(entry, relations=()) for entry in NOTES], keep_vectors=True)
+        assert Searcher(vault, config, embedder(), clock=lambda: NOW).search("jwt").hits
 
     def test_a_broken_embedder_is_told_once_and_counted(self, vault, caplog):
         asked = searcher(vault, own=Fails())
@@ -393,58 +375,47 @@ class TestDegradation:
         with pytest.raises(VaultError, match="gone"):
             Searcher(vault, find_system("echovault").config(4), None).search("jwt")
 
-    def test_without_relations_two_sources_answer(self, vault):
-        vault.upsert([replace(entry, relations=()) for entry in NOTES], keep_vectors=True)
-        assert searcher(vault).search("jwt").hits
-
 
 class TestEnvironment:
     def config(self, **environ):
         return find_system("spec_kit").config(10, environ=environ)
 
-    def test_without_any_it_is_the_document(self):
-        assert self.config() == find_system("spec_kit").config(10)
-
-    def test_fusion(self):
-        assert str(self.config(ENABLE_RRF_FUSION="false").strategy) == "vector"
-
-    def test_bm25(self):
-        config = self.config(ENABLE_BM25="false")
-        assert "bm25" not in config.retrievers
-        assert config.strategy.signals >= {"fts"}
-        assert config.retrievers["graph"].after == ("vector", "fts")
+    @pytest.mark.parametrize(
+        ("environ", "holds"),
+        [
+            ({"ENABLE_CROSS_ENCODER": "false"}, lambda config: config == find_system("spec_kit").config(10)),
+            ({}, lambda config: config.rerank == RerankConfig()),
+            ({"ENABLE_RRF_FUSION": "false"}, lambda config: str(config.strategy) == "vector"),
+            ({"ENABLE_BM25": "false"}, lambda config: "bm25" not in config.retrievers),
+            ({"ENABLE_BM25": "false"}, lambda config: config.strategy.signals >= {"fts"}),
+            ({"ENABLE_BM25": "false"}, lambda config: config.retrievers["graph"].after == ("vector", "fts")),
+            ({"ENABLE_CROSS_ENCODER": "true"}, lambda config: config.finish[0] == Rerank(20, "length")),
+            (
+                {"ENABLE_CROSS_ENCODER": "true", "MAX_RERANK_CANDIDATES": "5"},
+                lambda config: config.finish[0] == Rerank(5, "length"),
+            ),
+            (
+                {"CROSS_ENCODER_PROVIDER": "cohere", "RERANK_P95_THRESHOLD": "250", "RERANK_CACHE_SIZE": "7"},
+                lambda config: config.rerank == RerankConfig(provider="cohere", p95_ms=250.0, cache_size=7),
+            ),
+            ({"RERANK_CACHE_TTL": "1000"}, lambda config: config.rerank.cache_ttl_ms == 1000.0),
+        ],
+    )
+    def test_variables_set_what_they_name(self, tmp_path, environ, holds):
+        config = self.config(**environ)
+        assert holds(config)
+        config.save(tmp_path / "w.json")  # a weights file holds what was resolved
+        assert type(config).load(tmp_path / "w.json") == config
 
     def test_fuzzy_matching(self, vault):
         asked = Searcher(vault, self.config(ENABLE_FUZZY_MATCH="false"), None, clock=lambda: NOW)
         assert asked.search("seach jwt").query.matched == "seach jwt"
-
-    def test_cross_encoder_and_its_candidates(self):
-        assert self.config().finish == self.config(ENABLE_CROSS_ENCODER="false").finish
-        assert self.config(ENABLE_CROSS_ENCODER="true").finish[0] == Rerank(20, "length")
-        assert self.config(ENABLE_CROSS_ENCODER="true", MAX_RERANK_CANDIDATES="5").finish[0] == Rerank(5, "length")
-
-    def test_the_rerankers_limits(self):
-        config = self.config(
-            CROSS_ENCODER_PROVIDER="cohere",
-            RERANK_P95_THRESHOLD="250",
-            RERANK_CACHE_TTL="1000",
-            RERANK_CACHE_SIZE="7",
-        )
-        assert vars(config.rerank) == {
-            "provider": "cohere", "p95_ms": 250.0, "cache_ttl_ms": 1000.0, "cache_size": 7
-        }  # fmt: skip
-        assert self.config().rerank == RerankConfig()
 
     def test_every_bad_value_is_named(self):
         with pytest.raises(ConfigError) as caught:
             self.config(ENABLE_BM25="maybe", MAX_RERANK_CANDIDATES="0", RERANK_CACHE_SIZE="many")
         for name in ("ENABLE_BM25", "MAX_RERANK_CANDIDATES", "RERANK_CACHE_SIZE"):
             assert name in str(caught.value)
-
-    def test_a_weights_file_holds_what_was_resolved(self, tmp_path):
-        config = self.config(ENABLE_CROSS_ENCODER="true", ENABLE_FUZZY_MATCH="false", RERANK_CACHE_SIZE="7")
-        config.save(tmp_path / "w.json")
-        assert type(config).load(tmp_path / "w.json") == config
 
 
 class TestShipped:

@@ -30,34 +30,19 @@ def _script() -> ModuleType:
 workshop = _script()
 
 
-def test_the_counts_are_those_that_were_asked_for() -> None:
-    entries, queries = workshop.rows("corpus.jsonl"), workshop.rows("queries.jsonl")
-    memories = [entry for entry in entries if entry.get("text")]
-    folders = [entry for entry in entries if not entry.get("text")]
-    unanswerable = [query["id"] for query in queries if query.get("answerable") is False]
-    judged = [line.split() for line in (FOLDER / "qrels.txt").read_text().splitlines()]
-
-    assert (len(memories), len(folders), len(queries), len(unanswerable)) == (430, 82, 200, 48)
-    assert all(folder["l0"] and folder["l1"] for folder in folders)
-    assert {entry["uri"].rpartition("/")[0] for entry in memories} == {folder["uri"] for folder in folders}
-    assert sum(len(entry.get("relations", ())) for entry in entries) >= 200
-    assert {query for query, *_ in judged} == {query["id"] for query in queries}
-    answered = {query for query, _, _, grade in judged if grade != "0"}
-    assert answered == {query["id"] for query in queries} - set(unanswerable)
-    for field, least in (("vault", 3), ("tenant", 2), ("domain", 4), ("type", 6), ("memory_type", 9)):
-        assert len({entry[field] for entry in memories}) >= least
+FIGURES = """{
+  "entries": 430, "folders": 82, "relations": 242, "superseded": 25, "with a validity window": 15,
+  "queries": 200, "unanswerable": 48, "splits": {"train": 100, "dev": 33, "test": 67}, "judgments": 8432,
+  "grades": {"0": 7872, "1": 219, "2": 126, "3": 215}, "near-duplicates": [], "overlap": 0.412,
+  "judged twice": 2200, "agreement": 0.9932, "kappa": 0.928, "kappa of relevant or not": 0.941
+}"""
 
 
-def test_entries_are_written_one_by_one() -> None:
-    memories = [entry for entry in workshop.rows("corpus.jsonl") if entry.get("text")]
-    copies = workshop.near_duplicates(memories)
-    frame, count = workshop.frames(memories).most_common(1)[0]
-
-    assert len(copies) < 0.02 * len(memories)
-    assert count <= 0.01 * len(memories), frame
-    lengths = [sum(len(entry.get(name, "").split()) for name in workshop.FIELDS[1:6]) for entry in memories]
-    assert min(lengths) >= 20
-    assert max(lengths) <= 400
+def test_the_figures_are_those_of_the_readme() -> None:
+    told, expected = workshop.statistics(), json.loads(FIGURES)
+    assert {name: told[name] for name in expected} == expected
+    assert (told["words"]["p0"], told["words"]["p50"], told["words"]["p100"]) == (22, 54, 285)
+    assert told["most frequent frame"][1] <= 0.01
 
 
 def test_a_generated_collection_would_be_seen() -> None:
@@ -68,10 +53,6 @@ def test_a_generated_collection_would_be_seen() -> None:
 
     assert workshop.frames(made).most_common(1)[0][1] == 50
     assert len(workshop.near_duplicates([{"id": "a", "text": "one two three four five six"}] * 2)) == 1
-
-
-def test_queries_share_as_many_words_with_their_entries_as_real_ones() -> None:
-    assert 0.25 <= workshop.overlap(load(FOLDER)).mean() <= 0.45
 
 
 def test_everything_that_systems_show_was_judged(tmp_path: Path) -> None:
@@ -99,27 +80,6 @@ def test_everything_that_systems_show_was_judged(tmp_path: Path) -> None:
         shown = {(query, entry) for query, _, entry, rank, *_ in ranked if int(rank) <= 10}
         assert shown, name
         assert not shown - known, name
-
-
-def test_labels_that_were_judged_twice_agree() -> None:
-    twice = workshop.second_pass()
-    judged = [line.split() for line in (FOLDER / "qrels.txt").read_text().splitlines()]
-    labels = {(query, entry): int(grade) for query, _, entry, grade in judged}
-
-    assert len(twice) >= 0.25 * 8432
-    assert len(labels) == 8432
-    assert round(workshop.kappa([(a, b) for _, _, a, b, _ in twice]), 2) == 0.93
-    assert all(labels[query, entry] == final for query, entry, _, _, final in twice)
-
-
-def test_relations_lead_to_entries_and_replaced_ones_say_so() -> None:
-    entries = {entry["id"]: entry for entry in workshop.rows("corpus.jsonl")}
-    for entry in entries.values():
-        for relation in entry.get("relations", ()):
-            other = entries[relation["target"]]
-            if relation["type"] == "supersedes":
-                assert other["superseded_by"] == entry["id"]
-                assert other["created_at"] < entry["created_at"]
 
 
 def test_the_hashes_in_dataset_json_hold() -> None:

@@ -6,9 +6,9 @@
 
 import gzip
 import json
-import re
 
 import numpy as np
+from verdicts import Rule, counted, run_groups, same
 
 from steelyard.base.errors import DimensionMismatchError
 from steelyard.embedders.embed import space_of
@@ -29,31 +29,18 @@ from steelyard.systems.cortex_mem import (
 )
 
 SINGLE = 1e-5
-WORD = re.compile(r"[a-z0-9]+")
 LAYERS = (".abstract.md", ".overview.md")
 
 
-class Rule:
-    """The recording's embedding: how often each word's FNV-1a hash, modulo 64, occurs."""
-
-    model, recipe = "fnv", None
-
-    def embed(self, texts, kind="entry"):
-        rows = np.zeros((len(texts), 64), dtype=np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            for word in WORD.findall(text.lower()):
-                row[fnv(word.encode()) % 64] += 1
-        return rows
-
-    def warm(self):
-        return True
-
-
-def fnv(data):
+def fnv(word):
     found = 0x811C9DC5
-    for byte in data:
+    for byte in word.encode():
         found = (found ^ byte) * 0x01000193 & 0xFFFFFFFF
     return found
+
+
+RULE = Rule("fnv", 64, counted(64, fnv))
+"""The recording's embedding: how often each word's FNV-1a hash, modulo 64, occurs."""
 
 
 class Stub:
@@ -92,19 +79,16 @@ class Fixture:
         vault = Vault(":memory:")
         vault.upsert(Entry(uri, uri=uri, **own) for uri, own in fields.items())
         for name, texts in {**vectors, "text": vectors["l2"]}.items():
-            rows = Rule().embed(list(texts.values()))
+            rows = RULE.embed(list(texts.values()))
             keep = rows.any(axis=1)
             ids = [uri for uri, kept in zip(texts, keep, strict=True) if kept]
-            vault.put_vectors(space_of(Rule(), name, SHIPPED.reading.recipe), ids, rows[keep])
+            vault.put_vectors(space_of(RULE, name, SHIPPED.reading.recipe), ids, rows[keep])
         return vault
 
 
 def cases(folder):
     """Every comparison of Cortex-Mem with its recording."""
-    fixture = Fixture(folder)
-    for group in (intents, directories, snippets, cosines, layered_runs, semantic_runs):
-        for case, (verdict, error) in group(fixture):
-            yield group.__name__.replace("_", " "), case, verdict, error
+    return run_groups((intents, directories, snippets, cosines, layered_runs, semantic_runs), Fixture(folder))
 
 
 def intents(fixture):
@@ -151,7 +135,7 @@ def runs(fixture, mode):
 def one(fixture, run):
     chat = Stub(run["llm"]) if run["llm"] is not None else None
     options = SearchOptions(run["limit"], run["threshold"], run["scope"] or "", include_content=True)
-    with CortexMem(fixture.vault, Rule(), profile="shipped", chat=chat) as memory:
+    with CortexMem(fixture.vault, RULE, profile="shipped", chat=chat) as memory:
         layered = run["mode"] == "layered" and run["query"].strip()
         if layered and (verdict := steps(run, memory.search(run["query"], options).progress)):
             return verdict, 0.0
@@ -191,7 +175,3 @@ def tied(expected, ours):
         if match[2] != text:
             return f"differs: snippet of {uri} is {match[2]!r}, here {text!r}", worst
     return "", worst
-
-
-def same(expected, ours):
-    return ("" if expected == ours else f"differs: {expected!r} expected, {ours!r} here"), 0.0

@@ -2,7 +2,8 @@
 
 `cases` yields a plain tuple a comparison: (group, case, verdict, error). The verdict is "" when both
 agree, "differs: ..." when they do not, and "left out: ..." where systems/echovault.md says that the
-code of that version departs from the document.
+code of that version departs from the document. What surrounds the ranking (contexts, forms of results, saving and
+deleting) is compared for the profile shipped alone: the two profiles differ there in what golden tests state.
 
 Rankings that involve vectors cannot be compared score by score: the recording merges 1 - L2 distance,
 the document says cosine. They are compared with a reference that follows the document's listings and
@@ -10,49 +11,30 @@ shares no code with the engine: the recorded keyword pool, and the recorded dist
 cosines (|a - b|^2 = |a|^2 + |b|^2 - 2ab; the vectors are of length 1 only to 1e-5, so lengths stay in).
 """
 
-from datetime import datetime
-
 import apsw
 import numpy as np
 from echovault_recording import (
-    EXACT,
     HYBRID,
-    SINGLE,
-    SPACE,
     Fixture,
-    Lookup,
-    both,
     compare,
-    entry,
     failed,
     key,
     keyed,
+    keyword_lists,
+    keyword_totals,
     listed,
+    match_expressions,
     merge,
     merge_function,
     merged_tolerance,
     refused,
-    run_groups,
-    same,
     scope,
     scored,
-    settings,
 )
-from echovault_service import merged_on_save, provider_down_on_save, updated
+from verdicts import EXACT, SINGLE, both, run_groups, same
 
-from steelyard.base.errors import ConfigError, DimensionMismatchError
-from steelyard.base.fields import parse_time
-from steelyard.fusion import parse_strategy
-from steelyard.memory.entry import Hit
 from steelyard.memory.query import Filters, Query
-from steelyard.systems.echovault import DOCUMENTED, prefix_or, result
-
-KEYS = ["id", "title", "what", "why", "impact", "category", "tags"]
-KEYS += ["project", "source", "score", "has_details", "created_at"]
-
-# It quotes the line of systems/echovault.md by its words.
-STAYS = "left out: 'delete ... the vector row stays': the document describes no deleting; here the vector goes too"
-UNRECORDED = "left out: 'the database row carries all columns': the recording has no memory with a value of it"
+from steelyard.systems.echovault import DOCUMENTED
 
 
 def cases(folder):
@@ -70,9 +52,6 @@ def cases(folder):
         scaled_vectors,
         min_results,
         merge_function,
-        context,
-        result_form,
-        scenarios,
     )
     return run_groups(groups, Documented(folder))
 
@@ -180,32 +159,6 @@ def expression(text):
 
 
 # The groups: generators of (case, (verdict, error))
-
-
-def match_expressions(fixture):
-    for qid, _, query, run in fixture.keyword_runs():
-        yield qid, same(run["match"], prefix_or(query.text))
-
-
-def keyword_lists(fixture):
-    """fts_pool (depth 2 x limit) and fts_top40, filters applied."""
-    for qid, limit, query, run in fixture.keyword_runs():
-        for name, size in (("fts_pool", limit), ("fts_top40", 20)):
-            searcher = fixture.searcher(size)
-            if failed(run[name]):
-                yield f"{qid} {name}", refused(lambda s=searcher, q=query: s.candidates(q, parse_strategy("fts")))
-            else:
-                rows, _ = listed(searcher, query, "fts")
-                verdict = compare(keyed(run[name]), rows, beyond=keyed(run["fts_top40"]))
-                yield f"{qid} {name}", verdict
-
-
-def keyword_totals(fixture):
-    for qid, _, query, run in fixture.keyword_runs():
-        if run["fts_total"] is None:
-            continue
-        rows, _ = listed(fixture.searcher(len(fixture.memories)), query, "fts")
-        yield qid, same(run["fts_total"], len(rows))
 
 
 def vector_lists(fixture):
@@ -325,139 +278,3 @@ def min_results(fixture):
                 expected, show, tolerance, _ = reference.tiered(query.text, query.filters, limit, int(least))
                 verdict = compare(expected, scored(found.hits), tolerance, 1.0, show)
             yield f"{qid} {least}", verdict
-
-
-def context(fixture):
-    """Rows, total and embedding calls of context retrieval; recent rows carry no score."""
-    for number, case in enumerate(fixture.recorded["context"], 1):
-        yield f"call {number}", context_case(fixture, case)
-
-
-def context_case(fixture, case):
-    args, label = case["args"], case["label"]
-    text, limit, filters = args.get("query", ""), args["limit"], scope(args)
-    mode, topup = settings(label, args)
-    mode = {True: "always", False: "never"}.get(mode, mode)
-    if failed(case):  # 'with blanks it raises', in its search; here search refuses it too, a context has no query
-        return refused(lambda: fixture.searcher(limit).search(text))
-    unknown = mode not in ("auto", "always", "never")
-    # Whether the model was loaded is part of the recording; it shows in the call.
-    embedder = fixture.lookup(warm="ollama" not in label or case["embed_called"])
-    searcher = fixture.searcher(limit, embedder)
-    # 'unknown strings to auto': here an unknown mode is an error, and what it means there is compared.
-    error = raises(lambda: searcher.context(text, semantic=mode), ConfigError, "valid: always") if unknown else OK
-    hits, total = searcher.context(text, filters, semantic="auto" if unknown else mode, topup_recent=topup)
-    recent = [key(rowid) for rowid, score in case["out"] if score is None]
-    tail = same(recent, [hit.entry.id for hit in hits if hit.score is None])
-    found = [hit for hit in hits if hit.score is not None]
-    if case["embed_called"]:
-        expected, show, tolerance, embedded = fixture.reference.tiered(text, filters, limit)
-        head = both(compare(expected, scored(found), tolerance, 1.0, show), same(1, embedded))
-    else:
-        head = compare(keyed(row for row in case["out"] if row[1] is not None), over_top(found))
-    return both(error, head, tail, same(case["total"], total), same(len(case["out"]), len(hits)))
-
-
-OK = "", 0.0
-
-
-def raises(act, kind, *words):
-    """Verdict of what has to fail, with these words."""
-    try:
-        act()
-    except kind as error:
-        return same([True] * len(words), [word in str(error) for word in words])
-    return "differs: an error is expected, here there is none", 0.0
-
-
-def result_form(fixture):
-    """The documented keys, the other columns, and the values of the rows that the tools showed."""
-    shown = list(result(Hit(1, 0.5, entry(fixture.memories[0]))))
-    for name in fixture.recorded["result_keys"]:
-        yield f"key {name}", same(True, name in shown) if name in KEYS else kept(fixture, name)
-    yield "order of the keys", same(KEYS, shown)
-    rowids = {memory["id"]: memory for memory in fixture.memories}
-    for row in fixture.recorded["tool_search"]:
-        ours = result(Hit(1, 0.5, entry(rowids[row["id"]])))
-        values = {name: value or "" for name, value in row.items() if name not in ("id", "score", "created_at")}
-        got = {name: ours[name] or "" for name in values}
-        yield f"row {row['id'][:8]}", both(same(values, got), same(row["created_at"], ours["created_at"][:10]))
-    yield "tool_context", tool_context(fixture, fixture.recorded["tool_context"])
-
-
-def kept(fixture, name):
-    """A column that the documented pointer does not show: the vault keeps its values all the same."""
-    if name not in fixture.memories[0]:
-        return UNRECORDED, 0.0
-    entries = fixture.vault.get([key(memory["rowid"]) for memory in fixture.memories])
-    if name == "updated_at":
-        return same([parse_time(memory[name]) for memory in fixture.memories], [e.updated_at for e in entries])
-    return same([memory[name] for memory in fixture.memories], [e.extra[name] for e in entries])
-
-
-def tool_context(fixture, recorded):
-    """'That tool passes no query and mode never': its newest memories, in its own form of a date."""
-    hits, total = fixture.searcher(recorded["showing"]).context("", Filters.of({"project": "vault"}))
-    numbers = {key(memory["rowid"]): memory["id"] for memory in fixture.memories}
-    ours = [
-        {
-            **{name: value for name, value in result(hit).items() if name in ("title", "category", "tags")},
-            "id": numbers[hit.entry.id],
-            "date": datetime.fromisoformat(result(hit)["created_at"]).strftime("%b %d"),
-        }
-        for hit in hits
-    ]
-    return both(same(recorded["memories"], ours), same(recorded["total"], total))
-
-
-def scenarios(fixture):
-    recorded = fixture.recorded["scenarios"]
-    bare = fixture.searcher(5, fixture.lookup(), vault=fixture.filled(scale=0))
-    found, none = bare.search("zephyrine"), recorded["no_vec_table"]
-    rows = compare(keyed(none["service_search"]), over_top(found.hits))
-    yield "no vectors", both(rows, same(none["embed_calls"], found.embedding_calls))
-    yield from other_dimension(fixture, recorded["dimension_mismatch"])
-    yield from updated(fixture, recorded["update"])
-    yield from provider_down_on_save(fixture, recorded["provider_down_on_save"])
-    yield from merged_on_save(recorded["dedup"], DOCUMENTED)
-    yield from deleted(fixture, recorded["delete"])
-
-
-def other_dimension(fixture, recorded):
-    vault, wrong = fixture.filled(), np.ones((1, 32), dtype=np.float32)
-    ours = {
-        "64": "64",
-        "32": "32",
-        "reindex": "--rebuild",
-    }  # our command in the place of theirs
-    said = [word for theirs, word in ours.items() if theirs in recorded["ensure"]["error"]]
-    for name, act in (
-        ("storing 32 beside 64", lambda: vault.put_vectors(SPACE, [key(1)], wrong)),
-        ("searching with 32 in 64", lambda: vault.nearest(SPACE, wrong[0], Filters(), 5, True)),
-    ):
-        yield name, raises(act, DimensionMismatchError, *said)
-    # 'tiered and service.search fall back to FTS': here it is an error, and keywords alone find the same.
-    searcher = fixture.searcher(5, fixture.lookup(dim=32), vault)
-    for name in ("tiered", "service_search"):
-        alone = searcher.search("zephyrine", semantic="never").hits
-        error = raises(lambda: searcher.search("zephyrine"), DimensionMismatchError, *said)
-        yield f"{name} with 32 in 64", both(compare(keyed(recorded[name]), over_top(alone)), error)
-    vault.drop_space(SPACE)
-    vault.put_vectors(SPACE, [key(1)], wrong)
-    yield "reindex", same(recorded["stored_dim_after"], vault.spaces()[0][1])
-
-
-def deleted(fixture, recorded):
-    """A deleted memory is found no more, and the others as they were; its vector stays there."""
-    vault, id_, query = fixture.filled(), key(recorded["deleted"]), Query("zephyrine")
-    fixture.asked |= {"its own": fixture.stored[id_]}
-    searcher = fixture.searcher(5, Lookup({query.text: fixture.stored[id_]}), vault)
-    for when in ("before", "after"):
-        fts, _ = listed(searcher, query, "fts")
-        vector, _ = listed(searcher, query, "vector")
-        pool = fixture.cosines("its own", recorded[f"vec_{when}"])
-        yield f"delete: keywords {when}", compare(keyed(recorded[f"fts_{when}"]), fts)
-        # There the deleted one still takes one of the ten places.
-        yield f"delete: vectors {when}", compare(pool, vector[: len(pool)], SINGLE, 1.0, tie=SINGLE)
-        vault.delete([id_])
-    yield "delete: what stays", (STAYS, 0.0)

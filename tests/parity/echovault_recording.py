@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+from verdicts import EXACT, SINGLE, TIE, same
 
 from steelyard.base.errors import ConfigError, EmbedderError
 from steelyard.base.fields import parse_time
@@ -23,18 +24,7 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems.echovault import DOCUMENTED
 from steelyard.table.join import join
 
-EXACT = 1e-9  # the same SQLite formula, in double precision on both sides
-SINGLE = 1e-6  # the recording's vector engine works in float32 (oracles/README.md)
-TIE = 1e-12  # rows this near may change places, also at a cut
-
 HYBRID = "weighted_sum(0.3*fts, 0.7*vector, normalize=max)"
-
-
-def run_groups(groups, fixture):
-    """Every comparison of these groups: (group, case, verdict, error)."""
-    for group in groups:
-        for case, (verdict, error) in group(fixture):
-            yield group.__name__.replace("_", " "), case, verdict, error
 
 
 class Lookup:
@@ -93,6 +83,10 @@ class Fixture:
 
     def lookup(self, **how):
         return Lookup(self.asked, **how)
+
+    def keyword_runs(self):
+        """The runs, with the keyword side that is expected of the profile."""
+        return self.runs()
 
     def runs(self):
         """(qid, limit, our query, recorded run) of every recorded run."""
@@ -210,16 +204,6 @@ def compare(expected, got, tolerance=EXACT, floor=0.0, show=None, beyond=(), tie
     return "", worst
 
 
-def same(expected, got):
-    """Verdict of two plain values."""
-    return ("" if expected == got else f"differs: {expected!r} expected, {got!r} here"), 0.0
-
-
-def both(*verdicts):
-    """The first difference, and the worst error."""
-    return next((verdict for verdict, _ in verdicts if verdict), ""), max(error for _, error in verdicts)
-
-
 def merged_tolerance(vector):
     """Dividing by a maximum below 1 magnifies what float32 leaves open."""
     top = max((score for _, score in vector), default=1.0)
@@ -240,6 +224,30 @@ def failed(recorded):
 
 
 # Groups of both profiles
+
+
+def match_expressions(fixture):
+    for qid, _, query, run in fixture.keyword_runs():
+        yield qid, same(run["match"], fixture.system.reading.match(query.text))
+
+
+def keyword_lists(fixture):
+    """fts_pool (depth 2 x limit) and fts_top40, filters applied."""
+    for qid, limit, query, run in fixture.keyword_runs():
+        for name, size in (("fts_pool", limit), ("fts_top40", 20)):
+            searcher = fixture.searcher(size)
+            if failed(run[name]):
+                yield f"{qid} {name}", refused(lambda s=searcher, q=query: s.candidates(q, parse_strategy("fts")))
+            else:
+                rows, _ = listed(searcher, query, "fts")
+                yield f"{qid} {name}", compare(keyed(run[name]), rows, beyond=keyed(run["fts_top40"]))
+
+
+def keyword_totals(fixture):
+    for qid, _, query, run in fixture.keyword_runs():
+        if run["fts_total"] is not None:
+            rows, _ = listed(fixture.searcher(len(fixture.memories)), query, "fts")
+            yield qid, same(run["fts_total"], len(rows))
 
 
 def merge_function(fixture):

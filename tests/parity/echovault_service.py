@@ -6,11 +6,8 @@ from datetime import datetime
 
 import numpy as np
 from echovault_recording import (
-    EXACT,
-    SINGLE,
     SPACE,
     Lookup,
-    both,
     compare,
     entry,
     failed,
@@ -19,11 +16,11 @@ from echovault_recording import (
     keyed,
     listed,
     refused,
-    same,
     scope,
     scored,
     settings,
 )
+from verdicts import EXACT, SINGLE, both, same
 
 from steelyard.base.errors import DimensionMismatchError, EmbedderError
 from steelyard.embedders.embed import embed_missing
@@ -120,7 +117,7 @@ def scenarios(fixture):
     yield from without_vectors(fixture, recorded["no_vec_table"])
     yield from other_dimension(fixture, recorded["dimension_mismatch"])
     yield from provider_down_on_save(fixture, recorded["provider_down_on_save"])
-    yield from merged_on_save(recorded["dedup"], SHIPPED)
+    yield from merged_on_save(recorded["dedup"])
     shown = row(Hit(1, 1.0, merged(recorded["dedup"])[1]))
     columns = recorded["dedup"]["merged"]
     yield "dedup: the row", same(columns, {name: shown[name] for name in columns})
@@ -225,11 +222,11 @@ def merged(recorded):
     )
 
 
-def merged_on_save(recorded, system):
+def merged_on_save(recorded):
     """What a dedup leaves in the store; deciding what is a duplicate is no part of search."""
     saved, new = merged(recorded)
-    yield "dedup: embedded on save", same(recorded["embed_text_on_save"], render(system.reading.recipe, saved))
-    yield "dedup: embedded on update", same(recorded["embed_text_on_update"], render(system.reading.recipe, new))
+    yield "dedup: embedded on save", same(recorded["embed_text_on_save"], render(SHIPPED.reading.recipe, saved))
+    yield "dedup: embedded on update", same(recorded["embed_text_on_update"], render(SHIPPED.reading.recipe, new))
     vault = Vault(":memory:")
     vault.upsert([saved, Entry("b"), Entry("c")])
     vault.put_vectors(SPACE, ["a", "b", "c"], np.eye(3, 64, dtype=np.float32))

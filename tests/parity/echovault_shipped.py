@@ -5,29 +5,27 @@ to 1e-9, and the whole search from the memories on, to 1e-6. `cases` is as in ec
 """
 
 from echovault_recording import (
-    EXACT,
     HYBRID,
-    SINGLE,
     Fixture,
-    both,
     compare,
     failed,
     fused,
     hybrid,
     keyed,
+    keyword_lists,
+    keyword_totals,
     listed,
+    match_expressions,
     merge,
     merge_function,
     merged_tolerance,
     refused,
-    run_groups,
-    same,
     scope,
     scored,
 )
 from echovault_service import context, result_form, scenarios, search_tool
+from verdicts import EXACT, SINGLE, both, run_groups, same
 
-from steelyard.fusion import parse_strategy
 from steelyard.memory.query import Query
 from steelyard.systems.echovault import SHIPPED
 
@@ -81,30 +79,6 @@ def tolerance_of(qid, pool):
 
 
 # The groups: generators of (case, (verdict, error))
-
-
-def match_expressions(fixture):
-    for qid, _, query, run in fixture.runs():
-        yield qid, same(run["match"], SHIPPED.reading.match(query.text))
-
-
-def keyword_lists(fixture):
-    """fts_pool (depth 2 x limit) and fts_top40, filters applied."""
-    for qid, limit, query, run in fixture.runs():
-        for name, size in (("fts_pool", limit), ("fts_top40", 20)):
-            searcher = fixture.searcher(size)
-            if failed(run[name]):
-                yield f"{qid} {name}", refused(lambda s=searcher, q=query: s.candidates(q, parse_strategy("fts")))
-            else:
-                rows, _ = listed(searcher, query, "fts")
-                yield f"{qid} {name}", compare(keyed(run[name]), rows, beyond=keyed(run["fts_top40"]))
-
-
-def keyword_totals(fixture):
-    for qid, _, query, run in fixture.runs():
-        if run["fts_total"] is not None:
-            rows, _ = listed(fixture.searcher(len(fixture.memories)), query, "fts")
-            yield qid, same(run["fts_total"], len(rows))
 
 
 def vector_lists(fixture):

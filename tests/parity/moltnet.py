@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from verdicts import EXACT, SINGLE, TIE, Rule
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.fields import parse_time
@@ -32,10 +33,6 @@ from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.moltnet import HALF_LIFE, SHIPPED, text
 from steelyard.table.join import join
-
-EXACT = 1e-9  # the recording prints 15 decimals
-SINGLE = 1e-6  # ts_rank and distances are single precision there (oracles/README.md)
-TIE = 1e-12  # rows this near may change places, also at a cut
 
 STRATEGY = "weighted_sum({}*rrf(vector, fts, k={}), {}*recency(half_life={}h, since=access), {}*importance)"
 
@@ -53,23 +50,12 @@ def cases(folder: Path):
 # The recording, and the engine on the same entries
 
 
-class Lookup:
+def lookup(vector):
     """The recorded vector of one query."""
-
-    recipe = None
-    model = "fixture"
-
-    def __init__(self, vector):
-        self.vector = np.array(vector, dtype=np.float32)
-
-    def embed(self, texts, kind="entry"):
-        return np.tile(self.vector, (len(texts), 1))
-
-    def warm(self):
-        return True
+    return Rule("fixture", len(vector), lambda _: vector)
 
 
-SPACE = space_of(Lookup([]), "text", SHIPPED.reading.recipe)
+SPACE = space_of(lookup([]), "text", SHIPPED.reading.recipe)
 
 
 class Recording:
@@ -156,11 +142,11 @@ class Case:
         self.vault = recording.vault(self.order)
         self.words = (recorded["query"] or "").strip()
         self.query = Query(self.words, filters=asked(recorded), asked_at=recording.now)
-        self.lookup = Lookup(recorded["embedding"]) if recorded["embedding"] else None
+        self.lookup = lookup(recorded["embedding"]) if recorded["embedding"] else None
 
     def config(self, limit=None):
         limit = limit or self.recorded["limit"]
-        return SHIPPED.config(limit, Lookup.model).with_strategy(strategy(self.recorded))
+        return SHIPPED.config(limit, "fixture").with_strategy(strategy(self.recorded))
 
     def searcher(self, config):
         return Searcher(self.vault, config, self.lookup, visible=visible(self.recorded))

@@ -11,19 +11,18 @@ import json
 import re
 from pathlib import Path
 
+from verdicts import SINGLE, run_groups, same
+
 from steelyard.retrievers.english import tsvector
 from steelyard.retrievers.tsearch import Joined, Not, best, flat, has_negation, ranker, websearch
 from steelyard.stores.base import Counted
-
-SINGLE = 1e-6  # ranks are recorded as PostgreSQL prints single precision
 
 
 def cases(folder: Path):
     """Every comparison of the full-text side with its recording."""
     recorded = json.loads(gzip.decompress((folder / "moltnet.json.gz").read_bytes()))
-    for group in (tsvectors, tsqueries, negation_flags, ranks_of_recorded_vectors, own_analysis):
-        for case, (verdict, error) in group(recorded):
-            yield group.__name__.replace("_", " "), case, verdict, error
+    groups = (tsvectors, tsqueries, negation_flags, ranks_of_recorded_vectors, own_analysis)
+    return run_groups(groups, recorded)
 
 
 # The recording
@@ -68,10 +67,6 @@ def has_tags(tags, untagged, query):
 
 
 # What is compared
-
-
-def same(expected, got):
-    return ("" if expected == got else f"differs: {expected!r} expected, {got!r} here"), 0.0
 
 
 def near(expected, got):

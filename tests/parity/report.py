@@ -3,11 +3,11 @@
 Reads the recordings in STEELYARD_ORACLES, by default ../shared/oracles beside the repository. Exit
 code 1 when anything differs without a reason, 0 otherwise, also when there is no such folder.
 
-Another system is another line in SYSTEMS, and a file beside this one with a generator `cases` of
+Another system is another line in SYSTEMS, and a module beside this one with a generator `cases` of
 (group, case, verdict, error); tests/parity/echovault.py says what these are.
 """
 
-import importlib.util
+import importlib
 import os
 import sys
 from collections import Counter
@@ -19,34 +19,15 @@ HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[2] / "shared"
 
 
-def cases_of(*names):
-    """The generator in the last of these files; it imports those before it.
-
-    They are loaded by path, because the folder is no package.
-    """
-    for name in names:
-        if name not in sys.modules:
-            spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
-            sys.modules[name] = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(sys.modules[name])
-    return sys.modules[names[-1]].cases
-
-
 SYSTEMS = {
-    ("echovault", "documented"): lambda folder: cases_of("echovault_recording", "echovault_service", "echovault")(
-        folder
-    ),
-    ("echovault", "shipped"): lambda folder: cases_of(
-        "echovault_recording", "echovault_service", "echovault_shipped"
-    )(folder),
-    ("moltnet", "shipped"): lambda folder: chain(cases_of("moltnet_text")(folder), cases_of("moltnet")(folder)),
-    ("cortex_mem", "shipped"): lambda folder: cases_of("cortex")(folder),
-    ("spec_kit", "both"): lambda folder: chain(
-        cases_of("speckit_recording", "speckit_text")(folder),
-        cases_of("speckit")(folder),
-    ),
-    ("soleri", "shipped"): lambda folder: cases_of("soleri_recording", "soleri")(folder),
+    ("echovault", "documented"): ("echovault",),
+    ("echovault", "shipped"): ("echovault_shipped",),
+    ("moltnet", "shipped"): ("moltnet_text", "moltnet"),
+    ("cortex_mem", "shipped"): ("cortex",),
+    ("spec_kit", "both"): ("speckit_text", "speckit"),
+    ("soleri", "shipped"): ("soleri",),
 }
+"""System and profile -> the modules that compare it."""
 
 
 @dataclass
@@ -78,7 +59,8 @@ class Row:
 def rows_of(system, folder):
     """The rows of one system, in the order of its groups."""
     rows = {}
-    for group, case, verdict, error in SYSTEMS[system](folder):
+    every = chain.from_iterable(importlib.import_module(name).cases(folder) for name in SYSTEMS[system])
+    for group, case, verdict, error in every:
         rows.setdefault(group, Row(*system, group)).add(case, verdict, error)
     return list(rows.values())
 

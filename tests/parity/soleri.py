@@ -7,7 +7,8 @@ agree and "differs: ..." when they do not. Nothing is left out; soleri_recording
 from dataclasses import replace
 from functools import cache
 
-from soleri_recording import SPACE, Fixture, Rule, Setup, both, close, plain, same, score, vault
+from soleri_recording import RULE, SPACE, Fixture, Setup, close, plain, score, vault
+from verdicts import both, run_groups, same
 
 from steelyard.embedders.embed import BATCH, embed_missing
 from steelyard.extensions.adaptive import AdaptiveRule, Feedback, adapt
@@ -29,8 +30,7 @@ FACADE = {"scan": 10, "full": 20}  # systems/soleri.md: "facade default limit: s
 
 def cases(folder):
     """Every comparison of Soleri with its recording."""
-    fixture = Fixture(folder)
-    for group in (
+    groups = (
         tokens,
         match_expressions,
         tag_overlap,
@@ -49,9 +49,8 @@ def cases(folder):
         federated_lists,
         federated_rankings,
         search_operation,
-    ):
-        for case, (verdict, error) in group(fixture):
-            yield group.__name__.replace("_", " "), case, verdict, error
+    )
+    return run_groups(groups, Fixture(folder))
 
 
 def brain(limit):
@@ -205,11 +204,11 @@ def embedding(fixture):
         done.extend([min(at, total), total] for at in range(BATCH, total + BATCH, BATCH))
         return batches
 
-    embedded = embed_missing(store, Rule(), SPACE, progress)
+    embedded = embed_missing(store, RULE, SPACE, progress)
     counts = {"embedded": embedded, "skipped": len(own) - embedded, "failed": len(store.missing(SPACE))}
     yield "counts", close({name: pipeline["result"][name] for name in counts}, counts)
     yield "batches", same(pipeline["progress"], done)
-    yield "again", same(pipeline["again"], bool(embed_missing(store, Rule(), SPACE)))
+    yield "again", same(pipeline["again"], bool(embed_missing(store, RULE, SPACE)))
     # The recorded provider counted characters. systems/soleri.md: "joined with newlines, empty parts skipped";
     # our template leaves the line break before an empty part.
     texts = (
@@ -219,20 +218,20 @@ def embedding(fixture):
 
 
 def vector_of(text):
-    return Rule().embed([text])[0].astype(int).tolist()
+    return RULE.embed([text])[0].astype(int).tolist()
 
 
 def nearest_vectors(fixture):
     """Found by the vector search, scored by the cosine in double precision."""
     runs = fixture.recorded["hybrid"]["cosine"]
-    setup = Setup(fixture.hybrid, best("weighted_sum(0*vector, 1*cosine)", 30), Rule(), score)
+    setup = Setup(fixture.hybrid, best("weighted_sum(0*vector, 1*cosine)", 30), RULE, score)
     for number, run in enumerate(runs):
         verdict = setup.compare(fixture.query(run), scored(run["top"]))
         yield label(number, run), both(same(run["vector"], vector_of(run["query"])), verdict)
 
 
 def hybrid_rankings(fixture):
-    yield from ranked(fixture, fixture.recorded["hybrid"]["runs"], fixture.hybrid, brain, Rule())
+    yield from ranked(fixture, fixture.recorded["hybrid"]["runs"], fixture.hybrid, brain, RULE)
 
 
 def federation(fixture):

@@ -8,11 +8,11 @@ and a candidate may stand for another that is tied with it where the candidates 
 
 import gzip
 import json
-import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from verdicts import EXACT, SINGLE, TIE, Rule, both, counted, letters, same
 
 from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import space_of
@@ -24,9 +24,6 @@ from steelyard.stores.federation import Federation, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.soleri import FACTORS, SHIPPED
 
-EXACT = 1e-9  # the same formulas, in double precision on both sides
-TIE = 1e-12  # rows this near may change places, also at a cut
-SINGLE = 1e-6  # our vector search orders by float32 distances, so it cuts only so finely
 SIGNS = 10
 
 
@@ -44,7 +41,7 @@ class Fixture:
         bare = self.recorded["hybrid"]["without_vectors"]
         own = [entry for id_, entry in self.by_id().items() if id_ not in bare]
         store = vault(self.entries)
-        matrix = Rule().embed([render(SHIPPED.reading.recipe, entry) for entry in own])
+        matrix = RULE.embed([render(SHIPPED.reading.recipe, entry) for entry in own])
         store.put_vectors(SPACE, [entry.id for entry in own], matrix)
         return store
 
@@ -77,24 +74,9 @@ class Fixture:
         )
 
 
-class Rule:
-    """The embedder of the recording: counts words by the sum of their characters, modulo 16."""
-
-    model = "rule"
-    recipe = None
-
-    def embed(self, texts, kind="entry"):
-        counts = np.zeros((len(texts), 16), dtype=np.float32)
-        for row, text in zip(counts, texts, strict=True):
-            for word in re.findall("[a-z0-9]+", text.lower()):
-                row[sum(map(ord, word)) % 16] += 1
-        return counts
-
-    def warm(self):
-        return True
-
-
-SPACE = space_of(Rule(), "text", SHIPPED.reading.recipe)
+RULE = Rule("rule", 16, counted(16, letters))
+"""The embedder of the recording."""
+SPACE = space_of(RULE, "text", SHIPPED.reading.recipe)
 
 
 def key(number, id_):
@@ -250,13 +232,3 @@ def close(expected, got):
     """Verdict of two mappings of the same keys."""
     problem, worst = near(expected, got)
     return (f"differs: {problem}" if problem else same(sorted(expected), sorted(got))[0]), worst
-
-
-def same(expected, got):
-    """Verdict of two plain values."""
-    return ("" if expected == got else f"differs: {expected!r} expected, {got!r} here"), 0.0
-
-
-def both(*verdicts):
-    """The first difference, and the worst error."""
-    return next((verdict for verdict, _ in verdicts if verdict), ""), max(error for _, error in verdicts)

@@ -7,7 +7,8 @@ can never merge with the others (systems/spec-kit.md, section 4); they are dropp
 from dataclasses import replace
 
 import numpy as np
-from speckit_recording import SINGLE, Fixture, Rule, close, numbered, ranked, same
+from speckit_recording import RULE, Fixture, close, numbered, ranked
+from verdicts import SINGLE, Rule, run_groups, same
 
 from steelyard.base.errors import RerankError
 from steelyard.config import Document
@@ -30,8 +31,7 @@ from steelyard.table.signal_table import RERANK
 
 def cases(folder):
     """Every comparison of scores and lists."""
-    fixture = Fixture(folder)
-    for group in (
+    groups = (
         fused_shipped,
         fused_js,
         simple_fusion,
@@ -46,9 +46,8 @@ def cases(folder):
         vector_lists,
         fused_lists,
         sorted_again,
-    ):
-        for case, (verdict, error) in group(fixture):
-            yield group.__name__.replace("_", " "), case, verdict, error
+    )
+    return run_groups(groups, Fixture(folder))
 
 
 # Reciprocal rank fusion
@@ -357,7 +356,7 @@ def settings(strategy, limit, **changes):
 
 def listed(fixture, query, strategy, limit, folder=None, embedder=True):
     rules = {"visibility": {"none": ["archived"]}} | ({"project": folder} if folder else {})
-    searcher = Searcher(fixture.vault, settings(strategy, limit), Rule() if embedder else None)
+    searcher = Searcher(fixture.vault, settings(strategy, limit), RULE if embedder else None)
     result = searcher.search(Query(query, filters=Filters.of(rules), asked_at=fixture.now))
     return [(hit.entry.id, hit.score) for hit in result.hits]
 
@@ -415,19 +414,9 @@ def fused_lists(fixture):
             yield f"{name} {run['query']!r}", merged(expected, here)
 
 
-class Placed:
-    """Vectors by their cosine with the query, which is (1, 0)."""
-
-    model, recipe, identity = "placed", "{text}", "placed"
-    COSINES = {"a": 0.6, "b": 0.8, "c": 0.0, "asked": 1.0}  # noqa: RUF012 -- read alone
-
-    def embed(self, texts, kind="entry"):
-        return np.array([[self.COSINES[text], (1 - self.COSINES[text] ** 2) ** 0.5] for text in texts])
-
-    def warm(self):
-        return True
-
-
+COSINES = {"a": 0.6, "b": 0.8, "c": 0.0, "asked": 1.0}
+PLACED = Rule("placed", 2, lambda text: (COSINES[text], (1 - COSINES[text] ** 2) ** 0.5), "{text}")
+"""Vectors by their cosine with the query, which is (1, 0)."""
 DATED = (
     Entry("a", text="a", created_at=100 * DAY, updated_at=990 * DAY, importance=5),
     Entry("b", text="b", created_at=500 * DAY, importance=9, valid_from=0.0, valid_until=1010 * DAY),
@@ -454,8 +443,8 @@ def sorted_again(fixture):
     with Vault(":memory:") as store:
         store.upsert(DATED)
         store.ensure_index(SHIPPED.reading.index)
-        embed_missing(store, Placed(), space_of(Placed(), "text", "{text}"))
-        searcher = Searcher(store, SHIPPED.config(10), Placed())
+        embed_missing(store, PLACED, space_of(PLACED, "text", "{text}"))
+        searcher = Searcher(store, SHIPPED.config(10), PLACED)
         for intent, expected in SORTED.items():
             found = searcher.search(Query("asked", intent=intent, asked_at=1000 * DAY))
             yield intent, ranked(expected, [(hit.entry.id, hit.score) for hit in found.hits], SINGLE)

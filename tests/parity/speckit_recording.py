@@ -2,31 +2,19 @@
 
 import gzip
 import json
-import re
 from functools import cached_property
 
-import numpy as np
+from verdicts import EXACT, Rule, counted, letters, same
 
 from steelyard.base.fields import parse_time
 from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault
 
-TOLERANCE = 1e-9
-SINGLE = 1e-6
-"""Of what was computed from vectors in single precision; see oracles/README.md, tolerances."""
 ARCHIVED = "archived"
 
 
-def same(expected, here):
-    return (
-        ("", 0.0)
-        if expected == here
-        else (f"differs: {str(expected)[:200]} expected, {str(here)[:200]} here", 0.0)
-    )
-
-
-def close(expected, here, tolerance=TOLERANCE):
+def close(expected, here, tolerance=EXACT):
     """Numbers by name."""
     if expected.keys() != here.keys():
         return same(sorted(map(str, expected)), sorted(map(str, here)))
@@ -37,7 +25,7 @@ def close(expected, here, tolerance=TOLERANCE):
     return f"differs: {worst} is {expected[worst]}, here {here[worst]}", errors[worst]
 
 
-def ranked(expected, here, tolerance=TOLERANCE):
+def ranked(expected, here, tolerance=EXACT):
     """Two lists of (id, score), best first: equal scores in each place; ids where no others share their score."""
     if len(expected) != len(here):
         return same([id_ for id_, _ in expected], [id_ for id_, _ in here])
@@ -59,26 +47,7 @@ def numbered(id_):
     return f"{int(id_):04}"
 
 
-def vector_of(text):
-    """oracles/README.md: vector_rule; the zeros behind are left out."""
-    vector = np.zeros(16, dtype=np.float32)
-    for word in re.findall(r"[a-z0-9]+", text.lower()):
-        vector[sum(map(ord, word)) % 16] += 1
-    return vector
-
-
-class Rule:
-    """The embedding of the recording."""
-
-    model = "rule"
-    recipe = None
-    identity = "rule"
-
-    def embed(self, texts, kind="entry"):
-        return np.array([vector_of(text) for text in texts])
-
-    def warm(self):
-        return True
+RULE = Rule("rule", 16, counted(16, letters))
 
 
 class Fixture:
@@ -104,7 +73,7 @@ class Fixture:
         """All memories with their vectors."""
         store = Vault(":memory:")
         store.upsert(self.entries)
-        embed_missing(store, Rule(), space_of(Rule(), "text", "{title}\n{text}"))
+        embed_missing(store, RULE, space_of(RULE, "text", "{title}\n{text}"))
         return store
 
 

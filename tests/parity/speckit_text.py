@@ -1,6 +1,7 @@
 """What system-spec-kit makes of texts, in both generations: tokens, terms, intents, expansions."""
 
-from speckit_recording import Fixture, close, ranked, same
+from speckit_recording import Fixture, close, ranked
+from verdicts import run_groups, same
 
 from steelyard.retrievers.bm25 import Bm25Index
 from steelyard.stores.base import Counted
@@ -9,10 +10,8 @@ from steelyard.systems.spec_kit import words as tokens
 
 def cases(folder):
     """Every comparison of texts."""
-    fixture = Fixture(folder)
-    for group in (stemmer, tokenize, stop_words, sanitized, bm25, classified, keywords, fuzzy):
-        for case, (verdict, error) in group(fixture):
-            yield group.__name__.replace("_", " "), case, verdict, error
+    groups = (stemmer, tokenize, stop_words, sanitized, bm25, classified, keywords, fuzzy)
+    return run_groups(groups, Fixture(folder))
 
 
 def generations(fixture):

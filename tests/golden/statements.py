@@ -1,0 +1,83 @@
+"""What the statements of documents are tested with: vaults, vectors that are placed, the tables of tests."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+
+from steelyard.base.errors import EmbedderError
+from steelyard.embedders.embed import space_of
+from steelyard.memory.entry import Entry
+from steelyard.stores.sqlite import Vault
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+class Spy:
+    """An embedder that keeps what it was asked for, batch by batch; every text is the vector (1, 0)."""
+
+    recipe = None
+
+    def __init__(self, model="spy", down=False, dim=2, warm=True):
+        self.model, self.down, self.dim, self.loaded = model, down, dim, warm
+        self.batches = []
+
+    @property
+    def texts(self):
+        return [text for batch in self.batches for text in batch]
+
+    def embed(self, texts, kind="entry"):
+        self.batches.append(list(texts))
+        if self.down:
+            raise EmbedderError("the provider is down")
+        return np.tile(np.eye(1, self.dim, dtype=np.float32), (len(texts), 1))
+
+    def warm(self):
+        return self.loaded
+
+
+class Bench:
+    """Vaults for one system: `cosines` places the vectors of some entries by their cosine with the query."""
+
+    def __init__(self, system):
+        self.recipe = system.reading.recipe
+        self.space = self.of("spy")
+
+    def of(self, model):
+        return space_of(Spy(model), "text", self.recipe)
+
+    def vault(self, *entries, cosines=None, path=":memory:"):
+        vault = Vault(path, create=path != ":memory:")
+        vault.upsert(entries)
+        if cosines:
+            self.place(vault, cosines)
+        return vault
+
+    def place(self, vault, cosines, model="spy"):
+        sides = [[value, math.sqrt(1 - value * value)] for value in cosines.values()]
+        vault.put_vectors(self.of(model), list(cosines), np.array(sides, dtype=np.float32))
+
+
+def ids(hits):
+    return [hit.entry.id for hit in hits]
+
+
+def scores(hits):
+    return {hit.entry.id: hit.score for hit in hits}
+
+
+def noted(word, count, prefix=""):
+    """Entries that all say the word, the later the longer, so that the first matches best."""
+    return [Entry(f"{prefix}{i:02d}", title=word, text="filler " * i) for i in range(count)]
+
+
+def named(document, after="", before="\0"):
+    """The tests that a document names, in the part of it after one heading and before another."""
+    text = (DOCS / document).read_text(encoding="utf-8").partition(before)[0]
+    return {*re.findall(r"`(test_\w+)`", text.partition(after)[2] if after else text)}
+
+
+def statements(module):
+    """The tests of a module's globals, but those of the table itself."""
+    return {name for name in module if name.startswith("test_") and "_table_" not in name}
