@@ -32,9 +32,9 @@ from steelyard_eval.extensions.endpoints.answer_form import Mentioned
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.extensions.importers import load_store
 from steelyard_eval.extensions.importers.markdown import basic_homes as homes
-from steelyard_eval.extensions.usage.follow import followed
 from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Corpus, Searched, Spoken, Wrote
 from steelyard_eval.extensions.usage.transcripts import read_ubi
+from steelyard_eval.extensions.usage.what_followed import followed
 from steelyard_eval.gate.baseline import SEAL, load_baseline
 from steelyard_eval.learn.reader import DatasetIndex, read_log
 from steelyard_eval.measures.trec_runs import read_run

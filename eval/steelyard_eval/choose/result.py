@@ -22,7 +22,7 @@ from steelyard_eval.compare.lists import ties
 from steelyard_eval.compare.result import categories
 from steelyard_eval.compare.score_scales import of_scales, weightless
 from steelyard_eval.datasets.labels import unstated
-from steelyard_eval.export.changes import changes
+from steelyard_eval.export.strategy_changes import changes
 from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
 from steelyard_eval.recording.next_steps import words_of
 from steelyard_eval.recording.replay import ShownLists, facts_of, lists_of, ordered, rows_by_query

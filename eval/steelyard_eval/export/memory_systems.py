@@ -13,7 +13,7 @@ from steelyard.fusion import RECIPROCAL, Expr, Fallback, Linear, Signal, Term
 from steelyard.grammar import Duration
 from steelyard.systems import find_system
 from steelyard_eval.export.base import Fusion, Lost, Parts, Target, date_of, weights_of, whole, with_priors
-from steelyard_eval.export.changes import changes
+from steelyard_eval.export.strategy_changes import changes
 
 POOL = 2
 """Both lists are this many times the limit deep."""

@@ -7,7 +7,7 @@ from steelyard.fusion import near_variants, parse_strategy
 from steelyard.fusion.layered import Layered
 from steelyard.fusion.routing import Boost, Tiered
 from steelyard.systems import find_system
-from steelyard_eval.export.changes import changes
+from steelyard_eval.export.strategy_changes import changes
 
 
 def counts(text):

@@ -12,7 +12,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.extensions.importers import import_store
 from steelyard_eval.extensions.usage import KINDS
 from steelyard_eval.extensions.usage.gather import gather
-from steelyard_eval.extensions.usage.impressions import TIMELESS
+from steelyard_eval.extensions.usage.log_writer import TIMELESS
 
 ENTRIES = [
     {

@@ -18,9 +18,9 @@ from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.logs import HeldLog, decode, lines_of
 from steelyard_eval.extensions.usage import traces, transcripts
-from steelyard_eval.extensions.usage.follow import followed
-from steelyard_eval.extensions.usage.impressions import ASIDE, Line, Writer, own_key
+from steelyard_eval.extensions.usage.log_writer import ASIDE, Line, Writer, own_key
 from steelyard_eval.extensions.usage.session import Corpus, UseSession, files_of
+from steelyard_eval.extensions.usage.what_followed import followed
 
 MOST_SEARCHES = 1_000_000
 LINES = (".jsonl", ".jsonl.gz")

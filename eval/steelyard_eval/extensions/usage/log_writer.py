@@ -24,9 +24,9 @@ from steelyard.memory.query import Filters
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.common.process import state_folder
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.extensions.usage.follow import STRENGTH, Followed
 from steelyard_eval.extensions.usage.session import Corpus, Searched
 from steelyard_eval.extensions.usage.tool_names import FORMS
+from steelyard_eval.extensions.usage.what_followed import STRENGTH, Followed
 from steelyard_eval.learn.first_ten import PLACES
 
 _BASES = {name.partition(":")[0] for name in SYSTEMS}
