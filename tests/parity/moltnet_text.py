@@ -13,7 +13,7 @@ from pathlib import Path
 
 from steelyard.retrievers.english import tsvector
 from steelyard.retrievers.tsearch import Joined, Not, best, flat, has_negation, ranker, websearch
-from steelyard.stores.base import Counted
+from steelyard.stores.postings import Counted
 
 SINGLE = 1e-6  # ranks are recorded as PostgreSQL prints single precision
 

@@ -16,7 +16,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query, valid_at
 from steelyard.memory.text import render
-from steelyard.retrievers.bm25 import Vocabulary
+from steelyard.retrievers.keywords import Vocabulary
 from steelyard.signals.formulas import tags
 from steelyard.stores.base import Found
 from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED, utf16_length

@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from steelyard.base.errors import ConfigError, shown
 from steelyard.memory.entry import EVERY_FIELD, Entry
 from steelyard.memory.query import EVERYTHING, Filters
-from steelyard.stores.base import COSINE, Analysis, Counted, Edge, Found, KeywordIndex, Readable, Space
+from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, Space
+from steelyard.stores.cache import RevisionCache
+from steelyard.stores.postings import Analysis, Counted
 
 EntryOrFound = TypeVar("EntryOrFound", Entry, Found)
 MARK = "\x1f"
@@ -106,6 +108,7 @@ class Federation(Readable):
         # Tiers of equal priority keep the order in which they were given; under `best_copy` all tiers do.
         self.tiers = sorted(tiers, key=lambda tier: 0.0 if own.best_copy else -self.weights[tier.name])
         self._by_name = {tier.name: tier.store for tier in tiers}
+        self.cache = RevisionCache(self)
 
     def seen_by(self, visible: Filters) -> Readable:
         """See Readable.seen_by: each tier as the caller sees it, so that a hidden copy hides no other one."""
@@ -164,7 +167,7 @@ class Federation(Readable):
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         """See Readable.count: copies of one entry count once."""
-        return sum(1 for _ in self.entries(filters))
+        return self.cache.get("count", filters, lambda: sum(1 for _ in self.entries(filters)))
 
     def covers(self, filters: Filters) -> bool:
         return all(tier.store.covers(filters) for tier in self.tiers)
@@ -172,11 +175,15 @@ class Federation(Readable):
     def revision(self) -> int:
         return sum(tier.store.revision() for tier in self.tiers)
 
+    def uncommitted(self) -> bool:
+        return any(tier.store.uncommitted() for tier in self.tiers)
+
     # Searching
 
     def counted(self, analysis: Analysis, filters: Filters) -> Counted:
         """See Readable.counted; of each entry one copy counts."""
-        return Counted.of(((entry.id, analysis.read(entry)) for entry in self.entries(filters)), self.within)
+        texts = ((entry.id, analysis.read(entry)) for entry in self.entries(filters))
+        return self.cache.get("words", (analysis.key, filters), lambda: Counted.of(texts, self.within))
 
     def keyword(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int

@@ -11,8 +11,9 @@ from steelyard.finish import AtLeast, Cut, Files, Stage
 from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text
 from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.query import Intent
 from steelyard.memory.text import CONTENT
-from steelyard.retrievers.kinds import Intent, Reading
+from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import ResultForms, SearchSettings, System
 

@@ -148,7 +148,7 @@ def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
             "a scope is searched in a copy, where every search is exact; leave --hnsw or --scope out"
         )
     models = {name: stored for name in vault.models() if (stored := vault.load_model(name)) is not None}
-    with vault.copied(visible)[1] as copy:
+    with vault.copied(visible) as copy:
         for name, (kind, settings, arrays) in models.items():
             if kind != LSA:
                 copy.save_model(name, kind, settings, arrays)

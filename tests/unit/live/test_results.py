@@ -7,10 +7,9 @@ import pytest
 from steelyard import Searcher, Vault
 from steelyard.base.errors import ConfigError, VaultError
 from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.query import Query
+from steelyard.memory.query import Intent, Query
 from steelyard.results import hits_of
-from steelyard.retrievers.bm25 import Bm25Retriever
-from steelyard.retrievers.kinds import Intent
+from steelyard.retrievers.keywords import Bm25Retriever
 from steelyard.systems import find_system
 
 ENTRIES = (

@@ -6,6 +6,7 @@ from steelyard import Searcher, Vault
 from steelyard.live.sources import UNLIMITED
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, valid_at
+from steelyard.stores.sqlite.schema import failing
 from steelyard.systems import find_system
 
 OF_A_KIND = Filters.of({"kind": {"none": ["directory", "draft"]}})
@@ -29,8 +30,8 @@ def test_entries_outside_are_found_without_reading_all(scope, monkeypatch):
 
 def test_the_answer_is_kept_for_a_caller_who_sees_a_part(monkeypatch):
     """As for one who sees all: five searches ask no more than the first, until the vault changes."""
-    asked, covers, vault = [], Vault.covers, Vault(":memory:")
-    monkeypatch.setattr(Vault, "covers", lambda vault, scope: asked.append(scope) or covers(vault, scope))
+    asked, vault = [], Vault(":memory:")
+    monkeypatch.setattr("steelyard.stores.sqlite.failing", lambda scope: asked.append(scope) or failing(scope))
     vault.upsert(Entry(name, project="p", title="heron") for name in "abc")
     searcher = Searcher(vault, find_system("soleri").config(3), visible=Filters.of({"project": "p"}))
     calls = [searcher.search("heron") and len(asked) for _ in range(5)]

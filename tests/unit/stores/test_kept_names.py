@@ -2,7 +2,7 @@
 
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.retrievers.bm25 import Bm25Retriever
+from steelyard.retrievers.keywords import Bm25Retriever
 from steelyard.stores.sqlite import Vault
 
 

@@ -9,8 +9,7 @@ from typing import Self
 
 from steelyard.extensions.network.chat import Chat
 from steelyard.extensions.network.endpoint import EndpointError
-from steelyard.memory.query import EVERYTHING, Filters, is_blank
-from steelyard.retrievers.kinds import ScopeCache
+from steelyard.memory.query import Filters, is_blank
 from steelyard.stores.base import Readable
 
 LONGEST = 3
@@ -42,8 +41,7 @@ class Rewriter:
     @classmethod
     def of(cls, chat: Chat, store: Readable) -> Self:
         """With the profile that a store holds, read again when the store changes."""
-        kept = ScopeCache(store, lambda _: profile_of(store))
-        return cls(chat, lambda: kept(EVERYTHING))
+        return cls(chat, lambda: store.cache.get("profile", (), lambda: profile_of(store)))
 
     def __call__(self, query: str) -> str:
         """The rewritten query, one line; the query itself where the model is slow, fails or talks nonsense."""

@@ -25,7 +25,8 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import VaultError, visible
 from steelyard.base.machine import budget
 from steelyard.memory.query import EVERYTHING, Filters
-from steelyard.stores.base import Analysis, Counted, Found, KeywordIndex, Read, Segment
+from steelyard.stores.base import Found, KeywordIndex
+from steelyard.stores.postings import Analysis, Counted, Read, Segment
 from steelyard.stores.sqlite.guard import TEXT
 from steelyard.stores.sqlite.schema import index_statements, where
 from steelyard.stores.sqlite.words import FIELD, WordTables
@@ -134,10 +135,10 @@ class KeywordTables(WordTables):
     ) -> list[tuple[str, float]] | None:
         """The best matches as (id, score); None for what FTS5 had better answer, or has to."""
         self._searches[index.name] += 1
-        if self._searches[index.name] <= OFTEN or self._writing or not ranks_by_bm25(index.fields):
+        if self._searches[index.name] <= OFTEN or self.uncommitted() or not ranks_by_bm25(index.fields):
             return None
         analysis = columns(index)
-        if ("words", analysis.key) not in self._memory_of and self._size() * ENTRY > budget():
+        if not self.cache.holds("words", analysis.key) and self._size() * ENTRY > budget():
             return None  # the entries are counted once, because that takes as long as a search
         try:
             if (asked := phrases(match, index.tokenizer)) is None:
@@ -150,7 +151,7 @@ class KeywordTables(WordTables):
             except TokenError:
                 self._searches[index.name] = -sys.maxsize  # so that it is not tried again and again
                 return None
-            known: Phrases = counted.made.setdefault("phrases", Phrases(counted, budget() // PHRASE_BYTES))
+            known = self.cache.get("phrases", analysis.key, lambda: Phrases(counted, budget() // PHRASE_BYTES))
             return known.best(asked, tuple(weights), filters, None if depth < 0 else depth)
 
 

@@ -109,9 +109,6 @@ class NearestSearch(VaultFile):
 
     # Reading
 
-    def spaces(self) -> list[tuple[Space, int]]:
-        return [(space, dim) for _, space, dim in self._spaces()]
-
     def missing(self, space: Space) -> list[str]:
         """Ids of entries without a vector in this space, ascending."""
         table, _ = self._table(space)
@@ -166,17 +163,18 @@ class NearestSearch(VaultFile):
     def _matrix(self, table: str, dim: int, searches: int = 1) -> Matrix | None:
         """The vectors in memory; None for the first search, above the budget, and where they cannot be trusted."""
         self._searches[table] += searches
-        if self._searches[table] < 2 or self._writing:
+        if self._searches[table] < 2 or self.uncommitted():
             return None
         kind = _kind()
-        key = (table, dim, kind)
-        if key not in self._memory_of and self._bytes(table, dim) > budget():
+        key = table, dim, kind
+        if not self.cache.holds("vectors", key) and self._bytes(table, dim) > budget():
             return None
-        held = self._held(key)
-        matrix: Matrix = held[1] if held else self._read(table, dim, kind)
-        if held and held[0] < self.revision():
-            matrix = self._updated(table, matrix, held[0])
-        self._hold(key, matrix)
+        matrix = self.cache.get(
+            "vectors",
+            key,
+            lambda: self._read(table, dim, kind),
+            renew=lambda since, known: self._updated(table, known, since),
+        )
         return matrix if matrix.base.sound and matrix.tail.sound else None
 
     def vector_bytes(self) -> dict[Space, int]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import islice, takewhile
 from types import MappingProxyType
 from typing import Any
@@ -20,8 +19,8 @@ import numpy as np
 from steelyard.base.arrays import Bools, Indices
 from steelyard.base.errors import VaultError
 from steelyard.memory.query import Filters
-from steelyard.stores.base import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
-from steelyard.stores.sqlite.file import SCOPES, VaultFile
+from steelyard.stores.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
+from steelyard.stores.sqlite.file import VaultFile
 from steelyard.stores.sqlite.guard import BLOB, INTEGER, NULL, ROWS, TEXT
 from steelyard.stores.sqlite.schema import damaged, from_rows, select
 
@@ -68,7 +67,6 @@ class _Index:
         rowids = np.concatenate([of_base, np.array(list(changed), dtype=np.int64)])
         whole = np.concatenate([alive, np.ones(len(changed), dtype=bool)])
 
-        @lru_cache(SCOPES)
         def within(asked: Filters) -> Bools:
             inside: Bools = np.isin(rowids, vault._inside(asked)) & whole
             return inside
@@ -82,13 +80,14 @@ class WordTables(VaultFile):
     """See `steelyard.stores.base.Readable.counted`."""
 
     def counted(self, analysis: Analysis, filters: Filters) -> Counted:
-        key = "words", analysis.key
+        def load() -> _Index:
+            return self._load(analysis)
+
+        def update(since: int, index: _Index) -> _Index:
+            return self._update(analysis, index, since)
+
         with self._steady():
-            held = self._held(key)
-            index: _Index = held[1] if held else self._load(analysis)
-            if held and held[0] < self.revision():
-                index = self._update(analysis, index, held[0])
-            self._hold(key, index)
+            index = self.cache.get("words", analysis.key, load, renew=update)
             return index.counted.only(index.counted.within(filters)) if filters else index.counted
 
     def _load(self, analysis: Analysis) -> _Index:
@@ -130,8 +129,8 @@ class WordTables(VaultFile):
         rows = self._db.each(f"{sql} {some} ORDER BY e.rowid", values)
         while block := [*islice(rows, ROWS)]:
             read = [row[1:] for row in block]
-            given = read if analysis.index else from_rows(names, read)
-            yield from ((row[0], analysis.read(entry)) for row, entry in zip(block, given, strict=True))
+            for row, entry in zip(block, read if analysis.index else from_rows(names, read), strict=True):
+                yield row[0], analysis.read(entry)
 
     # Storing
 
