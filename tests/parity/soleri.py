@@ -239,7 +239,8 @@ def federation(fixture):
     recorded, ours = fixture.recorded["manager"], fixture.federation
     for name, expected in (recorded["weights"] | dict(recorded["listConnected"])).items():
         yield f"weight of {name}", same(expected, ours.weights[name])
-    words = {word for entry in ours.entries(valid_at(fixture.now)) for word in SHIPPED.reading.words.of(entry)}
+    entries, read = ours.entries(valid_at(fixture.now)), SHIPPED.reading.words.analysis.read
+    words = {word for entry in entries for word in read(entry)[0]}
     yield "vocabulary", same(recorded["vocabulary_size"], sum(map(bool, map(idf(fixture, ours), words))))
 
 

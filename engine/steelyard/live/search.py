@@ -18,10 +18,21 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
-from steelyard.config import CrossEncoder, Document, SearchConfig, policy_of
+from steelyard.config import SearchConfig, policy_of
 from steelyard.embedders.embed import Embedder, adding
 from steelyard.feedback import Explore, drafted
-from steelyard.finish import AtLeast, Floor, Mmr, Ranking, finish, reranked, stages_without, to_rerank
+from steelyard.finish import (
+    AtLeast,
+    CrossEncoder,
+    Document,
+    Floor,
+    Mmr,
+    Ranking,
+    finish,
+    reranked,
+    stages_without,
+    to_rerank,
+)
 from steelyard.fusion import Expr, compile_plan, fuse
 from steelyard.live.sources import Sources, identity
 from steelyard.memory.entry import Hit

@@ -83,41 +83,9 @@ class Sources:
         if fixed is None and self._left(config, missing) is None and not self.store.count():
             missing = frozenset()  # where nothing is visible nothing lacks a vector
         lost: list[SteelyardError] = []
-        while True:
-            if (strategy := fixed or self._left(config, missing)) is None:
-                raise ConfigError(
-                    f"strategy {config.effective} needs vectors, and there are none (no embedder, or none of its "
-                    "vectors in the vault); index the vault with an embedder, or choose a keyword strategy"
-                )
-            facts = strategy.signals & PRIORS.keys() or any(
-                stage.signals & PRIORS.keys() for stage in config.finish
-            )
-            read_ends = strategy.reads_ends.union(*(stage.reads_ends for stage in config.finish))
-            lacking = missing if self.usable() else missing | EMBEDDING
-            possible = config.retrievers.keys() - lacking
-            lists: dict[str, Sequence[Found]] = {}
-            scorers: dict[str, ScoreIds] = {}
+        while (strategy := fixed or self._left(config, missing)) is not None:
             try:
-                while True:
-                    ends = [self.ends(sorted(lists.keys() & read_ends), query)]
-                    get, homes = self.store.get if facts else None, self.homes(lists)
-                    table = join([query], [query.asked_at or 0.0], [lists], scorers, get, homes, ends)
-                    names = {name for name, queries in strategy.needs(table, possible).items() if queries.any()}
-                    names |= config.needs - missing
-                    for name in names & DEPENDENT & config.retrievers.keys():
-                        starts = (self._stands_in(other, other not in missing) for other in config.before(name))
-                        names |= possible.intersection(starts)
-                    if not (wanted := names - table.columns.keys()):
-                        return table, strategy, missing, lost
-                    # A retriever stands behind those that it starts from.
-                    for name in sorted(wanted, key=lambda name: (name in DEPENDENT, name)):
-                        if name in SCORER_KINDS:
-                            scorers[name] = self.scorer(name)
-                            continue
-                        self.proceed()
-                        begin = time.perf_counter()
-                        lists[name] = self.retrieve(name, query, self.settings(name).depth, lists)
-                        seconds[name] = time.perf_counter() - begin
+                return self._table(query, config, strategy, missing, seconds), strategy, missing, lost
             except SteelyardError as error:
                 gone = frozenset({error.signal}) if isinstance(error, LostError) else EMBEDDING
                 survives = fixed is None and isinstance(error, (LostError, *self._searching.survives))
@@ -125,6 +93,43 @@ class Sources:
                     raise
                 missing |= gone
                 lost.append(error)
+        raise ConfigError(
+            f"strategy {config.effective} needs vectors, and there are none (no embedder, or none of its "
+            "vectors in the vault); index the vault with an embedder, or choose a keyword strategy"
+        )
+
+    def _table(
+        self,
+        query: Query,
+        config: SearchConfig,
+        strategy: Expr,
+        missing: frozenset[str],
+        seconds: dict[str, float],
+    ) -> SignalTable:
+        """The table of one query: what it holds decides what else the strategy needs, until it needs no more."""
+        read = strategy.signals.union(*(stage.signals for stage in config.finish))
+        read_ends = strategy.reads_ends.union(*(stage.reads_ends for stage in config.finish))
+        get = self.store.get if read & PRIORS.keys() else None
+        possible = config.retrievers.keys() - (missing if self.usable() else missing | EMBEDDING)
+        lists: dict[str, Sequence[Found]] = {}
+        scorers: dict[str, ScoreIds] = {}
+        while True:
+            ends = [self.ends(sorted(lists.keys() & read_ends), query)]
+            table = join([query], [query.asked_at or 0.0], [lists], scorers, get, self.homes(lists), ends)
+            names = {name for name, queries in strategy.needs(table, possible).items() if queries.any()}
+            names |= config.needs - missing
+            for name in names & DEPENDENT & config.retrievers.keys():
+                starts = (self._stands_in(other, other not in missing) for other in config.before(name))
+                names |= possible.intersection(starts)
+            if not (wanted := names - table.columns.keys()):
+                return table
+            scorers |= {name: self.scorer(name) for name in wanted & SCORER_KINDS.keys()}
+            # A retriever stands behind those that it starts from.
+            for name in sorted(wanted - scorers.keys(), key=lambda name: (name in DEPENDENT, name)):
+                self.proceed()
+                begin = time.perf_counter()
+                lists[name] = self.retrieve(name, query, self.settings(name).depth, lists)
+                seconds[name] = time.perf_counter() - begin
 
     def _left(self, config: SearchConfig, missing: frozenset[str]) -> Expr | None:
         """The strategy that is left without these signals; others stand in for some."""
@@ -135,12 +140,7 @@ class Sources:
     # Columns
 
     def retrieve(
-        self,
-        name: str,
-        query: Query,
-        depth: int | None,
-        lists: Mapping[str, Sequence[Found]],
-        keep: bool = False,
+        self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]], keep: bool = False
     ) -> Sequence[Found]:
         """Retrieve at most `depth` places of one retriever's list, or all, for a query with its clock.
 

@@ -12,7 +12,7 @@ from steelyard.memory.query import Query
 from steelyard.node import Option
 from steelyard.retrievers.kinds import RetrieverKind
 from steelyard.stores.base import Found, Readable
-from steelyard.stores.federation import MARK
+from steelyard.stores.federation import TIER_MARK
 
 STRENGTHS = {
     "caused": 1.0,
@@ -137,7 +137,7 @@ def directories(store: Readable, directory: Callable[[str], str], ids: tuple[str
 
 def _homes(store: Readable, directory: Callable[[str], str]) -> dict[str, str]:
     """The entries that lie in another one, tier by tier, with that one's id."""
-    places = [(id_, uri, id_.partition(MARK)[2], layered) for id_, uri, layered in store.places()]
+    places = [(id_, uri, id_.partition(TIER_MARK)[2], layered) for id_, uri, layered in store.places()]
     named = {(uri, tier): id_ for id_, uri, tier, layered in reversed(places) if layered}
     files = [(id_, uri, tier) for id_, uri, tier, layered in places if named and not layered]
     homes = ((id_, (directory(uri), tier)) for id_, uri, tier in files)

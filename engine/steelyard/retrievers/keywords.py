@@ -75,10 +75,6 @@ class Bm25Retriever:
     corpus: Callable[[Query], Filters] = lambda query: EVERYTHING
     mean_length: float = LENGTH.default
 
-    def __post_init__(self) -> None:
-        for option, value in ((K1, self.k1), (B, self.b), (LENGTH, self.mean_length)):
-            option.checked(value)
-
     def _asked(self, query: Query) -> tuple[Bm25Index, list[str]]:
         """The index that a query is searched in, and its terms."""
         scope = self.corpus(query) if self.words.whole else query.filters

@@ -140,7 +140,7 @@ class RetrieverKind(Kind):
     bounded: bool = False
     """Whether its retrievers have `ends`, both known for their usual settings."""
     whole: bool = False
-    """Whether it returns all in scope: no depth cuts its list, and to be returned makes no entry a candidate."""
+    """Whether it returns all in scope: no depth cuts its list, and its list alone makes no candidates."""
     aside: Filters | None = None
     """The entries that it searches separately from the system's corpus, merged into the ranking at the end."""
     after: tuple[str, ...] = ()

@@ -5,22 +5,16 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 T = TypeVar("T")
+Renew = Callable[[int, T], T]
+ReadMany = Callable[[list[Key]], Mapping[Key, T]]
 SCOPES = 64
 """Values of a kind that are kept where nothing else is said; queries with a clock have a scope each."""
-
-
-class Revised(Protocol):
-    """What a cache asks its store; see Readable."""
-
-    def revision(self) -> int: ...
-
-    def uncommitted(self) -> bool: ...
 
 
 class _Held(NamedTuple):
@@ -38,20 +32,14 @@ class RevisionCache:
     that has written what is not committed, or reads an older state than others do. At worst two make one value.
     """
 
-    def __init__(self, store: Revised) -> None:
+    def __init__(self, store: Any) -> None:  # noqa: ANN401 -- a Readable, which names this class
         self._store = weakref.ref(store)  # which holds this: in a circle it would outlive whoever opened it
         self._newest = -1
         self._held: defaultdict[str, dict[Hashable, _Held]] = defaultdict(dict)
         self._changing = threading.Lock()
 
     def get(
-        self,
-        kind: str,
-        key: Hashable,
-        make: Callable[[], T],
-        *,
-        most: int = SCOPES,
-        renew: Callable[[int, T], T] | None = None,
+        self, kind: str, key: Hashable, make: Callable[[], T], most: int = SCOPES, renew: Renew[T] | None = None
     ) -> T:
         """The value under a key, made now where none is kept; `renew` makes it of the one of an older revision."""
         store = self._store()
@@ -73,18 +61,12 @@ class RevisionCache:
         return value
 
     def many(
-        self,
-        kind: str,
-        key: Hashable,
-        wanted: Iterable[Key],
-        read: Callable[[list[Key]], Mapping[Key, T]],
-        most: int,
+        self, kind: str, key: Hashable, wanted: Sequence[Key], read: ReadMany[Key, T], most: int
     ) -> dict[Key, T]:
         """Those of the wanted things that there are, of one value; `read` gives those that are not kept."""
         known: dict[Key, T] = self.get(kind, key, dict)
-        asked = list(wanted)
-        found = {one: value for one in asked if (value := known.get(one)) is not None}
-        if len(found) < len(asked) and (unknown := [one for one in asked if one not in found]):
+        found = {one: value for one in wanted if (value := known.get(one)) is not None}
+        if len(found) < len(wanted) and (unknown := [one for one in wanted if one not in found]):
             new = read(unknown)
             found.update(new)
             with self._changing:

@@ -101,12 +101,8 @@ class Segment:
         """Where a word occurs."""
         raise NotImplementedError
 
-    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
-        """int64[words]: how many of the texts each occurs in; of those inside, bool[texts], where some are not."""
-        return sums([self.posting(word).at for word in words], inside)
-
     def beginning(self, prefix: str) -> list[Posting]:
-        """Where words that begin so occur, once each; one posting may be of several, one word after another."""
+        """Where the words that begin so occur; a posting may have several words, one after another."""
         raise NotImplementedError
 
 
@@ -151,11 +147,6 @@ class Postings(Segment):
             begin = self.places[span.start]
             positions = self.whole.positions[begin : begin + int(counts.sum())]
         return Posting(*(part.astype(np.int64) for part in (self.whole.at[span], counts, positions)))
-
-    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
-        numbers = [self.words.get(word, -1) for word in words]
-        spans = (slice(*self.begins[number : number + 2]) if number >= 0 else slice(0) for number in numbers)
-        return sums([self.whole.at[part] for part in spans], inside)
 
     def beginning(self, prefix: str) -> list[Posting]:
         return [self.posting(word) for word in self.words if word.startswith(prefix)]
@@ -213,13 +204,7 @@ class Counted:
 
     def frequencies(self, words: Sequence[str]) -> list[int]:
         """How many texts in scope each word occurs in."""
-        counts, first = np.zeros(len(words), dtype=np.int64), 0
-        for segment in self.segments:
-            end = first + len(segment.lengths)
-            inside = None if self.inside is None else self.inside[first:end]
-            counts += segment.frequencies(words, None if inside is None or inside.all() else inside)
-            first = end
-        return [*map(int, counts)]
+        return [len(self.posting(word).at) for word in words]
 
     def posting(self, word: str) -> Posting:
         """Where a word occurs in the texts in scope."""
@@ -240,14 +225,6 @@ class Counted:
             numbers = numbers[scores[numbers] >= least]
         pairs = zip(self.ids(numbers), scores[numbers].tolist(), strict=True)
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:depth]
-
-
-def sums(parts: Sequence[Indices], inside: Bools | None) -> Indices:
-    """How many texts there are in each part, int64[parts]; of those inside, bool[texts], where some are not."""
-    ends = np.cumsum([0, *map(len, parts)])
-    if inside is not None and len(parts):
-        ends = np.concatenate([[0], np.cumsum(inside[np.concatenate(parts)])])[ends]
-    return np.diff(ends)
 
 
 def _narrow(numbers: Indices) -> NDArray[Any]:  # in an eighth of the memory, where they are small

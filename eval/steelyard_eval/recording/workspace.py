@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, EmbedderError, RerankError, SteelyardError, shown
-from steelyard.config import Document, SearchConfig, open_reranker, reranker_asked
+from steelyard.config import SearchConfig, open_reranker, reranker_asked
 from steelyard.embedders import embed
 from steelyard.embedders.embed import LSA, Embedder, RecordedEmbedder
 from steelyard.embedders.lsa import LsaEmbedder
-from steelyard.finish import reranked
+from steelyard.finish import Document, reranked
 from steelyard.live.search import Searcher
 from steelyard.memory.query import Query
 from steelyard.memory.text import render

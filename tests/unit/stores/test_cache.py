@@ -1,75 +1,56 @@
 """What a store keeps between calls belongs to one revision of it, and is bounded."""
 
+from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
+from steelyard.retrievers.keywords import Bm25Retriever
 from steelyard.stores.cache import RevisionCache
+from steelyard.stores.sqlite import Vault
 
 
 class Store:
-    at, writing = 1, False
-
-    def revision(self):
-        return self.at
-
-    def uncommitted(self):
-        return self.writing
+    def __init__(self):
+        self.at, self.writing, self.cache = 1, False, RevisionCache(self)
+        self.revision, self.uncommitted = (lambda: self.at), (lambda: self.writing)
 
 
-def opened():
-    store = Store()
-    return store, RevisionCache(store)
+def made(store, *values, **how):
+    return [store.cache.get("kind", "a", lambda value=value: value, **how) for value in values]
 
 
 def test_a_value_is_made_once_until_the_store_changes():
-    store, cache = opened()
-    assert [cache.get("kind", "a", lambda made=made: made) for made in (1, 2)] == [1, 1]
+    store = Store()
+    assert made(store, 1, 2) == [1, 1]
     store.at = 2
-    assert cache.get("kind", "a", lambda: 3) == 3
+    assert made(store, [3], 4, renew=lambda since, old: [*old, since]) == [[3], [3]]
+    store.at = 5  # from then on it can be brought up to date
+    assert made(store, 9, renew=lambda since, old: [*old, since]) == [[3, 2]]
 
 
-def test_a_value_that_can_be_is_brought_up_to_date():
-    store, cache = opened()
-    assert cache.get("kind", "a", lambda: [1], renew=lambda since, old: [*old, since]) == [1]
-    store.at = 5
-    assert cache.holds("kind", "a")
-    assert cache.get("kind", "a", lambda: [9], renew=lambda since, old: [*old, since]) == [1, 1]
-
-
-def test_the_oldest_goes_first():
-    store, cache = opened()
-    for key in "abc":
-        cache.get("kind", key, lambda key=key: key, most=2)
-    assert cache.get("kind", "b", lambda: "again", most=2) == "b"
-    assert cache.get("kind", "a", lambda: "again", most=2) == "again"
-    assert store.at == 1
-
-
-def test_many_are_read_once_each_and_the_first_go():
-    store, cache = opened()
-    asked = []
-
-    def read(unknown):
-        asked.append(unknown)
-        return {one: one.upper() for one in unknown if one != "gone"}
-
-    assert cache.many("kind", "key", ["a", "gone", "b"], read, 2) == {"a": "A", "b": "B"}
-    assert cache.many("kind", "key", ["b", "c"], read, 2) == {"b": "B", "c": "C"}
-    assert cache.many("kind", "key", ["c", "a"], read, 2) == {"c": "C", "a": "A"}
-    assert store.at == 1
-    assert asked == [["a", "gone", "b"], ["c"], ["a"]]
+def test_many_are_read_once_each_and_the_oldest_go_first():
+    store, asked = Store(), []
+    for wanted in ("ab", "bc", "ca"):
+        store.cache.many("kind", "key", list(wanted), lambda new: asked.append(new) or dict.fromkeys(new, 1), 2)
+    assert asked == [["a", "b"], ["c"], ["a"]]
 
 
 def test_nothing_is_kept_of_an_older_state_or_of_what_is_not_committed():
-    store, cache = opened()
+    store = Store()
     store.at = 2
-    assert cache.get("kind", "a", lambda: "new") == "new"
+    assert made(store, "new") == ["new"]
     store.at = 1
-    assert [cache.get("kind", "a", lambda made=made: made) for made in "xy"] == ["x", "y"]
+    assert made(store, "x", "y") == ["x", "y"]
     store.at, store.writing = 2, True
-    assert cache.get("kind", "a", lambda: "written") == "written"
+    assert made(store, "written") == ["written"]
     store.writing = False
-    assert cache.get("kind", "a", lambda: "again") == "new"
+    assert made(store, "again") == ["new"]
 
 
-def test_a_cache_does_not_keep_its_store_alive():
-    store, cache = opened()
-    del store
-    assert [cache.get("kind", "a", lambda made=made: made) for made in "xy"] == ["x", "y"]
+def test_an_entry_that_takes_the_row_of_a_removed_one_has_its_own_id(tmp_path):
+    """SQLite gives the largest row number again once it is free."""
+    with Vault(tmp_path / "vault", create=True) as vault:
+        vault.upsert([Entry("a", text="token"), Entry("b", text="token token")])
+        for _ in range(2):
+            assert {hit.id for hit in Bm25Retriever(vault).retrieve(Query("token"), 9)} == {"a", "b"}
+        vault.delete(["b"])
+        vault.upsert([Entry("c", text="token token")])
+        assert {hit.id for hit in Bm25Retriever(vault).retrieve(Query("token"), 9)} == {"a", "c"}

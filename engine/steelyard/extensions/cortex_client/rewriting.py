@@ -12,7 +12,7 @@ from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.memory.query import Filters, is_blank
 from steelyard.stores.base import Readable
 
-LONGEST = 3
+LONGEST_ANSWER = 3
 """Times the bytes of the query; what is longer is not a rewritten query (the real program)."""
 PROFILE = 2000
 """Characters of the profile that are sent."""
@@ -60,7 +60,7 @@ def accepted(answer: str, query: str) -> str:
     'rotate api keys'
     """
     line = answer.strip().split("\n")[0].rstrip("\r")
-    return query if is_blank(line) or len(line.encode()) > LONGEST * len(query.encode()) else line
+    return query if is_blank(line) or len(line.encode()) > LONGEST_ANSWER * len(query.encode()) else line
 
 
 def profile_of(store: Readable) -> str:

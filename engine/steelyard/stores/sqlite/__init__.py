@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -28,9 +28,9 @@ from steelyard.stores.sqlite.keywords import KeywordTables
 from steelyard.stores.sqlite.nearest import NearestSearch
 from steelyard.stores.sqlite.schema import INSERT, UPSERT, damaged, failing, from_rows, select, to_row, where
 
-READ = frozenset(name for name in vars(Readable) if not name.startswith("_"))
+READING = frozenset(name for name in vars(Readable) if not name.startswith("_"))
 """What can be asked of a store that is read."""
-ENTRIES = 4096
+ENTRIES_KEPT = 4096
 """Entries that are kept as they were read, of each choice of fields: searches show the same ones."""
 
 
@@ -141,7 +141,7 @@ class Vault(KeywordTables, NearestSearch, Readable):
             return {entry.id: entry for entry in self._made(names, rows)}
 
         with self._steady():
-            known = self.cache.many("entries", names, ids, read, ENTRIES)
+            known = self.cache.many("entries", names, ids, read, ENTRIES_KEPT)
         return [known[id_] for id_ in ids if id_ in known]
 
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
@@ -174,21 +174,16 @@ class Vault(KeywordTables, NearestSearch, Readable):
         return from_rows(names, rows)
 
     def count(self, filters: Filters = EVERYTHING) -> int:
-        def counted() -> int:
-            condition, values = where(filters)
-            return int(self._one(f"SELECT count(*) FROM entries e WHERE {condition}", values))
-
-        return self.cache.get("count", filters, counted)
+        condition, values = where(filters)
+        sql = f"SELECT count(*) FROM entries e WHERE {condition}"
+        return int(self.cache.get("count", filters, partial(self._one, sql, values)))
 
     def spaces(self) -> list[tuple[Space, int]]:
         return [(space, dim) for _, space, dim in self._spaces()]
 
     def covers(self, filters: Filters) -> bool:
-        def every() -> bool:
-            sql = "SELECT EXISTS (SELECT 1 FROM entries e WHERE {})"
-            return not any(self._one(sql.format(condition), values) for condition, values in failing(filters))
-
-        return self.cache.get("covers", filters, every)
+        sql = "SELECT EXISTS (SELECT 1 FROM entries e WHERE {})"
+        return not any(self._one(sql.format(condition), values) for condition, values in failing(filters))
 
     # Models that were fitted on the vault, as plain arrays (never pickled)
 
@@ -276,7 +271,7 @@ class ScopedStore:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Everything else that is read, asked of the copy each time; what would write is not there."""
-        if name not in READ:
+        if name not in READING:
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
 
         def asked(*values: Any, **options: Any) -> Any:  # noqa: ANN401 -- as the method of the vault has it

@@ -16,6 +16,7 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,7 +30,7 @@ from steelyard.stores.base import Space
 from steelyard.stores.cache import RevisionCache
 from steelyard.stores.sqlite import guard, schema
 
-NAMES = 2**20
+IDS_KEPT = 2**20
 """Ids that are kept of rows."""
 _numbers = itertools.count(1)
 
@@ -262,12 +263,9 @@ class VaultFile:
 
     def _inside(self, filters: Filters) -> Indices:
         """The entries in scope, ascending."""
-
-        def read() -> Indices:
-            condition, values = schema.where(filters)
-            return self._numbers_of(f"SELECT e.rowid FROM entries e WHERE {condition} ORDER BY e.rowid", values)
-
-        return self.cache.get("rows in scope", filters, read)
+        condition, values = schema.where(filters)
+        sql = f"SELECT e.rowid FROM entries e WHERE {condition} ORDER BY e.rowid"
+        return self.cache.get("rows in scope", filters, partial(self._numbers_of, sql, values))
 
     def _named(self, rowids: Indices) -> list[str]:
         """The ids of entries."""
@@ -277,7 +275,7 @@ class VaultFile:
             return dict(self._db.run(sql, (json.dumps(unknown),), (guard.INTEGER, guard.TEXT)))
 
         wanted = rowids.tolist()
-        names = self.cache.many("ids", "rows", wanted, read, NAMES)
+        names = self.cache.many("ids", "rows", wanted, read, IDS_KEPT)
         try:
             return [names[rowid] for rowid in wanted]
         except KeyError as error:

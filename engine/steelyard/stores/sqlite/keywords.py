@@ -42,7 +42,7 @@ RANKING = "bm25"
 ranks, knows no weights (Soleri's document)."""
 K1, B = 1.2, 0.75
 LEAST_IDF = 1e-6
-LONGEST = 32_768
+LONGEST_TOKEN = 32_768
 """Bytes of a token that FTS5 reads; longer ones are cut, so texts that hold such are left to it."""
 ROW = 36
 """The bits of a position within a row, where both are one number."""
@@ -205,7 +205,7 @@ def fts5_tokens(tokenizer: str, text: str) -> list[str]:
     tokens: list[str] = known[tokenizer](
         raw, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
     )
-    if len(raw) > LONGEST and any(len(token.encode()) >= LONGEST for token in tokens):
+    if len(raw) > LONGEST_TOKEN and any(len(token.encode()) >= LONGEST_TOKEN for token in tokens):
         raise TokenError("a token is too long")
     return tokens
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -169,12 +170,8 @@ class NearestSearch(VaultFile):
         key = table, dim, kind
         if not self.cache.holds("vectors", key) and self._bytes(table, dim) > budget():
             return None
-        matrix = self.cache.get(
-            "vectors",
-            key,
-            lambda: self._read(table, dim, kind),
-            renew=lambda since, known: self._updated(table, known, since),
-        )
+        read, renew = partial(self._read, table, dim, kind), partial(self._updated, table)
+        matrix = self.cache.get("vectors", key, read, renew=renew)
         return matrix if matrix.base.sound and matrix.tail.sound else None
 
     def vector_bytes(self) -> dict[Space, int]:
@@ -205,7 +202,7 @@ class NearestSearch(VaultFile):
             vectors = np.frombuffer(blob, np.float32).reshape(-1, dim)
             yield np.frombuffer(numbers, np.int64)[used], vectors[used]
 
-    def _updated(self, table: str, known: Matrix, since: int) -> Matrix:
+    def _updated(self, table: str, since: int, known: Matrix) -> Matrix:
         """The matrix with what changed since a revision; read anew where that is much."""
         changed, dim = self._changed(since), known.base.dim
         if len(changed) + len(known.tail) > max(CHANGES, CHANGES_SHARE * len(known.base)):
