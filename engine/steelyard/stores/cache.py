@@ -82,7 +82,7 @@ class RevisionCache:
         with self._changing:
             if now > self._newest:
                 self._newest = now
-                for values in self._held.values():
+                for values in list(self._held.values()):  # threads add kinds
                     for key in [key for key, held in values.items() if not held.lasting]:
                         del values[key]
 

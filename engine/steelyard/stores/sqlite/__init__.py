@@ -50,6 +50,9 @@ def open_vault(name: str | Path, *, create: bool = False, hnsw: int | None = Non
 class Vault(KeywordTables, NearestSearch, Readable):
     """A store in one SQLite file, or in memory with the path ``:memory:``. Threads may share it.
 
+    Each base is a module beside this one: `VaultFile` connects and writes, `WordTables` counts words in it and
+    `KeywordTables` ranks by them, `NearestSearch` has the vectors; here are the entries and the models.
+
     Every thread has a connection of its own, so readers do not wait for each other, nor for a writer of a
     file. A transaction and a snapshot are those of the thread that began them; what other threads read
     meanwhile is what was committed. Between two calls without a snapshot others may have written.
@@ -183,7 +186,11 @@ class Vault(KeywordTables, NearestSearch, Readable):
 
     def covers(self, filters: Filters) -> bool:
         sql = "SELECT EXISTS (SELECT 1 FROM entries e WHERE {})"
-        return not any(self._one(sql.format(condition), values) for condition, values in failing(filters))
+        return self.cache.get(
+            "covers",
+            filters,
+            lambda: not any(self._one(sql.format(one), own) for one, own in failing(filters)),
+        )
 
     # Models that were fitted on the vault, as plain arrays (never pickled)
 
