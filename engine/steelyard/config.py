@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, cached_property, partial
 from hashlib import sha256
 from importlib import resources
 from os.path import exists
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from steelyard.base.arrays import Floats
 from steelyard.base.errors import PATH_WIDTH, ConfigError, beside, nearest, shown, together
 from steelyard.base.extensions import extension
-from steelyard.base.fields import Schema
 from steelyard.base.files import STRICT_JSON, canonical, read_text, write_text
-from steelyard.finish import Cut, Rescore, Stage, parse_stages
+from steelyard.base.json_schema import Schema
+from steelyard.finish import CrossEncoder, Cut, Rescore, Stage, parse_stages
 from steelyard.fusion import ByIntent, Expr, intents_of, parse_strategy, replaced, reweighted
 from steelyard.retrievers import FETCHED, RETRIEVER_KINDS
 from steelyard.retrievers.kinds import RetrieverConfig
@@ -38,25 +37,6 @@ WEIGHT_NAMES: Mapping[str, Mapping[str, str]] = {
 RERANKERS = ("auto", "voyage", "cohere", "local")
 KEYS = {"voyage": "VOYAGE_API_KEY", "cohere": "COHERE_API_KEY"}
 """In the order of detection; the local model, when no key is set."""
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """What a re-ranker reads of an entry."""
-
-    id: str
-    text: str
-
-
-class CrossEncoder(Protocol):
-    """Scores documents for a query."""
-
-    @property
-    def name(self) -> str:
-        """The provider and model, as recordings keep it."""
-
-    def score(self, query: str, documents: Sequence[Document]) -> Floats:
-        """float64[len(documents)], finite, larger for a better match; RerankError when it cannot."""
 
 
 @dataclass(frozen=True)

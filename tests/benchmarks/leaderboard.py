@@ -26,8 +26,8 @@ import leaderboard_page
 import numpy as np
 
 from steelyard.base.errors import DataError, EmbedderError, SteelyardError, shown
-from steelyard.base.fields import Schema
 from steelyard.base.files import STRICT_JSON, canonical, inside, read_bytes, read_text, write_text
+from steelyard.base.json_schema import Schema
 from steelyard.fusion import parse_strategy
 from steelyard.retrievers import EMBEDDING
 from steelyard.systems import SYSTEMS, find_system, plain_name

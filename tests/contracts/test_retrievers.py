@@ -8,7 +8,7 @@ import pytest
 from steelyard.live.sources import Sources
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query
-from steelyard.retrievers.bm25 import Bm25Retriever, FtsRetriever
+from steelyard.retrievers.keywords import Bm25Retriever, FtsRetriever
 from steelyard.retrievers.kinds import words_or
 from steelyard.retrievers.vector import LayerRetriever, VectorRetriever, cosine, cosines
 from steelyard.stores.base import KeywordIndex, Space

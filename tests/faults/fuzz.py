@@ -41,13 +41,13 @@ import numpy as np
 import steelyard_eval as sy
 from steelyard.base.errors import SteelyardError
 from steelyard.base.files import STRICT_JSON, canonical
-from steelyard.config import Document, SearchConfig
+from steelyard.config import SearchConfig
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.extensions.models import ApiEmbedder, ApiSettings, Secret
 from steelyard.extensions.network.chat import ChatEndpoint
 from steelyard.extensions.network.endpoint import Endpoint, Response
 from steelyard.extensions.rerank.api import ApiReranker
-from steelyard.finish import Cut, finish, parse_stages
+from steelyard.finish import Cut, Document, finish, parse_stages
 from steelyard.fusion import compile_plan, fuse, parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation

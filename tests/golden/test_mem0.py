@@ -12,7 +12,7 @@ from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard.retrievers.bm25 import Bm25Retriever
+from steelyard.retrievers.keywords import Bm25Retriever
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 

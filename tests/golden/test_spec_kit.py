@@ -18,10 +18,11 @@ from steelyard.fusion import compile_plan, parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import Filters, Query
-from steelyard.retrievers.bm25 import Bm25Index
+from steelyard.retrievers.keywords import Bm25Index
 from steelyard.signals import PRIORS
 from steelyard.signals.formulas import PROMISED
-from steelyard.stores.base import Counted, Found
+from steelyard.stores.base import Found
+from steelyard.stores.postings import Counted
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit import DOCUMENTED

@@ -15,7 +15,7 @@ from verdicts import SINGLE, run_groups, same
 
 from steelyard.retrievers.english import tsvector
 from steelyard.retrievers.tsearch import Joined, Not, best, flat, has_negation, ranker, websearch
-from steelyard.stores.base import Counted
+from steelyard.stores.postings import Counted
 
 
 def cases(folder: Path):

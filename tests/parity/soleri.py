@@ -17,7 +17,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query, valid_at
 from steelyard.memory.text import render
-from steelyard.retrievers.bm25 import Vocabulary
+from steelyard.retrievers.keywords import Vocabulary
 from steelyard.signals.formulas import tags
 from steelyard.stores.base import Found
 from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED, utf16_length
@@ -238,7 +238,8 @@ def federation(fixture):
     recorded, ours = fixture.recorded["manager"], fixture.federation
     for name, expected in (recorded["weights"] | dict(recorded["listConnected"])).items():
         yield f"weight of {name}", same(expected, ours.weights[name])
-    words = {word for entry in ours.entries(valid_at(fixture.now)) for word in SHIPPED.reading.words.of(entry)}
+    entries, read = ours.entries(valid_at(fixture.now)), SHIPPED.reading.words.analysis.read
+    words = {word for entry in entries for word in read(entry)[0]}
     yield "vocabulary", same(recorded["vocabulary_size"], sum(map(bool, map(idf(fixture, ours), words))))
 
 

@@ -11,17 +11,16 @@ from speckit_recording import RULE, Fixture, close, numbered, ranked
 from verdicts import SINGLE, Rule, run_groups, same
 
 from steelyard.base.errors import RerankError
-from steelyard.config import Document
 from steelyard.embedders.embed import embed_missing, space_of
 from steelyard.extensions.rerank import CachedReranker, GuardedReranker
-from steelyard.feedback import GRADES, difficulty_after, stability_after
-from steelyard.finish import Cut, Rerank, finish
+from steelyard.finish import Cut, Document, Rerank, finish
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import DAY, Entry, fsrs
 from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.graph import GraphRetriever
 from steelyard.signals.formulas import DOCUMENT_TYPES, TIERS
+from steelyard.signals.reviews import GRADES, difficulty_after, stability_after
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.spec_kit import INTENT_WEIGHTS, SHIPPED

@@ -3,8 +3,8 @@
 from speckit_recording import Fixture, close, ranked
 from verdicts import run_groups, same
 
-from steelyard.retrievers.bm25 import Bm25Index
-from steelyard.stores.base import Counted
+from steelyard.retrievers.keywords import Bm25Index
+from steelyard.stores.postings import Counted
 from steelyard.systems.spec_kit import words as tokens
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, cast
+from typing import ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -26,6 +26,25 @@ from steelyard.signals import PRIORS
 from steelyard.table.signal_table import RERANK, SignalTable
 
 __all__ = ["AtLeast", "Cut", "Drop", "Files", "Merge", "Ranking", "Stage", "order"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a re-ranker reads of an entry."""
+
+    id: str
+    text: str
+
+
+class CrossEncoder(Protocol):
+    """Scores documents for a query."""
+
+    @property
+    def name(self) -> str:
+        """The provider and model, as recordings keep it."""
+
+    def score(self, query: str, documents: Sequence[Document]) -> Floats:
+        """float64[len(documents)], finite, larger for a better match; RerankError when it cannot."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +140,7 @@ class Floor(Stage):
             yield f"floor: scores of {self.on} follow what else was found; write normalize=theoretical"
 
 
-MOST = 1000
+MOST_COMPARED = 1000
 """Places that are compared: the work grows with their square, and a weights file may be anybody's."""
 
 
@@ -137,7 +156,7 @@ class Mmr(Stage):
 
     RESCORES: ClassVar[bool] = True
 
-    top: int = opt(low=1, high=MOST, whole=True, bare=True)
+    top: int = opt(low=1, high=MOST_COMPARED, whole=True, bare=True)
     lambda_mult: float = opt(0.5, low=0, high=1, quiet=True)
     """What relevance counts, from 0, nothing, to 1, everything; 0.5 and its name are LangChain's."""
 

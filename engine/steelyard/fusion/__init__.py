@@ -102,10 +102,10 @@ def near_variants(expr: Expr) -> Iterator[Expr]:
 
 
 def reweighted(strategy: Expr, weights: Mapping[str, float], some: bool = False) -> Expr:
-    """Replace the weights of some terms by their names, of every term that has the name, as one in each tier.
+    """The strategy with other weights; `weights` names each term by its signal or fusion.
 
-    A term is named by its signal or fusion. ConfigError for a name that the strategy does not have, unless only
-    `some` of them count, or that one sum has twice, and for a weight out of range.
+    Every term of a name gets its weight: tiers may have one each. ConfigError for a weight out of range, for a
+    name that one sum has twice, and for one that the strategy lacks; with `some` those it lacks are left out.
 
     >>> weights = {"decay": 0.5, "graph": 2.0}
     >>> str(reweighted(parse_strategy("boost(rrf(vector, 1.5*graph), decay)"), weights))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import ClassVar
@@ -184,24 +184,30 @@ class Layered(WeightedTerms):
         """
         # Layers are computed over every row that has one, so that the threshold does not change their scales.
         rows = super().members(table, self.everywhere(table) if self._finders else within)
-        pairs = [nested(term.expr, table, rows) for term in self.terms]
-        above = [_of_directory(table, *pair) for pair in pairs[:-1]]
-        gated, step = self._gate(table, *(above or pairs)[0])
-        filled, counted = self._filled(table, [*above, pairs[-1]])
-        near, cut = np.ones(len(table), dtype=bool), None
-        if isinstance(self.cut, str):
-            cut = np.append(self._steps, np.nan)[step]  # `LAST` is the NaN: the full search is not cut
-        elif self.cut is not None:  # what has passed a step reaches its half
-            near = np.any([column.values >= self.cut / 2 for column in filled[:-1] or filled], axis=0)
-            cut = np.full(len(step), self.cut)
+        own = [nested(term.expr, table, rows) for term in self.terms]
+        coarse = [_of_directory(table, *layer) for layer in own[:-1]]
+        gated, step = self._gate(table, *(coarse or own)[0])
+        filled, counted = self._filled(table, [*coarse, own[-1]])
+        near, cut = self._cut(table, filled, step)
         floor = None if cut is None else cut[table.query]
         ranked = gated & counted & near & within
         layers = Branch(ranked, filled, self.weights, "layers, coarse to fine", floor=floor)
-        column, present = pairs[-1] if self.then == "last" else _best(pairs)
+        # A query of which nothing passes any step searches one layer of everything, and has no step to cut at.
+        column, present = own[-1] if self.then == "last" else _best(own)
         everything = present & (step == LAST)[table.query] & within
         why, floor = f"{self.then} layer alone", None if self.cut == STEP else floor
         alone = Branch(everything, (_zeros(column, present),), (1.0,), why, floor=floor)
         return Plan(len(table), (layers, alone)), gated, near, step, cut
+
+    def _cut(self, table: SignalTable, filled: Sequence[Column], step: Indices) -> tuple[Bools, Floats | None]:
+        """The rows of which a coarse layer reaches half of the cut, bool[N], and what scores have to reach."""
+        near = np.ones(len(table), dtype=bool)
+        if self.cut is None:
+            return near, None
+        if isinstance(self.cut, str):  # at the step that was passed; `LAST` is the NaN
+            return near, np.append(self._steps, np.nan)[step]
+        near = np.any([column.values >= self.cut / 2 for column in filled[:-1] or filled], axis=0)
+        return near, np.full(len(step), self.cut)
 
     @property
     def _steps(self) -> tuple[float, ...]:

@@ -20,7 +20,7 @@ from steelyard.fusion.plan import Branch, Column, Plan, only_list
 from steelyard.fusion.sums import ListColumns, Sum
 from steelyard.grammar import number_text, value_text
 from steelyard.node import MAX_WEIGHT, Amount, Option, opt
-from steelyard.retrievers.bm25 import TERMS
+from steelyard.retrievers.keywords import TERMS
 from steelyard.table.signal_table import SignalTable, count_rows, ranks
 
 

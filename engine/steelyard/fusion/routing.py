@@ -148,7 +148,7 @@ class Boost(Expr):
     """``score * product of (1 + weight * (factor - 1))``, the product kept within `low` and `high`.
 
     Factors are signals that every entry has. A weight of 1 multiplies by the factor as it is, 0 switches it off.
-    Factors are multiplied, so their weights are variants, and its own weights are those of the strategy inside.
+    The weights that tuning moves are those of the strategy inside; other weights of factors are variants.
     """
 
     shown_as: ClassVar[str] = "boosted"

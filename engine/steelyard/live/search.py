@@ -18,12 +18,23 @@ import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
 from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
-from steelyard.config import CrossEncoder, Document, SearchConfig, policy_of
+from steelyard.config import SearchConfig, policy_of
 from steelyard.embedders.embed import Embedder, adding
 from steelyard.feedback import Explore, drafted
-from steelyard.finish import AtLeast, Floor, Mmr, Ranking, finish, reranked, stages_without, to_rerank
+from steelyard.finish import (
+    AtLeast,
+    CrossEncoder,
+    Document,
+    Floor,
+    Mmr,
+    Ranking,
+    finish,
+    reranked,
+    stages_without,
+    to_rerank,
+)
 from steelyard.fusion import Expr, compile_plan, fuse
-from steelyard.live.sources import KeptLists, Sources, identity
+from steelyard.live.sources import Sources, identity
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import EVERYTHING, Filters, Query, clean_query
 from steelyard.memory.text import content
@@ -321,14 +332,14 @@ class Searcher:
         corpus: str,
         progress: Callable[[Sequence[Query]], Iterable[Query]] = iter,
         parts: Sequence[Part] | None = None,
-        kept: KeptLists | None = None,
+        keep: bool = False,
     ) -> SignalTable:
         """Build the table of many queries, with the complete column of every signal.
 
         `signals` are the retrievers and scorers to record, `max_depth` is the length of each retriever's list,
         None for all, and `corpus` the hash of what was indexed, for the fingerprint. `progress` wraps the queries.
         `parts` are what `part` gave for these queries, in their order, perhaps in other processes. They are made
-        here by default, with the lists in `kept` of earlier recordings of this store by its embedder.
+        here by default; with `keep` their lists are kept for later recordings of this store, until it changes.
 
         Raises EmbedderError when the embedder fails, with the number of queries that were done; a recording never
         falls back to keywords.
@@ -337,7 +348,7 @@ class Searcher:
         admitted = [self.admitted(query) for query in queries]
         clocks = [query.asked_at or 0.0 for query in admitted]
         if parts is None:
-            parts = [self.part(admitted, names, max_depth, progress, kept)]
+            parts = [self.part(admitted, names, max_depth, progress, keep)]
         table = complete(parts, admitted, clocks, self.store.get, self._sources.homes(names))
         cut = {name: max_depth for name in names & RETRIEVERS - set(LAYERS) if max_depth}
         return replace(table, fingerprint=self.fingerprint(corpus, cut))
@@ -348,7 +359,7 @@ class Searcher:
         signals: Iterable[str],
         max_depth: int | None,
         progress: Callable[[Sequence[Query]], Iterable[Query]] = iter,
-        kept: KeptLists | None = None,
+        keep: bool = False,
     ) -> Part:
         """The rows of a recording of some queries that are `admitted`, for `record`, which has the parameters."""
         sources = self._sources
@@ -359,16 +370,15 @@ class Searcher:
         scorers = {name: sources.scorer(name) for name in names if name in SCORERS}
         lists: list[Lists] = []
         ends: list[Ends] = []
-        kept = None if kept is None else kept.at(self.store.revision())
         try:
             for i, query in enumerate(progress(queries)):
                 if i % BLOCK == 0:
                     sources.expect(depths.keys(), queries[i : i + BLOCK])
                 retrieved: dict[str, Sequence[Found]] = {}
                 for name, depth in depths.items():
-                    retrieved[name] = sources.retrieve(name, query, depth, retrieved, kept)
+                    retrieved[name] = sources.retrieve(name, query, depth, retrieved, keep)
                 lists.append(retrieved)
-                ends.append(sources.ends(retrieved, query, kept))
+                ends.append(sources.ends(retrieved, query, keep))
             return part(queries, lists, scorers, ends)
         except EmbedderError as error:
             raise EmbedderError(f"{error}; {len(lists)} of {len(queries)} queries were done") from None

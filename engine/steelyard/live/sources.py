@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from steelyard.base.errors import ConfigError, EmbedderError, LostError, Steelya
 from steelyard.config import LISTS, SearchConfig
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, Vectors, embed_checked, space_of
 from steelyard.fusion import Expr
-from steelyard.memory.query import EVERYTHING, Filters, Query, Rule, valid_at
+from steelyard.memory.query import EVERYTHING, Filters, Query, Rule, as_asked, valid_at
 from steelyard.retrievers import DEPENDENT, EMBEDDING, LAYERS, RETRIEVER_KINDS, SCORER_KINDS
-from steelyard.retrievers.graph import Directories
-from steelyard.retrievers.kinds import QueryVector, RetrieverConfig, ScopeCache, Scorer, as_asked
+from steelyard.retrievers.graph import directories
+from steelyard.retrievers.kinds import QueryVector, RetrieverConfig, Scorer
 from steelyard.signals import PRIORS
 from steelyard.stores.base import COSINE, Found, Readable, Space
 from steelyard.stores.federation import same_copies
@@ -29,39 +29,9 @@ from steelyard.systems.base import System
 from steelyard.table.join import Ends, ScoreIds, join
 from steelyard.table.signal_table import SignalTable
 
-T = TypeVar("T")
-KEPT = 2000
+LISTS_KEPT = 2000
 """Lists and their ends: those of recordings with few queries, for which parameters of retrievers are tried."""
 UNLIMITED = Filters.all_of((Rule("valid_from", "absent"),), (Rule("valid_until", "absent"),))
-
-
-class KeptLists:
-    """What recordings of one store found last, for others of which some retrievers search in the same way."""
-
-    def __init__(self) -> None:
-        self._found: dict[Hashable, Any] = {}
-        self._revision = -1
-
-    def at(self, revision: int) -> KeptLists:
-        """The same, without what was found at another revision of the store."""
-        if revision != self._revision:
-            self._revision, self._found = revision, {}
-        return self
-
-    def get(self, key: Hashable, find: Callable[[], T]) -> T:
-        """What was found under a key, or is found now."""
-        if key not in self._found:
-            self._found[key] = find()
-            while len(self._found) > KEPT:
-                del self._found[next(iter(self._found))]
-        value: T = self._found[key]
-        return value
-
-    def first(self, key: Hashable, depth: int, find: Callable[[], Sequence[Found]]) -> list[Found]:
-        """The first places of what was found under a key as deep or deeper, or is found now."""
-        if self._found.get(key, (0, []))[0] < depth:
-            self._found.pop(key, None)
-        return [item for item in self.get(key, lambda: (depth, find()))[1] if item.position <= depth]
 
 
 class Sources:
@@ -89,13 +59,10 @@ class Sources:
         given = [] if embedder is None else list(embedder) if isinstance(embedder, Sequence) else [embedder]
         unique = {space_of(each, "text", ""): each for each in reversed(given)}  # of each model and fit the first
         self.embedders = list(unique.values())[::-1]
-        self._directories = Directories(store, system.reading.directory)
         self._thread = threading.local()
         self._retrievers: dict[str, Any] = {}
         self._scorers: dict[str, Scorer] = {}
         self._settings: dict[str, str] = {}
-        # What is asked of the store again and again, by the name of its method and the arguments.
-        self._known: ScopeCache[Any] = ScopeCache(store, lambda asked: getattr(store, asked[0])(*asked[1:]))
 
     # The table of one query
 
@@ -116,41 +83,9 @@ class Sources:
         if fixed is None and self._left(config, missing) is None and not self.store.count():
             missing = frozenset()  # where nothing is visible nothing lacks a vector
         lost: list[SteelyardError] = []
-        while True:
-            if (strategy := fixed or self._left(config, missing)) is None:
-                raise ConfigError(
-                    f"strategy {config.effective} needs vectors, and there are none (no embedder, or none of its "
-                    "vectors in the vault); index the vault with an embedder, or choose a keyword strategy"
-                )
-            facts = strategy.signals & PRIORS.keys() or any(
-                stage.signals & PRIORS.keys() for stage in config.finish
-            )
-            read_ends = strategy.reads_ends.union(*(stage.reads_ends for stage in config.finish))
-            lacking = missing if self.usable() else missing | EMBEDDING
-            possible = config.retrievers.keys() - lacking
-            lists: dict[str, Sequence[Found]] = {}
-            scorers: dict[str, ScoreIds] = {}
+        while (strategy := fixed or self._left(config, missing)) is not None:
             try:
-                while True:
-                    ends = [self.ends(sorted(lists.keys() & read_ends), query)]
-                    get, homes = self.store.get if facts else None, self.homes(lists)
-                    table = join([query], [query.asked_at or 0.0], [lists], scorers, get, homes, ends)
-                    names = {name for name, queries in strategy.needs(table, possible).items() if queries.any()}
-                    names |= config.needs - missing
-                    for name in names & DEPENDENT & config.retrievers.keys():
-                        starts = (self._stands_in(other, other not in missing) for other in config.before(name))
-                        names |= possible.intersection(starts)
-                    if not (wanted := names - table.columns.keys()):
-                        return table, strategy, missing, lost
-                    # A retriever stands behind those that it starts from.
-                    for name in sorted(wanted, key=lambda name: (name in DEPENDENT, name)):
-                        if name in SCORER_KINDS:
-                            scorers[name] = self.scorer(name)
-                            continue
-                        self.proceed()
-                        begin = time.perf_counter()
-                        lists[name] = self.retrieve(name, query, self.settings(name).depth, lists)
-                        seconds[name] = time.perf_counter() - begin
+                return self._table(query, config, strategy, missing, seconds), strategy, missing, lost
             except SteelyardError as error:
                 gone = frozenset({error.signal}) if isinstance(error, LostError) else EMBEDDING
                 survives = fixed is None and isinstance(error, (LostError, *self._searching.survives))
@@ -158,6 +93,43 @@ class Sources:
                     raise
                 missing |= gone
                 lost.append(error)
+        raise ConfigError(
+            f"strategy {config.effective} needs vectors, and there are none (no embedder, or none of its "
+            "vectors in the vault); index the vault with an embedder, or choose a keyword strategy"
+        )
+
+    def _table(
+        self,
+        query: Query,
+        config: SearchConfig,
+        strategy: Expr,
+        missing: frozenset[str],
+        seconds: dict[str, float],
+    ) -> SignalTable:
+        """The table of one query: what it holds decides what else the strategy needs, until it needs no more."""
+        read = strategy.signals.union(*(stage.signals for stage in config.finish))
+        read_ends = strategy.reads_ends.union(*(stage.reads_ends for stage in config.finish))
+        get = self.store.get if read & PRIORS.keys() else None
+        possible = config.retrievers.keys() - (missing if self.usable() else missing | EMBEDDING)
+        lists: dict[str, Sequence[Found]] = {}
+        scorers: dict[str, ScoreIds] = {}
+        while True:
+            ends = [self.ends(sorted(lists.keys() & read_ends), query)]
+            table = join([query], [query.asked_at or 0.0], [lists], scorers, get, self.homes(lists), ends)
+            names = {name for name, queries in strategy.needs(table, possible).items() if queries.any()}
+            names |= config.needs - missing
+            for name in names & DEPENDENT & config.retrievers.keys():
+                starts = (self._stands_in(other, other not in missing) for other in config.before(name))
+                names |= possible.intersection(starts)
+            if not (wanted := names - table.columns.keys()):
+                return table
+            scorers |= {name: self.scorer(name) for name in wanted & SCORER_KINDS.keys()}
+            # A retriever stands behind those that it starts from.
+            for name in sorted(wanted - scorers.keys(), key=lambda name: (name in DEPENDENT, name)):
+                self.proceed()
+                begin = time.perf_counter()
+                lists[name] = self.retrieve(name, query, self.settings(name).depth, lists)
+                seconds[name] = time.perf_counter() - begin
 
     def _left(self, config: SearchConfig, missing: frozenset[str]) -> Expr | None:
         """The strategy that is left without these signals; others stand in for some."""
@@ -168,33 +140,30 @@ class Sources:
     # Columns
 
     def retrieve(
-        self,
-        name: str,
-        query: Query,
-        depth: int | None,
-        lists: Mapping[str, Sequence[Found]],
-        kept: KeptLists | None = None,
+        self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]], keep: bool = False
     ) -> Sequence[Found]:
         """Retrieve at most `depth` places of one retriever's list, or all, for a query with its clock.
 
-        Of an entry with several copies, the copy in the `lists` retrieved before is returned. `kept` has lists of
-        earlier recordings, and takes this one.
+        Of an entry with several copies, the copy in the `lists` retrieved before is returned. With `keep` the list
+        is kept for other recordings, and those of earlier ones are used.
         """
-        kind = RETRIEVER_KINDS[name]
-        if kind.aside is not None and not self._known(("count", kind.aside)):
+        kind, cache = RETRIEVER_KINDS[name], self.store.cache
+        if kind.aside is not None and not self.store.count(kind.aside):
             return []
         try:
             scoped, retriever = self._scoped(name, query), self._retriever(name)
             if kind.after:
                 starts = (self._stands_in(other, other in lists) for other in self.config.before(name))
                 before = {other: lists[other] for other in starts if other in lists}
-                known: dict[str, Any] | None = None if kept is None else kept.get(("edges", scoped.filters), dict)
+                known: dict[str, Any] = cache.get("edges", scoped.filters, dict) if keep else {}
                 found: Sequence[Found] = retriever.follow(scoped, depth, before, known)
-            elif kept is None or depth is None:
+            elif not keep or depth is None:
                 found = retriever.retrieve(scoped, depth)
             else:
-                find = partial(retriever.retrieve, scoped, depth)
-                found = kept.first(self._key(name, scoped), depth, find)
+                by_depth = cache.get("lists", self._key(name, scoped), dict[int, Sequence[Found]], most=LISTS_KEPT)
+                if max(by_depth, default=0) < depth:
+                    by_depth[depth] = retriever.retrieve(scoped, depth)
+                found = [item for item in by_depth[max(by_depth)] if item.position <= depth]
             return same_copies(found, lists) if lists else found
         except EmbedderError:
             raise
@@ -207,15 +176,18 @@ class Sources:
         """The signal itself where it is there, else what stands in for it."""
         return name if there else self._searching.instead.get(name, name)
 
-    def ends(self, names: Iterable[str], query: Query, kept: KeptLists | None = None) -> Ends:
-        """Between which ends the scores of these retrievers can lie for a query, where their formulas say."""
+    def ends(self, names: Iterable[str], query: Query, keep: bool = False) -> Ends:
+        """Between which ends the scores of these retrievers can lie for a query, where their formulas say.
+
+        With `keep` as in `retrieve`.
+        """
         ends: dict[str, tuple[float, float]] = {}
         for name in names:
             retriever = self._retriever(name)
             if hasattr(retriever, "ends") and RETRIEVER_KINDS[name].aside is None:
                 scoped = self._scoped(name, query)
-                find = partial(retriever.ends, scoped)
-                ends[name] = find() if kept is None else kept.get(self._key(name, "ends", scoped), find)
+                find, key = partial(retriever.ends, scoped), self._key(name, scoped) if keep else None
+                ends[name] = self.store.cache.get("ends", key, find, most=LISTS_KEPT) if keep else find()
         return ends
 
     def scorer(self, name: str) -> ScoreIds:
@@ -226,7 +198,7 @@ class Sources:
 
     def homes(self, names: Iterable[str]) -> Callable[[tuple[str, ...]], Ints | None] | None:
         """What gives the place of each entry's directory, where layers are among these signals."""
-        return None if set(LAYERS).isdisjoint(names) else self._directories.places
+        return None if set(LAYERS).isdisjoint(names) else partial(directories, self.store, self.reading.directory)
 
     def expect(self, names: Collection[str], queries: Sequence[Query]) -> None:
         """Prepare these retrievers for queries that come next from this thread."""
@@ -239,13 +211,12 @@ class Sources:
             if hasattr(retriever, "expect"):
                 retriever.expect(queries)
 
-    def _key(self, *what: Hashable) -> Hashable:
+    def _key(self, name: str, scoped: Query) -> Hashable:
         """A retriever, all that configures it but its depth, and what is asked."""
-        name = str(what[0])
         if name not in self._settings:
             settings, models = replace(self.settings(name), depth=None).to_json(), sorted(self.config.models)
             self._settings[name] = json.dumps([self.config.name, settings, models], sort_keys=True)
-        return (self._settings[name], *what)
+        return self._settings[name], name, tuple(self._space(each, "text") for each in self.embedders), scoped
 
     def _retriever(self, name: str) -> Any:  # noqa: ANN401 -- a Retriever, or what follows others
         if name not in self._retrievers:
@@ -268,7 +239,7 @@ class Sources:
         """Return the scope of the entries that may answer a query, which needs its clock."""
         return self._limited(self.reading.corpus) & self._asked(query)
 
-    def counted(self, query: Query) -> Filters:
+    def word_scope(self, query: Query) -> Filters:
         """Return the scope of the entries whose words TF-IDF counts for a query."""
         return self._limited(self.reading.corpus) & self._valid(query, self.reading.valid_words)
 
@@ -290,7 +261,7 @@ class Sources:
 
     def _limited(self, scope: Filters) -> Filters:
         """The scope, or `EVERYTHING` where it excludes nothing, because filtering takes time."""
-        return EVERYTHING if not scope or self._known(("covers", scope)) else scope
+        return EVERYTHING if not scope or self.store.covers(scope) else scope
 
     # Models and their vectors; `steelyard.retrievers.kinds.Parts` is what retrievers and scorers are built from
 
@@ -302,12 +273,11 @@ class Sources:
 
     def spaces(self) -> set[Space]:
         """The spaces of vectors that the store has."""
-        return {space for space, _ in self._known(("spaces",))}
+        return {space for space, _ in self.store.spaces()}
 
     def keywords_only(self) -> list[str]:
         """Return the tiers that are searched by keywords alone, having no vectors of a usable model."""
-        spaces = tuple(self._space(each, "text") for each in self.usable())
-        return list(self._known(("without_vectors", spaces)))
+        return self.store.without_vectors([self._space(each, "text") for each in self.usable()])
 
     def vectors(self, layer: str) -> list[tuple[Space, QueryVector]]:
         """List the spaces of a layer's vectors, each with its embedder of queries; see `Parts.vectors`."""

@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from steelyard.base.errors import ConfigError, nearest, shown, together
 from steelyard.base.fields import LIST_FIELDS, READERS, parse_time, read_flag, read_number, read_text
@@ -200,6 +201,21 @@ def _taken(name: str) -> tuple[tuple[str, ...], str, Callable[[object], Value]]:
     return tests, "a string of valid Unicode, or a list of such", read_text
 
 
+class Intent(NamedTuple):
+    """What a query is for; empty where that does not matter."""
+
+    name: str = ""
+    confidence: float | None = None
+    """How sure the classifier is, 0..1; None where it has no measure."""
+    scores: Mapping[str, float] = {}
+    """The score of every intent that it considered."""
+
+
+def no_intent(text: str) -> Intent:
+    """No intent, whatever the text asks."""
+    return Intent()
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """One query of a search or a data set: the text as the user wrote it, and the scope in `filters`.
@@ -272,3 +288,8 @@ def count_words(text: str) -> int:
 def is_blank(text: str) -> bool:
     """Whether the text consists of white space and control characters."""
     return not text.translate(_CONTROLS).strip()
+
+
+def as_asked(text: str) -> str:
+    """The text as it is."""
+    return text

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from steelyard.node import Registry
-from steelyard.retrievers import bm25, graph, tsearch, vector
+from steelyard.retrievers import graph, keywords, tsearch, vector
 from steelyard.retrievers.kinds import Kind, RetrieverKind, ScorerKind
 
 RETRIEVER_KINDS: Registry[RetrieverKind] = Registry(
     "retriever",
     "name",
     (
-        *(bm25.FTS, bm25.BM25, vector.VECTOR, vector.L0, vector.L1, vector.L2, vector.UNINDEXED),
-        *(bm25.MEMORY, vector.CONSTITUTIONAL, graph.GRAPH),
+        *(keywords.FTS, keywords.BM25, vector.VECTOR, vector.L0, vector.L1, vector.L2, vector.UNINDEXED),
+        *(keywords.MEMORY, vector.CONSTITUTIONAL, graph.GRAPH),
     ),
 )
 SCORER_KINDS: Registry[ScorerKind] = Registry(
-    "scorer", "name", (bm25.TFIDF, vector.COSINE_SCORE, tsearch.LEXICAL, bm25.TERMS, vector.INSIDE)
+    "scorer", "name", (keywords.TFIDF, vector.COSINE_SCORE, tsearch.LEXICAL, keywords.TERMS, vector.INSIDE)
 )
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.base.arrays import Ints
-from steelyard.memory.query import EVERYTHING, Filters, Query
+from steelyard.memory.query import Query
 from steelyard.node import Option
-from steelyard.retrievers.kinds import RetrieverKind, ScopeCache
+from steelyard.retrievers.kinds import RetrieverKind
 from steelyard.stores.base import Found, Readable
-from steelyard.stores.federation import MARK
+from steelyard.stores.federation import TIER_MARK
 
 STRENGTHS = {
     "caused": 1.0,
@@ -119,33 +119,26 @@ GRAPH: RetrieverKind = RetrieverKind(
 )
 
 
-class Directories:
-    """The directory of every entry of a store; `directory` gives the URI of the one that a URI lies in.
+def directories(store: Readable, directory: Callable[[str], str], ids: tuple[str, ...]) -> Ints | None:
+    """Where each entry's directory stands among the ids, int32[n]; its own place where it is not one of them.
 
-    An entry that has an abstract or an overview is its own directory, and so is one in no directory that has.
+    None where every entry is its own. `directory` gives the URI of the one that a URI lies in. An entry that has
+    an abstract or an overview is its own directory, and so is one in no directory that has.
     """
 
-    def __init__(self, store: Readable, directory: Callable[[str], str]) -> None:
-        self._store, self._directory = store, directory
-        self._homes = ScopeCache(store, self._mapped)
-        self._kept: tuple[Mapping[str, str], tuple[str, ...], Ints | None] | None = None
+    def placed() -> Ints | None:
+        homes = store.cache.get("homes", directory, lambda: _homes(store, directory))
+        code = {id_: place for place, id_ in enumerate(ids)} if not homes.keys().isdisjoint(ids) else {}
+        places = [code.get(homes.get(id_, id_), place) for id_, place in code.items()]
+        return np.array(places, dtype=np.int32) if places else None
 
-    def places(self, ids: tuple[str, ...]) -> Ints | None:
-        """Where each entry's directory stands among the ids, int32[n]; its own place where it is not one of them.
+    return store.cache.get("directories", (directory, ids), placed, most=1)
 
-        None where every entry is its own. Kept for the next search of the very same ids.
-        """
-        homes, kept = self._homes(EVERYTHING), self._kept
-        if kept is None or kept[0] is not homes or kept[1] is not ids:
-            code = {id_: place for place, id_ in enumerate(ids)} if not homes.keys().isdisjoint(ids) else {}
-            placed = [code.get(homes.get(id_, id_), place) for id_, place in code.items()]
-            self._kept = kept = (homes, ids, np.array(placed, dtype=np.int32) if placed else None)
-        return kept[2]
 
-    def _mapped(self, everything: Filters) -> dict[str, str]:
-        """The entries that lie in another one, tier by tier, with that one's id."""
-        places = [(id_, uri, id_.partition(MARK)[2], layered) for id_, uri, layered in self._store.places()]
-        named = {(uri, tier): id_ for id_, uri, tier, layered in reversed(places) if layered}
-        files = [(id_, uri, tier) for id_, uri, tier, layered in places if named and not layered]
-        homes = ((id_, (self._directory(uri), tier)) for id_, uri, tier in files)
-        return {id_: named[home] for id_, home in homes if home[0] and home in named}
+def _homes(store: Readable, directory: Callable[[str], str]) -> dict[str, str]:
+    """The entries that lie in another one, tier by tier, with that one's id."""
+    places = [(id_, uri, id_.partition(TIER_MARK)[2], layered) for id_, uri, layered in store.places()]
+    named = {(uri, tier): id_ for id_, uri, tier, layered in reversed(places) if layered}
+    files = [(id_, uri, tier) for id_, uri, tier, layered in places if named and not layered]
+    homes = ((id_, (directory(uri), tier)) for id_, uri, tier in files)
+    return {id_: named[home] for id_, home in homes if home[0] and home in named}

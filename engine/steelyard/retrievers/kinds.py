@@ -7,19 +7,18 @@ embedded and which parameters a recording fixes all follow from the lists in `st
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.embedders.embed import Vectors
-from steelyard.memory.entry import EVERY_FIELD, Entry
-from steelyard.memory.query import EVERYTHING, Filters, Query
-from steelyard.memory.text import CONTENT, content, quote, terms, unique_words
+from steelyard.memory.query import EVERYTHING, Filters, Intent, Query, as_asked, no_intent
+from steelyard.memory.text import quote, unique_words
 from steelyard.node import Option
-from steelyard.stores.base import COSINE, Analysis, Found, KeywordIndex, Readable, Space, TextSearch
+from steelyard.stores.base import COSINE, Found, KeywordIndex, Readable, Space, TextSearch
+from steelyard.stores.postings import Analysis, Words
 
 QueryVector = Callable[[str], Vectors]
 """From text to float32[dim]; all zeros when the model knows no word of the text."""
@@ -67,7 +66,7 @@ class Parts(Protocol):
         The text's vectors are used where the store has no layer l2. Raises EmbedderError without an embedder.
         """
 
-    def counted(self, query: Query) -> Filters:
+    def word_scope(self, query: Query) -> Filters:
         """Return the scope of the entries whose words TF-IDF counts for a query."""
 
 
@@ -141,7 +140,7 @@ class RetrieverKind(Kind):
     bounded: bool = False
     """Whether its retrievers have `ends`, both known for their usual settings."""
     whole: bool = False
-    """Whether it returns all in scope: no depth cuts its list, and to be returned makes no entry a candidate."""
+    """Whether it returns all in scope: no depth cuts its list, and its list alone makes no candidates."""
     aside: Filters | None = None
     """The entries that it searches separately from the system's corpus, merged into the ranking at the end."""
     after: tuple[str, ...] = ()
@@ -176,51 +175,6 @@ def words_or(text: str) -> str:
 def itself(uri: str) -> str:
     """The URI: no entry lies in another."""
     return uri
-
-
-def as_asked(text: str) -> str:
-    """The text as it is."""
-    return text
-
-
-class Intent(NamedTuple):
-    """What a query is for; empty where that does not matter."""
-
-    name: str = ""
-    confidence: float | None = None
-    """How sure the classifier is, 0..1; None where it has no measure."""
-    scores: Mapping[str, float] = {}
-    """The score of every intent that it considered."""
-
-
-def no_intent(text: str) -> Intent:
-    """No intent, whatever the text asks."""
-    return Intent()
-
-
-@dataclass(frozen=True)
-class Words:
-    """How the text of an entry, and a query, are split into words, for signals that count words."""
-
-    text: Callable[[Entry], str] = content
-    split: Callable[[str], list[str]] = terms
-    fields: tuple[str, ...] = EVERY_FIELD
-    """The fields of an entry that `text` reads, so that others need not be."""
-    least: int = 0
-    """How many words an entry needs to be counted at all."""
-    whole: bool = False
-    """Whether statistics are those of all that the system searches, not of the query's own scope."""
-
-    def of(self, entry: Entry) -> list[str]:
-        """Return the words of an entry."""
-        return self.split(self.text(entry))
-
-    @cached_property
-    def analysis(self) -> Analysis:
-        """How a store counts these words."""
-        name = " ".join(f"{function.__module__}.{function.__qualname__}" for function in (self.text, self.split))
-        fields = CONTENT if self.text is content else self.fields
-        return Analysis(name, lambda entry: (self.of(entry), ()), fields)
 
 
 @dataclass(frozen=True)
@@ -287,32 +241,3 @@ class Reading:
             "classified": self.classify.__name__,
             "bm25_words": [counted.text.__name__, counted.split.__name__, counted.least, counted.whole],
         }
-
-
-T = TypeVar("T")
-SCOPES = 64
-"""How many scopes are kept, the newest ones: queries with clocks of their own have one each."""
-
-
-class ScopeCache(Generic[T]):
-    """Caches ``build(scope)`` for every scope, and empties itself when the store's revision changes.
-
-    Threads may share it; at worst two of them build the same value.
-    """
-
-    def __init__(self, store: Readable, build: Callable[[Any], T]) -> None:
-        self._store, self._build = store, build
-        self._kept: tuple[int, dict[Hashable, T]] = (-1, {})
-
-    def __call__(self, scope: Hashable) -> T:
-        """Return the value for a scope (`Filters`, or a tuple of several), built on first use."""
-        revision, kept = self._store.revision(), self._kept
-        if revision != kept[0]:
-            self._kept = kept = (revision, {})
-        try:
-            return kept[1][scope]
-        except KeyError:
-            value = kept[1][scope] = self._build(scope)
-        while len(kept[1]) > SCOPES:
-            kept[1].pop(next(iter(kept[1])), None)
-        return value

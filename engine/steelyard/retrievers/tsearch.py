@@ -31,8 +31,9 @@ from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.retrievers.english import LETTER, MAX_POSITIONS, TsVector, lexemes, shape_of, tsvector
-from steelyard.retrievers.kinds import Parts, ScopeCache, Scorer, ScorerKind
-from steelyard.stores.base import Analysis, Counted, Found, Read, Readable, TextSearch
+from steelyard.retrievers.kinds import Parts, Scorer, ScorerKind
+from steelyard.stores.base import Found, Readable, TextSearch
+from steelyard.stores.postings import Analysis, Counted, Read
 
 # Queries
 
@@ -242,20 +243,21 @@ def _vectors(counted: Counted, node: Node, numbers: Indices) -> list[TsVector]:
     return vectors
 
 
+@dataclass(frozen=True)
 class TsRetriever:
     """Searches by web-search syntax and ranks by ts_rank; the scope acts before the cut.
 
     ts_rank uses no statistics of the corpus, so one index serves every scope.
     """
 
-    def __init__(self, store: Readable, search: TextSearch) -> None:
-        counting = analysis(search)
-        self._counted = ScopeCache(store, lambda scope: store.counted(counting, scope))
+    store: Readable
+    search: TextSearch
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; a query of stop words and signs alone finds nothing."""
         asked = websearch(query.keywords)
-        found = [] if asked is None else best(self._counted(EVERYTHING), asked, query.filters, depth)
+        counted = self.store.counted(analysis(self.search), EVERYTHING)
+        found = [] if asked is None else best(counted, asked, query.filters, depth)
         return [Found(id_, score, place) for place, (id_, score) in enumerate(found, 1)]
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from steelyard.retrievers.kinds import (
     Retriever,
     RetrieverConfig,
     RetrieverKind,
-    ScopeCache,
     Scorer,
     ScorerKind,
 )
@@ -108,17 +106,14 @@ class LayerRetriever(_EverySpace):
 
     lift: float = 0.0
 
-    @cached_property
-    def _rows(self) -> ScopeCache[Any]:
-        def read(scope: tuple[Space, Filters]) -> tuple[tuple[str, ...], Vectors, Floats, Fading]:
-            ids, matrix = self.store.vectors(*scope)
+    def _found(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> Sequence[Found]:
+        def read() -> tuple[tuple[str, ...], Vectors, Floats, Fading]:
+            ids, matrix = self.store.vectors(space, query.filters)
             facts = self.store.get(ids, IMPORTANCE) if self.lift else ()
             return tuple(ids), matrix, np.sqrt(dots(matrix)), fading(facts)
 
-        return ScopeCache(self.store, read)
-
-    def _found(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> Sequence[Found]:
-        ids, matrix, lengths, importance = self._rows((space, query.filters))
+        key = space, query.filters, bool(self.lift)
+        ids, matrix, lengths, importance = self.store.cache.get("layer", key, read)
         vector = embed(query.embedded)
         if not ids or not vector.any():
             return []
@@ -160,15 +155,19 @@ def fading(entries: Sequence[Entry]) -> Fading:
     return at
 
 
+@dataclass(frozen=True)
 class Unindexed:
     """Entries in scope whose text has no vector of l2 yet, at 0."""
 
-    def __init__(self, store: Readable, spaces: Sequence[Space]) -> None:
-        self._scope = ScopeCache(store, lambda filters: store.unembedded(spaces, filters))
+    store: Readable
+    spaces: tuple[Space, ...]
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; by ascending id."""
-        return [Found(id_, 0.0, place) for place, id_ in enumerate(self._scope(query.filters)[:depth], 1)]
+        scope = query.filters
+        read = partial(self.store.unembedded, self.spaces, scope)
+        ids = self.store.cache.get("unembedded", (self.spaces, scope), read)
+        return [Found(id_, 0.0, place) for place, id_ in enumerate(ids[:depth], 1)]
 
 
 def cosines(store: Readable, spaces: Sequence[tuple[Space, QueryVector]]) -> Scorer:
@@ -266,7 +265,7 @@ CONSTITUTIONAL = RetrieverKind(
 L0, L1, L2 = map(_layer, ("l0", "l1", "l2"))
 UNINDEXED = RetrieverKind(
     name="unindexed",
-    build=lambda parts, _: Unindexed(parts.store, [space for space, _ in parts.vectors("l2")]),
+    build=lambda parts, _: Unindexed(parts.store, tuple(space for space, _ in parts.vectors("l2"))),
     whole=True,
 )
 COSINE_SCORE = ScorerKind(

@@ -1,25 +1,20 @@
-"""What a store promises to the retrievers; the contract tests stand in `steelyard.testing`.
-
-Postings are flat arrays: which words occur in which texts, how often and where. Texts have numbers, as they were
-counted. What a scope counts is a mask over them, so one index serves every scope.
-"""
+"""What a store promises to the retrievers; the contract tests stand in `steelyard.testing`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from hashlib import sha256
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Bools, Floats, Indices
 from steelyard.base.errors import ConfigError, shown
 from steelyard.memory.entry import EVERY_FIELD, Entry
 from steelyard.memory.query import EVERYTHING, Filters
+from steelyard.stores.cache import RevisionCache
+from steelyard.stores.postings import Analysis, Counted
 
 COSINE = "cosine"
 """The metric of vectors where nothing else is said."""
@@ -124,6 +119,9 @@ class Edge:
 class Readable(Protocol):
     """What a search reads: entries, keyword indexes and vector spaces behind one interface."""
 
+    cache: RevisionCache
+    """What is kept of it until it changes."""
+
     def seen_by(self, visible: Filters) -> Readable:
         """The store as a caller sees it who may see these entries alone: as if there were no others.
 
@@ -155,7 +153,11 @@ class Readable(Protocol):
         """Whether everything is in scope: every copy, where there are several of one entry."""
 
     def revision(self) -> int:
-        """A number that changes with every change of the entries or of their vectors."""
+        """A number that grows with every change of the entries or of their vectors."""
+
+    def uncommitted(self) -> bool:
+        """Whether this thread has written what is not committed: nothing that it reads may be kept."""
+        return False
 
     def keyword(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
@@ -210,215 +212,3 @@ class Readable(Protocol):
 
     def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The vectors of these entries; entries without one are left out."""
-
-
-Read = tuple[Sequence[str], Sequence[int]]
-"""The words of a text, and the position of each; no positions where none are kept."""
-SAMPLE = "The tokens of v1.2.3 were ROTATING: don't re-authenticate cafés; über_alles /etc/x.py"
-"""A text that stop words, stemming, signs and accents make something of."""
-
-
-class Posting(NamedTuple):
-    """The texts a word occurs in, int64[n] ascending, how often, and where: the positions text by text."""
-
-    at: Indices
-    counts: Indices
-    positions: Indices
-
-    def of(self, keep: Bools) -> Posting:
-        """The part in these of its texts, bool[n]."""
-        positions = self.positions[np.repeat(keep, self.counts)] if len(self.positions) else self.positions
-        return Posting(self.at[keep], self.counts[keep], positions)
-
-
-_NO_NUMBERS = np.zeros(0, dtype=np.int64)
-NOTHING = Posting(_NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS)
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """How the words of an entry are read."""
-
-    name: str
-    """Tells it from others."""
-    read: Callable[[Any], Read]
-    fields: tuple[str, ...] = EVERY_FIELD
-    """What `read` reads of an entry."""
-    index: str = ""
-    """The keyword index that has counted the words; `read` is then given the fields as they lie in the file."""
-
-    @cached_property
-    def key(self) -> str:
-        """The name, with a hash of what a sample is read as, which changes when the code does."""
-        if self.index:
-            return self.name
-        text = SAMPLE
-        sample = Entry("sample", text, text, why=text, impact=text, context=text, uri=text, tags=(text,))
-        return f"{self.name} {sha256(repr(self.read(sample)).encode()).hexdigest()[:16]}"
-
-
-class Segment:
-    """Some texts that were counted."""
-
-    lengths: Indices
-    """int64[texts]: how many words each has."""
-    made: dict[Any, Any]
-    """What users of the words compute from all of them, kept as long as they are."""
-
-    def posting(self, word: str) -> Posting:
-        """Where a word occurs."""
-        raise NotImplementedError
-
-    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
-        """int64[words]: how many of the texts each occurs in; of those inside, bool[texts], where some are not."""
-        return sums([self.posting(word).at for word in words], inside)
-
-    def beginning(self, prefix: str) -> list[Posting]:
-        """Where words that begin so occur, once each; one posting may be of several, one word after another."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, eq=False)
-class Postings(Segment):
-    """A segment in memory: the postings of word number w are `begins[w]` to `begins[w + 1]`."""
-
-    lengths: Indices
-    words: Mapping[str, int]
-    begins: Indices
-    whole: Posting
-    places: Indices
-    """Where the positions of each posting begin; empty where none are kept."""
-    made: dict[Any, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, texts: Iterable[Read]) -> Postings:
-        """Count texts."""
-        words: dict[str, int] = {}
-        codes: list[Indices] = []
-        places: list[Indices] = []
-        for read, where in texts:
-            codes.append(np.array([words.setdefault(word, len(words)) for word in read], dtype=np.int64))
-            places.append(np.array(where, dtype=np.int64))
-        lengths = np.array([len(coded) for coded in codes], dtype=np.int64)
-        code, place = np.concatenate([_NO_NUMBERS, *codes]), np.concatenate([_NO_NUMBERS, *places])
-        order = np.argsort(code, kind="stable")
-        code, text = code[order], np.repeat(np.arange(len(codes)), lengths)[order]
-        first = np.flatnonzero(np.diff(code, prepend=-1) | np.diff(text, prepend=-1))
-        counts = np.diff(first, append=len(code))
-        begins = np.searchsorted(code[first], np.arange(len(words) + 1))
-        whole = Posting(_narrow(text[first]), _narrow(counts), _narrow(place[order] if len(place) else place))
-        return cls(lengths, words, begins, whole, first if len(place) else _NO_NUMBERS)
-
-    def posting(self, word: str) -> Posting:
-        number = self.words.get(word)
-        if number is None:
-            return NOTHING
-        span = slice(*self.begins[number : number + 2])
-        counts, positions = self.whole.counts[span], _NO_NUMBERS
-        if len(self.places):
-            begin = self.places[span.start]
-            positions = self.whole.positions[begin : begin + int(counts.sum())]
-        return Posting(*(part.astype(np.int64) for part in (self.whole.at[span], counts, positions)))
-
-    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
-        numbers = [self.words.get(word, -1) for word in words]
-        spans = (slice(*self.begins[number : number + 2]) if number >= 0 else slice(0) for number in numbers)
-        return sums([self.whole.at[part] for part in spans], inside)
-
-    def beginning(self, prefix: str) -> list[Posting]:
-        return [self.posting(word) for word in self.words if word.startswith(prefix)]
-
-
-@dataclass(frozen=True, eq=False)
-class Counted:
-    """The words of the texts in a scope.
-
-    The texts are numbered through all segments; those `inside`, bool[texts], are in scope, None for all. `ids`
-    gives the ids of some numbers, `within` gives bool[texts], those that pass filters.
-    """
-
-    segments: Sequence[Segment]
-    inside: Bools | None
-    ids: Callable[[Indices], list[str]]
-    within: Callable[[Filters], Bools]
-    made: dict[str, Any] = field(default_factory=dict)
-    """What users of the words compute from all of them, kept as long as they are."""
-
-    @classmethod
-    def of(cls, texts: Iterable[tuple[str, Read]], within: Callable[..., set[str]] | None = None) -> Counted:
-        """Count (id, words) pairs, all in scope; `within` gives those of the ids that pass filters."""
-        ids: list[str] = []
-
-        def reads() -> Iterator[Read]:
-            for id_, read in texts:
-                ids.append(id_)
-                yield read
-
-        def admitted(filters: Filters) -> Bools:
-            known = within(ids, filters) if within else set(ids)
-            return np.array([id_ in known for id_ in ids], dtype=bool)
-
-        segments = [Postings.of(reads())]
-        return cls(segments, None, lambda numbers: [ids[number] for number in numbers.tolist()], admitted)
-
-    @cached_property
-    def lengths(self) -> Indices:
-        """int64[texts]: how many words each text has, also those out of scope."""
-        return np.concatenate([segment.lengths for segment in self.segments])
-
-    def only(self, keep: Bools) -> Counted:
-        """The part of the scope that is in these, bool[texts]."""
-        inside = keep if self.inside is None else self.inside & keep
-        return Counted(self.segments, inside, self.ids, self.within)
-
-    @cached_property
-    def numbers(self) -> Indices:
-        """The texts in scope, ascending."""
-        return np.arange(len(self.lengths)) if self.inside is None else np.flatnonzero(self.inside)
-
-    @cached_property
-    def mean_length(self) -> float:
-        """The mean number of words of the texts in scope; 0 where there are none."""
-        return float(self.lengths[self.numbers].sum() / len(self.numbers)) if len(self.numbers) else 0.0
-
-    def frequencies(self, words: Sequence[str]) -> list[int]:
-        """How many texts in scope each word occurs in."""
-        counts, first = np.zeros(len(words), dtype=np.int64), 0
-        for segment in self.segments:
-            end = first + len(segment.lengths)
-            inside = None if self.inside is None else self.inside[first:end]
-            counts += segment.frequencies(words, None if inside is None or inside.all() else inside)
-            first = end
-        return [*map(int, counts)]
-
-    def posting(self, word: str) -> Posting:
-        """Where a word occurs in the texts in scope."""
-        parts, first = [], 0
-        for segment in self.segments:
-            part = segment.posting(word)
-            if len(part.at):
-                parts.append(part._replace(at=part.at + first) if first else part)
-            first += len(segment.lengths)
-        # one part alone is not copied
-        whole = Posting(*map(np.concatenate, zip(*parts, strict=True))) if len(parts) > 1 else [*parts, NOTHING][0]
-        return whole if self.inside is None else whole.of(self.inside[whole.at])
-
-    def best(self, scores: Floats, numbers: Indices, depth: int | None) -> list[tuple[str, float]]:
-        """The ids and scores (of float64[texts]) of the best of some texts, ties by ascending id; None for all."""
-        if depth is not None and 0 < depth < len(numbers):
-            least = np.partition(scores[numbers], len(numbers) - depth)[len(numbers) - depth]
-            numbers = numbers[scores[numbers] >= least]
-        pairs = zip(self.ids(numbers), scores[numbers].tolist(), strict=True)
-        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:depth]
-
-
-def sums(parts: Sequence[Indices], inside: Bools | None) -> Indices:
-    """How many texts there are in each part, int64[parts]; of those inside, bool[texts], where some are not."""
-    ends = np.cumsum([0, *map(len, parts)])
-    if inside is not None and len(parts):
-        ends = np.concatenate([[0], np.cumsum(inside[np.concatenate(parts)])])[ends]
-    return np.diff(ends)
-
-
-def _narrow(numbers: Indices) -> NDArray[Any]:  # in an eighth of the memory, where they are small
-    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))

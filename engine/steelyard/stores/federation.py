@@ -20,26 +20,28 @@ from numpy.typing import NDArray
 from steelyard.base.errors import ConfigError, shown
 from steelyard.memory.entry import EVERY_FIELD, Entry
 from steelyard.memory.query import EVERYTHING, Filters
-from steelyard.stores.base import COSINE, Analysis, Counted, Edge, Found, KeywordIndex, Readable, Space
+from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, Space
+from steelyard.stores.cache import RevisionCache
+from steelyard.stores.postings import Analysis, Counted
 
 EntryOrFound = TypeVar("EntryOrFound", Entry, Found)
-MARK = "\x1f"
+TIER_MARK = "\x1f"
 """Between id and tier; a white-space character, so no id of a data set holds it."""
 
 
 def copy_key(id_: str, tier: str) -> str:
     """The name of one copy; copies sort by id first, so that ties are by id."""
-    return f"{id_}{MARK}{tier}"
+    return f"{id_}{TIER_MARK}{tier}"
 
 
 def plain_id(key: str) -> str:
     """The id of a copy; any other id is itself."""
-    return key.partition(MARK)[0]
+    return key.partition(TIER_MARK)[0]
 
 
 def plain(entry: Entry) -> Entry:
     """The entry under its own id, with its tier as `vault`; unchanged when it is not a copy."""
-    id_, mark, tier = entry.id.partition(MARK)
+    id_, mark, tier = entry.id.partition(TIER_MARK)
     return replace(entry, id=id_, vault=tier) if mark else entry
 
 
@@ -48,7 +50,7 @@ def same_copies(hits: Sequence[Found], lists: Mapping[str, Sequence[Found]]) -> 
 
     Unchanged where the entries of the list are not copies.
     """
-    if not hits or MARK not in hits[0].id:
+    if not hits or TIER_MARK not in hits[0].id:
         return hits
     chosen = {plain_id(hit.id): hit.id for earlier in lists.values() for hit in earlier}
     return [replace(hit, id=chosen.get(plain_id(hit.id), hit.id)) for hit in hits]
@@ -106,6 +108,7 @@ class Federation(Readable):
         # Tiers of equal priority keep the order in which they were given; under `best_copy` all tiers do.
         self.tiers = sorted(tiers, key=lambda tier: 0.0 if own.best_copy else -self.weights[tier.name])
         self._by_name = {tier.name: tier.store for tier in tiers}
+        self.cache = RevisionCache(self)
 
     def seen_by(self, visible: Filters) -> Readable:
         """See Readable.seen_by: each tier as the caller sees it, so that a hidden copy hides no other one."""
@@ -164,7 +167,7 @@ class Federation(Readable):
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         """See Readable.count: copies of one entry count once."""
-        return sum(1 for _ in self.entries(filters))
+        return self.cache.get("count", filters, lambda: sum(1 for _ in self.entries(filters)))
 
     def covers(self, filters: Filters) -> bool:
         return all(tier.store.covers(filters) for tier in self.tiers)
@@ -172,11 +175,15 @@ class Federation(Readable):
     def revision(self) -> int:
         return sum(tier.store.revision() for tier in self.tiers)
 
+    def uncommitted(self) -> bool:
+        return any(tier.store.uncommitted() for tier in self.tiers)
+
     # Searching
 
     def counted(self, analysis: Analysis, filters: Filters) -> Counted:
         """See Readable.counted; of each entry one copy counts."""
-        return Counted.of(((entry.id, analysis.read(entry)) for entry in self.entries(filters)), self.within)
+        texts = ((entry.id, analysis.read(entry)) for entry in self.entries(filters))
+        return self.cache.get("words", (analysis.key, filters), lambda: Counted.of(texts, self.within))
 
     def keyword(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
@@ -259,8 +266,8 @@ class Federation(Readable):
 
     def _keys(self, ids: Iterable[str]) -> dict[str, str]:
         """The copy keys of ids that name a tier of ours, or of which some tier holds a copy: the first one's."""
-        keys = {id_: id_ for id_ in ids if id_.partition(MARK)[2] in self._by_name}
-        left = {id_ for id_ in ids if MARK not in id_}
+        keys = {id_: id_ for id_ in ids if id_.partition(TIER_MARK)[2] in self._by_name}
+        left = {id_ for id_ in ids if TIER_MARK not in id_}
         for tier in self.tiers if left else []:
             held = tier.store.within(sorted(left), EVERYTHING)
             keys |= {id_: copy_key(id_, tier.name) for id_ in held}
@@ -310,6 +317,6 @@ def _by_tier(keys: Iterable[str]) -> dict[str, list[str]]:
     """Ids by the tier their keys name."""
     by_tier = defaultdict[str, list[str]](list)
     for key in keys:
-        id_, _, tier = key.partition(MARK)
+        id_, _, tier = key.partition(TIER_MARK)
         by_tier[tier].append(id_)
     return by_tier

@@ -18,7 +18,8 @@ from steelyard.memory.text import CONTENT, template_fields
 from steelyard.node import Registry
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.retrievers.kinds import Reading
-from steelyard.stores.base import Analysis, KeywordIndex
+from steelyard.stores.base import KeywordIndex
+from steelyard.stores.postings import Analysis
 from steelyard.systems import cortex_mem, echovault, mem0, moltnet, soleri, spec_kit
 from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
 

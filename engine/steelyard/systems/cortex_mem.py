@@ -11,8 +11,9 @@ from steelyard.finish import AtLeast, Cut, Files, Stage
 from steelyard.fusion import Expr, parse_strategy
 from steelyard.grammar import number_text
 from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.query import Intent
 from steelyard.memory.text import CONTENT
-from steelyard.retrievers.kinds import Intent, Reading
+from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import ResultForms, SearchSettings, System
 
@@ -118,7 +119,7 @@ RETRIEVERS = ("l0", "l1", "l2", "unindexed")
 LAYERS = "0.2*l0, 0.3*l1, 0.5*l2"
 FULL = parse_strategy("comb_max(l0, l1, l2, normalize=none)")
 """Everything by its best layer: a direct search."""
-LEAST = 0.5
+LEAST_COSINE = 0.5
 """How similar the results of a direct search are at least, where nobody asks for another number."""
 
 
@@ -148,7 +149,7 @@ def asked(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tupl
     a directory that only its own layers found is left out.
     """
     if direct:
-        return FULL, (AtLeast(LEAST if threshold is None else threshold), Cut(limit))
+        return FULL, (AtLeast(LEAST_COSINE if threshold is None else threshold), Cut(limit))
     made = {GENERAL: threshold} if threshold is not None else THRESHOLDS
     return _by_intent({intent: layered(value) for intent, value in made.items()}), (Files("none"), Cut(limit))
 
@@ -160,7 +161,7 @@ def asked_shipped(threshold: float | None, limit: int, direct: bool) -> tuple[Ex
     """
     if direct:
         return asked(threshold, limit, direct)
-    cut = LEAST if threshold is None else threshold
+    cut = LEAST_COSINE if threshold is None else threshold
     made = {intent: layered_shipped(value, limit, cut) for intent, value in SHIPPED_THRESHOLDS.items()}
     return _by_intent(made), (Cut(limit),)
 
@@ -175,7 +176,7 @@ def _by_intent(made: dict[str, str]) -> Expr:
 
 CONTEXT = 100
 """Characters shown before and after a match."""
-LONGEST = 200
+LONGEST_SNIPPET = 200
 """Characters of a snippet."""
 _WORD = re.compile(r"\w+")
 
@@ -200,15 +201,15 @@ def snippet(text: str, query: str) -> Snippet:
     shown from its beginning. (Document, section 6.1.)
     """
     whole = query.strip()
-    match = re.search(re.escape(whole), text, re.IGNORECASE) if 0 < len(whole) <= LONGEST else None
+    match = re.search(re.escape(whole), text, re.IGNORECASE) if 0 < len(whole) <= LONGEST_SNIPPET else None
     spans = (match.span(),) if match is not None else _highlights(text, query)
     if not spans:
-        return Snippet(text[:LONGEST])
+        return Snippet(text[:LONGEST_SNIPPET])
     begin, end = spans[0]
-    room = max(0, LONGEST - (end - begin))
+    room = max(0, LONGEST_SNIPPET - (end - begin))
     before = max(0, min(begin, CONTEXT, room // 2 if end + CONTEXT < len(text) else room))
     first = max(0, begin - before)
-    part = text[first : min(len(text), end + CONTEXT, first + LONGEST)]
+    part = text[first : min(len(text), end + CONTEXT, first + LONGEST_SNIPPET)]
     return Snippet(part, _highlights(part, query))
 
 
@@ -231,7 +232,7 @@ def snippet_shipped(text: str, query: str) -> str:
 
 def beginning(text: str) -> str:
     """The first 200 characters, with ``...`` where there are more."""
-    return text if len(text) <= LONGEST else text[:LONGEST] + "..."
+    return text if len(text) <= LONGEST_SNIPPET else text[:LONGEST_SNIPPET] + "..."
 
 
 def content(entry: Entry) -> str:

@@ -44,4 +44,4 @@ DOCUMENTED = System(
     showing=ResultForms(result),
 )
 
-SHIPPED = replace(DOCUMENTED, profile="shipped")
+SHIPPED = replace(DOCUMENTED, profile="shipped")  # its code does what its document says

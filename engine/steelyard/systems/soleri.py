@@ -11,9 +11,10 @@ from steelyard.finish import Cut, Merge
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Filters
-from steelyard.retrievers.kinds import Reading, Words
+from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.federation import FederationRule
+from steelyard.stores.postings import Words
 from steelyard.systems.base import SNIPPET, ResultForms, SearchSettings, System, scan_result
 
 FIELD_WEIGHTS = {"id": 5.0, "title": 10.0, "text": 3.0, "context": 1.0, "tags": 2.0}

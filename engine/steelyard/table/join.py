@@ -84,8 +84,9 @@ def part(
             rows = begin + (codes[id(own)] if whole else np.searchsorted(union, codes[id(own)]))
             columns[name][rows], positions[name][rows] = scores, at
     for name, score in scorers.items():
-        parts = (score(q, [ids[e] for e in union]) for q, union in zip(queries, unions, strict=True))
-        columns[name] = np.concatenate([np.zeros(0), *(_finite(name, part) for part in parts)])
+        columns[name] = np.zeros(offsets[-1])
+        for query, union, begin, end in zip(queries, unions, offsets, offsets[1:], strict=False):
+            columns[name][begin:end] = _finite(name, score(query, [ids[e] for e in union]))
     bounded = sorted({name for pairs in ends for name in pairs})
     scales = {name: np.array([pairs.get(name, UNKNOWN) for pairs in ends], dtype=np.float64) for name in bounded}
     return Part(ids, offsets, np.concatenate([np.zeros(0, np.int32), *unions]), columns, positions, scales)

@@ -32,7 +32,7 @@ from steelyard.table.signal_table import SignalTable
 from steelyard.testing.tables import random_table, renamed, same_bits, select_queries, select_rows
 
 SEEDS = range(12)
-MOST = 2_000
+MOST_VARIANTS = 2_000
 """Combinations that are counted."""
 
 
@@ -171,7 +171,7 @@ class FusionContract:
         read = parse_strategy(strategy)
         expected = prod(len(list(node.variants())) for node in _nodes(read))
 
-        assert sum(1 for _ in islice(all_variants(read), MOST)) == min(expected, MOST)
+        assert sum(1 for _ in islice(all_variants(read), MOST_VARIANTS)) == min(expected, MOST_VARIANTS)
 
     def test_it_ranks_exactly_its_members(self, strategy: str) -> None:
         """Scores are NaN exactly outside them, and finite within."""

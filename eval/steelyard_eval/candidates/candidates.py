@@ -79,10 +79,6 @@ class CandidateSet:
         """float64[Q] for every measure, by replay."""
         return self.replayed(config).metrics(self.recorded(config).judgments, measures)
 
-    def measured(self, config: SearchConfig, metric: Measure) -> tuple[Floats, Floats]:
-        """float64[Q] each: the metric and the composite, by replay."""
-        return measured(self.recorded(config), config, metric)
-
     def again(self, metric: Measure) -> Singles:
         """float32[C, Q]: the metric of every candidate, on recordings of other queries or by other labels."""
         return np.concatenate([_again(block, self.recorded(block.config), metric) for block in self.grid.blocks])
@@ -221,7 +217,7 @@ class Current:
 
 def of_config(given: Contender, candidates: CandidateSet, measures: Sequence[Measure]) -> Current:
     """A configuration as the current one, by replay."""
-    _, composite = candidates.measured(given.config, measures[0])
+    _, composite = measured(candidates.recorded(given.config), given.config, measures[0])
     return Current(given, candidates.values(given.config, measures), composite)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from steelyard.base.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.retrievers import EMBEDDING
-from steelyard.retrievers.kinds import Words
 from steelyard.stores.base import KeywordIndex
+from steelyard.stores.postings import Words
 from steelyard.systems import find_system
 from steelyard_eval.candidates.restriction import TIMED
 from steelyard_eval.choose.choice import Choice, Decided
@@ -88,7 +88,9 @@ def costs_of(choice: Choice, places: Sequence[Place], timed: bool) -> list[Cost]
     embedded = [None if choice.source.lists is not None else place.embedded for place in places]
     if space is None:
         return [Cost(count) for count in embedded]
-    words = sum(len(set(Words().of(entry))) for entry in space.dataset.entries)  # each counted once an entry
+    words = sum(
+        len(set(Words().analysis.read(entry)[0])) for entry in space.dataset.entries
+    )  # each counted once an entry
     times = _times(choice, places, space) if timed else {}
     made = [
         Cost(count, _keywords(space, place.config, words), _vectors(space, place.config), times.get(place.label))

@@ -178,7 +178,8 @@ def act(
     steelyard vault act feedback.jsonl 4be1a2f09c3d7e55 m1 --action cited
     steelyard vault act feedback.jsonl 4be1a2f09c3d7e55 --action none_useful
     """
-    from steelyard.feedback import append_act, review
+    from steelyard.feedback import append_act
+    from steelyard.signals.reviews import review
     from steelyard.stores.sqlite import open_vault
 
     if (action == "reviewed") != (vault is not None):

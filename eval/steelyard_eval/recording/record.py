@@ -71,7 +71,7 @@ def begun(
         def finished() -> SignalTable:
             with resumable(workspace.embedder):
                 parts = parts_of and parts_of(progress)
-                table = searcher.record(queries, signals, depth, data.sha256, progress, parts, workspace.kept)
+                table = searcher.record(queries, signals, depth, data.sha256, progress, parts, keep=True)
             if any(reranked(config.finish) for config in chosen):
                 table = rescored(workspace, queries, chosen, table, rerank)
             if any(isinstance(stage, Mmr) for config in chosen for stage in config.finish):

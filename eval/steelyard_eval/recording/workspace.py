@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, EmbedderError, RerankError, SteelyardError, shown
-from steelyard.config import Document, SearchConfig, open_reranker, reranker_asked
+from steelyard.config import SearchConfig, open_reranker, reranker_asked
 from steelyard.embedders import embed
 from steelyard.embedders.embed import LSA, Embedder, RecordedEmbedder
 from steelyard.embedders.lsa import LsaEmbedder
-from steelyard.finish import reranked
+from steelyard.finish import Document, reranked
 from steelyard.live.search import Searcher
-from steelyard.live.sources import KeptLists
 from steelyard.memory.query import Query
 from steelyard.memory.text import render
 from steelyard.retrievers import layers_read
@@ -114,7 +113,6 @@ class Workspace:
     embedder: Embedder | None
     asked: str = "auto"
     workers: Workers = field(default_factory=Workers, repr=False, compare=False)
-    kept: KeptLists = field(default_factory=KeptLists, init=False, repr=False, compare=False)
     tables: KeptTables = field(default_factory=KeptTables, init=False, repr=False, compare=False)
 
     @classmethod
@@ -140,7 +138,7 @@ class Workspace:
         if changed is self.dataset:
             return self
         other = replace(self, dataset=changed)
-        vars(other).update(kept=self.kept, tables=self.tables)  # no list depends on a label
+        vars(other).update(tables=self.tables)  # no list depends on a label
         return other
 
     @property

@@ -16,10 +16,10 @@ from steelyard.base.files import cache_folder
 from steelyard.embedders import embed
 from steelyard.embedders.embed import LSA, CachedEmbedder, Embedder
 from steelyard.embedders.lsa import LsaEmbedder
-from steelyard.feedback import REVIEWED
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters
 from steelyard.memory.text import render
+from steelyard.signals.reviews import REVIEWED
 from steelyard.stores.base import Space, is_address
 from steelyard.stores.sqlite import Vault, open_vault
 from steelyard.systems import EMBEDDED, SYSTEMS, analyses, keyword_indexes
@@ -148,7 +148,7 @@ def visible_vault(vault: Vault, visible: Filters) -> Iterator[Vault]:
             "a scope is searched in a copy, where every search is exact; leave --hnsw or --scope out"
         )
     models = {name: stored for name in vault.models() if (stored := vault.load_model(name)) is not None}
-    with vault.copied(visible)[1] as copy:
+    with vault.copied(visible) as copy:
         for name, (kind, settings, arrays) in models.items():
             if kind != LSA:
                 copy.save_model(name, kind, settings, arrays)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.extensions.secrets import LONGEST, holds_secret
+from steelyard.extensions.secrets import LONGEST_READ, holds_secret
 
 _spec = importlib.util.spec_from_file_location("planted_secrets", Path(__file__).with_name("planted_secrets.py"))
 lists = importlib.util.module_from_spec(_spec)
@@ -35,7 +35,7 @@ def test_at_most_a_few_harmless_questions_are_touched():
         "pass\u200bword=maracuja7",
         "echo 'maracuja7' | docker login -u ana --password-stdin",
         '<add key="ApiKey" value="4b7d1c9e2f" />',
-        "x" * (2 * LONGEST + 1),
+        "x" * (2 * LONGEST_READ + 1),
     ],
 )
 def test_neither_language_nor_escapes_nor_length_hide_a_secret(text):

@@ -7,10 +7,10 @@ import pytest
 from steelyard import Searcher, Vault
 from steelyard.base.errors import ConfigError, VaultError
 from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.query import Query
+from steelyard.memory.query import Intent, Query
 from steelyard.results import hits_of
-from steelyard.retrievers.bm25 import Bm25Retriever
-from steelyard.retrievers.kinds import Intent
+from steelyard.retrievers.keywords import BM25
+from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.systems import find_system
 
 ENTRIES = (
@@ -54,9 +54,9 @@ def test_what_a_classifier_gives_is_recorded_whether_its_system_knows_it_or_not(
 
 
 @pytest.mark.parametrize("settings", [{"k1": -1.0}, {"b": 1.5}, {"mean_length": float("nan")}])
-def test_bm25_refuses_what_its_formula_cannot_take(vault, settings):
+def test_bm25_refuses_what_its_formula_cannot_take(settings):
     with pytest.raises(ConfigError, match=f"^{next(iter(settings))} is"):
-        Bm25Retriever(vault, **settings)
+        BM25.values(RetrieverConfig(parameters=settings))
 
 
 def test_relations_are_read_as_they_were_written(vault):

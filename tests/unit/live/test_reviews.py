@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.feedback import review
 from steelyard.memory.entry import DAY, Entry
+from steelyard.signals.reviews import review
 from steelyard.stores.sqlite import Vault
 from steelyard_eval.cli.main import main
 from steelyard_eval.vaults.read import RankedBy, open_searcher

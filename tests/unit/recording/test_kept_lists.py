@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from steelyard.fusion import parse_strategy
-from steelyard.live.sources import KeptLists, Sources
+from steelyard.live.sources import Sources
 from steelyard.memory.entry import Entry
 from steelyard.systems import find_system
 from steelyard_eval.candidates.settings import of_retrievers
@@ -92,16 +92,6 @@ def test_the_first_places_of_a_deeper_list_are_not_searched_for(monkeypatch):
     other = Workspace.open(data)
     record(other, queries, [shallow])
     same(record(other, queries, [deep]), record(shared, queries, [deep]))
-
-
-def test_the_oldest_goes_first(monkeypatch):
-    monkeypatch.setattr("steelyard.live.sources.KEPT", 2)
-    kept = KeptLists()
-    for key in "abc":
-        kept.get(key, lambda key=key: key)
-
-    assert kept.get("b", lambda: "again") == "b"
-    assert kept.get("a", lambda: "again") == "again"
 
 
 def test_queries_that_were_recorded_are_not_searched_again(monkeypatch):

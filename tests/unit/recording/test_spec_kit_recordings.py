@@ -15,8 +15,8 @@ from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import Query
-from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.retrievers.graph import GraphRetriever
+from steelyard.retrievers.keywords import Bm25Retriever
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import ConfigError, RerankError
-from steelyard.config import Document, RerankConfig, open_reranker, reranker_asked
+from steelyard.config import RerankConfig, open_reranker, reranker_asked
 from steelyard.extensions.rerank import CachedReranker, GuardedReranker
 from steelyard.extensions.rerank.api import ApiReranker
 from steelyard.extensions.rerank.local import LocalReranker
+from steelyard.finish import Document
 
 pytest.importorskip("httpx", reason="needs the extra api")
 DOCUMENTS = [Document(str(at), f"text {at}") for at in range(3)]

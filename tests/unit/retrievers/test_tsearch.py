@@ -20,7 +20,7 @@ import pytest
 
 from steelyard.retrievers.english import STOP_WORDS, chunks, stem, tokens_of, tsvector
 from steelyard.retrievers.tsearch import Not, Phrase, best, flat, has_negation, ranker, websearch
-from steelyard.stores.base import Counted
+from steelyard.stores.postings import Counted
 
 PRINT = Path(__file__).parents[2] / "parity" / "moltnet_text.py"
 _spec = importlib.util.spec_from_file_location("tsquery", PRINT)

@@ -1,12 +1,11 @@
-"""Whether a scope leaves out nothing: asked by indexes, and once for each state of the store."""
+"""Whether a scope leaves out nothing: asked by indexes."""
 
 import pytest
 
-from steelyard import Searcher, Vault
+from steelyard import Vault
 from steelyard.live.sources import UNLIMITED
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, valid_at
-from steelyard.systems import find_system
 
 OF_A_KIND = Filters.of({"kind": {"none": ["directory", "draft"]}})
 ENTRIES = (Entry("a", kind="memory"), Entry("b", valid_from=1.0, valid_until=9.0), Entry("c", kind="draft"))
@@ -25,16 +24,3 @@ def test_entries_outside_are_found_without_reading_all(scope, monkeypatch):
         plans = [vault._db.execute(f"EXPLAIN QUERY PLAN {sql}", values).fetchall() for sql, values in asked]
         steps = [step for plan in plans for *_, step in plan if step.startswith(("SCAN ", "SEARCH "))]
         assert {step.split()[0] for step in steps if step.split()[1] == "e"} == {"SEARCH"}
-
-
-def test_the_answer_is_kept_for_a_caller_who_sees_a_part(monkeypatch):
-    """As for one who sees all: five searches ask no more than the first, until the vault changes."""
-    asked, covers, vault = [], Vault.covers, Vault(":memory:")
-    monkeypatch.setattr(Vault, "covers", lambda vault, scope: asked.append(scope) or covers(vault, scope))
-    vault.upsert(Entry(name, project="p", title="heron") for name in "abc")
-    searcher = Searcher(vault, find_system("soleri").config(3), visible=Filters.of({"project": "p"}))
-    calls = [searcher.search("heron") and len(asked) for _ in range(5)]
-    assert calls == calls[:1] * 5 and calls[0] > 0
-
-    vault.upsert([Entry("d", project="p", title="heron")])
-    assert searcher.search("heron").hits and len(asked) == 2 * calls[0]

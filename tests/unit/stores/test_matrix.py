@@ -240,7 +240,7 @@ def test_what_is_expected_is_computed_in_blocks(pair, monkeypatch):
     monkeypatch.setattr("steelyard.stores.sqlite.matrix.AHEAD", 40 * 3)
     probes = vectors(rng, 7, 8)
     fast.expect(SPACE, probes)
-    ((_, matrix),) = fast._memory_of.values()
+    (matrix,) = (held.value for held in fast.cache._held["vectors"].values())
     sizes, counted = [], type(matrix.base).products
 
     def products(own, some):

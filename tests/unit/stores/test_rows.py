@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.base.errors import VaultError
-from steelyard.memory.entry import Entry, Relation
-from steelyard.stores.sqlite.schema import COLUMNS, from_rows, to_row
+from steelyard.memory.entry import EVERY_FIELD, Entry, Relation
+from steelyard.stores.sqlite.schema import from_rows, to_row
 
 entries = st.builds(
     Entry,
@@ -24,7 +24,7 @@ entries = st.builds(
 
 @given(st.lists(entries, max_size=4))
 def test_what_was_written_is_read(given):
-    found = from_rows(COLUMNS, [to_row(entry) for entry in given])
+    found = from_rows(EVERY_FIELD, [to_row(entry) for entry in given])
 
     assert found == given
     assert [dataclasses.asdict(entry) for entry in found] == [dataclasses.asdict(entry) for entry in given]
@@ -42,12 +42,12 @@ def test_fields_that_were_not_read_are_empty_and_not_shared():
 )
 def test_a_damaged_row_among_others_is_named_as_by_itself(name, value):
     rows = [to_row(Entry("first")), list(to_row(Entry("second")))]
-    rows[1][COLUMNS.index(name)] = value
+    rows[1][EVERY_FIELD.index(name)] = value
 
     with pytest.raises(
         VaultError, match=f"entry '{'a b' if name == 'id' else 'second'}' of the vault is damaged"
     ) as alone:
-        from_rows(COLUMNS, [rows[1]])
+        from_rows(EVERY_FIELD, [rows[1]])
     with pytest.raises(VaultError) as among:
-        from_rows(COLUMNS, rows)
+        from_rows(EVERY_FIELD, rows)
     assert str(among.value) == str(alone.value)

@@ -8,7 +8,7 @@ from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters, Query, valid_at
 from steelyard.memory.text import content
-from steelyard.retrievers.bm25 import Bm25Retriever, tfidf
+from steelyard.retrievers.keywords import Bm25Retriever, tfidf
 from steelyard.retrievers.tsearch import TsRetriever, analysis
 from steelyard.stores.base import TextSearch
 from steelyard.stores.sqlite import Vault, words

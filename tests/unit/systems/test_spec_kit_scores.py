@@ -2,10 +2,10 @@
 
 import pytest
 
-from steelyard.feedback import stability_after
 from steelyard.memory.entry import Entry
 from steelyard.retrievers.vector import fading
 from steelyard.signals.formulas import DOCUMENT_TYPES, TIERS
+from steelyard.signals.reviews import stability_after
 from steelyard.systems import spec_kit as forms
 from steelyard.systems.spec_kit.words import stem_js
 

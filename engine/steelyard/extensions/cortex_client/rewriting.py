@@ -9,11 +9,10 @@ from typing import Self
 
 from steelyard.extensions.network.chat import Chat
 from steelyard.extensions.network.endpoint import EndpointError
-from steelyard.memory.query import EVERYTHING, Filters, is_blank
-from steelyard.retrievers.kinds import ScopeCache
+from steelyard.memory.query import Filters, is_blank
 from steelyard.stores.base import Readable
 
-LONGEST = 3
+LONGEST_ANSWER = 3
 """Times the bytes of the query; what is longer is not a rewritten query (the real program)."""
 PROFILE = 2000
 """Characters of the profile that are sent."""
@@ -42,8 +41,7 @@ class Rewriter:
     @classmethod
     def of(cls, chat: Chat, store: Readable) -> Self:
         """With the profile that a store holds, read again when the store changes."""
-        kept = ScopeCache(store, lambda _: profile_of(store))
-        return cls(chat, lambda: kept(EVERYTHING))
+        return cls(chat, lambda: store.cache.get("profile", (), lambda: profile_of(store)))
 
     def __call__(self, query: str) -> str:
         """The rewritten query, one line; the query itself where the model is slow, fails or talks nonsense."""
@@ -62,7 +60,7 @@ def accepted(answer: str, query: str) -> str:
     'rotate api keys'
     """
     line = answer.strip().split("\n")[0].rstrip("\r")
-    return query if is_blank(line) or len(line.encode()) > LONGEST * len(query.encode()) else line
+    return query if is_blank(line) or len(line.encode()) > LONGEST_ANSWER * len(query.encode()) else line
 
 
 def profile_of(store: Readable) -> str:

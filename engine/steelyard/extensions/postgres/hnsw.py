@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 EF_SEARCH = range(1, 1001)
 """What pgvector allows; more finds more and takes longer."""
-MOST = 1000
+MOST_PROPOSED = 1000
 """Candidates that are asked for at most; from there on comparing all is as fast."""
 WIDEST = 4000
 """The most numbers of a vector that an index of half precision takes."""
@@ -73,7 +73,7 @@ class Hnsw:
 
     def near(self, space: int, vector: Vectors, count: int) -> list[str]:
         """So many entries that may be the nearest; fewer where it finds no more, none where it is not asked."""
-        if space not in self.made or count > MOST:
+        if space not in self.made or count > MOST_PROPOSED:
             return []
         dim = len(vector)
         direction = (vector / length_of(vector)).tolist()

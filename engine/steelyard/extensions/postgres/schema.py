@@ -12,14 +12,15 @@ import numpy as np
 from steelyard.base.arrays import Vectors
 from steelyard.base.errors import VaultError, shown
 from steelyard.base.fields import NUMBER_FIELDS
+from steelyard.memory.entry import EVERY_FIELD
 from steelyard.stores.base import Space
-from steelyard.stores.sqlite.schema import COLUMNS, NAMES, SET
+from steelyard.stores.sqlite.schema import NAMES, SET
 
 VERSION = 1
 BATCH = 10_000
 """Rows that are read at a time."""
 _TYPED = ", ".join(
-    f'"{name}" {"double precision" if name in NUMBER_FIELDS else "text"}' for name in COLUMNS if name != "id"
+    f'"{name}" {"double precision" if name in NUMBER_FIELDS else "text"}' for name in EVERY_FIELD if name != "id"
 )
 _ADMITTED = " OR ".join(
     f'"{field}" = ANY (ARRAY(SELECT a.value FROM steelyard.access a '
@@ -74,7 +75,7 @@ PUT = (
     "INSERT INTO steelyard.vectors(space, id, embedding) SELECT %s, id, embedding FROM pg_temp.steelyard_vectors "
     "ON CONFLICT (space, id) DO UPDATE SET embedding = excluded.embedding"
 )
-TYPES = ["float8" if name in NUMBER_FIELDS else "text" for name in COLUMNS]
+TYPES = ["float8" if name in NUMBER_FIELDS else "text" for name in EVERY_FIELD]
 """Of `NAMES`, for COPY."""
 _MARK = "\x1a"
 

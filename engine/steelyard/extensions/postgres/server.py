@@ -31,8 +31,8 @@ SETTINGS = (
 )
 OLDEST = 150_000
 """The version of the server from which on this is tested."""
-READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+BEGIN_WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED"
 LOCK = "SELECT revision FROM steelyard.meta FOR UPDATE"
 """Writers take turns; what is read after it is what the one before has left."""
 
@@ -127,7 +127,7 @@ class Server:
         """
         import psycopg
 
-        with self.asked(WRITE if write else READ) as (connection, _):
+        with self.asked(BEGIN_WRITING if write else BEGIN_READING) as (connection, _):
             try:
                 if write:
                     connection.execute(LOCK)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from steelyard.config import CrossEncoder, RerankConfig, reranker_asked
+from steelyard.config import RerankConfig, reranker_asked
 from steelyard.extensions.rerank.cache import CachedReranker
 from steelyard.extensions.rerank.guard import GuardedReranker
+from steelyard.finish import CrossEncoder
 
 __all__ = ["CachedReranker", "GuardedReranker", "opened"]
 

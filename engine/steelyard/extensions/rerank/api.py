@@ -12,16 +12,16 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import EmbedderError, RerankError, shown
-from steelyard.config import Document
 from steelyard.extensions.models.provider_client import ProviderClient
 from steelyard.extensions.models.providers import by_index
 from steelyard.extensions.models.settings import ApiSettings, base_url_of, key_of
 from steelyard.extensions.rerank.guard import checked_scores
+from steelyard.finish import Document
 
 MODELS = {"voyage": "rerank-2", "cohere": "rerank-v3.5"}
-MOST = 100
+AT_ONCE = 100
 """Documents of one call; more are asked for in turn, each scored by itself."""
-LONGEST = 24_000
+LONGEST_DOCUMENT = 24_000
 """Characters of a document that are sent."""
 ATTEMPTS, TIMEOUT = 2, 15.0
 """A search waits for the answer, so a failure that may pass is tried again only once."""
@@ -50,11 +50,13 @@ class ApiReranker:
 
     def score(self, query: str, documents: Sequence[Document]) -> Floats:
         """See CrossEncoder.score. Raises MachineError when the extra `api` is not installed."""
-        parts = [self._ask(query, documents[start : start + MOST]) for start in range(0, len(documents), MOST)]
+        parts = [
+            self._ask(query, documents[start : start + AT_ONCE]) for start in range(0, len(documents), AT_ONCE)
+        ]
         return np.concatenate([np.zeros(0), *parts])
 
     def _ask(self, query: str, documents: Sequence[Document]) -> Floats:
-        texts = [document.text[:LONGEST] for document in documents]
+        texts = [document.text[:LONGEST_DOCUMENT] for document in documents]
         body = {"model": self._model, "query": query, "documents": texts}
         problem = ""
         try:

@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from steelyard.base.arrays import Floats
-from steelyard.config import CrossEncoder, Document
 from steelyard.extensions.rerank.guard import WrappedReranker
+from steelyard.finish import CrossEncoder, Document
 
 TENTH = 10
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import RerankError
-from steelyard.config import CrossEncoder, Document
+from steelyard.finish import CrossEncoder, Document
 
 WINDOW = 100
 """The calls that are looked at."""
-LEAST = 20
+LEAST_TIMED = 20
 """The calls after which there is a judgement."""
 
 
@@ -66,7 +66,7 @@ class GuardedReranker(WrappedReranker):
         return taken[int(0.95 * len(taken))] if taken else 0.0
 
     def _judge(self) -> None:
-        if len(self._taken) >= LEAST and self.p95 > self._seconds:
+        if len(self._taken) >= LEAST_TIMED and self.p95 > self._seconds:
             self.disabled = (
                 f"re-ranking switched itself off: one call in twenty took {self.p95 * 1000:.0f} ms or longer, "
                 f"more than {self._seconds * 1000:.0f}; start again, raise RERANK_P95_THRESHOLD, or lower "

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import RerankError
 from steelyard.base.extensions import installing
-from steelyard.config import Document
 from steelyard.extensions.rerank.guard import checked_scores
+from steelyard.finish import Document
 
-MOST = 50
+BATCH = 50
 """Documents of one call, as in the code of system-spec-kit."""
 
 
@@ -36,7 +36,7 @@ class LocalReranker:
         """See CrossEncoder.score."""
         pairs = [(query, document.text) for document in documents]
         try:
-            scores = self._open().predict(pairs, batch_size=MOST, show_progress_bar=False)
+            scores = self._open().predict(pairs, batch_size=BATCH, show_progress_bar=False)
         except (OSError, RuntimeError, ValueError) as error:
             raise RerankError(f"{self.name} failed: {error}") from None
         return checked_scores(scores, len(documents), self.name)

@@ -30,7 +30,7 @@ from steelyard.extensions.secrets.forms import (
     TOKEN,
 )
 
-LONGEST = 20_000
+LONGEST_READ = 20_000
 """Characters: what is longer is no question, and is not looked through."""
 HEX = 32
 """Digits from which on a hexadecimal number is taken for a key, unless the text speaks of hashes."""
@@ -44,7 +44,7 @@ def holds_secret(text: str) -> bool:
     """
     text = normalize("NFKC", text).translate(_INVISIBLE)
     text = f"{text}\n{unquote(text)}" if "%" in text else text
-    return len(text) > 2 * LONGEST or bool(
+    return len(text) > 2 * LONGEST_READ or bool(
         ISSUED.search(text)
         or any(map(_is_assigned, ASSIGNED.finditer(text)))
         or any(map(_is_part, PARTS.finditer(text)))

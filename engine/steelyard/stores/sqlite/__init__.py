@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -21,16 +21,17 @@ from steelyard.base.extensions import extension
 from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import EVERY_FIELD, Entry, named, naming
 from steelyard.memory.query import EVERYTHING, SUPERSEDED, Filters
-from steelyard.stores.base import Edge, Readable, is_address
+from steelyard.stores.base import Edge, Readable, Space, is_address
+from steelyard.stores.cache import RevisionCache
 from steelyard.stores.sqlite.guard import MEMORY, NULL, REAL, ROWS, TEXT
 from steelyard.stores.sqlite.keywords import KeywordTables
 from steelyard.stores.sqlite.nearest import NearestSearch
 from steelyard.stores.sqlite.schema import INSERT, UPSERT, damaged, failing, from_rows, select, to_row, where
 
-READ = frozenset(name for name in vars(Readable) if not name.startswith("_"))
+READING = frozenset(name for name in vars(Readable) if not name.startswith("_"))
 """What can be asked of a store that is read."""
-KEPT = 4096
-"""Entries of one state of the file that are kept as they were read, because searches show the same ones."""
+ENTRIES_KEPT = 4096
+"""Entries that are kept as they were read, of each choice of fields: searches show the same ones."""
 
 
 def open_vault(name: str | Path, *, create: bool = False, hnsw: int | None = None) -> Vault:
@@ -48,6 +49,9 @@ def open_vault(name: str | Path, *, create: bool = False, hnsw: int | None = Non
 
 class Vault(KeywordTables, NearestSearch, Readable):
     """A store in one SQLite file, or in memory with the path ``:memory:``. Threads may share it.
+
+    Each base is a module beside this one: `VaultFile` connects and writes, `WordTables` counts words in it and
+    `KeywordTables` ranks by them, `NearestSearch` has the vectors; here are the entries and the models.
 
     Every thread has a connection of its own, so readers do not wait for each other, nor for a writer of a
     file. A transaction and a snapshot are those of the thread that began them; what other threads read
@@ -69,8 +73,8 @@ class Vault(KeywordTables, NearestSearch, Readable):
             return self
         return cast(Readable, self._views.setdefault(visible, ScopedStore(self, visible)))
 
-    def copied(self, visible: Filters) -> tuple[int, Vault]:
-        """The revision, and a vault in memory with the entries that the filters admit and their vectors."""
+    def copied(self, visible: Filters) -> Vault:
+        """A vault in memory with the entries that the filters admit and their vectors."""
         admitted = Filters(visible.clauses)
         with self._steady():
             copy = VisiblePart(MEMORY)
@@ -79,7 +83,7 @@ class Vault(KeywordTables, NearestSearch, Readable):
                 ids, matrix = self.vectors(space, admitted)
                 if ids:
                     copy.put_vectors(space, ids, matrix)
-            return self.revision(), copy
+        return copy
 
     @cached_property
     def _views(self) -> WeakValueDictionary[Filters, ScopedStore]:
@@ -134,18 +138,13 @@ class Vault(KeywordTables, NearestSearch, Readable):
 
     def get(self, ids: Sequence[str], fields: Sequence[str] = EVERY_FIELD) -> list[Entry]:
         names = tuple(dict.fromkeys(("id", *fields)))
+
+        def read(unknown: list[str]) -> dict[str, Entry]:
+            rows = self._db.run(f"{select(names)} JOIN json_each(?) j ON j.value = e.id", (json.dumps(unknown),))
+            return {entry.id: entry for entry in self._made(names, rows)}
+
         with self._steady():
-            kept = self._seen(names)
-            known = {id_: entry for id_ in ids if (entry := kept.get(id_)) is not None}
-            if unknown := [id_ for id_ in ids if id_ not in known]:
-                sql = f"{select(names)} JOIN json_each(?) j ON j.value = e.id"
-                rows = self._db.run(sql, (json.dumps(unknown),))
-                read = {entry.id: entry for entry in self._made(names, rows)}
-                known |= read
-                if len(kept) + len(read) > KEPT:
-                    kept.clear()
-                if len(read) <= KEPT:
-                    kept.update(read)
+            known = self.cache.many("entries", names, ids, read, ENTRIES_KEPT)
         return [known[id_] for id_ in ids if id_ in known]
 
     def entries(self, filters: Filters = EVERYTHING) -> Iterator[Entry]:
@@ -179,11 +178,19 @@ class Vault(KeywordTables, NearestSearch, Readable):
 
     def count(self, filters: Filters = EVERYTHING) -> int:
         condition, values = where(filters)
-        return int(self._one(f"SELECT count(*) FROM entries e WHERE {condition}", values))
+        sql = f"SELECT count(*) FROM entries e WHERE {condition}"
+        return int(self.cache.get("count", filters, partial(self._one, sql, values)))
+
+    def spaces(self) -> list[tuple[Space, int]]:
+        return [(space, dim) for _, space, dim in self._spaces()]
 
     def covers(self, filters: Filters) -> bool:
         sql = "SELECT EXISTS (SELECT 1 FROM entries e WHERE {})"
-        return not any(self._one(sql.format(condition), values) for condition, values in failing(filters))
+        return self.cache.get(
+            "covers",
+            filters,
+            lambda: not any(self._one(sql.format(one), own) for one, own in failing(filters)),
+        )
 
     # Models that were fitted on the vault, as plain arrays (never pickled)
 
@@ -257,7 +264,7 @@ class ScopedStore:
             raise ConfigError("a scope cannot ask for superseded entries; filter by that instead")
         self._vault, self._visible = vault, Filters(visible.clauses)
         self._building = threading.Lock()
-        self._copied: tuple[int, Vault] | None = None
+        self.cache = RevisionCache(self)
 
     def seen_by(self, visible: Filters) -> Readable:
         return cast(Readable, ScopedStore(self._vault, self._visible & Filters(visible.clauses)))
@@ -266,16 +273,17 @@ class ScopedStore:
         """See Readable.revision: that of the vault, at which it is copied again."""
         return self._vault.revision()
 
+    def uncommitted(self) -> bool:
+        return self._vault.uncommitted()
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Everything else that is read, asked of the copy each time; what would write is not there."""
-        if name not in READ:
+        if name not in READING:
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
 
         def asked(*values: Any, **options: Any) -> Any:  # noqa: ANN401 -- as the method of the vault has it
-            known = self._copied
-            if known is None or known[0] != self._vault.revision():
-                with self._building:
-                    known = self._copied = self._vault.copied(self._visible)
-            return getattr(known[1], name)(*values, **options)
+            with self._building:
+                copy = self.cache.get("copy", self._visible, lambda: self._vault.copied(self._visible))
+            return getattr(copy, name)(*values, **options)
 
         return asked

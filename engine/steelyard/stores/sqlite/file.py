@@ -1,4 +1,4 @@
-"""The file of a vault: opened, checked, and written in transactions, and what is kept in memory of it.
+"""The file of a vault: opened, checked, and written in transactions.
 
 SQLite comes with apsw, because the `sqlite3` module of many Pythons cannot load extensions. Every
 write is one transaction; the file is in WAL mode, so readers never wait, and writers wait their turn. Reading
@@ -13,9 +13,10 @@ import re
 import threading
 import time
 import weakref
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,10 +27,11 @@ from steelyard.base.arrays import Indices
 from steelyard.base.errors import VaultError
 from steelyard.memory.query import Filters
 from steelyard.stores.base import Space
+from steelyard.stores.cache import RevisionCache
 from steelyard.stores.sqlite import guard, schema
 
-SCOPES = 64
-"""How many scopes are kept in memory; queries with a clock have one each."""
+IDS_KEPT = 2**20
+"""Ids that are kept of rows."""
 _numbers = itertools.count(1)
 
 
@@ -54,8 +56,7 @@ class VaultFile:
         self._closed = False
         self._checked: set[str] = set()
         self._searches: Counter[str] = Counter()
-        self._memory_of: dict[Hashable, tuple[int, Any]] = {}
-        self._state: tuple[int, dict[Hashable, dict[Any, Any]]] = (-1, {})
+        self.cache = RevisionCache(self)
         self._first = self._connect(create)  # kept for the vault's life: what is in memory lives as long as this
         try:
             self._settle()
@@ -207,9 +208,8 @@ class VaultFile:
             if self._db.in_transaction:
                 self._db.run(how)
 
-    @property
-    def _writing(self) -> bool:
-        """Whether this thread has written what is not committed: nothing that it reads may be kept."""
+    def uncommitted(self) -> bool:
+        """See Readable.uncommitted."""
         return self._db.txn_state("main") == apsw.SQLITE_TXN_WRITE
 
     # Reading
@@ -228,7 +228,7 @@ class VaultFile:
             self._checked.add(table)
         return table
 
-    # What changed, and what is kept until something changes
+    # What changed
 
     def revision(self) -> int:
         """See Readable.revision; of one state it is read once."""
@@ -261,52 +261,22 @@ class VaultFile:
         rows = self._db.run(sql, values)
         return np.fromiter((number for (number,) in rows), dtype=np.int64, count=len(rows))
 
-    def _seen(self, kind: Hashable) -> dict[Any, Any]:
-        """What all threads have read of one kind at the revision that this one sees.
-
-        Empty, and not kept, for a thread that has written.
-        """
-        now, (known, seen) = self.revision(), self._state
-        if self._writing:
-            return {}
-        if known != now:
-            seen = defaultdict(dict)
-            self._state = now, seen
-        return seen[kind]
-
     def _inside(self, filters: Filters) -> Indices:
         """The entries in scope, ascending."""
-        scopes = self._seen("scopes")
-        rowids: Indices | None = scopes.get(filters)
-        if rowids is None:
-            condition, values = schema.where(filters)
-            sql = f"SELECT e.rowid FROM entries e WHERE {condition} ORDER BY e.rowid"
-            rowids = self._numbers_of(sql, values)
-            if len(scopes) >= SCOPES:
-                scopes.clear()
-            scopes[filters] = rowids
-        return rowids
+        condition, values = schema.where(filters)
+        sql = f"SELECT e.rowid FROM entries e WHERE {condition} ORDER BY e.rowid"
+        return self.cache.get("rows in scope", filters, partial(self._numbers_of, sql, values))
 
     def _named(self, rowids: Indices) -> list[str]:
         """The ids of entries."""
-        wanted, names = rowids.tolist(), self._seen("names")
-        if unknown := [rowid for rowid in wanted if rowid not in names]:
-            sql = "SELECT e.id, e.rowid FROM json_each(?) j JOIN entries e ON e.rowid = j.value"
-            names.update((rowid, id_) for id_, rowid in self._db.run(sql, (json.dumps(unknown),), (guard.TEXT,)))
+
+        def read(unknown: list[int]) -> dict[int, str]:
+            sql = "SELECT e.rowid, e.id FROM json_each(?) j JOIN entries e ON e.rowid = j.value"
+            return dict(self._db.run(sql, (json.dumps(unknown),), (guard.INTEGER, guard.TEXT)))
+
+        wanted = rowids.tolist()
+        names = self.cache.many("ids", "rows", wanted, read, IDS_KEPT)
         try:
             return [names[rowid] for rowid in wanted]
         except KeyError as error:
             raise schema.damaged(self.path, f"an index names entry {error}, which is not there") from None
-
-    def _held(self, key: Hashable) -> tuple[int, Any] | None:
-        """The revision of what is kept in memory under the key, for all threads, and that itself.
-
-        None inside a transaction that has written, and for a thread whose snapshot is older than what others keep.
-        """
-        held = self._memory_of.get(key)
-        return None if held is None or self._writing or held[0] > self.revision() else held
-
-    def _hold(self, key: Hashable, value: object) -> None:
-        """Keep what was computed, for threads to which `_held` gives it."""
-        if not self._writing and self._memory_of.get(key, (-1,))[0] <= (now := self.revision()):
-            self._memory_of[key] = now, value

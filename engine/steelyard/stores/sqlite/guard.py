@@ -31,7 +31,7 @@ FIXED = frozenset(re.findall(r"CREATE (?:TABLE|INDEX|TRIGGER) (\w+)", "\n".join(
 """The names of what every vault holds."""
 OWN = re.compile(r"(fts|vec|terms)_\w+|sqlite_(schema|master|sequence|autoindex_\w+)|sqlite_temp_(schema|master)")
 """Those of its keyword indexes and vectors, of SQLite, and of the temporary tables `terms_...` (see words.py)."""
-READ = frozenset({"json_each", "pragma_user_version", "pragma_application_id", "", "near"})
+READABLE = frozenset({"json_each", "pragma_user_version", "pragma_application_id", "", "near"})
 """What else is read: functions, sub-queries under an empty name, and one that has a name."""
 PRAGMAS = frozenset(
     "user_version application_id journal_mode synchronous foreign_keys data_version quick_check mmap_size".split()  # noqa: SIM905 -- as below
@@ -167,7 +167,7 @@ def _table(name: str, _: str = "") -> bool:
 _ALLOWED: dict[int, Callable[[str, str], bool]] = {
     apsw.SQLITE_SELECT: lambda *_: True,
     apsw.SQLITE_TRANSACTION: lambda *_: True,
-    apsw.SQLITE_READ: lambda name, _: _table(name) or name in READ,
+    apsw.SQLITE_READ: lambda name, _: _table(name) or name in READABLE,
     apsw.SQLITE_FUNCTION: lambda _, name: name.lower() in FUNCTIONS,
     apsw.SQLITE_PRAGMA: lambda name, _: name.lower() in PRAGMAS,
     apsw.SQLITE_CREATE_VTABLE: lambda name, module: _table(name) and module in ("fts5", "fts5vocab", "vec0"),

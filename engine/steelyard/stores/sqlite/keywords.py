@@ -25,7 +25,8 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import VaultError, visible
 from steelyard.base.machine import budget
 from steelyard.memory.query import EVERYTHING, Filters
-from steelyard.stores.base import Analysis, Counted, Found, KeywordIndex, Read, Segment
+from steelyard.stores.base import Found, KeywordIndex
+from steelyard.stores.postings import Analysis, Counted, Read, Segment
 from steelyard.stores.sqlite.guard import TEXT
 from steelyard.stores.sqlite.schema import index_statements, where
 from steelyard.stores.sqlite.words import FIELD, WordTables
@@ -41,7 +42,7 @@ RANKING = "bm25"
 ranks, knows no weights (Soleri's document)."""
 K1, B = 1.2, 0.75
 LEAST_IDF = 1e-6
-LONGEST = 32_768
+LONGEST_TOKEN = 32_768
 """Bytes of a token that FTS5 reads; longer ones are cut, so texts that hold such are left to it."""
 ROW = 36
 """The bits of a position within a row, where both are one number."""
@@ -134,10 +135,10 @@ class KeywordTables(WordTables):
     ) -> list[tuple[str, float]] | None:
         """The best matches as (id, score); None for what FTS5 had better answer, or has to."""
         self._searches[index.name] += 1
-        if self._searches[index.name] <= OFTEN or self._writing or not ranks_by_bm25(index.fields):
+        if self._searches[index.name] <= OFTEN or self.uncommitted() or not ranks_by_bm25(index.fields):
             return None
         analysis = columns(index)
-        if ("words", analysis.key) not in self._memory_of and self._size() * ENTRY > budget():
+        if not self.cache.holds("words", analysis.key) and self._size() * ENTRY > budget():
             return None  # the entries are counted once, because that takes as long as a search
         try:
             if (asked := phrases(match, index.tokenizer)) is None:
@@ -150,7 +151,7 @@ class KeywordTables(WordTables):
             except TokenError:
                 self._searches[index.name] = -sys.maxsize  # so that it is not tried again and again
                 return None
-            known: Phrases = counted.made.setdefault("phrases", Phrases(counted, budget() // PHRASE_BYTES))
+            known = self.cache.get("phrases", analysis.key, lambda: Phrases(counted, budget() // PHRASE_BYTES))
             return known.best(asked, tuple(weights), filters, None if depth < 0 else depth)
 
 
@@ -204,7 +205,7 @@ def fts5_tokens(tokenizer: str, text: str) -> list[str]:
     tokens: list[str] = known[tokenizer](
         raw, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
     )
-    if len(raw) > LONGEST and any(len(token.encode()) >= LONGEST for token in tokens):
+    if len(raw) > LONGEST_TOKEN and any(len(token.encode()) >= LONGEST_TOKEN for token in tokens):
         raise TokenError("a token is too long")
     return tokens
 

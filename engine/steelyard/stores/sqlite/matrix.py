@@ -25,7 +25,7 @@ from steelyard.stores.base import COSINE
 
 AHEAD = 2**25
 """How many products are kept of vectors that come next: 128 MB."""
-SHORTEST, LONGEST = 1e-6, 1e6
+SHORTEST_VECTOR, LONGEST_VECTOR = 1e-6, 1e6
 """Lengths between which the error bounds above are right; others would overflow or vanish in float32."""
 UNIT = 2.0**-24
 """How wrong one operation of float32 may be, relative to its result."""
@@ -118,7 +118,7 @@ class VectorSegment:
     @cached_property
     def sound(self) -> bool:
         """Whether every vector has a direction and a length that a product can be trusted with."""
-        return bool(((self.lengths > SHORTEST) & (self.lengths < LONGEST)).all())
+        return bool(((self.lengths > SHORTEST_VECTOR) & (self.lengths < LONGEST_VECTOR)).all())
 
     def _arrays(self) -> list[NDArray[Any]]:
         return [getattr(self, field.name) for field in fields(self)]
@@ -160,14 +160,14 @@ class Matrix:
     def expect(self, vectors: Sequence[Vectors]) -> None:
         """These are asked for next, in this order: their products are computed many at a time."""
         self._expected.clear()
-        self._expected.update({v.tobytes(): v for v in vectors if SHORTEST < length_of(v) < LONGEST})
+        self._expected.update({v.tobytes(): v for v in vectors if SHORTEST_VECTOR < length_of(v) < LONGEST_VECTOR})
 
     def near(self, vector: Vectors, depth: int, metric: str, mask: Bools | None) -> Indices | None:
         """The rows among which the `depth` nearest are, ascending; None for a vector beyond the error bound.
 
         `mask`, bool[n], has the rows that count; None for all.
         """
-        if not SHORTEST < length_of(vector) < LONGEST:
+        if not SHORTEST_VECTOR < length_of(vector) < LONGEST_VECTOR:
             return None
         parts = zip((self.base, self.tail), self._products(vector), strict=True)
         bounds = [part.bounds(products, vector, metric) for part, products in parts]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -109,9 +110,6 @@ class NearestSearch(VaultFile):
 
     # Reading
 
-    def spaces(self) -> list[tuple[Space, int]]:
-        return [(space, dim) for _, space, dim in self._spaces()]
-
     def missing(self, space: Space) -> list[str]:
         """Ids of entries without a vector in this space, ascending."""
         table, _ = self._table(space)
@@ -166,17 +164,14 @@ class NearestSearch(VaultFile):
     def _matrix(self, table: str, dim: int, searches: int = 1) -> Matrix | None:
         """The vectors in memory; None for the first search, above the budget, and where they cannot be trusted."""
         self._searches[table] += searches
-        if self._searches[table] < 2 or self._writing:
+        if self._searches[table] < 2 or self.uncommitted():
             return None
         kind = _kind()
-        key = (table, dim, kind)
-        if key not in self._memory_of and self._bytes(table, dim) > budget():
+        key = table, dim, kind
+        if not self.cache.holds("vectors", key) and self._bytes(table, dim) > budget():
             return None
-        held = self._held(key)
-        matrix: Matrix = held[1] if held else self._read(table, dim, kind)
-        if held and held[0] < self.revision():
-            matrix = self._updated(table, matrix, held[0])
-        self._hold(key, matrix)
+        read, renew = partial(self._read, table, dim, kind), partial(self._updated, table)
+        matrix = self.cache.get("vectors", key, read, renew=renew)
         return matrix if matrix.base.sound and matrix.tail.sound else None
 
     def vector_bytes(self) -> dict[Space, int]:
@@ -207,7 +202,7 @@ class NearestSearch(VaultFile):
             vectors = np.frombuffer(blob, np.float32).reshape(-1, dim)
             yield np.frombuffer(numbers, np.int64)[used], vectors[used]
 
-    def _updated(self, table: str, known: Matrix, since: int) -> Matrix:
+    def _updated(self, table: str, since: int, known: Matrix) -> Matrix:
         """The matrix with what changed since a revision; read anew where that is much."""
         changed, dim = self._changed(since), known.base.dim
         if len(changed) + len(known.tail) > max(CHANGES, CHANGES_SHARE * len(known.base)):

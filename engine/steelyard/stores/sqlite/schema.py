@@ -29,7 +29,6 @@ APPLICATION_ID = 0x53544C59  # "STLY", so that another program's SQLite file is 
 VERSION = 5
 """A file of another version is refused: no version has been released, so there is nothing that has to be kept."""
 
-COLUMNS = EVERY_FIELD
 NOTE = "ON CONFLICT(entry) DO UPDATE SET revision = excluded.revision"
 """How the journal takes an entry that it lists already."""
 _LEARN = """INSERT INTO edges SELECT new.id, r.value ->> 1, r.value ->> 0, r.value ->> 2
@@ -39,7 +38,7 @@ _FORGET = "DELETE FROM edges WHERE source = old.id;"
 TABLES = (
     "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
     "CREATE TABLE entries(rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
-    + ", ".join(f'"{name}" {"REAL" if name in NUMBER_FIELDS else "TEXT"}' for name in COLUMNS if name != "id")
+    + ", ".join(f'"{name}" {"REAL" if name in NUMBER_FIELDS else "TEXT"}' for name in EVERY_FIELD if name != "id")
     + ") STRICT",
     "CREATE INDEX entries_created ON entries(created_at)",
     "CREATE INDEX entries_project ON entries(project)",
@@ -110,23 +109,24 @@ def damaged(path: str, reason: object) -> VaultError:
     )
 
 
-NAMES = ", ".join(f'"{name}"' for name in COLUMNS)
-_MARKS = ", ".join("?" * len(COLUMNS))
-SET = ", ".join(f'"{name}" = excluded."{name}"' for name in COLUMNS if name != "id")
-_DIFFERS = " OR ".join(f'entries."{name}" IS NOT excluded."{name}"' for name in COLUMNS if name != "id")
+NAMES = ", ".join(f'"{name}"' for name in EVERY_FIELD)
+_MARKS = ", ".join("?" * len(EVERY_FIELD))
+SET = ", ".join(f'"{name}" = excluded."{name}"' for name in EVERY_FIELD if name != "id")
+_DIFFERS = " OR ".join(f'entries."{name}" IS NOT excluded."{name}"' for name in EVERY_FIELD if name != "id")
 INSERT = f"INSERT INTO entries({NAMES}) VALUES({_MARKS})"
 UPSERT = f"{INSERT} ON CONFLICT(id) DO UPDATE SET {SET} WHERE {_DIFFERS} RETURNING rowid"
 
 
-def select(names: Sequence[str] = COLUMNS) -> str:
-    """The statement that reads these columns of ``entries e``, names checked against `COLUMNS`."""
-    return "SELECT " + ", ".join(f'e."{COLUMNS[COLUMNS.index(name)]}"' for name in names) + " FROM entries e"
+def select(names: Sequence[str] = EVERY_FIELD) -> str:
+    """The statement that reads these columns of ``entries e``, names checked against `EVERY_FIELD`."""
+    columns = ", ".join(f'e."{EVERY_FIELD[EVERY_FIELD.index(name)]}"' for name in names)
+    return f"SELECT {columns} FROM entries e"
 
 
 def to_row(entry: Entry) -> tuple[str | float | None, ...]:
-    """The bound values of an entry, in the order of `COLUMNS`; DataError for odd ones. Lists become JSON text."""
+    """The bound values of an entry, ordered as `EVERY_FIELD`; DataError for odd ones. Lists become JSON text."""
     check_entry(entry)
-    row = {name: getattr(entry, name) for name in COLUMNS}
+    row = {name: getattr(entry, name) for name in EVERY_FIELD}
     row |= {name: json.dumps(row[name], ensure_ascii=False) for name in LIST_FIELDS}
     related = [[r.type, r.target, r.strength, r.status] for r in entry.relations]
     row["relations"] = json.dumps(related, ensure_ascii=False)
@@ -368,7 +368,7 @@ def _made(*statements: str) -> frozenset[_Thing]:
 def _indexes(run: Run) -> Iterator[_Thing]:
     for name, covered, tokenizer in run("SELECT name, fields, tokenizer FROM keyword_indexes"):
         columns = STRICT_JSON.decode(covered)
-        if not isinstance(columns, list) or not columns or any(column not in COLUMNS for column in columns):
+        if not isinstance(columns, list) or not columns or any(column not in EVERY_FIELD for column in columns):
             raise ValueError(f"keyword index {shown(name)} covers no fields of entries")
         index = index_statements(KeywordIndex(name, tuple(columns), tokenizer))
         yield from _made(*TABLES, *index) - _made(*TABLES)

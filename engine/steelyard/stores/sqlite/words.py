@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, partial
 from itertools import islice, takewhile
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,8 @@ import numpy as np
 from steelyard.base.arrays import Bools, Indices
 from steelyard.base.errors import VaultError
 from steelyard.memory.query import Filters
-from steelyard.stores.base import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment, sums
-from steelyard.stores.sqlite.file import SCOPES, VaultFile
+from steelyard.stores.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment
+from steelyard.stores.sqlite.file import VaultFile
 from steelyard.stores.sqlite.guard import BLOB, INTEGER, NULL, ROWS, TEXT
 from steelyard.stores.sqlite.schema import damaged, from_rows, select
 
@@ -47,68 +46,56 @@ class _Index:
     `alive` is false for those of the base that changed or are gone.
     """
 
+    vault: WordTables
     base: Segment
     of_base: Indices
     """The rowids of the base."""
     alive: Bools
-    changed: Mapping[int, Read]
-    counted: Counted
+    changed: Mapping[int, Read] = field(default_factory=dict)
 
-    @classmethod
-    def of(
-        cls,
-        vault: WordTables,
-        base: Segment,
-        of_base: Indices,
-        alive: Bools | None = None,
-        changed: Mapping[int, Read] = MappingProxyType({}),
-    ) -> _Index:
-        """Count what changed; nothing by default."""
-        alive = np.ones(len(of_base), dtype=bool) if alive is None else alive
-        rowids = np.concatenate([of_base, np.array(list(changed), dtype=np.int64)])
-        whole = np.concatenate([alive, np.ones(len(changed), dtype=bool)])
+    @cached_property
+    def counted(self) -> Counted:
+        """All of it."""
+        rowids = np.concatenate([self.of_base, np.array(list(self.changed), dtype=np.int64)])
+        whole = np.concatenate([self.alive, np.ones(len(self.changed), dtype=bool)])
 
-        @lru_cache(SCOPES)
         def within(asked: Filters) -> Bools:
-            inside: Bools = np.isin(rowids, vault._inside(asked)) & whole
+            inside: Bools = np.isin(rowids, self.vault._inside(asked)) & whole
             return inside
 
-        segments, scope = [base, Postings.of(changed.values())], None if whole.all() else whole
-        counted = Counted(segments, scope, lambda texts: vault._named(rowids[texts]), within)
-        return cls(base, of_base, alive, changed, counted)
+        segments, scope = [self.base, Postings.of(self.changed.values())], None if whole.all() else whole
+        return Counted(segments, scope, lambda texts: self.vault._named(rowids[texts]), within)
 
 
 class WordTables(VaultFile):
     """See `steelyard.stores.base.Readable.counted`."""
 
     def counted(self, analysis: Analysis, filters: Filters) -> Counted:
-        key = "words", analysis.key
+        load = partial(self._load, analysis)
         with self._steady():
-            held = self._held(key)
-            index: _Index = held[1] if held else self._load(analysis)
-            if held and held[0] < self.revision():
-                index = self._update(analysis, index, held[0])
-            self._hold(key, index)
+            index: _Index = self.cache.get("words", analysis.key, load, renew=partial(self._update, analysis))
             return index.counted.only(index.counted.within(filters)) if filters else index.counted
 
     def _load(self, analysis: Analysis) -> _Index:
         """What is stored, with what changed since; all words in memory where nothing is."""
         if analysis.index:
             terms = TermSegment.of(self, analysis.index, analysis.fields)
-            return _Index.of(self, terms, terms.rowids)
+            return _Index(self, terms, terms.rowids, np.ones_like(terms.rowids, dtype=bool))
         sql = "SELECT number, revision, entries, lengths FROM word_indexes WHERE name = ?"
         stored = self._db.run(sql, (analysis.key,), (INTEGER, INTEGER, BLOB, BLOB))
         if not stored:
             texts = dict(self._texts(analysis))
             rowids = np.fromiter(texts, dtype=np.int64, count=len(texts))
-            return _Index.of(self, Postings.of(texts.values()), rowids)
+            return _Index(self, Postings.of(texts.values()), rowids, np.ones_like(rowids, dtype=bool))
         [(number, revision, entries, lengths)] = stored
         rowids, sizes = _numbers(self, entries, 8), _numbers(self, lengths, 4)
         if len(rowids) != len(sizes) or (np.diff(rowids) <= 0).any():
             raise damaged(self.path, "the entries of its word index do not agree")
-        return self._update(analysis, _Index.of(self, _Stored(self, number, revision, sizes), rowids), revision)
+        stored_words = _Stored(self, number, revision, sizes)
+        index = _Index(self, stored_words, rowids, np.ones_like(rowids, dtype=bool))
+        return self._update(analysis, revision, index)
 
-    def _update(self, analysis: Analysis, known: _Index, since: int) -> _Index:
+    def _update(self, analysis: Analysis, since: int, known: _Index) -> _Index:
         """The index with what changed since a revision; read anew where another one was stored meanwhile."""
         if isinstance(known.base, _Stored) and not known.base.there():
             return self._load(analysis)
@@ -117,7 +104,8 @@ class WordTables(VaultFile):
         words = {rowid: read for rowid, read in known.changed.items() if rowid not in gone} | texts
         if len(words) > max(CHANGES, CHANGES_SHARE * len(known.of_base)) and not isinstance(known.base, _Stored):
             return self._load(analysis)
-        return _Index.of(self, known.base, known.of_base, known.alive & ~np.isin(known.of_base, changed), words)
+        alive = known.alive & ~np.isin(known.of_base, changed)
+        return _Index(self, known.base, known.of_base, alive, words)
 
     def _texts(self, analysis: Analysis, rowids: Indices | None = None) -> Iterator[tuple[int, Read]]:
         """The entries, all or these, by ascending rowid, and their words."""
@@ -130,8 +118,8 @@ class WordTables(VaultFile):
         rows = self._db.each(f"{sql} {some} ORDER BY e.rowid", values)
         while block := [*islice(rows, ROWS)]:
             read = [row[1:] for row in block]
-            given = read if analysis.index else from_rows(names, read)
-            yield from ((row[0], analysis.read(entry)) for row, entry in zip(block, given, strict=True))
+            for row, entry in zip(block, read if analysis.index else from_rows(names, read), strict=True):
+                yield row[0], analysis.read(entry)
 
     # Storing
 
@@ -216,16 +204,6 @@ class _Stored(Segment):
             [blobs] = self._stored("p.entries, p.counts, p.positions", [word])
             known = self._known[word] = NOTHING if blobs[0] is None else self._decoded(*blobs)
         return known
-
-    def frequencies(self, words: Sequence[str], inside: Bools | None) -> Indices:
-        entries: list[Any] = []
-        for (blob,) in self._stored("p.entries", words):
-            if len(blob or b"") % 4:
-                raise damaged(self.vault.path, "a word index is cut off")
-            entries.append(np.frombuffer(blob or b"", dtype="<u4").view(np.int32))
-            if len(entries[-1]) and entries[-1].view(np.uint32).max() >= len(self.lengths):
-                raise damaged(self.vault.path, ODD)
-        return sums(entries, inside)
 
     def there(self) -> bool:
         """Whether it is still what the vault holds."""

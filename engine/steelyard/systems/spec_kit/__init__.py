@@ -17,10 +17,11 @@ from steelyard.config import RerankConfig, SearchConfig
 from steelyard.finish import Cut, Merge, Rerank, Rescore
 from steelyard.fusion import RECIPROCAL, Expr, Linear, parse_strategy
 from steelyard.memory.entry import Hit
-from steelyard.memory.query import Filters
-from steelyard.retrievers.kinds import Reading, Words, as_asked
+from steelyard.memory.query import Filters, as_asked
+from steelyard.retrievers.kinds import Reading
 from steelyard.signals import PRIORS
 from steelyard.stores.base import KeywordIndex
+from steelyard.stores.postings import Words
 from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
 from steelyard.systems.spec_kit import words
 from steelyard.table.signal_table import NO_FACTS, RERANK

@@ -22,7 +22,7 @@ import Stemmer
 
 from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import Entry
-from steelyard.retrievers.kinds import Intent
+from steelyard.memory.query import Intent
 
 WORDS: dict[str, Any] = STRICT_JSON.decode(resources.files(__package__).joinpath("words.json").read_text("utf-8"))
 

@@ -19,9 +19,10 @@ from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown
 from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.node import Option
-from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind, ScopeCache, Scorer, ScorerKind, Words
+from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind, Scorer, ScorerKind
 from steelyard.retrievers.tsearch import TsRetriever, analysis
-from steelyard.stores.base import Counted, Found, KeywordIndex, Readable, TextSearch
+from steelyard.stores.base import Found, KeywordIndex, Readable, TextSearch
+from steelyard.stores.postings import Counted, Words
 
 K1 = Option("k1", 1.2, 0, 1000, "How much further occurrences of a term add; at 0 only the first one counts")
 B = Option("b", 0.75, 0, 1, "How much long entries are penalised: from 0, not at all, to 1, in full")
@@ -74,23 +75,17 @@ class Bm25Retriever:
     corpus: Callable[[Query], Filters] = lambda query: EVERYTHING
     mean_length: float = LENGTH.default
 
-    def __post_init__(self) -> None:
-        for option, value in ((K1, self.k1), (B, self.b), (LENGTH, self.mean_length)):
-            option.checked(value)
-
-    @cached_property
-    def _index(self) -> ScopeCache[Bm25Index]:
-        def index(filters: Filters) -> Bm25Index:
-            counted, least = self.store.counted(self.words.analysis, filters), self.words.least
-            kept = counted.only(counted.lengths >= least) if least else counted
-            return Bm25Index(kept, self.k1, self.b, self.mean_length)
-
-        return ScopeCache(self.store, index)
-
     def _asked(self, query: Query) -> tuple[Bm25Index, list[str]]:
         """The index that a query is searched in, and its terms."""
         scope = self.corpus(query) if self.words.whole else query.filters
-        return self._index(scope), self.words.split(query.keywords)
+
+        def index() -> Bm25Index:
+            counted, least = self.store.counted(self.words.analysis, scope), self.words.least
+            kept = counted.only(counted.lengths >= least) if least else counted
+            return Bm25Index(kept, self.k1, self.b, self.mean_length)
+
+        key = self.words, self.k1, self.b, self.mean_length, scope
+        return self.store.cache.get("bm25", key, index), self.words.split(query.keywords)
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; entries without any term of the query are not returned."""
@@ -111,7 +106,7 @@ class Bm25Retriever:
 BM25: RetrieverKind = RetrieverKind(
     name="bm25",
     build=lambda parts, settings: Bm25Retriever(
-        parts.store, words=parts.reading.bm25_words, corpus=parts.counted, **BM25.values(settings)
+        parts.store, words=parts.reading.bm25_words, corpus=parts.word_scope, **BM25.values(settings)
     ),
     bounded=True,
     parameters=(K1, B, LENGTH),
@@ -140,12 +135,15 @@ def tfidf(store: Readable, words: Words, corpus: Callable[[Query], Filters]) -> 
     The vocabulary is taken from the entries in the `corpus` of a query; words outside it have no weight.
     The score is 0 when either side has no known word. Source: Soleri's document, its semantic signal.
     """
-    vocabularies = ScopeCache(store, lambda filters: Vocabulary(store.counted(words.analysis, filters)))
 
     def score(query: Query, ids: Sequence[str]) -> Floats:
-        vocabulary = vocabularies(corpus(query))
+        scope = corpus(query)
+        vocabulary = store.cache.get(
+            "vocabulary", (words, scope), lambda: Vocabulary(store.counted(words.analysis, scope))
+        )
         entries = store.get([id_ for id_ in ids if id_ not in vocabulary.vectors], words.analysis.fields)
-        (asked, length), *weighed = vocabulary.weigh([words.split(query.keywords), *map(words.of, entries)])
+        texts = [words.split(words.text(entry)) for entry in entries]
+        (asked, length), *weighed = vocabulary.weigh([words.split(query.keywords), *texts])
         vocabulary.vectors.update(zip((entry.id for entry in entries), weighed, strict=True))
         scores = np.zeros(len(ids))
         for row, id_ in enumerate(ids):
@@ -180,7 +178,7 @@ class Vocabulary:
 
 TFIDF = ScorerKind(
     name="tfidf",
-    build=lambda parts: tfidf(parts.store, parts.reading.words, parts.counted),
+    build=lambda parts: tfidf(parts.store, parts.reading.words, parts.word_scope),
     ends=(0.0, 1.0),
     counts=lambda reading: reading.words.analysis,
 )
