@@ -81,11 +81,11 @@ def pytest_collection():
 @pytest.fixture(scope="session", autouse=True)
 def few_timed_searches():
     """Three searches a row: no test asserts on a duration."""
-    from steelyard_eval.candidates import restriction
+    from steelyard_eval.candidates import choice_limits
     from steelyard_eval.choose import leaderboard as costs
-    from steelyard_eval.compare import lists
+    from steelyard_eval.compare import lists_and_latency
 
-    for module in (lists, costs, restriction):
+    for module in (lists_and_latency, costs, choice_limits):
         module.TIMED = 3
 
 

@@ -19,7 +19,7 @@ from steelyard_eval.candidates.settings import config_key
 from steelyard_eval.choose.public import CONTENDERS as POOL
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import distinct, read_all
-from steelyard_eval.compare.lists import Arena
+from steelyard_eval.compare.lists_and_latency import Arena
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.recording.workspace import Workspace

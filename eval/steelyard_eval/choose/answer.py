@@ -12,7 +12,7 @@ from typing import Any, Self
 from steelyard.base.errors import ConfigError, shown
 from steelyard.base.files import canonical, read_bytes, spare, write_text
 from steelyard.config import LISTS, SearchConfig, read_json
-from steelyard_eval.candidates.restriction import Best, said_of_cost
+from steelyard_eval.candidates.choice_limits import Best, said_of_cost
 from steelyard_eval.choose.blockers import DRAWN
 from steelyard_eval.choose.choice import Decided, decide
 from steelyard_eval.choose.few_labels import Advice

@@ -13,8 +13,8 @@ from steelyard.config import SearchConfig
 from steelyard.fusion.node import Signal
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, Current
+from steelyard_eval.candidates.choice_limits import NONE, Restriction
 from steelyard_eval.candidates.kernel import DEEPEST
-from steelyard_eval.candidates.restriction import NONE, Restriction
 from steelyard_eval.candidates.settings import round_weights, same_sum
 from steelyard_eval.candidates.source import Only, Source
 from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker

@@ -31,7 +31,7 @@ from steelyard_eval.choose.answer import ChosenAnswer
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.common.process import day
 from steelyard_eval.compare.contenders import Contender, Given, read_config, usable
-from steelyard_eval.compare.lists import without_floors
+from steelyard_eval.compare.lists_and_latency import without_floors
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.judgments import lost_shares

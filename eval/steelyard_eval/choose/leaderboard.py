@@ -13,10 +13,10 @@ from steelyard.retrievers import EMBEDDING
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.postings import Words
 from steelyard.systems import find_system
-from steelyard_eval.candidates.restriction import TIMED
+from steelyard_eval.candidates.choice_limits import TIMED
 from steelyard_eval.choose.choice import Choice, Decided
 from steelyard_eval.common.console import bar
-from steelyard_eval.compare.lists import latencies
+from steelyard_eval.compare.lists_and_latency import latencies
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.recording.next_steps import settings
 from steelyard_eval.recording.workspace import Workspace

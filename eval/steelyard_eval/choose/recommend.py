@@ -13,9 +13,9 @@ from steelyard import __version__
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard_eval.candidates.candidates import build_candidates, of_config, of_lists, record_all, recording_for
+from steelyard_eval.candidates.choice_limits import Restriction
 from steelyard_eval.candidates.families import StartingPoint, starts
 from steelyard_eval.candidates.grid import LabelScorer
-from steelyard_eval.candidates.restriction import Restriction
 from steelyard_eval.candidates.source import Source, read_current, read_only
 from steelyard_eval.choose.answer import ChosenAnswer, advised, for_target
 from steelyard_eval.choose.blockers import FEWEST

@@ -18,7 +18,7 @@ from steelyard_eval.common.configurations import LIMIT
 from steelyard_eval.compare.answer import of_values
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.compare.lists import ties
+from steelyard_eval.compare.lists_and_latency import ties
 from steelyard_eval.compare.result import categories
 from steelyard_eval.compare.score_scales import of_scales, weightless
 from steelyard_eval.datasets.labels import unstated

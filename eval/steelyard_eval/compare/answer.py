@@ -20,7 +20,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import parted
 from steelyard_eval.common.formatting import tells
 from steelyard_eval.compare.contenders import Contender, distinct, read_all
-from steelyard_eval.compare.lists import Arena, Made
+from steelyard_eval.compare.lists_and_latency import Arena, Made
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import Pair, alike, joined, lack_groups, unit_numbers
 from steelyard_eval.measures.metrics import Measure

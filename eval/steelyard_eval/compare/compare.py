@@ -26,7 +26,7 @@ from steelyard_eval.compare.contenders import (
     with_baseline,
 )
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.compare.lists import Arena, Made, ties
+from steelyard_eval.compare.lists_and_latency import Arena, Made, ties
 from steelyard_eval.compare.result import agreement, categories, layers_of, silences, stale_lists
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import judged, unit_numbers

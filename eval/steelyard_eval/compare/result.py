@@ -19,7 +19,7 @@ from steelyard.finish import Floor
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import Contender
-from steelyard_eval.compare.lists import Made, Unfloored
+from steelyard_eval.compare.lists_and_latency import Made, Unfloored
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.judgments import Ranked, lost_shares

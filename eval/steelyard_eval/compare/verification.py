@@ -14,7 +14,7 @@ from steelyard.base.errors import DataError, shown
 from steelyard.base.files import read_text
 from steelyard.memory.query import Query
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.compare.lists import Made
+from steelyard_eval.compare.lists_and_latency import Made
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.trec_runs import Scored, best_first, write_run

@@ -24,7 +24,7 @@ from steelyard_eval.common.configurations import ONLY_LISTS
 from steelyard_eval.compare.answer import dependent
 from steelyard_eval.compare.compare import compare
 from steelyard_eval.compare.contenders import Given, read
-from steelyard_eval.compare.lists import Arena
+from steelyard_eval.compare.lists_and_latency import Arena
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import alike, judged, lack_groups
 from steelyard_eval.recording.workspace import Workspace

@@ -26,7 +26,7 @@ from steelyard.memory.text import content
 from steelyard_eval.common.configurations import LIMIT, Named, Setting, parted
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, distinct, labelled, read, usable
 from steelyard_eval.compare.list_contenders import ListContender, of_run
-from steelyard_eval.compare.lists import without_floors
+from steelyard_eval.compare.lists_and_latency import without_floors
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.rule import NDCG10, NDCG100, SHALLOW, Values, losses

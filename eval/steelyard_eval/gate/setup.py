@@ -29,7 +29,7 @@ from steelyard.base.arrays import Indices
 from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
 from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
-from steelyard_eval.compare.lists import ties
+from steelyard_eval.compare.lists_and_latency import ties
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.dataset import State, hashed, states
 from steelyard_eval.datasets.groups import judged, unit_numbers

@@ -278,8 +278,8 @@ class Workbench:
         require("notebooks", "the explorer")
         from steelyard_eval.compare.contenders import read_config
         from steelyard_eval.measures.metrics import parse_measures
-        from steelyard_eval.notebook.explorer.bench import Bench
         from steelyard_eval.notebook.explorer.exploration import Exploration
+        from steelyard_eval.notebook.explorer.explored_data import Bench
         from steelyard_eval.notebook.explorer.widget import Explorer  # it needs the extra
         from steelyard_eval.recording.replay import open_recording, recorded_lists
 

@@ -9,11 +9,11 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
-from steelyard_eval.candidates import restriction
+from steelyard_eval.candidates import choice_limits
 from steelyard_eval.candidates.candidates import build_candidates, of_config, record_all
+from steelyard_eval.candidates.choice_limits import Restriction
 from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.grid import LabelScorer
-from steelyard_eval.candidates.restriction import Restriction
 from steelyard_eval.candidates.source import Source, read_current
 from steelyard_eval.choose.answer import restriction_cost
 from steelyard_eval.choose.choice import Choice, decide
@@ -21,7 +21,7 @@ from steelyard_eval.choose.leaderboard import leaderboard
 from steelyard_eval.choose.recommend import METRICS, recommend, weights_of
 from steelyard_eval.choose.result import result_of
 from steelyard_eval.cli.main import main
-from steelyard_eval.compare.lists import Latencies
+from steelyard_eval.compare.lists_and_latency import Latencies
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.export import TARGETS, export
@@ -81,9 +81,9 @@ def test_what_is_given_up_is_the_difference_of_the_two_gains(case):
 
 def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_noise():
     gains = np.array([0.1, 0.0, 0.2, -0.1])
-    worse, better = (restriction.Best("x", sign * gains, Gain.of(sign * 0.05, 0.01)) for sign in (-1, 1))
+    worse, better = (choice_limits.Best("x", sign * gains, Gain.of(sign * 0.05, 0.01)) for sign in (-1, 1))
     told = [
-        restriction.said_of_cost(Restriction("elasticsearch"), *sides, np.arange(4), "nDCG@10", {}).key
+        choice_limits.said_of_cost(Restriction("elasticsearch"), *sides, np.arange(4), "nDCG@10", {}).key
         for sides in ((worse, better), (better, worse))
     ]
     assert told == ["restricted_no_cost", "restricted"]
@@ -114,7 +114,7 @@ def test_slow_searches_are_no_candidates(case, space, monkeypatch):
     def timed(space, config, *_):
         return Latencies([2.0 if config.effective.signals <= {"fts", "bm25"} else 8.0])
 
-    monkeypatch.setattr(restriction, "latencies", timed)
+    monkeypatch.setattr(choice_limits, "latencies", timed)
     own = case.restricted(Restriction(latency=5))
     assert {start.label for start in own.candidates.starts} == {"bm25", "fts"}
     assert restriction_cost(decide(own)).facts["ms"] == "5"
@@ -193,7 +193,7 @@ def test_a_tuning_says_that_todays_setting_is_too_slow(space, monkeypatch):
     def timed(space, config, *_):
         return Latencies([8.0 if config.depths.get("fts") == 100 else 2.0])
 
-    monkeypatch.setattr(restriction, "latencies", timed)
+    monkeypatch.setattr(choice_limits, "latencies", timed)
     found = recommend(space.dataset, only="rrf(fts, vector, k=60)", latency=5, workspace=space)
     (said,) = [one for one in found.result.answer.because if one.key.startswith("restricted")]
     assert "8.0 ms" in said.facts["not_allowed"]

@@ -25,7 +25,7 @@ from steelyard_eval.choose.rule import gains_out_of_fold
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import distinct, read_all
 from steelyard_eval.compare.list_recording import record_lists
-from steelyard_eval.compare.lists import latencies
+from steelyard_eval.compare.lists_and_latency import latencies
 from steelyard_eval.compare.result import rank_biased
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter

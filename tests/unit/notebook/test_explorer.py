@@ -12,11 +12,11 @@ from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
 from steelyard_eval.compare.contenders import read_config
 from steelyard_eval.datasets.manifest import starter
-from steelyard_eval.notebook.explorer.bench import weight_names
 from steelyard_eval.notebook.explorer.exploration import Exploration, _first
+from steelyard_eval.notebook.explorer.explored_data import weight_names
 
 pytest.importorskip("anywidget", reason="the extra notebooks is not installed")
-from steelyard_eval.notebook.explorer.bench import described
+from steelyard_eval.notebook.explorer.explored_data import described
 from steelyard_eval.notebook.explorer.widget import Explorer
 
 SUM = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from steelyard.base.errors import ConfigError, DataError, shown
 from steelyard.base.files import canonical, draft, sweep, write_bytes
 from steelyard_eval.datasets.labels import FAIR, whole_number
+from steelyard_eval.extensions.importers.arrays import Labels, arrays_of, checked, clock, line_of, usable, whole
 from steelyard_eval.extensions.importers.base import Imported, Record, Scored
-from steelyard_eval.extensions.importers.fitted import Labels, arrays_of, checked, clock, line_of, usable, whole
 from steelyard_eval.extensions.importers.source import ForeignStore, decoded
 from steelyard_eval.recording.disk import move_folder
 

@@ -20,7 +20,15 @@ from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import evaluate_lists
 from steelyard_eval.measures.paired import TIE, difference_interval, mean_interval
-from steelyard_eval.notebook.explorer.bench import Bench, Record, adopted, described, top, top_of, weight_names
+from steelyard_eval.notebook.explorer.explored_data import (
+    Bench,
+    Record,
+    adopted,
+    described,
+    top,
+    top_of,
+    weight_names,
+)
 from steelyard_eval.recording.replay import replay
 
 STEPS = 100

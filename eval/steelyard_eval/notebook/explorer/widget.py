@@ -10,8 +10,8 @@ import anywidget
 
 from steelyard.base.errors import SteelyardError
 from steelyard.config import SearchConfig
-from steelyard_eval.notebook.explorer.bench import Record
 from steelyard_eval.notebook.explorer.exploration import Exploration
+from steelyard_eval.notebook.explorer.explored_data import Record
 
 HERE = Path(__file__).parent
 

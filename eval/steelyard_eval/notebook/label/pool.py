@@ -16,7 +16,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.choose.duel import PLACES, DuelPairs
 from steelyard_eval.common.configurations import Named
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.compare.lists import Arena
+from steelyard_eval.compare.lists_and_latency import Arena
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.judgments import UNJUDGED

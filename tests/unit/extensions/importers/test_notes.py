@@ -6,8 +6,8 @@ import unicodedata
 import pytest
 
 from steelyard_eval.extensions.importers import Options, import_store, load_store
+from steelyard_eval.extensions.importers.arrays import checked
 from steelyard_eval.extensions.importers.base import Imported
-from steelyard_eval.extensions.importers.fitted import checked
 
 BODY = "The kiln is fired on Monday."
 

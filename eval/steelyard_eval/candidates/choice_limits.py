@@ -16,7 +16,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet
 from steelyard_eval.common.console import bar
 from steelyard_eval.common.formatting import in_range
-from steelyard_eval.compare.lists import latencies
+from steelyard_eval.compare.lists_and_latency import latencies
 from steelyard_eval.export import TARGETS, Lost, say
 from steelyard_eval.measures.spread import Gain, spread
 from steelyard_eval.recording.replay import embedded, may_embed
