@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from made_world import cells_of, decided, learned, made, tried, truth
+from scipy.stats import binomtest
 from simulator import simulate
 
 from steelyard.feedback import draft_teams
-from steelyard_eval.learn.counts import CODE, KINDS, InterleavingResult, PositionCounts
+from steelyard_eval.learn.counts import CODE, KINDS, InterleavingResult, PositionCounts, said_of_turns
 from steelyard_eval.learn.gains import fit
 from steelyard_eval.learn.position_bias import (
     PositionBias,
@@ -14,7 +15,6 @@ from steelyard_eval.learn.position_bias import (
     exponent_by_intervention_harvesting,
     feedback_biases,
     from_given,
-    joint,
 )
 from steelyard_eval.learn.top10 import DISCOUNT, PLACES
 
@@ -116,20 +116,6 @@ def test_the_exponent_is_recovered_and_its_interval_covers():
         assert sum(abs(one.exponent - 1) <= 1.96 * one.error for one in found) >= 10
 
 
-def test_the_harvested_error_falls_with_the_number_of_sessions():
-    short, long = (
-        exponent_by_intervention_harvesting(simulated(sessions=n, explore="interleave")[2])[0].error
-        for n in (500, 8000)
-    )
-    assert long < short / 2
-
-
-def test_the_joint_exponent_needs_no_exploration():
-    lists, _, own = simulated(sessions=8000)
-    assert exponent_by_intervention_harvesting(own)[1] == 0
-    assert joint(lists.pairs, own).exponent == pytest.approx(1.0, abs=0.25)
-
-
 def test_the_posterior_tells_shown_entries_apart():
     lists, grades, own = simulated(sessions=8000)
     classes = fit(lists.pairs, own, 1.0)
@@ -203,3 +189,33 @@ def test_a_log_of_a_search_or_two_decides_nothing_and_breaks_nothing(rows):
     assert tried(lists, own) == 0
     seen = learned(lists, own)[0].views(lists.top[[0, 5]])
     assert np.isfinite(seen.error).all()
+
+
+# The verdict on interleaved rankings
+
+
+def fought(other, *clients):
+    """A result of clients, each with its name, searches won, tied and lost."""
+    result = InterleavingResult(other)
+    for name, *counts in clients:
+        for balance, count in zip((1, 0, -1), counts, strict=True):
+            for _ in range(count):
+                result.add(balance, name)
+    return result
+
+
+def test_a_preference_has_scipys_p_and_interval_and_says_who_agrees():
+    found = fought("b1", ("ann", 12, 3, 2), ("bob", 5, 0, 1), ("eve", 0, 2, 1), ("dan", 0, 4, 0))
+    said, test = said_of_turns(found, {}), binomtest(17, 21)
+    assert (found.wins, found.ties, found.losses) == (17, 9, 4)
+    assert found.p == pytest.approx(test.pvalue)
+    ends = test.proportion_ci(0.95, "exact")
+    assert (said.facts["low"], said.facts["high"]) == pytest.approx((ends.low, ends.high))
+    assert (said.key, said.facts["not"]) == ("turns_preferred", False)
+    assert (said.facts["same"], said.facts["clients"]) == (2, 3)
+    assert said_of_turns(fought("b1", ("ann", 0, 0, 6)), {}).facts["not"] is True
+
+
+def test_without_one_it_is_open_or_nothing_was_acted_upon():
+    assert said_of_turns(fought("b1", ("ann", 7, 2, 3)), {}).key == "turns_open"
+    assert said_of_turns(fought("b1", ("ann", 0, 5, 0)), {}).key == "turns_untold"

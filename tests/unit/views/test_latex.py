@@ -1,6 +1,5 @@
 """Tables for papers, beside one written by hand, and what a result writes by the suffix of a file's name."""
 
-import json
 import os
 
 import pandas as pd
@@ -56,13 +55,6 @@ def test_a_table_is_that_of_a_paper():
     assert render(made()) == TABLE
 
 
-def test_marks_that_no_row_has_are_not_explained():
-    found = made()
-    told = render(replace(found, rows=[found.rows[0], row("x", 0.3, paired(0.1))]))
-    assert "triangle" not in told
-    assert "system is significantly" in told
-
-
 def test_a_star_marks_what_was_chosen_and_the_caption_says_what_it_gains():
     decision = Decision("ship", "a&b", Estimate(0.08, -0.01, 0.17))
     told = render(made(kind="recommend", decision=decision))
@@ -71,13 +63,6 @@ def test_a_star_marks_what_was_chosen_and_the_caption_says_what_it_gains():
     assert "$+0.080$ nDCG@10 [$-$0.010," in told
     assert "+0.080" not in render(made(kind="recommend", decision=replace(decision, chosen=None)))
     assert told.count("tab:work-shop-recommend}") == 2  # beside that of a comparison in one paper
-
-
-def test_what_was_tuned_on_these_queries_is_marked_and_the_caption_says_so():
-    found = made()
-    tuned = render(replace(found, rows=[*found.rows[:3], replace(found.rows[3], tuned=True)]))
-    assert r"vector$^{\dagger}$ & 0.350" in tuned
-    assert tuned.count(r"\dagger") == 2
 
 
 def test_what_nobody_asked_for_and_a_paper_would_explain_is_left_out():
@@ -130,12 +115,3 @@ def test_a_parquet_file_is_written_whole_or_not_at_all(tmp_path):
 def test_a_result_without_means_and_tables_has_no_table():
     with pytest.raises(ConfigError, match=r"name a \.json"):
         render(made(rows=[], tables=[]))
-
-
-def test_the_suffix_of_a_name_says_what_is_written(tmp_path):
-    found = sy.load(starter()).compare("fts, bm25", timed=False)
-    for name in ("a.json", "a.tex", "a.parquet"):
-        found.save(tmp_path / name)
-    assert json.loads((tmp_path / "a.json").read_text("utf-8")) == found.record
-    assert (tmp_path / "a.tex").read_text("utf-8") == found.to_latex()
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), found.to_frame())
