@@ -103,6 +103,16 @@ def test_a_folder_of_notes_is_to_be_imported(tmp_path, command, monkeypatch):
     assert "missing" not in found.output
 
 
+def test_init_says_what_an_existing_baseline_gates(tiny):
+    assert "gated with bm25" in run("init", tiny, "--current", "bm25").stdout
+    again = run("init", tiny, "--current", "fts").stdout
+    assert again.startswith(f"{tiny} is gated with bm25\n")  # and not with fts, which nothing gates
+    assert "place: steelyard gate" in again
+    command = again.split("in its place: steelyard ")[1].split(" --because")[0]
+    assert run(*command.split(), "--because", "fts is what we use").exit_code == 0
+    assert "fts" in run("gate", tiny).stdout
+
+
 def test_what_init_commits_leaves_out_what_no_gate_reads(tiny):
     log = tiny / "feedback.jsonl"
     assert ":!" not in run("init", tiny, "--current", "bm25").stdout

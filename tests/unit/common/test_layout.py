@@ -50,8 +50,9 @@ def test_in_a_pipe_a_row_is_one_line(monkeypatch):
 
 
 def test_a_table_is_split_before_a_name_is_folded_that_takes_two_fifths_of_it():
-    """A name of 28 characters in 80 columns: with two more columns of 20 and 23 it takes 75, with a fourth of 5 82;
-    folded to 26 it would fit."""
+    """A name of 28 characters in 80 columns: with two more of 20 and 23 it takes 75, with a fourth of 5 82, and
+    folded to 26 it would fit.
+    """
     row = {"a": "weighted sum, tuned (chosen)", "b": "1" * 20, "c": "2" * 23, "d": "3" * 5}
     pages = [page.splitlines() for page in table([row], None, 80).split("\n\n")]
     assert [page[2] for page in pages] == [

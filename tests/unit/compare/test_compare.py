@@ -13,6 +13,7 @@ from click.testing import CliRunner
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, RerankError
 from steelyard.base.extensions import installing
+from steelyard.config import RerankConfig, open_reranker
 from steelyard.fusion import parse_strategy
 from steelyard.memory.query import Filters, Query
 from steelyard.systems import find_system
@@ -114,6 +115,11 @@ def test_a_re_ranker_that_nobody_is_leaves_its_stage_out_and_is_told(without_vec
     assert (notices[-1].key, notices[-1].facts["label"]) == ("not_reranked", "spec_kit")
     monkeypatch.setenv("VOYAGE_API_KEY", "key")
     assert usable(without_vectors, Contender("spec_kit", config, "system"))[0].config.finish == config.finish
+
+
+def test_a_named_provider_without_its_key_is_an_error_that_speaks_of_providers():
+    with pytest.raises(ConfigError, match=r"VOYAGE_API_KEY is not"):
+        open_reranker(RerankConfig("voyage"), {})
 
 
 def test_what_a_data_set_cannot_give_is_left_out_and_told(without_vectors):

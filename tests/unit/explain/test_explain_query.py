@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from written_set import write_set
 
 from steelyard.base.errors import ConfigError
+from steelyard.finish import parse_stages
 from steelyard.fusion import parse_strategy
 from steelyard.fusion.plan import Explanation
 from steelyard.systems import find_system
@@ -82,6 +83,15 @@ def test_a_factor_is_shown_as_a_factor(space):
 
     assert {entry["factor"]["value"] for entry in only(found)["entries"]} <= {1.0, 1.25}
     assert "x1.25" in str(found)
+
+
+def test_a_list_that_was_scored_again_has_both_scores(space):
+    """Signals add up to what was fused, so without it they would not add up to anything that is shown."""
+    config = find_system("plain").config(10, space.model).with_strategy(parse_strategy("rrf(vector, fts)"))
+    shown = explain(space, "q01", replace(config, finish=parse_stages(["rescore(bm25)", "cut(10)"])))
+    heads = next(line for line in str(shown).splitlines() if line.split()[:1] == ["rank"]).split()
+    assert {"score", "fused"} <= set(heads)
+    assert "fused" not in str(explain(space, "q01", config))
 
 
 def test_a_system_is_what_live_search_answers_and_asks_for_no_more(space):

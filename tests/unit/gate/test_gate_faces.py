@@ -55,6 +55,7 @@ VERDICTS = ("pass", "fail", "inconclusive", "mismatch")
 def test_the_document_is_read_back(found, verdict):
     assert found[verdict].verdict == verdict
     assert document.read(document.render(found[verdict].result).encode()) == found[verdict].result
+    assert len(found[verdict].to_frame()) == len(found[verdict].result.table("gated"))
 
 
 @pytest.mark.parametrize("strict", [False, True])

@@ -311,7 +311,7 @@ class TestCommand:
 
     def test_keys_grade_undo_and_quit(self, tmp_path, monkeypatch):
         monkeypatch.setenv("COLUMNS", "400")
-        found = self.run("--out", tmp_path, keys="0u3wn" + "why not\n" + "1q")
+        found = self.run("--out", tmp_path, keys="0mu3wn" + "why not\n" + "1q")
         given = list(read_judgments(tmp_path / "judge.jsonl").values())
 
         assert found.exit_code == 0
