@@ -62,13 +62,6 @@ def test_a_sum_that_was_not_run_is_compared_with_the_next_tenth_and_says_so():
     assert found.facts["near"]
 
 
-@pytest.mark.parametrize(
-    "text", ["rrf(bm25, vector, k=33)", "weighted_sum(0.2*fts, 0.8*vector, normalize=minmax)"]
-)
-def test_nothing_is_known_of_what_was_not_run(text):
-    assert public_table().against(config_of(text), "minilm") is None
-
-
 # What is said
 
 

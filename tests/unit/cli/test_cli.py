@@ -55,13 +55,6 @@ def test_context_without_a_query_lists_the_newest_in_scope(vault: Path) -> None:
     assert all(entry["score"] is None for entry in found["entries"])
 
 
-def test_a_terminal_escape_in_the_corpus_is_shown_not_obeyed(vault: Path) -> None:
-    result = run("search", vault, "ansi escape log injection terminal", "--limit", 10)
-
-    assert result.exit_code == 0
-    assert "\x1b" not in result.stdout
-
-
 def test_demo_writes_everything_and_the_same_bytes_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     monkeypatch.setattr(

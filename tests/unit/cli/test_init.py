@@ -157,12 +157,6 @@ class TestStart:
             start(folder=".", current="../w.json")
         assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
-    def test_dataset_json_names_what_is_gated(self, folder):
-        (folder / "memory" / "dataset.json").write_text('{"name": "mine", "system": "soleri"}')
-
-        found = start()
-        assert (found.gated, found.kept) == ("soleri", ["memory/dataset.json"])
-
     def test_it_says_what_labels_are_and_asks_where_nobody_did(self, folder):
         asked = start()
         assert ["how the labelled queries were drawn" in one for one in asked.notices] == [True]

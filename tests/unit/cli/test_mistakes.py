@@ -84,13 +84,6 @@ def test_a_vault_needs_no_queries_and_labels_need_some(tiny):
     assert "queries.csv" in run("check", tiny).stdout
 
 
-def test_a_run_with_ids_of_another_corpus_is_warned_about(tiny):
-    (tiny.parent / "prod.run").write_text("q1 Q0 e0 1 3 x\nq1 Q0 doc-7 2 2 x\nq2 Q0 e1 1 1 x\n")
-    found = run("compare", tiny, "bm25", "prod.run")
-    assert found.exit_code == 0
-    assert "misses: 'doc-7'" in found.stderr
-
-
 @pytest.mark.parametrize("command", ["check", "compare", "recommend"])
 def test_a_folder_of_notes_is_to_be_imported(tmp_path, command, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -25,7 +25,6 @@ from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.runs import Ranked
 from steelyard_eval.vaults import index_dataset, reindex_vault, vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import parse_filters
-from steelyard_eval.vaults.read import RankedBy, open_searcher
 from steelyard_eval.vaults.write import layered_entries
 
 WORDS = ("red apple", "green pear", "red pear", "blue plum", "green apple")
@@ -244,32 +243,6 @@ class TestStrategies:
 
 class TestParameters:
     """The parameters of retrievers, in brackets behind the name of a system."""
-
-    NOTES = (
-        {"id": "a", "text": "alpha", "relations": [{"type": "caused", "target": "b"}]},
-        {"id": "b", "text": "beta", "relations": [{"type": "caused", "target": "c"}]},
-        {"id": "c", "text": "gamma"},
-    )
-
-    @pytest.fixture
-    def chain(self, tmp_path):
-        folder_of(tmp_path / "chain", self.NOTES)
-        run("index", tmp_path / "chain", tmp_path / "chain.db", "--embedder", "none")
-        return tmp_path / "chain.db"
-
-    @pytest.mark.parametrize(
-        ("given", "found"),
-        [
-            ("", {"b": 0.5, "c": 0.25}),
-            ("[graph.hops=1]", {"b": 0.5}),
-            ("[graph.decay=0.2]", {"b": 0.2, "c": 0.04}),
-        ],
-    )
-    def test_hops_and_decay_of_the_graph(self, chain, given, found):
-        """a leads to b and b to c with the strength 1; 0.5 is left of an activation after each, or 0.2."""
-        with open_searcher([str(chain)], RankedBy(f"plain{given}", "rrf(fts, graph)"), 5) as searcher:
-            hits = searcher.search("alpha").hits
-        assert {hit.entry.id: hit.signals["graph"] for hit in hits if hit.signals["graph"]} == pytest.approx(found)
 
     @pytest.mark.parametrize(
         ("name", "problem"),

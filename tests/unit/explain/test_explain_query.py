@@ -94,25 +94,6 @@ def test_a_list_that_was_scored_again_has_both_scores(space):
     assert "fused" not in str(explain(space, "q01", config))
 
 
-def test_a_system_is_what_live_search_answers_and_asks_for_no_more(space):
-    found = only(explain(space, "q01", "echovault"))
-    asked = next(q for q in space.dataset.queries if q.id == "q01")
-    live = space.searcher(find_system("echovault").config(10, space.model)).search(asked)
-
-    assert [e["id"] for e in found["entries"]] == [h.entry.id for h in live.hits]
-    assert live.embedding_calls == 0
-    assert found["asked"] == ["fts"]
-
-
-def test_raw_values_and_places_are_those_of_the_retrievers(tmp_path):
-    """One list each, best first, so the place is the rank where nothing is filtered after the cut."""
-    entries = [{"id": f"e{n}", "text": "cache " * n + "word " * (5 - n)} for n in range(1, 5)]
-    found = only(explain(dataset(tmp_path, entries, {"text": "cache"}), "q", "bm25", embedder="none"))
-
-    assert [e["signals"]["bm25"]["position"] for e in found["entries"]] == [1, 2, 3, 4]
-    assert [e["signals"]["bm25"]["value"] for e in found["entries"]] == [e["score"] for e in found["entries"]]
-
-
 # What was missed
 
 
@@ -246,19 +227,6 @@ def test_who_moved_and_by_which_signal(tmp_path):
     ]
 
 
-def test_where_one_weight_is_changed_its_signal_is_the_cause_of_every_move(tmp_path):
-    """Before: a 1, b 0.6 + 0.1, c 0.2 + 0.05. After: a 1, b 0.6 + 2, c 0.2 + 1, so that b and c pass a. Of what
-    puts c ahead of a, importance stays at -0.8, and tags goes from 0.05 to 1; of b, tags goes from 0.1 to 2.
-    """
-    weights = ("weighted_sum(1*importance, 0.1*tags)", "weighted_sum(1*importance, 2*tags)")
-    changes = explain(three(tmp_path), "q", *weights, embedder="none").record["changes"]
-
-    assert [(c["id"], c["before"], c["after"], c["by"]) for c in changes] == [
-        *(("b", 2, 1, "tags"), ("c", 3, 2, "tags"), ("a", 1, 3, "tags"))
-    ]
-    assert changes[1]["changes"] == pytest.approx({"importance": 0, "tags": 0.95})
-
-
 @pytest.mark.parametrize("against", ["bm25", "rrf(fts, vector, bonus=times(0.1))", SOLERI, "vector"])
 def test_the_changes_of_the_signals_add_up_to_the_change_of_the_entry(space, against):
     changes = explain(space, "q01", "rrf(bm25, vector)", against).record["changes"]
@@ -268,13 +236,6 @@ def test_the_changes_of_the_signals_add_up_to_the_change_of_the_entry(space, aga
     for change in compared:
         moved = change["standing"]["after"] - change["standing"]["before"]
         assert sum(change["changes"].values()) == pytest.approx(moved, abs=1e-12)
-
-
-def test_the_same_weights_on_another_scale_move_nobody(space):
-    found = explain(space, "q01", "weighted_sum(0.3*fts, 0.7*vector)", "weighted_sum(2.1*fts, 4.9*vector)")
-
-    assert {c["kind"] for c in found.record["changes"]} == {"stayed"}
-    assert all(abs(v) < 1e-12 for c in found.record["changes"] for v in c["changes"].values())
 
 
 def test_who_entered_and_who_left_say_where_they_were(tmp_path):

@@ -388,18 +388,6 @@ def test_a_contender_that_the_baseline_does_not_know_is_an_error(data, baseline)
     assert data.gate(f"{first['label']}=fts", baseline=baseline).verdict != "mismatch"
 
 
-def test_lists_of_ten_are_judged_by_ndcg_alone(data, lists, tmp_path):
-    own = tmp_path / "ten.json"
-
-    def ten(query):
-        return lists["bm25"][query.id][:10]
-
-    data.update_baseline({"ten": ten}, because="first", baseline=own)
-    row = against(data.gate({"ten": lambda query: ten(query)[::-1]}, baseline=own))
-
-    assert row["composite"] == pytest.approx(row["change"].mean)
-
-
 def test_a_promise_that_was_kept_and_is_broken_fails_whatever_the_relevance(data, lists, tmp_path):
     own = tmp_path / "promise.json"
     scoped = [query for query in data.dataset.split() if query.filters]

@@ -11,8 +11,6 @@ from steelyard_eval.measures.paired import mean_interval
 from steelyard_eval.result.structs import Answer, DataFacts, Provenance, Result
 from steelyard_eval.views.answered import Gating
 
-RNG = np.random.default_rng(0)
-
 
 def judged(values, unit=None, budget=BUDGET):
     """The rule where A is nDCG@10."""
@@ -111,15 +109,6 @@ def test_units_count_once():
     assert found.ndcg == pytest.approx(values.mean(), abs=1e-15)
     assert found.p_worse == pytest.approx(stats.t.cdf(values.mean() / error, 7), abs=1e-12)
     assert found.limit == pytest.approx(stats.t.ppf(0.95, 7) * error, abs=1e-12)
-
-
-def test_units_of_one_query_are_queries():
-    values = differences(30, -0.02, 0.1)
-
-    alone, grouped = judged(values), judged(values, RNG.permutation(30))
-
-    assert grouped.p_worse == pytest.approx(alone.p_worse, abs=1e-12)
-    assert grouped.limit == pytest.approx(alone.limit, abs=1e-12)
 
 
 @pytest.mark.parametrize("values", [[0.3], [-0.9]])

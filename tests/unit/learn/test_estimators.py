@@ -41,12 +41,6 @@ def test_one_entry_at_two_places_gives_the_exponent_of_their_ratio():
     assert found.exponent == pytest.approx(1.5, abs=1e-5)
 
 
-def test_shows_divide_out_of_a_harvested_exponent():
-    """Half as many shows at place 2 and a quarter of the acts: half the rate, so 2 ** -e = 1/2."""
-    found, _ = exponent_by_intervention_harvesting(cells([(0, 1, 1000, 400), (0, 2, 500, 100)]), strength=1e-9)
-    assert found.exponent == pytest.approx(1.0, abs=1e-5)
-
-
 def test_given_probabilities_are_taken_as_they_are():
     given = np.full(PLACES, np.nan)
     given[[0, 1, 3]] = 0.8, 0.4, 0.2
@@ -141,12 +135,6 @@ def test_the_strength_of_an_act_is_learned_and_a_dismissal_speaks_against():
     found = fit(lists.pairs, mixed, 1.0).strengths(mixed)
     assert found["accepted"] > 5 * found["opened"]
     assert found["dismissed"] < 0.5
-
-
-def test_what_acts_suggest_is_better_where_they_follow_worth():
-    lists, grades, own = simulated(sessions=8000)
-    value = truth(lists, grades)
-    assert value[tried(lists, own)] - value[0] > 0.8 * (value.max() - value[0])
 
 
 def test_weights_that_are_best_already_are_kept():

@@ -1,6 +1,5 @@
 """Judging by duel: which pair is next, what the judged ones show, when the verdict stands, what is kept."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -197,23 +196,6 @@ def test_judging_ends_when_the_verdict_stands(session):
     folder = session.pool.dataset.path
     told = [f"steelyard recommend {folder}", f"steelyard judge {folder} --random"]  # not all queries have labels
     assert [step["command"] for step in found["steps"]] == told
-
-
-def test_a_query_that_nothing_answers_is_not_asked_about_again(session):
-    asked = session.next
-    left = session.left
-    session.nothing(asked)
-
-    assert session.unanswerable == [asked[0]]
-    assert session.next[0] != asked[0]
-    assert session.left == left - sum(pair[0] == asked[0] for pair in session.pool.places)
-    rows = [json.loads(line) for line in (session.folder / "judge.queries.jsonl").read_text().splitlines()]
-    assert [row["id"] for row in rows if row.get("answerable") is False] == [asked[0]]
-    source = session.pool.dataset.path / "queries.jsonl"
-    assert len(rows) == len(source.read_text().splitlines())
-    assert session.standing.judged.sum() == 0
-    assert session.undo() == (asked[0], "")
-    assert session.next == asked
 
 
 def test_what_labels_of_relevant_entries_alone_leave_out_is_not_relevant(data, tmp_path):

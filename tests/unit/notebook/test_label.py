@@ -633,19 +633,6 @@ class TestDrawn:
         chi2 = ((seen - 20) ** 2 / 20).sum()
         assert chi2 < count + 4 * np.sqrt(2 * count)  # mean and deviation of chi square with so many degrees
 
-    def test_the_set_says_that_they_were_drawn(self, folder, tmp_path):
-        session = self.open(folder, tmp_path / "j")
-        session.give(0)
-        assert "sampled" not in json.loads((folder / "dataset.json").read_text())
-        self.finish(session)
-        apply(session)
-        assert json.loads((folder / "dataset.json").read_text()) == {
-            "name": "mine",
-            "as_of": "2026-11-15T00:00:00Z",
-            "sampled": "random",
-            "pool": {"contenders": ["fts", "bm25"], "depth": 10},
-        }
-
     def test_chosen_labels_stay_beside_drawn_ones_and_are_told_from_them(self, folder, tmp_path):
         queries = [query.id for query in load(folder).queries]
         (folder / "qrels.txt").write_text(

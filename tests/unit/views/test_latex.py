@@ -7,7 +7,6 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, MachineError
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.result.structs import DataFacts, Decision, Estimate, Provenance, replace
 from steelyard_eval.views.latex import render
 
@@ -73,13 +72,6 @@ def test_what_nobody_asked_for_and_a_paper_would_explain_is_left_out():
     assert "queries of mine." in told and "tab:mine-compare" in told
     named = replace(about, named=["nDCG@10", "RecallAll@10"])
     assert r"System & nDCG@10 & RecallAll@10 \\" in render(made(provenance=named))
-
-
-def test_a_table_has_the_metrics_that_were_named_and_no_other():
-    """Judged@10 is measured beside what is named, and is no metric that was named."""
-    named = "nDCG@10,RR@10,RecallAll@10,P@5,R@10"
-    told = sy.load(starter()).compare("bm25, fts", metrics=named).to_latex()
-    assert rf"System & {named.replace(',', ' & ')} \\" in told
 
 
 def test_neither_the_loser_of_two_nor_coverage_is_marked():
