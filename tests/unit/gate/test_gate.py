@@ -125,6 +125,22 @@ def test_one_ulp_of_one_score_is_told(data, baseline):
     assert (first.key, first.facts["scores"], first.facts["queries"]) == ("gate_differs", True, 1)
 
 
+@pytest.mark.parametrize("what", ["sources", "configuration"])
+def test_changed_scores_pass_and_are_told_where_something_changed(data, baseline, what):
+    def plant(record):
+        record["contenders"][0]["lists"][0]["scores_hash"] = "0" * 32
+        if what == "sources":
+            record["hashes"]["sources"] = "0" * 64
+        else:
+            record["contenders"][0]["configuration"] = "0" * 64
+
+    changed(baseline, plant)
+    found = data.gate("bm25", baseline=baseline)
+
+    assert (found.verdict, checks(found)) == ("pass", {"quality"})
+    assert (found.result.findings[0].key, found.result.findings[0].facts["scores"]) == ("gate_unchanged", 1)
+
+
 def test_another_platform_may_differ_in_the_last_bits_of_scores(data, baseline):
     def plant(record):
         record["platform"] = "another machine"

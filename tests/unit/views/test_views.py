@@ -62,6 +62,11 @@ def test_sheets_have_the_numbers_of_the_result():
     assert stale.rows == (("x", "3", "0.300 [0.100, 0.500]"),)
 
 
+def test_further_metrics_have_columns_of_their_own():
+    made = result(row("x", 0.6, means={"R@10": Estimate(0.3)}), row("y", 0.7, means={"R@10": Estimate(0.4)}))
+    assert [cells[2] for cells in sheets(made, short=True)[0].rows] == ["0.300", "0.400"]
+
+
 def test_a_decision_shows_gains_in_the_place_of_tests():
     (contenders, _) = sheets(decided(), short=True)
     assert [cells[2] for cells in contenders.rows] == ["+0.100 [+0.050, +0.150]", "\u2013"]
