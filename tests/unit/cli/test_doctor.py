@@ -177,7 +177,8 @@ def test_a_vault_shows_what_is_kept_in_memory(tmp_path, monkeypatch):
     value = diagnose([str(path)]).rows[-1].value
     assert value.startswith("129 entries; vectors of") and value.endswith("changes since: 1")
     monkeypatch.setenv("STEELYARD_MEMORY", "1")
-    assert "2 MiB are left to sqlite-vec" in diagnose([str(path)]).rows[-1].value
+    value = diagnose([str(path)]).rows[-1].value
+    assert "2 MiB are left to sqlite-vec" in value and "STEELYARD_VECTORS=int8" in value
     for form, told in (("int8", "vectors of up to 1 MiB"), ("int4", "STEELYARD_VECTORS is 'int4';")):
         monkeypatch.setenv("STEELYARD_VECTORS", form)
         assert told in diagnose([str(path)]).rows[-1].value
