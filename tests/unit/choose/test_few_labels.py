@@ -10,7 +10,6 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.choose.differences import Scored
 from steelyard_eval.choose.few_labels import (
-    TOO_FEW,
     FewLabelCandidates,
     advise,
     ahead_by,
@@ -56,24 +55,11 @@ def test_the_table_has_what_an_independent_run_found(system, text, behind):
     assert found == pytest.approx(np.subtract(behind, BEHIND), abs=0.004)
 
 
-def test_a_public_collection_says_nothing_about_itself():
-    own = public_table().about["collections"][0]["sha256"]
-
-    assert len(public_table().against(config_of("", "bm25"), "minilm", own).gains) == 9
-
-
 def test_a_sum_that_was_not_run_is_compared_with_the_next_tenth_and_says_so():
     found = public_table().against(config_of("weighted_sum(0.22*bm25, 0.78*vector, normalize=minmax)"), "minilm")
 
     assert found.near == "weighted_sum(0.2*bm25, 0.8*vector, normalize=minmax)"
     assert found.facts["near"]
-
-
-@pytest.mark.parametrize(
-    "text", ["rrf(bm25, vector, k=33)", "weighted_sum(0.2*fts, 0.8*vector, normalize=minmax)"]
-)
-def test_nothing_is_known_of_what_was_not_run(text):
-    assert public_table().against(config_of(text), "minilm") is None
 
 
 # What is said
@@ -156,11 +142,6 @@ def test_a_signal_counts_under_one_weight_though_another_is_0():
     assert lacked(config_of(text), sy.load(entries, [], {}).dataset) == ["importance"]
 
 
-def test_another_embedder_than_was_measured_is_named():
-    assert advise("bm25", config_of("", "bm25"), 10, "e5").said.facts["vectors"] == "MiniLM"
-    assert advise("vector", config_of("", "vector"), 10, "wordllama").said.facts["vectors"] == "WordLlama"
-
-
 def test_a_default_that_was_worse_elsewhere_is_not_tried(monkeypatch):
     losing = replace(public_table(), means={"minilm": {DEFAULT: np.full(10, 0.4), "bm25": np.full(10, 0.5)}})
     monkeypatch.setattr("steelyard_eval.choose.public.public_table", lambda: losing)
@@ -200,20 +181,22 @@ TRY = replace(KEEP, known_current=-0.1, favoured=True)
 """The default gained .1 over it on public collections."""
 
 
-def test_the_default_stands_until_the_posterior_of_another_one_is_ahead():
-    assert TRY.leader(evidence(0, 0.1, 0.1, 20)) == 1
-    assert TRY.leader(evidence(0, 0.1, 0.2, 20)) == 2
-
-
-def test_what_is_used_stands_where_nothing_is_known_to_be_better():
-    assert KEEP.leader(evidence(0, -0.1, 0.0, 20)) is None
-    assert KEEP.leader(evidence(0, -0.1, 0.2, 20)) == 2
-
-
-def test_labels_outweigh_the_table_when_they_are_more_than_its_ten_queries():
-    """The default lost by .1 here and gained .1 elsewhere: (n * .1 - 10 * .1) / (n + 10) changes sign at ten."""
-    assert TRY.leader(evidence(0, -0.1, -0.2, 8)) == 1
-    assert TRY.leader(evidence(0, -0.1, -0.2, 14)) is None
+@pytest.mark.parametrize(
+    ("advice", "default", "third", "n", "leader"),
+    [
+        # the default stands until the posterior of another one is ahead
+        (TRY, 0.1, 0.1, 20, 1),
+        (TRY, 0.1, 0.2, 20, 2),
+        # what is used stands where nothing is known to be better
+        (KEEP, -0.1, 0.0, 20, None),
+        (KEEP, -0.1, 0.2, 20, 2),
+        # it lost by .1 here and gained .1 elsewhere: (n * .1 - 10 * .1) / (n + 10) changes sign at ten labels
+        (TRY, -0.1, -0.2, 8, 1),
+        (TRY, -0.1, -0.2, 14, None),
+    ],
+)
+def test_who_leads_by_what_is_known_and_by_labels(advice, default, third, n, leader):
+    assert advice.leader(evidence(0, default, third, n)) == leader
 
 
 def test_one_of_thousands_has_to_be_further_ahead_than_a_contender():
@@ -261,15 +244,6 @@ def test_below_twenty_labels_nothing_ships(n, verdict):
     assert (found.verdict, found.candidate) == (verdict, 2)
     assert (found.blocker is None) is (verdict == "ship")
     assert decide_with_public_prior(shipped, Expectation(own), ALL_FAMILIES, None, n)[0].verdict == verdict
-
-
-def test_what_labels_prove_but_cannot_carry_stays_worth_trying():
-    own = evidence(0, 0.2, 0.1, 20)
-    refused = replace(
-        apply_rule(Expectation(own), ALL_FAMILIES), verdict="try", candidate=2, more=None, blocker=TOO_FEW
-    )
-
-    assert decide_with_public_prior(refused, Expectation(own), ALL_FAMILIES, TRY, 20) == (refused, False)
 
 
 def test_a_duel_led_by_what_is_used_keeps_it():

@@ -19,9 +19,8 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.datasets.manifest import starter
-from steelyard_eval.export import export
-from steelyard_eval.extensions.model_judge import judged_by_person, model_labels
-from steelyard_eval.measures.metrics import Judgments, parse_measures
+from steelyard_eval.extensions.model_judge import model_labels
+from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.workbench import Workbench
@@ -96,19 +95,6 @@ def test_a_model_at_chance_changes_nothing(whole, few, bench, alone, tmp_path):
         assert getattr(both, part) == getattr(alone, part)
 
 
-def test_fewer_than_twenty_queries_of_both_change_nothing(whole, few, tmp_path):
-    file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: grade)
-    ids = [*few.qrels][:19]
-    less = replace(few, qrels={id_: few.qrels[id_] for id_ in ids})
-    source, queries = Source.live(Workspace.open(less)), judged(less, less.queries)
-    laid = laid_out(source, queries, starts(source, queries, 10)[:1])
-    used = laid.grid.config(0)
-    assert model_labels(file, less).measured(source, queries, laid, used, NDCG) is None
-    assert model_labels(file, few).measured(
-        Source.live(Workspace.open(few)), judged(few, few.queries), laid, used, NDCG
-    )
-
-
 def test_a_query_counts_from_ten_judged_pairs_on(whole, few):
     """As many as one search shows."""
     source, queries = Source.live(Workspace.open(few)), judged(few, few.queries)
@@ -137,24 +123,6 @@ def test_lists_and_files_without_judgments_are_refused(few, tmp_path):
         recommend(few, lists, timed=False, model_labels=model_labels(file, few))
 
 
-def test_a_candidate_on_other_labels_is_what_replay_says_of_it(whole):
-    """The queries are others, too; replay is in float64 and knows nothing of grids."""
-    source = Source.live(Workspace.open(whole))
-    queries = judged(whole, whole.queries)
-    first, others = queries[:20], queries[20:40]
-    laid = laid_out(source, first, starts(source, first, 10)[:4])
-    other = {id_: {entry: 3 - grade for entry, grade in own.items()} for id_, own in whole.qrels.items()}
-    moved = replace(laid, recordings=record_all(source, others, laid.starts, other))
-    values = moved.again(NDCG)
-
-    assert values.shape == (len(laid.grid), 20)
-    for candidate in np.random.default_rng(0).integers(0, len(laid.grid), 12).tolist():
-        config = laid.grid.config(candidate)
-        table = moved.recorded(config).table
-        own = replay(table, config).metrics(Judgments.of(other, table.queries, table.entries), [NDCG])[NDCG]
-        assert values[candidate].mean() == pytest.approx(own.mean(), abs=0.003)
-
-
 def test_a_branch_that_other_queries_alone_reach_keeps_its_weights(whole):
     """fts finds enough for the one query, so `then` is never asked; for the other it finds too little."""
     source = Source.live(Workspace.open(whole, "lsa"))  # recorded vectors know no other queries
@@ -175,19 +143,3 @@ def test_a_branch_that_other_queries_alone_reach_keeps_its_weights(whole):
     assert values.shape == (len(laid.grid), 2)
     assert values[0] == pytest.approx(own, abs=1e-6)
     assert own[1] > 0
-
-
-def test_the_labels_of_the_data_set_are_a_persons(few):
-    given = judged_by_person(replace(few, qrels={"q": {"a": 7, "b": 0}}))
-    assert [(one.entry, one.grade) for one in given.values()] == [("a", 3), ("b", 0)]
-
-
-def test_labels_of_a_model_and_a_restriction_hold_together(whole, few, bench, tmp_path):
-    """Both measurements are cut to the same candidates."""
-    file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: grade)
-    found = bench.recommend("bm25", timed=False, model_labels=file, target="qdrant")
-    (said,) = [said for said in found.result.answer.because if said.key.startswith("restricted")]
-
-    assert said.facts["kept"] < said.facts["of"]
-    assert any(notice.key == "model_labels" for notice in found.result.notices)
-    export(found.attempt or found.config, "qdrant")  # ConfigError for what it cannot express

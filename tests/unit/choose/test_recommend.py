@@ -1,7 +1,6 @@
 """What is tried, what it is judged on, and the answer from end to end."""
 
 import json
-import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,17 +10,15 @@ import pytest
 from click.testing import CliRunner
 from markupsafe import escape
 
-from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.memory.text import content, terms
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.candidates import candidates as layout
-from steelyard_eval.candidates.candidates import build_candidates
 from steelyard_eval.candidates.families import StartingPoint, starts
-from steelyard_eval.candidates.grid import LINE, LabelledRecording, LabelScorer, measured
+from steelyard_eval.candidates.grid import LINE
 from steelyard_eval.candidates.kernel import PARTS, composite, smoothing
-from steelyard_eval.candidates.settings import config_key, settings, texts_with_shares, with_shares
+from steelyard_eval.candidates.settings import texts_with_shares, with_shares
 from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose import blockers
 from steelyard_eval.choose.answer import said_of
@@ -29,22 +26,15 @@ from steelyard_eval.choose.public import PriorTable, load_priors
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.cli.main import main
-from steelyard_eval.compare import compare
-from steelyard_eval.compare.answer import effective_number
-from steelyard_eval.compare.contenders import Contender
-from steelyard_eval.compare.result import rank_biased
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.datasets.manifest import starter
-from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.measures.spread import NO_GAIN, Gain
-from steelyard_eval.recording.record import record, record_systems
+from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.document import read
 from steelyard_eval.result.sentences import say
-
-NDCG = Measure("nDCG", 10)
 
 
 @pytest.fixture(scope="module")
@@ -64,16 +54,6 @@ def found(space):
 
 def config_of(text, system="plain"):
     return find_system(system).config(10, "minilm").with_strategy(parse_strategy(text))
-
-
-@pytest.mark.parametrize(("current", "told"), [("echovault", 0), ("cortex_mem", 1)])
-def test_a_layer_without_vectors_is_told_where_what_is_used_reads_it(current, told, caplog):
-    """The starter has vectors of l0 and l1, and none of l2; what few queries put first reads no layers."""
-    data = load(starter())
-    few = dict(list(data.qrels.items())[:20])
-    found = recommend(replace(data, qrels=few), current, timed=False)
-    assert sum(said.key == "layer_stands_in" for said in found.result.notices) == told
-    assert caplog.records == []
 
 
 # What candidates are judged on
@@ -97,72 +77,6 @@ def test_smoothing_keeps_means_and_takes_most_from_the_nearest():
 
 
 # The grid
-
-
-def test_the_line_has_71_shares_with_both_ends():
-    assert len(LINE) == 71
-    assert (LINE[0], LINE[-1]) == (0.0, 1.0)
-    assert np.allclose(LINE, 1 - LINE[::-1])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "rrf(bm25, vector, k=60)",
-        "weighted_sum(0.4*bm25, 0.4*vector, 0.2*importance, normalize=minmax)",
-        "tiered(fts, min_results=10, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
-    ],
-)
-def test_every_column_is_what_replay_says_of_its_configuration(space, queries, text):
-    config = config_of(text)
-    table = record(space, queries, settings(config))
-    judgments = Judgments.of(space.dataset.qrels, table.queries, table.entries)
-    made = LabelScorer(NDCG).grid(LabelledRecording(table, judgments), settings(config)[:3], 300)
-
-    assert made.config(0) == config
-    for candidate in np.random.default_rng(0).integers(0, len(made), 12).tolist():
-        own = replay(table, made.config(candidate)).metrics(judgments, [NDCG])[NDCG]
-        # Reciprocal ranks nearly tie, and float32 parts some ties otherwise than float64 does.
-        assert np.isclose(made.metric[candidate], own, atol=1e-6).mean() > 0.9
-        assert made.metric[candidate].mean() == pytest.approx(own.mean(), abs=0.003)
-
-
-def test_a_single_retriever_is_judged_by_the_composite_of_its_own_list(space, queries):
-    config = config_of("bm25")
-    table = record(space, queries, [config])
-    judgments = Judgments.of(space.dataset.qrels, table.queries, table.entries)
-    made = LabelScorer(NDCG).grid(LabelledRecording(table, judgments), [config])
-
-    metric, steady = measured(LabelledRecording(table, judgments), config, NDCG)
-    assert np.allclose(made.metric[0], metric, atol=1e-6)
-    assert np.allclose(made.composite[0], steady, atol=1e-6)
-
-
-def test_the_composite_of_a_layered_search_earns_nothing_below_its_cut(space, queries):
-    """The composite reads lists of 100, in which what the cut dropped must not come again."""
-    config = config_of("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.3, relax=[], cut=0.45)")
-    table = record(space, queries, [config])
-    judgments = Judgments.of(space.dataset.qrels, table.queries, table.entries)
-    made = LabelScorer(NDCG).grid(LabelledRecording(table, judgments), [config], 20)
-
-    for candidate in (0, 4, 20):
-        metric, steady = measured(LabelledRecording(table, judgments), made.config(candidate), NDCG)
-        assert np.allclose(made.metric[candidate], metric, atol=1e-6)
-        assert np.allclose(made.composite[candidate], steady, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["cortex_mem", "cortex_mem:shipped"])
-def test_cortex_mem_is_laid_out_with_thresholds_ladders_cuts_and_weights(space, queries, name):
-    source = Source.live(space)
-    start = StartingPoint.around(Contender(name, find_system(name).config(10, "minilm"), "system"), source)
-    made = build_candidates(layout.record_all(source, queries, [start]), [start], LabelScorer(NDCG))
-
-    assert made.skipped == ()
-    tried = [re.search(r"default=layered\((.*?)\)", str(config.strategy))[1] for config in start.settings]
-    assert {re.search(r"threshold=([0-9.]+)", text)[1] for text in tried} == {"0.2", "0.3", "0.4", "0.5", "0.6"}
-    assert len({re.search(r"relax=(\[.*?\])", text)[1] for text in tried}) > 1
-    assert any("cut=" not in text for text in tried)
-    assert len({made.grid.config(at).strategy.weights for at in range(len(made.grid))}) > 10
 
 
 def test_what_reads_layers_is_recorded_apart_and_nothing_else_changes(space, queries):
@@ -192,21 +106,7 @@ def test_every_family_is_tried_and_the_starts_do_not_depend_on_labels(space, que
     ]
 
 
-def test_all_five_systems_are_tried_unless_their_layers_are_missing(space, queries):
-    names = {start.label for start in starts(Source.live(space), queries, 10) if start.preset}
-    assert names == {"fts", "bm25", "vector", "echovault", "soleri", "moltnet", "spec_kit", "cortex_mem"}
-    flat = {key: rows for key, rows in space.dataset.vectors.items() if key[1] == "text"}
-    without = Source.live(replace(space, dataset=replace(space.dataset, vectors=flat)))
-    assert names - {start.label for start in starts(without, queries, 10)} == {"cortex_mem"}
-
-
 # The table of other collections
-
-
-def test_names_do_not_depend_on_the_scale_of_weights():
-    assert config_key(config_of("rrf(bm25, 3*vector)")) == config_key(config_of("rrf(2*bm25, 6*vector)"))
-    assert config_key(config_of("rrf(bm25, 3*vector)")) != config_key(config_of("rrf(3*bm25, vector)"))
-    assert config_key(find_system("bm25").config(10)) == config_key(config_of("bm25"))
 
 
 @pytest.mark.parametrize(
@@ -295,38 +195,6 @@ def test_every_row_of_the_leaderboard_has_the_value_of_live_search(space, querie
     assert row.means["nDCG@10"].mean == pytest.approx(np.mean(values), abs=1e-9)
 
 
-def test_any_contender_can_be_the_current_one(space, tmp_path):
-    few = replace(space.dataset, queries=space.dataset.queries[:8])
-    small = replace(space, dataset=few)
-    nothing = recommend(few, lambda query: ["no such entry"], timed=False, workspace=small)
-
-    today = nothing.result.row(nothing.result.provenance.baseline)
-    assert (today.means["nDCG@10"].mean, today.cost.embedded) == (0.0, None)
-    config_of("rrf(bm25, vector)").save(tmp_path / "w.json")
-    weights = recommend(few, str(tmp_path / "w.json"), timed=False, workspace=small)
-    assert weights.result.row("w.json").strategy == "rrf(bm25, vector, k=60)"
-    with pytest.raises(ConfigError, match="no system, strategy"):
-        recommend(few, "nothing such", timed=False, workspace=small)
-
-
-def test_what_is_broken_off_ships_nothing(space, monkeypatch):
-    made = LabelScorer.grid
-    calls = []
-
-    def breaking(*arguments):
-        calls.append(arguments)
-        if len(calls) > 9:  # the first family has seven recordings
-            raise KeyboardInterrupt
-        return made(*arguments)
-
-    monkeypatch.setattr(LabelScorer, "grid", breaking)
-    found = recommend(space.dataset, timed=False, workspace=space)
-
-    assert found.interrupted
-    assert found.result.decision.verdict in ("try", "keep")
-    assert str(found.config.strategy) == str(find_system("echovault").config(10).strategy)
-
-
 INTERRUPTED = """
 import os, signal, sys
 from steelyard_eval.candidates.grid import LabelScorer
@@ -366,24 +234,6 @@ def test_a_real_ctrl_c_ends_with_130_and_a_whole_file_of_the_current_weights(tmp
     assert str(attempt.effective) == rows[record["decision"]["chosen"]]["strategy"]
 
 
-def test_a_recording_gives_the_choice_of_a_search_among_what_it_holds(space, tmp_path):
-    out = tmp_path / "own"
-    record_systems(space.dataset, ["plain"], out, "all", 10, "auto")
-    found = recommend(space.dataset, "fts", recording=out / "plain.documented").result
-    assert found.provenance.command[-2:] == ["--recording", str(out / "plain.documented")]
-
-    labels = {row.label: row for row in found.rows}
-    assert {"fts", "vector", "RRF, tuned", "weighted sum, tuned"} <= labels.keys()  # over fts: it has no bm25
-    assert not {"bm25", "echovault", "soleri", "moltnet"} & labels.keys()
-    row = labels["RRF, tuned"]
-    assert row.depths["vector"] == 100  # that of plain, so a comparison searches the same
-    (same,) = compare(space.dataset, row.strategy, timed=False, metrics="nDCG@10").values.values()
-    assert row.means["nDCG@10"].mean == pytest.approx(same["nDCG@10"].mean(), abs=1e-12)
-    assert all(row.cost.latency is None for row in found.rows)
-    with pytest.raises(ConfigError, match="Record again"):
-        recommend(space.dataset, "echovault", recording=out / "plain.documented")
-
-
 def test_the_cost_of_a_row_counts_the_indexes_that_it_reads(space, found):
     costs = {row.label: row.cost for row in found.result.rows}
     vectors = 4 * 384 * len(space.dataset.entries)  # float32 of 384 dimensions
@@ -414,12 +264,6 @@ def test_the_command_prints_the_sentence_first_and_writes_file_and_report(tmp_pa
     assert places == sorted(places)  # what to expect, what to do, the formula
 
 
-def test_a_gain_that_is_stated_is_said_to_stand_above_and_beside_it_nothing_is_few(found):
-    (said,) = [said for said in found.result.answer.because if said.key == "tuned_rows"]
-    assert said.facts["expected"] == found.result.decision.gain.mean
-    assert not {said.key for said in found.result.notices} & {"few_queries", "tell_little"}
-
-
 # Words
 
 
@@ -442,59 +286,3 @@ def test_what_is_said_has_the_metric_today_and_expected_with_its_range():
     assert said_of(keep, "echovault", "nDCG@10").facts["bound"] == 0.0551
     failing = blockers.chosen_queries("failing")
     assert said_of(replace(keep, blocker=failing), "bm25", "nDCG@10").key == "keep_failing"
-
-
-def test_queries_of_one_scope_that_agree_are_worth_one_each():
-    # Ten scopes of six equal values: ten independent observations, up to the factors n - 1 and g - 1.
-    values = np.repeat(np.random.default_rng(0).random(10), 6)
-    assert effective_number(values, [str(at // 6) for at in range(60)]) == pytest.approx(60 * 9 / 59, rel=0.01)
-
-
-# Without labels
-
-
-def test_rank_biased_overlap_of_the_papers_kind():
-    # Webber et al., equation 30, by hand for two of depth 2 that share their second entry only: agreements 0 and
-    # 1/2; .5 * .9^2 + (.1 / .9) * (.5 * .9^2) = 0.405 + 0.045.
-    assert rank_biased(["a", "x"], ["b", "x"]) == pytest.approx(0.45)
-
-
-def test_without_labels_the_answer_is_the_default_who_agrees_and_where_to_label(space):
-    bare = replace(space.dataset, qrels={}, queries=space.dataset.queries[:6])
-    found = recommend(bare, "bm25", workspace=replace(space, dataset=bare))
-    result = found.result
-
-    assert (result.decision.verdict, result.answer.key) == ("try", "public_try")
-    assert (result.answer.facts["collections"], result.answer.facts["unmeasured"]) == (10, True)
-    assert str(found.config.strategy) == "bm25"
-    assert str(found.attempt.strategy) == "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
-    assert result.answer.steps[-1].command == ["steelyard", "judge", str(bare.path)]
-    (agreed,) = [table for table in result.tables if table.key == "agreement"]
-    assert all(0 <= rbo <= 1 for _, _, rbo in agreed.rows)
-
-
-def test_what_is_worth_trying_without_labels_is_a_weights_file_that_can_be_read(space, tmp_path):
-    bare = replace(space.dataset, qrels={}, queries=())
-    recommend(bare, "bm25", workspace=replace(space, dataset=bare)).save_weights(tmp_path / "w.json")
-    attempt = SearchConfig.load(tmp_path / "w.try.json")
-
-    assert str(attempt.strategy) == "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
-    assert attempt.provenance["learned_from"] == "public collections"
-
-
-def test_without_queries_the_sentence_stands_alone(space, tmp_path):
-    bare = replace(space.dataset, qrels={}, queries=())
-    found = recommend(bare, "bm25", workspace=replace(space, dataset=bare))
-
-    assert found.result.decision.verdict == "try"
-    assert any("public collections" in path.read_text() for path in found.report(tmp_path))
-
-
-def test_few_labels_that_prove_nothing_give_way_to_public_collections(space):
-    few = dict(list(space.dataset.qrels.items())[:2])
-    own = replace(space.dataset, qrels=few)
-    found = recommend(own, "bm25", workspace=replace(space, dataset=own), timed=False)
-
-    assert (found.result.decision.verdict, found.result.answer.key) == ("try", "public_try")
-    assert found.result.answer.facts["labelled"] == 2
-    assert str(found.attempt.strategy) == "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"

@@ -1,7 +1,6 @@
 """Parts of a recommendation, each beside what it has to be by hand."""
 
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,11 +9,12 @@ from search_forms import form_of
 
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.fusion.ranks import Isr
+from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query
 from steelyard.signals import PRIORS
 from steelyard.signals.formulas import DerivedSignal, SignalValues
 from steelyard.systems import find_system
-from steelyard_eval.candidates.families import PRESETS, available, starts
+from steelyard_eval.candidates.families import available, starts
 from steelyard_eval.candidates.grid import _corners, shares
 from steelyard_eval.candidates.settings import of_retrievers
 from steelyard_eval.candidates.source import Source
@@ -23,40 +23,12 @@ from steelyard_eval.choose.leaderboard import _amounts, _dominates
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.choose.rule import gains_out_of_fold
 from steelyard_eval.common.configurations import Setting
-from steelyard_eval.compare.contenders import distinct, read_all
-from steelyard_eval.compare.list_recording import record_lists
 from steelyard_eval.compare.lists_and_latency import latencies
-from steelyard_eval.compare.result import rank_biased
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.next_steps import named
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Cost, Latency
-
-BARE = {
-    **dict.fromkeys(
-        ("document_type", "spec_level", "importance_tier", "memory_type", "context_type", "domain"), ""
-    ),
-    **dict.fromkeys(
-        (
-            "importance",
-            "last_accessed_at",
-            "valid_until",
-            "half_life_days",
-            "stability",
-            "updated_at",
-            "last_review",
-        ),
-        None,
-    ),
-    "tags": (),
-    "relations": (),
-    "superseded_by": "",
-    "text": "x" * 200,
-    "access_count": 0,
-    "correction_count": 0,
-}
-"""No facts."""
 
 
 @pytest.fixture(scope="module")
@@ -65,27 +37,8 @@ def space():
     return Workspace.open(replace(whole, queries=whole.queries[:24]), "lsa")
 
 
-def right(space):
-    """A search that returns what is relevant, and one that returns nothing of use."""
-    qrels = space.dataset.qrels
-
-    def perfect(query):
-        return sorted(qrels[query.id], key=qrels[query.id].get, reverse=True)
-
-    return perfect, lambda query: ["none such"]
-
-
 def answer(space, current, **options):
     return recommend(space.dataset, current, timed=False, workspace=space, **options).result
-
-
-def test_the_command_names_a_run_by_its_file(space, tmp_path):
-    lines = [f"{query.id} Q0 {space.dataset.entries[0].id} 1 1 mine" for query in space.dataset.queries]
-    (tmp_path / "mine.run").write_text("\n".join(lines) + "\n")
-    result = answer(space, str(tmp_path / "mine.run"), limit=10)
-
-    assert str(tmp_path / "mine.run") in result.provenance.command
-    assert answer(space, right(space)[0]).provenance.command == []  # a function is known in Python alone
 
 
 def test_two_labelled_queries_are_the_fewest_that_decide_anything(space):
@@ -108,31 +61,11 @@ def test_of_two_units_each_is_judged_by_a_choice_on_the_other_and_one_alone_by_n
     assert (two.round(9).tolist(), one.tolist()) == ([0.1, 0.2, 0.1, 0.2], [0.0] * 4)
 
 
-def test_the_presets_are_three_baselines_and_five_systems():
-    assert set(PRESETS) == {"fts", "bm25", "vector", "soleri", "spec_kit", "echovault", "moltnet", "cortex_mem"}
-
-
-def test_each_of_two_lists_of_other_engines_is_tried_as_the_first_tier(space):
-    perfect, nothing = right(space)
-    listed = {one.label: one for one in distinct(read_all({"mine": perfect, "theirs": nothing}))}
-    table, _ = record_lists(space.dataset, listed, "all")
-    queries = space.dataset.queries
-    place = Path("lists")
-    tried = starts(Source(space.dataset, table=table, folder=place), queries, 10)
-    both = {start.label: str(start.config.strategy) for start in tried}
-    alone, _ = record_lists(space.dataset, {"mine": listed["mine"]}, "all")
-
-    assert both["mine first"].startswith("tiered(mine, min_results=10")
-    assert both["theirs first"].startswith("tiered(theirs, min_results=10")
-    assert [start.label for start in starts(Source(space.dataset, table=alone, folder=place), queries, 10)] == [
-        "all signals",
-        "mine",
-    ]
-
-
 def test_signals_that_tell_no_candidates_apart_are_left_out_by_name(space):
     """Every entry has the same severity, no relation, and a date, of which one signal is enough."""
-    entries = tuple(replace(e, severity="high", **BARE) for e in space.dataset.entries)
+    entries = tuple(
+        Entry(e.id, e.title, "x" * 200, severity="high", created_at=e.created_at) for e in space.dataset.entries
+    )
     bare = Workspace.open(replace(space.dataset, entries=entries), "lsa")
     there = available(Source.live(bare), bare.dataset.queries, Setting(10, "lsa"))
 
@@ -166,11 +99,6 @@ def test_parameters_of_retrievers_are_tried_one_at_a_time_where_that_is_affordab
     assert found == [{"seeds": 3}, {"seeds": 10}, {"hops": 1}, {"hops": 3}, {"decay": 0.3}, {"decay": 0.8}]
     assert of_retrievers(config, 200) == []  # six recordings of 200 queries are more than a thousand
     assert named(of_retrievers(config, 100)[0]) == "rrf(bm25, vector, graph, k=60) with graph.seeds=3"
-
-
-def test_agreement_reads_ten_places():
-    one, other = ([f"{side}{at}" for at in range(10)] + ["shared"] for side in "ab")
-    assert rank_biased(one, other) == 0.0
 
 
 def test_the_front_counts_the_bytes_of_both_indexes_together():
@@ -218,12 +146,3 @@ def test_what_is_warm_is_searched_once_in_every_scope_before_it_is_timed():
     assert len(found.searches) == 4
     assert sorted(asked[:2]) == ["a", "c"]
     assert asked[2:] == list("abcd")
-
-
-def test_depths_are_named_where_they_are_not_the_systems_own():
-    usual = find_system("moltnet").config(10, "minilm")
-    vector = usual.retrievers["vector"]
-    moved = replace(usual, retrievers={**usual.retrievers, "vector": replace(vector, depth=vector.depth + 7)})
-    assert named(usual) == f"moltnet with {usual.effective}"
-    assert named(find_system("fts").config(10, "minilm")) == "fts"
-    assert named(moved) == f"moltnet with {usual.effective} at depth {vector.depth + 7}"

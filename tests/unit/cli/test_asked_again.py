@@ -9,29 +9,16 @@ import json
 import numpy as np
 import pytest
 from simulation import simulate_log
+from written_set import write_set
 
-import steelyard_eval as sy
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
-from steelyard_eval.notebook.label.pool import standings
 
 TIMES = ("{}", "{}?", " {}", "{}...", "({})")
 SUM = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 OF_THE_FOLDER = {
-    "group",
-    "dataset",
-    "dataset_sha256",
-    "sha256",
-    "command",
-    "timing",
-    "latency",
-    "path",
-    "folder",
-    "hashes",
-    "history",
-    "date",
-    "rebaseline",
-    "fingerprint",
+    *("group", "dataset", "dataset_sha256", "sha256", "command", "timing", "latency", "path", "folder", "hashes"),
+    *("history", "date", "rebaseline", "fingerprint"),
 }
 """Keys under which documents have what differs between two folders, and times."""
 
@@ -42,7 +29,6 @@ def write(folder, grouped):
     words = [f"{a}{b}" for a in ("lam", "tor", "nib", "ves", "kul") for b in ("en", "ar", "is", "om", "ut")]
     texts = [" ".join(rng.choice(words, 8)) for _ in range(60)]
     asked = [" ".join(rng.choice(words, 3, replace=False)) for _ in range(8)]
-    folder.mkdir()
     queries, grades = [], []
     for at, question in enumerate(asked):
         for time, dress in enumerate(TIMES):
@@ -52,11 +38,8 @@ def write(folder, grouped):
             # What is relevant varies within a question, too.
             grades += [f"q{at}{time} 0 e{e:02} 1" for e in {*found[time % 2 :], int(rng.integers(60))}]
     corpus = [{"id": f"e{e:02}", "text": text} for e, text in enumerate(texts)]
-    for name, rows in (("corpus", corpus), ("queries", queries)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "qrels.txt").write_text("\n".join(grades) + "\n")
     about = {"name": "again", "text_for_embedding": "{text}", "as_of": "2025-01-01", "system": "bm25"}
-    (folder / "dataset.json").write_text(json.dumps(about))
+    write_set(folder, corpus, queries, "\n".join(grades) + "\n", **about)
 
 
 @pytest.fixture(scope="module")
@@ -119,36 +102,3 @@ def test_every_figure_is_that_of_declared_groups(command, folders, tmp_path, cap
         documents.append(figures(json.loads(out)))
 
     assert documents[0] == documents[1]
-
-
-def test_a_report_counts_as_the_commands_do(folders, tmp_path, capsys):
-    pages = []
-    for folder in folders[:2]:
-        capsys.readouterr()
-        run(*compare(folder, None, None), "--json", "--quiet")
-        results = tmp_path / f"{folder.name}.json"
-        results.write_text(capsys.readouterr().out)
-        assert run("report", results, "--out", tmp_path / folder.name, "--quiet") == 0
-        text = (tmp_path / folder.name / "report.md").read_text()
-        pages.append([line for line in text.splitlines() if line.startswith(("| c0", "| c1"))])
-
-    assert pages[0] == pages[1]
-    assert len(pages[0]) >= 2
-
-
-def test_the_explorer_counts_as_the_commands_do(folders, tmp_path):
-    views, files = [], []
-    for folder in folders[:2]:
-        explorer = sy.load(folder).explore(SUM, "bm25")
-        views.append(figures(explorer.exploration.opened()))
-        files.append(figures(json.loads(explorer.adopt(tmp_path / f"{folder.name}.json").read_text())))
-    assert views[0] == views[1]
-    assert files[0] == files[1]
-
-
-def test_judging_counts_as_the_commands_do(folders, tmp_path):
-    found = []
-    for folder in folders[:2]:
-        pool = sy.load(folder).judge(["bm25", "vector"], out=tmp_path / folder.name).session.pool
-        found.append(standings(pool, np.arange(len(pool)) % 4))
-    assert found[0] == found[1]

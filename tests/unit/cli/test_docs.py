@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import msgspec
@@ -38,7 +39,7 @@ def blocks(text, language):
     return re.findall(rf'```{language}(?: title="([^"]*)")?\n(.*?)```', text, re.DOTALL)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
 def test_every_command_takes_its_options(path):
     for line in commands(path.read_text("utf-8")):
         words = shlex.split(line.replace("|", " "))
@@ -141,3 +142,108 @@ def test_the_site_builds_without_a_warning(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Searches one store" in (tmp_path / "site" / "api" / "engine.html").read_text("utf-8")
+
+
+def test_every_make_target_of_the_readme_stands_in_the_makefile():
+    made = (ROOT / "Makefile").read_text("utf-8")
+    for target in {*re.findall(r"make (\w+)`", (ROOT / "README.md").read_text("utf-8")), "demo", "test", "lint"}:
+        assert re.search(rf"^{target}:", made, re.MULTILINE), target
+
+
+# The map in ARCHITECTURE.md names what exists, and every folder; other pages name no file that is gone
+
+PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+PACKAGES = ("engine/steelyard", "eval/steelyard_eval")
+OTHERS = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / f"{name}.md" for name in ("README", "SECURITY"))]
+
+
+def named(page):
+    """Every path that the page names, from the root: a link's target, a file in the folder of its line."""
+    folder = ""
+    for line in page.splitlines():
+        links = re.findall(r"\]\(([^)#:]+)\)", line)
+        if line.startswith("#"):
+            folder = links[0] if len(links) == 1 else ""
+        elif line.startswith("- ["):
+            folder = links[0]
+        yield from links
+        for name in re.findall(r"`([\w/.-]+(?:\.py|/))`", line):
+            yield name if "/" in name else folder + name
+
+
+def missing(page):
+    return [path for path in named(page) if not (ROOT / path).exists()]
+
+
+def test_every_path_of_the_map_exists():
+    assert len(list(named(PAGE))) > 100
+    assert missing(PAGE) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_folder_has_a_line(package):
+    folders = {path.parent for path in (ROOT / package).rglob("*.py")}
+
+    lines = {ROOT / target for target in re.findall(r"^(?:#+|-) \[[^\]]+\]\(([^)]+)\)", PAGE, re.MULTILINE)}
+    assert sorted(folders - lines) == []
+
+
+@pytest.mark.parametrize("page", OTHERS, ids=lambda page: page.name)
+def test_other_pages_name_files_from_the_root_a_package_or_the_tests(page):
+    names = set(re.findall(r"`([\w/.-]+\.py)\b", page.read_text(encoding="utf-8")))
+
+    found = {
+        name for name in names for at in ("", "engine", "eval", *PACKAGES, "tests") if (ROOT / at / name).is_file()
+    }
+    assert names - found == set()
+
+
+@pytest.mark.parametrize("page", [*OTHERS, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_the_files_that_other_pages_link_to_exist(page):
+    links = re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
+
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+# What is installed is pinned by its hash, all of it, the build backend included
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = {
+    "base": (),
+    "test": ("test", "notebooks", "docs", "api", "onnx"),
+    "bench": ("bench", "test", "notebooks"),
+}
+
+
+def name_of(requirement):
+    return re.match(r"[A-Za-z0-9._-]+", requirement)[0].lower().replace("_", "-").replace(".", "-")
+
+
+def pinned(name):
+    """The versions of a requirements file; every entry has hashes and nothing names a host."""
+    text = (ROOT / "requirements" / f"{name}.txt").read_text()
+    assert "://" not in text
+    found = {}
+    for entry in re.split(r"\n(?=\S)", text.strip()):
+        package, _, version = entry.split(" ")[0].partition("==")
+        assert "--hash=sha256:" in entry, package
+        found.setdefault(name_of(package), set()).add(version)
+    return found
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+def test_every_dependency_is_pinned_by_hash(name):
+    extras = PROJECT["optional-dependencies"]
+    wanted = [*PROJECT["dependencies"], "hatchling", *(line for extra in EXTRAS[name] for line in extras[extra])]
+    missing = {name_of(line) for line in wanted} - pinned(name).keys() - {"steelyard"}
+    assert not missing, "run make lock"
+
+
+@pytest.mark.parametrize("name", EXTRAS)
+def test_the_versions_are_those_of_the_constraints(name):
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    known = {name_of(line): line.split("==")[1] for line in lines if "==" in line}
+    found = pinned(name)
+    assert {p: v for p, v in known.items() if p in found} == {
+        p: found[p].copy().pop() for p in known if p in found
+    }

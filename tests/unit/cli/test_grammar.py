@@ -12,6 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 from simulation import simulate_log
+from written_set import write_set
 
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
@@ -84,13 +85,10 @@ def run(*words):
 def place(tmp_path_factory):
     """A data set of 24 entries and 20 queries, a vault of it, and a file or an endpoint for every spelling."""
     folder = tmp_path_factory.mktemp("grammar")
-    (folder / "mine").mkdir()
     entries = [{"id": f"e{n}", "title": f"note {n}", "text": f"{WORDS[n % 4]} number {n}"} for n in range(24)]
     queries = [{"id": f"q{n}", "text": f"{WORDS[n % 4]} {n}"} for n in range(20)]
-    for name, records in (("corpus", entries), ("queries", queries)):
-        (folder / "mine" / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
-    (folder / "mine" / "dataset.json").write_text('{"name": "mine", "text_for_embedding": "{title} {text}"}')
-    (folder / "mine" / "qrels.txt").write_text("".join(f"q{n} 0 e{n} 1\n" for n in range(20)))
+    qrels = "".join(f"q{n} 0 e{n} 1\n" for n in range(20))
+    write_set(folder / "mine", entries, queries, qrels, text_for_embedding="{title} {text}")
     lists = "".join(f"q{n} Q0 e{(n + at) % 24} {at + 1} {9 - at} prod\n" for n in range(20) for at in range(3))
     (folder / "prod.run").write_text(lists)
     (folder / "prod.txt").write_text(lists)

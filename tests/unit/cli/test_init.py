@@ -21,7 +21,10 @@ from steelyard_eval.cli.workflow import installing, named, recorded, workflow_te
 from steelyard_eval.datasets.labels import JudgedPool
 
 STARTER = Path(__file__).parents[3] / "qrels" / "starter"
-ORIGIN = "git+https://git.example.org/tools/steelyard.git@" + "1f" * 20
+ONE = "1f" * 20
+ORIGIN = f"git+https://git.example.org/tools/steelyard.git@{ONE}"
+COMMIT = {"vcs": "git", "commit_id": ONE}
+WHEEL = "https://example.org/s-1.whl"
 
 
 class TestStart:
@@ -88,30 +91,17 @@ class TestStart:
         ("record", "text"),
         [
             (
-                {"url": "https://git.example.org/a/b.git", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}},
-                "git+https://git.example.org/a/b.git@" + "1f" * 20,
+                {"url": "https://git.example.org/a/b.git", "vcs_info": COMMIT},
+                f"git+https://git.example.org/a/b.git@{ONE}",
             ),
-            (
-                {"url": "https://example.org/s-1.whl", "archive_info": {"hashes": {"sha256": "ab" * 32}}},
-                "https://example.org/s-1.whl#sha256=" + "ab" * 32,
-            ),
-            (
-                {"url": "https://example.org/s-1.whl", "archive_info": {"hash": "sha256=" + "ab" * 32}},
-                "https://example.org/s-1.whl#sha256=" + "ab" * 32,
-            ),
-            ({"url": "https://example.org/s-1.whl", "archive_info": {}}, ""),
-            ({"url": "https://me:papaya@g.org/a", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}}, ""),
-            ({"url": "file:///home/ana/s", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}}, ""),
+            ({"url": WHEEL, "archive_info": {"hashes": {"sha256": "ab" * 32}}}, f"{WHEEL}#sha256={'ab' * 32}"),
+            ({"url": WHEEL, "archive_info": {"hash": f"sha256={'ab' * 32}"}}, f"{WHEEL}#sha256={'ab' * 32}"),
+            ({"url": WHEEL, "archive_info": {}}, ""),
+            ({"url": "https://me:papaya@g.org/a", "vcs_info": COMMIT}, ""),
+            ({"url": "file:///home/ana/s", "vcs_info": COMMIT}, ""),
             ({"url": "https://g.org/a", "vcs_info": {"vcs": "git", "commit_id": "main"}}, ""),
-            (
-                {
-                    "url": "https://g.org/a",
-                    "subdirectory": "b",
-                    "vcs_info": {"vcs": "git", "commit_id": "1f" * 20},
-                },
-                "",
-            ),
-            ({"url": "https://g.org/$(id)", "vcs_info": {"vcs": "git", "commit_id": "1f" * 20}}, ""),
+            ({"url": "https://g.org/a", "subdirectory": "b", "vcs_info": COMMIT}, ""),
+            ({"url": "https://g.org/$(id)", "vcs_info": COMMIT}, ""),
             ({"url": "file:///home/ana/s-1.whl", "archive_info": {"hashes": {"sha256": "ab" * 32}}}, ""),
             ({"url": "file:///home/ana/s", "dir_info": {"editable": True}}, ""),
             ([], ""),
@@ -159,13 +149,6 @@ class TestStart:
         assert "papaya" not in str(refused.value)
         assert sorted(folder.rglob("*")) == before
 
-    def test_a_weights_file_that_is_there_is_what_is_gated(self, folder):
-        from steelyard.systems import find_system
-
-        find_system("moltnet").config(10).save("search-weights.json")
-
-        assert start().gated == "search-weights.json"
-
     def test_weights_of_another_folder_are_refused_as_the_workflow_could_not_open_them(self, folder, monkeypatch):
         find_system("moltnet").config(10).save("w.json")
         monkeypatch.chdir(folder / "memory")
@@ -173,12 +156,6 @@ class TestStart:
         with pytest.raises(ConfigError, match=r"'\.\./w\.json' lies outside"):
             start(folder=".", current="../w.json")
         assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-
-    def test_dataset_json_names_what_is_gated(self, folder):
-        (folder / "memory" / "dataset.json").write_text('{"name": "mine", "system": "soleri"}')
-
-        found = start()
-        assert (found.gated, found.kept) == ("soleri", ["memory/dataset.json"])
 
     def test_it_says_what_labels_are_and_asks_where_nobody_did(self, folder):
         asked = start()

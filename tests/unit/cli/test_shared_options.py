@@ -1,20 +1,24 @@
 """What commands have in common: spellings, --quiet, examples, completion, output that fits the terminal."""
 
+import os
 import re
 import shlex
-import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import click
 import pytest
-from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
+import steelyard
+from steelyard.base.arrays import compiled
+from steelyard_eval import precompile
+from steelyard_eval.candidates import compiled_loops
 from steelyard_eval.cli.main import GROUPS, main
 from steelyard_eval.datasets.manifest import starter
-
-COMPARE = ("compare", starter(), "bm25")
+from steelyard_eval.learn import first_ten
 
 
 def run(*words: object) -> object:
@@ -45,16 +49,6 @@ def test_there_are_twenty_commands_in_groups_and_few_options():
     assert sum(map(len, map(options, ALL.values()))) + len(options(main)) <= 180
 
 
-def test_an_option_has_one_name_and_one_meaning():
-    short = {"-q", "-v"}  # beside --quiet and --verbose
-    for command in (main, *ALL.values()):
-        for option in options(command):
-            assert len(set(option.opts) - short) == 1
-    for words, command in ALL.items():
-        for option in options(command):
-            assert option.help, (words, option.opts)
-
-
 @pytest.mark.parametrize(
     "name", ["act", "context", "get", "list", "loop", "feedback", "floor", "refresh", "reindex"]
 )
@@ -76,29 +70,6 @@ def test_every_help_ends_with_examples_that_parse(words):
         ALL[words].make_context(words[-1], typed[len(words) :])  # raises for an option that there is not
 
 
-@pytest.mark.parametrize("words", sorted(ALL), ids=" ".join)
-def test_help_tells_the_default_of_every_option_that_has_one(words):
-    help_text = " ".join(run(*words, "--help").stdout.split()).replace("- ", "-")  # lines break after hyphens, too
-    for param in options(ALL[words]):
-        if isinstance(param.default, str | int | float) and param.default and not param.is_flag:
-            assert f"[default: {param.default}" in help_text, param.opts
-
-
-def test_every_metric_that_is_asked_for_is_shown_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    lines = run(*COMPARE, "--metrics", "MAP@10,P@5,Success@5,MRR,ndcg@10").stdout.splitlines()
-    head = next(line for line in lines if line.startswith(" "))
-    assert head.split()[:7] == ["AP@10", "[95%]", "P@5", "Success@5", "RR", "nDCG@10", "Judged@10"]
-
-
-@pytest.mark.parametrize("columns", [60, 80, 100])
-def test_no_line_of_a_comparison_is_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    long = "weighted_sum(0.25*bm25, 0.35*vector, 0.2*fts, 0.2*recency(half_life=90d), normalize=minmax)"
-    text = run(*COMPARE, long).stdout
-    assert max(len(line) for line in text.splitlines() if "steelyard" not in line) <= columns
-
-
 def test_quiet_is_silent_but_for_errors() -> None:
     words = ("compare", starter(), "bm25,echovault")
     assert "note: all share" in run(*words).stderr
@@ -106,21 +77,6 @@ def test_quiet_is_silent_but_for_errors() -> None:
     assert run("-q", *words).stderr == ""
     assert "note:" in run(*words).stderr  # it lasts for one command
     assert run("compare", "nowhere", "-q").stderr.startswith("error: nowhere: 1 fault")
-
-
-def test_one_fault_is_singular_and_a_flood_is_counted(tmp_path: Path) -> None:
-    assert run("check", tmp_path / "gone").stdout.splitlines()[-1] == "1 fault"
-    shutil.copytree(starter(), tmp_path / "set")
-    lines = (tmp_path / "set" / "corpus.jsonl").read_text().replace('"id":', '"zz":', 10_000).splitlines()
-    (tmp_path / "set" / "corpus.jsonl").write_text("\n".join(lines))
-    (tmp_path / "set" / "dataset.json").write_text('{"name": "x"}')
-    found = run("check", tmp_path / "set")
-    assert found.exit_code == 2
-    shown = [line for line in found.stdout.splitlines() if not line.startswith("note:")]
-    assert len(shown) == 5  # three, the count of the others, the count of all
-    assert shown[0] == 'corpus.jsonl:1: id: is missing. Add "id"'
-    assert shown[3] == f"... and {len(lines) - 3} more like these in corpus.jsonl, the last in line {len(lines)}"
-    assert shown[4].startswith(f"{len(lines)} faults")
 
 
 def test_a_vault_where_a_data_set_belongs_and_a_folder_where_weights_belong(tmp_path: Path) -> None:
@@ -136,20 +92,73 @@ def test_a_vault_where_a_data_set_belongs_and_a_folder_where_weights_belong(tmp_
         (tmp_path / "search-weights.json").touch()
 
 
-def test_a_tuning_is_reported(tmp_path: Path) -> None:
-    words = ("tune", starter(), "rrf(fts, vector)", "--out", tmp_path / "w.json", "--json")
-    (tmp_path / "t.json").write_text(run(*words).stdout)
-    assert run("report", tmp_path / "t.json", "--out", tmp_path / "r").exit_code == 0
-    assert "rrf(fts, vector, k=60)" in (tmp_path / "r" / "report.md").read_text()
+# What a command loads: importing takes most of the time of a short one
+
+HEAVY = {"apsw", "matplotlib", "numba", "numpy", "pandas", "rapidfuzz", "scipy", "sklearn", "sqlite_vec"}
+LOADED = """
+import sys
+from steelyard_eval.cli.main import main
+main(sys.argv[1:], standalone_mode=False)
+sys.stderr.write("loaded: " + " ".join(sys.modules))
+"""
 
 
-def test_the_shell_completes_commands() -> None:
-    completer = BashComplete(main, {}, "steelyard", "_STEELYARD_COMPLETE")
-    assert [item.value for item in completer.get_completions([], "rep")] == ["report"]
+def loaded(*words: object) -> set[str]:
+    command = [sys.executable, "-c", LOADED, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return HEAVY & {name.partition(".")[0] for name in done.stderr.partition("loaded: ")[2].split()}
 
 
-def test_index_says_what_it_made_more_of_than_there_are_entries(tmp_path):
-    """By hand: each of the 131 entries of the data set has a vector of its text at least."""
-    said = run("index", starter(), tmp_path / "v.db").stdout
-    made = re.search(r"131 entries, 131 changed, (\d+) vectors made of texts and their layers", said)
-    assert made and int(made[1]) >= 131
+@pytest.mark.parametrize("words", [["--version"], ["--help"]])
+def test_what_searches_nothing_loads_nothing(words: list[str]) -> None:
+    assert loaded(*words) == set()
+
+
+def test_a_search_loads_what_it_searches_with(tmp_path: Path) -> None:
+    vault = tmp_path / "memory.db"
+    index = [sys.executable, "-m", "steelyard_eval", "index", str(starter()), str(vault), "--embedder", "none"]
+    subprocess.run(index, capture_output=True, check=True)
+    found = loaded("search", vault, "rotate the token", "--system", "fts")
+    assert found == {"apsw", "numpy", "sqlite_vec"}
+
+
+THREADS = """
+import sys
+from importlib import import_module
+from threadpoolctl import threadpool_info
+sys.argv = ["steelyard", "doctor", "--json"]
+try:
+    import_module("steelyard_eval.__main__").main()
+finally:
+    found = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    sys.stderr.write(f"threads: {found[0]}")
+"""
+
+
+@pytest.mark.parametrize(("given", "expected"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2")])
+def test_products_of_a_command_have_one_thread_unless_somebody_says_otherwise(
+    given: dict[str, str], expected: str
+) -> None:
+    """As OpenBLAS itself says (threadpoolctl asks the library)."""
+    names = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}
+    environ = {name: value for name, value in os.environ.items() if name not in names} | given
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS], capture_output=True, text=True, check=False, env=environ
+    )
+    assert done.stderr.rpartition("threads: ")[2] == expected
+
+
+def test_precompiling_runs_the_loops_of_every_search_for_weights() -> None:
+    precompile.main()
+    before = compiled.cache_info().misses
+    compiled_loops.compiled()
+    first_ten.loop()
+    assert compiled.cache_info().misses == before  # it was compiled then
+
+
+def test_every_name_of_the_engine_can_be_asked_for() -> None:
+    for name in steelyard._MODULES:
+        assert getattr(steelyard, name) is not None
+        assert name in dir(steelyard)
+    with pytest.raises(AttributeError, match="no attribute 'Absent'"):
+        steelyard.Absent  # noqa: B018 -- asking is the test

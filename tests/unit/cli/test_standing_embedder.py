@@ -5,6 +5,7 @@ import shlex
 
 import pytest
 from click.testing import CliRunner
+from written_set import write_set
 
 import steelyard_eval as sy
 from steelyard.base.errors import DataError
@@ -19,15 +20,10 @@ WORDS = ["rotate", "keys", "cache", "retry", "jitter", "token", "vault", "export
 @pytest.fixture
 def folder(tmp_path):
     """Ten entries, four queries and labels."""
-    at = tmp_path / "mine"
-    at.mkdir()
-    entries = [{"id": f"m{i}", "text": f"{word} {WORDS[i - 1]} note"} for i, word in enumerate(WORDS)]
-    (at / "corpus.jsonl").write_text("".join(json.dumps(one) + "\n" for one in entries))
-    queries = [{"id": f"q{i}", "text": f"{WORDS[i]} note"} for i in range(4)]
-    (at / "queries.jsonl").write_text("".join(json.dumps(one) + "\n" for one in queries))
-    (at / "qrels.txt").write_text("".join(f"q{i} 0 m{i} 1\n" for i in range(4)))
-    (at / "dataset.json").write_text('{"name": "mine", "as_of": "2026-11-01"}')
-    return at
+    texts = [f"{word} {WORDS[i - 1]} note" for i, word in enumerate(WORDS)]
+    qrels = "".join(f"q{i} 0 m{i} 1\n" for i in range(1, 5))
+    asked = [f"{word} note" for word in WORDS[:4]]
+    return write_set(tmp_path / "mine", texts, asked, qrels, as_of="2026-11-01")
 
 
 def about(folder):
@@ -48,14 +44,6 @@ def test_a_choice_stands_for_all_later_commands_until_it_is_taken_out(folder):
     assert about(folder)["embedder"] == "lsa"
     run("compare", folder, "bm25", "--embedder", "auto")
     assert "embedder" not in about(folder)
-
-
-def test_what_judge_pools_is_what_the_choice_finds(folder):
-    """Without vectors the usual contenders are bm25 and fts."""
-    (folder / "qrels.txt").unlink()
-    run("compare", folder, "bm25", "--embedder", "none")
-    pooled = json.loads(run("judge", folder, "--random", "--json").stdout)["state"]["pool"]
-    assert pooled["contenders"] == ["bm25", "fts"]
 
 
 def test_a_printed_command_names_what_dataset_json_does_not(folder):

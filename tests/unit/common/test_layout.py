@@ -5,9 +5,8 @@ import sys
 
 import pytest
 
-from steelyard.memory.entry import Entry, Hit
-from steelyard_eval.cli.vault_text import hits
-from steelyard_eval.common.console import brief, folded, painted, table, width, wrapped
+from steelyard_eval.common import console
+from steelyard_eval.common.console import folded, painted, table
 
 ROWS = [{"name": "alpha beta gamma delta epsilon zeta", "n": 1.5}, {"name": "b", "n": None}]
 
@@ -51,9 +50,10 @@ def test_in_a_pipe_a_row_is_one_line(monkeypatch):
 
 
 def test_a_table_is_split_before_a_name_is_folded_that_takes_two_fifths_of_it():
-    """A name of 28 characters in 80 columns: with two more columns of 20 and 23 it takes 75, with a fourth of 12
-    89."""
-    row = {"a": "weighted sum, tuned (chosen)", "b": "1" * 20, "c": "2" * 23, "d": "3" * 12}
+    """A name of 28 characters in 80 columns: with two more of 20 and 23 it takes 75, with a fourth of 5 82, and
+    folded to 26 it would fit.
+    """
+    row = {"a": "weighted sum, tuned (chosen)", "b": "1" * 20, "c": "2" * 23, "d": "3" * 5}
     pages = [page.splitlines() for page in table([row], None, 80).split("\n\n")]
     assert [page[2] for page in pages] == [
         "  ".join([row["a"], row["b"], row["c"]]),
@@ -61,31 +61,10 @@ def test_a_table_is_split_before_a_name_is_folded_that_takes_two_fifths_of_it():
     ]
 
 
-def test_no_rows_are_a_heading():
-    assert table([], {"a": "name"}) == "name\n----"
-
-
 def test_hostile_cells_and_headings_are_made_visible():
     found = table([{"a": "x\x1b[31m\ny"}], {"a": "h\x1b"})
     assert "\x1b" not in found
     assert len(found.splitlines()) == 3
-
-
-def test_the_width_is_that_of_the_terminal_or_a_hundred(monkeypatch):
-    monkeypatch.delenv("COLUMNS", raising=False)
-    assert width() == 100
-    monkeypatch.setenv("COLUMNS", "72")
-    assert width() == 72
-    monkeypatch.setenv("COLUMNS", "3")
-    assert width() == 40
-
-
-def test_long_lines_are_folded_and_indented(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "40")
-    assert wrapped("tuned:   " + "word " * 10, 9).splitlines() == [
-        "tuned:   word word word word word word",
-        "         word word word word",
-    ]
 
 
 def test_a_path_is_folded_neither_at_its_hyphens_nor_in_a_part(monkeypatch):
@@ -105,34 +84,6 @@ def test_colour_is_for_terminals_that_want_it(monkeypatch, variable, value):
     assert painted("better", "better") == "better"
 
 
-def test_there_is_no_colour_in_files():
-    assert painted("better", "better", io.StringIO()) == "better"
-
-
-def test_half_lives_are_read_in_four_digits():
-    assert brief("recency(half_life=68.96756393652842h)") == "recency(half_life=68.97h)"
-    assert brief("weighted_sum(0.123456789*fts, 1*vector)") == "weighted_sum(0.123456789*fts, 1*vector)"
-
-
-def test_a_column_is_no_narrower_than_the_longest_word_of_its_head():
-    """30 characters that cannot be folded and 50 that can to 26, in 58: two spaces lie between them."""
-    lines = table([{"a": "x", "b": "word " * 10}], {"a": "h" * 30, "b": ""}, 58).splitlines()
-    assert lines[1] == f"{'-' * 30}  {'-' * 26}"
-
-
-def test_of_a_long_text_a_hit_shows_four_lines():
-    lines = hits([Hit(1, 0.5, Entry("a", text="word " * 200))]).splitlines()
-    assert [line.strip().startswith("word") for line in lines] == [False, True, True, True, True]
-    assert lines[-1].endswith(" ...")
-
-
-def test_a_title_that_does_not_fit_ends_in_dots(monkeypatch):
-    """16 characters stand before the title, so 64 of 80 are left: twelve words of five and the dots."""
-    monkeypatch.setenv("COLUMNS", "80")
-    (head,) = hits([Hit(1, 0.5, Entry("a", title="word " * 15))]).splitlines()
-    assert head == "  1  0.5000  a  " + "word " * 12 + "..."
-
-
 def test_messages_are_folded_and_commands_stay_whole(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     command = "steelyard compare mine 'rrf(bm25, vector; x)' " + "x" * 50 + " -k 5"
@@ -147,3 +98,34 @@ def test_messages_are_folded_and_commands_stay_whole(monkeypatch):
     ]
     monkeypatch.delenv("COLUMNS")
     assert folded(f"{words} {words}") == f"{words} {words}"  # in a pipe
+
+
+# Who sees what of progress: lines without a terminal, with a clock that the test moves
+
+
+def said(capsys, seconds, count):
+    """What is written while each of `count` items takes `seconds`."""
+    now = [0.0]
+    for _ in console._progress_lines(range(count), "searching", lambda: now[0]):
+        now[0] += seconds
+    return capsys.readouterr().err.splitlines()
+
+
+def test_a_line_every_ten_seconds(capsys):
+    """Items of 1 s, so ten and then twenty of thirty are done."""
+    assert said(capsys, 1.0, 30) == [
+        "searching: 10 of 30, about 20 s left",
+        "searching: 20 of 30, about 10 s left",
+    ]
+
+
+def test_nothing_is_said_of_what_is_short(capsys):
+    assert said(capsys, 1.0, 10) == []
+
+
+def test_whoever_has_no_terminal_gets_lines_and_a_notebook_a_bar(monkeypatch):
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    monkeypatch.delitem(console.sys.modules, "ipykernel", raising=False)
+    assert not console._has_bar()
+    monkeypatch.setitem(console.sys.modules, "ipykernel", None)
+    assert console._has_bar()

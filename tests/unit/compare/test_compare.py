@@ -2,32 +2,38 @@
 
 import dataclasses
 import json
+import re
+import shutil
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from steelyard.base.errors import ConfigError
-from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
+import steelyard_eval as sy
+from steelyard.base.errors import ConfigError, RerankError
+from steelyard.base.extensions import installing
+from steelyard.config import RerankConfig, open_reranker
+from steelyard.fusion import parse_strategy
+from steelyard.memory.query import Filters, Query
+from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
+from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare import compare
+from steelyard_eval.compare.answer import dependent, effective_number, few, unjudged
+from steelyard_eval.compare.contenders import Contender, distinct, read_all, usable
+from steelyard_eval.compare.result import agreement
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
+from steelyard_eval.recording import workspace
+from steelyard_eval.recording.provenance import vouched
 from steelyard_eval.recording.workspace import Workspace
-
-HARM = "<script>alert(1)</script>\x1b[31m\u202e"
+from steelyard_eval.result.structs import Estimate, Paired, Said
 
 
 @pytest.fixture(scope="module")
 def dataset():
     return load(starter())
-
-
-def test_systems_that_retrieve_alike_share_one_recording_and_give_what_they_give_alone(dataset):
-    together = compare(dataset, ("fts", "bm25", "vector", "rrf(fts, bm25)"), timed=False)
-    alone = compare(dataset, ("bm25",), timed=False)
-
-    assert together.values["bm25"]["nDCG@10"].tolist() == alone.values["bm25"]["nDCG@10"].tolist()
 
 
 def test_a_query_without_judgments_is_left_out_and_counted(dataset):
@@ -38,11 +44,6 @@ def test_a_query_without_judgments_is_left_out_and_counted(dataset):
     assert "unjudged" not in found.queries
     assert found.result.provenance.data.queries == len(dataset.split("all")) + 1
     assert found.result.provenance.data.judged == len(dataset.split("all"))
-
-
-def test_an_unknown_baseline_is_told_with_the_nearest(dataset):
-    with pytest.raises(ConfigError, match="you mean 'bm25'"):
-        compare(dataset, ("bm25", "fts"), baseline="bm26", embedder="none", timed=False)
 
 
 def test_alone_it_names_the_command_that_compares_with_what_is_used(dataset):
@@ -57,61 +58,11 @@ def test_alone_it_names_the_command_that_compares_with_what_is_used(dataset):
     assert json.loads(said)["provenance"]["baseline"] == "echovault"
 
 
-def test_one_configuration_twice_is_refused(dataset):
-    with pytest.raises(ConfigError, match="named twice"):
-        compare(dataset, ("bm25", "bm25:documented"), embedder="none", timed=False)
-
-
 def test_the_limit_is_the_largest_cutoff_unless_it_is_given(dataset):
     found = compare(dataset, ("bm25",), metrics=("nDCG@3", "R@7"), embedder="none", timed=False)
 
     assert found.result.provenance.limit == 7
     assert found.result.metric == "nDCG@3"
-
-
-def test_without_an_embedder_tiers_and_sums_answer_by_what_is_left(dataset):
-    found = compare(
-        dataset, ("fts", "echovault", "weighted_sum(0.5*fts, 0.5*vector)"), embedder="none", timed=False
-    )
-
-    strategies = [row.cost.embedded for row in found.result.rows]
-    assert strategies == [0, 0, 0]
-    # the sum lost its vector: half of the fts score ranks as fts does
-    assert found.values["weighted_sum(0.5*fts, 0.5*vector)"]["nDCG@10"].tolist() == (
-        found.values["fts"]["nDCG@10"].tolist()
-    )
-
-
-def test_a_reduced_strategy_is_reported_as_it_ran(dataset):
-    found = compare(dataset, ("fts", "echovault"), embedder="none", timed=False)
-
-    row = found.result.row("echovault")
-    assert (row.strategy, row.family) == ("fts", "single")
-    (told,) = [notice for notice in found.result.notices if notice.key == "reduced"]
-    assert (told.facts["label"], told.facts["left"], told.facts["missing"]) == ("echovault", "fts", ["vector"])
-
-
-@pytest.mark.parametrize(
-    ("strategy", "family"),
-    [
-        ("comb_mnz(fts, bm25)", "CombMNZ"),
-        ("comb_max(fts, bm25)", "CombMAX"),
-        ("log_isr(fts, bm25)", "log ISR"),
-        ("rrf(fts, bm25)", "RRF"),
-        ("tiered(fts, then=bm25)", "tiered"),
-    ],
-)
-def test_every_fusion_is_compared_under_the_name_of_its_family(dataset, strategy, family):
-    found = compare(dataset, [strategy], embedder="none", timed=False)
-
-    (row,) = found.result.rows
-    assert row.family == family
-    assert row.strategy.startswith(strategy.partition("(")[0])
-
-
-def test_without_a_metric_there_is_nothing_to_say(dataset):
-    with pytest.raises(ConfigError, match="metric is named"):
-        compare(dataset, ("fts",), metrics=(), embedder="none", timed=False)
 
 
 def test_judged_is_always_told_and_a_limit_below_a_cutoff_too(dataset):
@@ -122,18 +73,258 @@ def test_judged_is_always_told_and_a_limit_below_a_cutoff_too(dataset):
     assert told.facts == {"limit": 5, "metrics": ["nDCG@10", "Judged@10"]}
 
 
-def test_harmful_text_stays_text_in_a_notebook(dataset):
-    entries = (*dataset.entries, Entry(HARM.replace("\x1b", "e"), title=HARM, text=HARM))
-    hostile = dataclasses.replace(dataset, name=HARM, description=HARM, entries=entries)
-    space = Workspace.open(hostile, "none")
-
-    found = compare(hostile, ("bm25", "weighted_sum(1*fts)"), embedder="none", timed=False, workspace=space)
-
-    assert "<script" not in found._repr_html_()
-    assert "\x1b" not in repr(found) + str(found)
+# What is compared: labels, and what is left of a configuration on a data set
 
 
-def test_the_same_seed_gives_the_same_document(dataset):
-    first, second = (compare(dataset, ("bm25", "fts"), embedder="none", timed=False).to_json() for _ in range(2))
+@pytest.fixture(scope="module")
+def without_vectors():
+    return Workspace.open(load(starter()), "none")
 
-    assert first == second
+
+def contenders(systems, strategies, limit, model):
+    named = distinct(read_all([*systems, *strategies]))
+    return [Contender(one.label, one.config(Setting(limit, model)), one.kind) for one in named]
+
+
+@pytest.mark.parametrize(
+    ("systems", "strategies", "message"),
+    [
+        (["bm25", "bm25:documented"], [], "bm25 is named twice"),
+        ([], ["rrf(fts, bm25)", "rrf(fts,bm25,k=60)"], "is named twice"),
+        ([], [], "there is nothing to compare"),
+        (["bm52", "vectr"], [], "'bm52'.*'bm25'.*'vectr'.*'vector'"),
+    ],
+)
+def test_what_cannot_be_compared_is_told(systems, strategies, message):
+    with pytest.raises(ConfigError, match=message):
+        contenders(systems, strategies, 10, "minilm")
+
+
+def test_a_re_ranker_that_nobody_is_leaves_its_stage_out_and_is_told(without_vectors, monkeypatch):
+    """As in live search; a provider that was named and has no key is an error in both."""
+
+    def gone(config, environ):
+        return SimpleNamespace(score=lambda *_: (_ for _ in ()).throw(RerankError("there is no model")))
+
+    for name in ("VOYAGE_API_KEY", "COHERE_API_KEY", "CROSS_ENCODER_PROVIDER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(workspace, "open_reranker", gone)
+    config = find_system("spec_kit").config(10, environ={"ENABLE_CROSS_ENCODER": "true"})
+    left, notices = usable(without_vectors, Contender("spec_kit", config, "system"))
+    assert [str(stage) for stage in left.config.finish] == ["cut(10)"]
+    assert (notices[-1].key, notices[-1].facts["label"]) == ("not_reranked", "spec_kit")
+    monkeypatch.setenv("VOYAGE_API_KEY", "key")
+    assert usable(without_vectors, Contender("spec_kit", config, "system"))[0].config.finish == config.finish
+
+
+def test_a_named_provider_without_its_key_is_an_error_that_speaks_of_providers():
+    with pytest.raises(ConfigError, match=r"VOYAGE_API_KEY is not"):
+        open_reranker(RerankConfig("voyage"), {})
+
+
+def test_what_a_data_set_cannot_give_is_left_out_and_told(without_vectors):
+    [row] = contenders([], ["weighted_sum(0.3*bm25, 0.7*vector, normalize=max)"], 10, "")
+
+    left, notices = usable(without_vectors, row)
+
+    assert str(left.config.strategy) == "weighted_sum(0.3*bm25, normalize=max)"
+    assert left.label == row.label
+    assert (notices[0].key, notices[0].facts["missing"], notices[0].facts["model"]) == (
+        "reduced",
+        ["vector"],
+        "none",
+    )
+
+
+@pytest.mark.parametrize(
+    ("embedder", "model", "message"),
+    [  # the starter has recorded vectors of minilm; those of an API are in no list of embedders
+        ("recorded", "lsa", "those of minilm here; use --embedder lsa, or tune on starter"),
+        ("lsa", "minilm", "those of lsa here; use --embedder recorded:minilm, or tune on starter"),
+        ("none", "openai/small", "and starter is searched with none here; tune on starter"),
+    ],
+)
+def test_weights_that_were_tuned_with_other_vectors_are_refused(tmp_path, embedder, model, message):
+    file = tmp_path / "w.json"
+    find_system("plain").config(10, model).save(file)
+    data = sy.load(starter(), embedder=embedder)
+    with pytest.raises(ConfigError, match=f"w.json was tuned with the vectors of {model}, .*{message}"):
+        data.compare([file, "bm25"], timed=False)
+
+
+def test_a_model_that_is_missing_is_named_with_what_installs_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("steelyard_eval.compare.contenders.missing_modules", lambda extra: [extra])
+    file = tmp_path / "w.json"
+    find_system("plain").config(10, "minilm-int8").save(file)
+    data = sy.load(starter(), embedder="none")
+    with pytest.raises(ConfigError, match=rf"minilm-int8, which needs {re.escape(installing('onnx'))}, or tune"):
+        data.compare([file, "bm25"], timed=False)
+
+
+@pytest.mark.parametrize("job", ["compare", "explain", "judge", "recommend", "init", "init today", "gate"])
+def test_a_command_takes_the_vectors_that_a_weights_file_was_tuned_with(tmp_path, monkeypatch, job):
+    monkeypatch.chdir(tmp_path)
+    folder = shutil.copytree(starter(), "mine")
+    find_system("plain").config(10, "lsa").with_strategy(parse_strategy("vector")).save(tmp_path / "w.json")
+    shutil.copy("w.json", "search-weights.json")  # which init takes where nothing is named
+    words = {
+        "compare": ["fts", tmp_path / "w.json"],
+        "explain": [tmp_path / "w.json"],
+        "judge": ["fts", tmp_path / "w.json", "--list"],
+        "recommend": ["--current", tmp_path / "w.json", "--out", tmp_path / "new.json"],
+        "init": ["--current", "w.json", "--baseline", "b.json", "--workflow", "w.yml"],
+        "gate": ["w.json", "--update", "--because", "first"],
+        "init today": ["--baseline", "b.json", "--workflow", "w.yml"],
+    }[job]
+    found = CliRunner().invoke(main, [job.split()[0], folder, *map(str, words)])
+    assert (found.exit_code, "was tuned with the vectors" in found.output) == (0, False), found.output
+
+
+# What is said before the table, and instead of one where there are no labels
+
+QUERIES = [Query(f"text {at}", id=f"q{at}") for at in range(30)]
+NOTHING = np.zeros(30)
+TEXTS = [chr(ord("a") + at % 26) * (1 + at // 26) for at in range(30)]
+
+
+def outcomes(*detectable):
+    """Tests of which these differences are detectable."""
+    return [Paired(Estimate(0), "open", 1, 1, 0, 0, 0, detectable=one) for one in detectable]
+
+
+def test_too_few_queries_are_told_with_what_they_miss():
+    assert few(QUERIES, outcomes(0.1, 0.2, 0.4)) == [Said("few_queries", {"queries": 30, "detectable": 0.2})]
+
+
+def test_hits_that_are_judged_less_often_are_told_on_either_side(dataset):
+    judged = {"a": np.full(30, 0.8), "b": np.full(30, 0.7), "c": np.full(30, 0.9), "d": np.full(30, 0.82)}
+    (told,) = unjudged(judged, "a", dataset)
+    assert (told.facts["share"], told.facts["fewer"], told.facts["more"]) == (pytest.approx(0.8), ["b"], ["c"])
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_where_all_is_judged_an_unjudged_hit_is_no_doubt(dataset, complete):
+    """docs/data.md: with a complete pool, as starter says of its own, what has no label is not relevant."""
+    own = dataset if complete else dataclasses.replace(dataset, pool=None)
+    found = compare(own, ("fts", "vector"), timed=False).result
+    told = [notice for notice in found.notices if notice.key == "unjudged"]
+    assert len(told) == (not complete)
+    assert all(
+        notice.facts["command"] == ["steelyard", "judge", str(own.path), "fts", "vector"] for notice in told
+    )
+
+
+def scoped(count, scopes, group=""):
+    return [
+        Query(f"text {at}", id=f"q{at}", filters=Filters.of({"project": f"p{at % scopes}"}), group=group)
+        for at in range(count)
+    ]
+
+
+def test_scopes_that_vary_together_are_counted_by_the_differences():
+    queries = scoped(60, 6)
+    by_scope = np.array([0.1, 0.5, 0.9, 0.2, 0.6, 0.4])[np.arange(60) % 6]
+    (told,) = dependent(queries, [], {"a": np.zeros(60), "b": by_scope}, "a")
+    # Ten equal values a scope: six observations, times (n - 1) / n and g / (g - 1) of the two variances.
+    assert effective_number(by_scope, [str(query.filters) for query in queries]) == pytest.approx(60 * 5 / 59)
+    assert told == Said("scopes", {"queries": 60, "worth": pytest.approx(60 * 5 / 59), "scopes": 6})
+    assert dependent(scoped(60, 6, "g"), [], {"a": NOTHING, "b": by_scope}, "a") == []
+    assert dependent(scoped(60, 30), [], {"a": np.zeros(60), "b": by_scope}, "a") == []
+
+
+def test_queries_that_ask_nearly_the_same_are_counted_together():
+    # Only two pairs differ, one up and one down, so a pair shows no more than one query does.
+    queries = [Query(text, id=text) for text in TEXTS]
+    values = np.where(np.arange(30) < 4, [1.0, 1.0, -1.0, -1.0, *[0.0] * 26], 0.0)
+    (told,) = dependent(queries, [(0, 1), (2, 3)], {"a": np.zeros(30), "b": values}, "a")
+
+    assert (told.key, told.facts["count"], told.facts["pairs"][0]) == ("nearly", 2, "'a' and 'b'")
+    # Kish: alone 4 / 29 / 30, together (2^2 + 2^2) * 28 / 27 / 30^2, so 30 * .00460 / .00922 = 14.96.
+    assert told.facts["worth"] == pytest.approx(14.96, abs=0.01)
+
+
+def test_an_effective_number_of_one_group_is_one():
+    assert effective_number(np.array([0.1, 0.2]), ["g", "g"]) == 1.0
+
+
+def test_few_questions_asked_often_are_few():
+    again = [Query(f"text {at % 8}", id=f"q{at}") for at in range(40)]
+    assert few(again, []) == [Said("tell_little", {"queries": 40})]
+
+
+# Without labels
+
+
+def test_agreement_is_the_mean_over_queries():
+    lists = {"one": [["a", "b"], ["x", "y"]], "other": [["a", "b"], ["z", "y"]]}
+    table, disagreement = agreement(lists)
+
+    # The second query: agreements 0 and 1/2, so .5 * .9^2 + (.1 / .9) * (.5 * .9^2) = .45; the first is 1.
+    assert table.rows == [["one", "other", pytest.approx(0.725)]]
+    assert disagreement == pytest.approx(0.275)
+
+
+def test_compare_without_judgments_says_who_agrees_and_what_to_label(dataset, tmp_path):
+    bare = dataclasses.replace(dataset, qrels={})
+    found = compare(bare, ["bm25", "echovault"], timed=False, runs=tmp_path / "runs")
+
+    assert found.result.answer.key == "disagree"
+    assert found.result.queries == [] and not any(row.means or row.against for row in found.result.rows)
+    assert found.to_frame()[["one", "other"]].values.tolist() == [["bm25", "echovault"]]
+    assert "RBO" in found._repr_html_()
+    written = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    assert written == ["bm25.documented.run", "echovault.documented.run"]
+    with pytest.raises(ConfigError, match="nothing to plot"):
+        found.plot()
+    page = found.report(tmp_path / "report")[0].read_text("utf-8")
+    assert 'id="agreement"' in page
+    assert 'id="contenders"' not in page
+
+
+class TestTunedHere:
+    """What is said of weights that were chosen by the labels that they are looked at with."""
+
+    def looked_at(self, tmp_path, split=None, queries=0, **facts):
+        data = sy.load(
+            {"a": "red", "b": "blue"},
+            [{"id": f"q{at}", "text": "red", "split": "train" if at < 3 else "test"} for at in range(5)],
+            {f"q{at}": ["a"] for at in range(5)},
+        )
+        weights = tmp_path / "search-weights.json"
+        known = {"dataset": data.dataset.name, "dataset_sha256": data.dataset.sha256, **facts}
+        if queries:
+            known |= {"in_sample": {"value": 1, "low": 1, "high": 1, "queries": queries}}
+        config = find_system("bm25").config(10)
+        (vouched(config, known) if queries else dataclasses.replace(config, provenance=known)).save(weights)
+        notices = data.compare([str(weights), "fts"], timed=False, split=split).result.notices
+        return [notice for notice in notices if notice.key.startswith("tuned_")]
+
+    def test_of_all_queries(self, tmp_path):
+        told = [Said("tuned_here", {"label": "search-weights.json", "all": True})]
+        assert self.looked_at(tmp_path, "all", queries=5) == told
+        assert self.looked_at(tmp_path, "test", queries=5) == told
+        (part,) = self.looked_at(tmp_path, "all", queries=3)
+        assert (part.facts["both"], part.facts["queries"]) == (3, 5)
+
+    def test_nothing_of_queries_that_were_held_out_nor_of_weights_that_nobody_tuned(self, tmp_path):
+        assert self.looked_at(tmp_path, "test", queries=3) == []
+        assert self.looked_at(tmp_path, "all") == []
+        assert self.looked_at(tmp_path, "all", queries=5, dataset="other", dataset_sha256="0") == []
+
+    def test_an_earlier_state_is_told_as_that(self, tmp_path):
+        (told,) = self.looked_at(tmp_path, "all", queries=5, dataset_sha256="0")
+        assert told.key == "tuned_other_state"
+
+
+def test_weights_that_were_edited_are_not_said_to_be_tuned(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = sy.load(starter())
+    file = data.tune("weighted_sum(0.9*bm25, 0.1*vector, normalize=minmax)").save_weights("w.json")[-1]
+    record = json.loads(file.read_text())
+    for strategy, said in (
+        (record["strategy"], "tuned_here"),
+        ("bm25", "tuned_edited"),
+    ):
+        file.write_text(json.dumps({**record, "strategy": strategy}))
+        notices = data.compare({"w": str(file), "fts": "fts"}, timed=False, split="all").result.notices
+        assert said in {notice.key for notice in notices if notice.facts.get("label") == "w"}

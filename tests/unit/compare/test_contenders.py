@@ -19,7 +19,6 @@ from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.explain import explain
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.measures.trec_runs import best_first, read_run
-from steelyard_eval.result.structs import Cost
 
 MEASURES = {
     "nDCG@10": nDCG @ 10,
@@ -138,15 +137,6 @@ def test_a_run_a_table_a_function_and_an_endpoint_have_the_values_of_ir_measures
             assert own[name].tolist() == pytest.approx([values[q] for q in found.queries], abs=1e-9)
 
 
-def test_what_lists_cannot_show_is_none_and_what_can_be_timed_is(dataset, lists, run_file):
-    found = compare(dataset, {"run": run_file, "mine": lambda query: lists[query.id]}).result
-
-    run, mine = found.rows
-    assert run.cost == Cost()
-    assert mine.cost.latency.p95_ms >= mine.cost.latency.p50_ms >= 0
-    assert (run.kind, mine.kind) == ("lists", "lists")
-
-
 def test_ties_of_a_run_are_read_as_trec_eval_reads_them(dataset, tmp_path):
     # trec_eval breaks ties by id descending, and reads scores as float32: both pairs tie there
     query = dataset.queries[0].id
@@ -172,47 +162,9 @@ def test_queries_without_a_list_score_0_and_are_counted(dataset, lists, tmp_path
     assert any("58 of 59" in notice for notice in found.notices)
 
 
-@pytest.mark.parametrize(
-    ("line", "rule"),
-    [
-        ("q1 Q0 a 1 2", "must have 6 columns"),
-        ("q1 Q0 a 1 nan x", "must have a finite number"),
-        ("q1 Q0 a 1 2 x\nq1 Q0 a 2 1 x", "names an entry that the query has already"),
-    ],
-)
-def test_a_faulty_run_is_refused_with_its_line(tmp_path, line, rule):
-    path = tmp_path / "bad.run"
-    path.write_text(f"q0 Q0 a 1 2 x\n{line}\n")
-
-    with pytest.raises(DataError, match=rf"line [23]: .*{rule}"):
-        read_run(path)
-
-
 def test_faults_of_all_contenders_are_named_together(dataset):
     with pytest.raises(ConfigError, match=r"'bm26'.*'bm25'.*nope\.run.*'vectr'"):
         compare(dataset, "bm26, nope.run, rrf(bm25, vectr)")
-
-
-def nothing(query):
-    return []
-
-
-def test_one_string_stands_for_a_list_everywhere(dataset):
-    found = compare(starter(), "bm25,fts; rrf(fts, bm25)", metrics="nDCG@10, R@5", timed=False)
-
-    assert list(found.values) == ["bm25", "fts", "rrf(fts, bm25, k=60)"]
-    assert found.result.metric == "nDCG@10"
-    mixed = compare(starter(), ["bm25, rrf(fts, bm25)", nothing], metrics="nDCG@10", timed=False)
-    assert list(mixed.values) == ["bm25", "rrf(fts, bm25, k=60)", "nothing"]
-
-
-def test_a_result_shows_the_notices_that_the_command_prints(dataset):
-    found = compare(dataset, {"<mine>": lambda query: ["of-no-entry"]}, timed=False)
-
-    (told,) = (notice for notice in found.notices if "ids are of no entry" in notice)
-    assert told.startswith("<mine>: 1 of")
-    assert f"note: {told}" in " ".join(str(found).split())
-    assert "note: &lt;mine&gt;: 1" in found._repr_html_()
 
 
 @pytest.mark.parametrize(
@@ -246,36 +198,6 @@ def test_a_contender_is_read_by_its_form_and_its_label(text, label, kind):
     found = read(text)
 
     assert (found.label, found.kind) == (label, kind)
-
-
-def test_a_baseline_may_be_one_more_contender(dataset, run_file):
-    found = compare(dataset, "bm25", baseline=f"today={run_file}", embedder="none", timed=False).result
-
-    assert found.provenance.baseline == "today"
-    assert [(row.label, row.against is not None) for row in found.rows] == [("today", False), ("bm25", True)]
-
-
-def test_a_weights_file_ranks_as_the_strategy_it_holds(dataset, tmp_path):
-    from steelyard.fusion import parse_strategy
-    from steelyard.systems import find_system
-
-    strategy = "weighted_sum(0.4*bm25, 0.6*vector, normalize=minmax)"
-    path = tmp_path / "w.json"
-    find_system("plain").config(5, "minilm").with_strategy(parse_strategy(strategy)).save(path)
-
-    found = compare(dataset, [str(path), strategy], timed=False)
-
-    assert found.values["w.json"]["nDCG@10"].tolist() == found.values[strategy]["nDCG@10"].tolist()
-
-
-def test_an_entry_that_a_list_repeats_counts_at_its_first_place(dataset, lists):
-    found = compare(
-        dataset,
-        {"twice": lambda q: [*lists[q.id], *reversed(lists[q.id])], "once": lambda q: lists[q.id]},
-    )
-
-    assert found.values["twice"]["nDCG@10"].tolist() == found.values["once"]["nDCG@10"].tolist()
-    assert any(notice.key == "repeated" for notice in found.result.notices)
 
 
 @pytest.mark.parametrize("answer", ["m1", [["a", "b", "c"]], [("a", "x")], [("a", float("nan"))], 7])
@@ -419,30 +341,8 @@ def test_a_ranking_is_explained_against_lists_by_places_alone(dataset, lists):
     assert {e["id"] for e in before["entries"]} - set(lists[query]) == {i for i, k in kinds.items() if k == "left"}
 
 
-def test_lists_alone_cannot_be_explained(dataset, run_file):
-    with pytest.raises(ConfigError, match="no weights"):
-        explain(dataset, dataset.queries[0].id, str(run_file))
-
-
-@pytest.mark.parametrize("text", ["mine", "rrf(mine, yours, k=60)"])
-def test_a_list_alone_or_in_a_formula_is_a_strategy(text):
-    found = read(text, lists=("mine", "yours"))
-    assert (found.kind, found.label) == ("strategy", text)
-
-
 @pytest.mark.parametrize(("before", "label"), [("", "w.txt"), ("mine=", "mine")])
 def test_a_weights_file_of_any_name_has_its_own_label(before, label, tmp_path):
     (tmp_path / "w.txt").write_text("{}")
     found = read(f"{before}{tmp_path / 'w.txt'}")
     assert (found.label, found.kind) == (label, "weights")
-
-
-@pytest.mark.parametrize(
-    ("given", "hints"), [("bm52", ["did you mean 'bm25'?"]), ("rrf(fts,", []), ("mien", ["did you mean 'mine'?"])]
-)
-def test_a_baseline_that_is_not_compared_has_one_hint(dataset, given, hints):
-    own = {"mine": lambda query: []}
-    with pytest.raises(ConfigError) as failed:
-        compare(dataset, {"bm25": "bm25", **own}, baseline=given, timed=False)
-    assert str(failed.value).count("did you mean") == len(hints)
-    assert all(hint in str(failed.value) for hint in hints)

@@ -14,7 +14,6 @@ import pytest
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.common.configurations import separate
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read
@@ -88,12 +87,6 @@ def test_a_server_is_measured_as_a_function_with_its_lists(dataset, lists, serve
     assert json.loads(arguments.partition("with ")[2]) == {"query": "{query}", "limit": "{limit}"}
     assert " 50 " in most
     assert "results[*].id" in place
-
-
-def test_a_server_may_be_what_is_used_today(dataset, server):
-    found = recommend(dataset, current=f"today={server('plain')}", embedder="none", metric="nDCG@10")
-
-    assert found.result.provenance.baseline == "today"
 
 
 @pytest.mark.parametrize(

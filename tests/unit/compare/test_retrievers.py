@@ -1,5 +1,7 @@
-"""Retrievers in Python as contenders, written after the interfaces of LangChain and LlamaIndex."""
+"""What people of this field bring: retrievers, runs and tables, after the interfaces of their libraries."""
 
+import json
+from collections import namedtuple
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -7,7 +9,6 @@ import pandas as pd
 import pytest
 
 import steelyard_eval as sy
-from steelyard.base import errors
 from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import read
 
@@ -70,10 +71,39 @@ def plain(text: str):
     return FOUND[text.lower()]
 
 
+class Pipeline:
+    """As PyTerrier's documentation has it: a table of queries in, a table of results out."""
+
+    def transform(self, topics):
+        self.seen = topics
+        rows = [
+            (qid, id_, 2.5 - at)
+            for qid, text in zip(topics["qid"], topics["query"], strict=True)
+            for at, id_ in enumerate(FOUND[text])
+        ]
+        return pd.DataFrame(rows, columns=["qid", "docno", "score"])
+
+    def __call__(self, topics):
+        return self.transform(topics)
+
+
+SCORES = {query: {id_: 2.5 - at for at, id_ in enumerate(FOUND[text])} for query, text in QUERIES.items()}
+"""As pytrec_eval and the constructor of ranx's Run take it."""
+
+
+class Run:
+    """As ranx's: `to_dict` gives the scores of documents by query."""
+
+    def to_dict(self):
+        return SCORES
+
+
 CONTENDERS = [
     LangChain(),
     OldLangChain(),
     LlamaIndex(),
+    Pipeline(),
+    Run(),
     plain,
     lambda query: FOUND[query.text],
     lambda query: [(Document(metadata={"id": id_}), 0.5) for id_ in FOUND[query.text]],
@@ -82,12 +112,95 @@ CONTENDERS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def data():
+    return sy.load(CORPUS, QUERIES, QRELS, embedder="none")
+
+
 @pytest.mark.parametrize("contender", CONTENDERS)
 @pytest.mark.parametrize("labelled", [False, True])
-def test_a_retriever_is_a_contender_as_it_is(contender, labelled):
-    data = sy.load(CORPUS, QUERIES, QRELS, embedder="none")
+def test_a_retriever_is_a_contender_as_it_is(data, contender, labelled):
     found = data.compare({"mine": contender} if labelled else [contender], timed=False).per_query()
     assert found.iloc[:, -1].round(4).tolist() == [1.0, 0.6309]
+
+
+def test_a_dict_of_scores_or_ids_is_a_run_and_a_dict_of_runs_has_labels(data):
+    lists = {query: [*hits] for query, hits in SCORES.items()}
+    for given, label in (((SCORES, "bm25"), "run"), (({"one": lists, "two": SCORES},), "one")):
+        found = data.compare(*given, timed=False).per_query()
+        assert found[label].round(4).tolist() == [1.0, 0.6309]
+
+
+def test_a_pipeline_gets_the_filters_of_queries():
+    own = {"project": "api", "tags": {"all": ["a"]}}  # as it stands in queries.jsonl
+    queries = [{"id": "q1", "text": "keys", "filter": own}, {"id": "q2", "text": "coffee"}]
+    entries = [{"id": "m1", "text": "x", "project": "api"}, {"id": "m3", "text": "x"}]
+    pipeline = Pipeline()
+    found = sy.load(entries, queries, {"q1": ["m1"], "q2": ["m1"]}).compare({"theirs": pipeline}, timed=False)
+    assert [*map(json.loads, pipeline.seen["filter"])] == [own, {}]
+    assert [notice.facts["count"] for notice in found.result.notices if notice.key == "unscoped"] == [1]
+
+
+def test_a_configuration_is_a_transformer(data):
+    ours = sy.as_transformer(data, "bm25", limit=2)
+    found = ours.transform(pd.DataFrame({"qid": ["q1", "x"], "query": ["rotate keys", "coffee"]}))
+    assert list(found.columns) == ["qid", "query", "docno", "score", "rank"]
+    assert found[["qid", "docno", "rank"]].values.tolist() == [["q1", "m1", 0], ["x", "m2", 0]]
+    back = data.compare({"back": ours, "bm25": "bm25"}, limit=2, timed=False).per_query()
+    assert back["back"].tolist() == back["bm25"].tolist()
+    with pytest.raises(sy.ConfigError, match="needs the columns"):
+        ours.transform(pd.DataFrame({"id": ["q1"]}))
+
+
+# Data sets
+
+
+@pytest.mark.parametrize(
+    ("doc", "query", "text", "columns"),
+    [
+        ("docno", "qid", "query", ("qid", "docno", "label")),  # PyTerrier
+        ("doc_id", "query_id", "text", ("query_id", "doc_id", "relevance")),  # ir_datasets and ir_measures
+    ],
+)
+def test_tables_load_as_they_are(data, doc, query, text, columns):
+    corpus = pd.DataFrame([{doc: id_, "text": own} for id_, own in CORPUS.items()])
+    queries = pd.DataFrame([{query: id_, text: own} for id_, own in QUERIES.items()])
+    labels = pd.DataFrame([("q1", "m1", 1), ("q2", "m2", 1)], columns=columns)
+    loaded = sy.load(corpus, queries, labels).dataset
+    assert [(one.id, one.text) for one in loaded.entries] == list(CORPUS.items())
+    assert [(one.id, one.text) for one in loaded.queries] == list(QUERIES.items())
+    assert loaded.qrels == data.dataset.qrels
+
+
+Doc = namedtuple("Doc", "doc_id text")
+Qrel = namedtuple("Qrel", "query_id doc_id relevance iteration")
+
+
+class Topic(namedtuple("Topic", "query_id text")):
+    def default_text(self):
+        return self.text
+
+
+class IrDataset:
+    """As https://ir-datasets.com/python.html has it: iterators of named tuples."""
+
+    def docs_iter(self):
+        return iter([Doc(*pair) for pair in CORPUS.items()])
+
+    def queries_iter(self):
+        return iter([Topic(*pair) for pair in QUERIES.items()])
+
+    def qrels_iter(self):
+        return iter([Qrel("q1", "m1", 1, "0"), Qrel("q2", "m2", 1, "0")])
+
+    def has_qrels(self):
+        return True
+
+
+def test_a_data_set_that_ir_datasets_has_loaded(data):
+    loaded = sy.load(IrDataset()).dataset
+    assert [one.text for one in loaded.entries] == list(CORPUS.values())
+    assert loaded.qrels == data.dataset.qrels
 
 
 class Client:
@@ -132,10 +245,3 @@ def test_a_query_without_a_text_is_asked_of_nobody():
 def test_a_query_that_is_no_text_is_a_fault_of_the_data(queries):
     with pytest.raises(sy.DataError, match="text"):
         sy.load(CORPUS, queries, {"q1": ["m1"]}, embedder="none")
-
-
-def test_errors_are_caught_by_the_names_of_the_package():
-    own = {name for name, value in vars(errors).items() if getattr(value, "__module__", "") == errors.__name__}
-    names = {name for name in own if name.endswith("Error")}
-    assert {"SteelyardError", "ConfigError", "DataError"} < names <= {*sy.__all__}
-    assert all(getattr(sy, name) is getattr(errors, name) for name in names)

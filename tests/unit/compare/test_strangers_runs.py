@@ -1,21 +1,19 @@
 """Runs as strangers write them: each row is a few labels, a run, and the value that is right by hand."""
 
-import json
 from math import log2
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from written_set import write_set
 
 import steelyard_eval as sy
 from steelyard.base.errors import DataError
 from steelyard_eval.choose.recommend import recommend
-from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.manifest import starter
 
 BOM = "\ufeff"
 SECOND, FIFTH = 1 / log2(3), 1 / log2(6)
@@ -25,16 +23,11 @@ WORDS += ["timber", "velvet"]
 
 def world(folder, qrels, entries=None, queries=4):
     """A data set of made-up notes; the entries are e00 to e11 and those that are named."""
-    folder.mkdir(exist_ok=True)
     ids = [f"e{i:02}" for i in range(12)] + list(entries or ())
     texts = {id_: f"{WORDS[i % 12]} {WORDS[(5 * i + 3) % 12]}" for i, id_ in enumerate(ids)}
-    lines = {
-        "corpus.jsonl": [{"id": id_, "text": text} for id_, text in texts.items()],
-        "queries.jsonl": [{"id": f"k{i}", "text": f"{WORDS[i % 12]} {i}"} for i in range(queries)],
-        "dataset.json": [{"name": "w", "text_for_embedding": "{text}", "as_of": "2026-05-01"}],
-    }
-    for name, records in lines.items():
-        (folder / name).write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    corpus = [{"id": id_, "text": text} for id_, text in texts.items()]
+    asked = [{"id": f"k{i}", "text": f"{WORDS[i % 12]} {i}"} for i in range(queries)]
+    write_set(folder, corpus, asked, text_for_embedding="{text}", as_of="2026-05-01")
     (folder / "qrels.txt").write_bytes(qrels.encode())
     return load(folder)
 
@@ -101,11 +94,12 @@ def test_a_run_has_the_values_that_are_right_by_hand(qrels, run, right, tmp_path
     ("qrels", "run", "place"),
     [
         ("k0 0 e01 1", "k0 e01 3\nk0 e00 2\nk0 e01 1", "line 3"),
+        ("k0 0 e01 1", "k0 Q0 e00 1 2", "line 1.*must have 6 columns"),
         ("k0 0 e01 1", "k0 e00 nan\nk0 e01 1", "line 1"),
         ("k0 0 e01 0.5\nk1 0 e02 1", "k0 e01 1", "qrels.txt:1"),
         ("k0 e01 5\nk1 e02 1", "k0 e01 1", "qrels.txt:1"),
     ],
-    ids=["an id twice", "NaN", "a fraction", "a first grade beyond 4"],
+    ids=["an id twice", "five columns", "NaN", "a fraction", "a first grade beyond 4"],
 )
 def test_what_cannot_be_counted_is_refused_by_its_line(qrels, run, place, tmp_path):
     with pytest.raises(DataError, match=place):
@@ -197,33 +191,6 @@ class TestEqualScores:
         # e00 has 1/(1+5) + 1/(1+1); e09 has 1/2, e08 and e01 1/3 each, e05 and e02 1/4 each, e03 1/5.
         assert ids == ["e00", "e09", "e01", "e08", "e02", "e05", "e03"]
 
-    def test_scores_that_rise_by_less_than_float32_can_tell_are_recorded_as_a_tie(self, made, tmp_path):
-        dataset = made[0]
-        rising = run_of(tmp_path, "\n".join(f"k{i} e01 16777217\nk{i} e02 16777216" for i in range(8)), "r.run")
-        save_lists(dataset, {"r": rising}, tmp_path / "lists")
-        alone, again = (
-            compare(dataset, rising, embedder="none"),
-            compare(dataset, "r", recording=tmp_path / "lists"),
-        )
-        assert list(values_of(alone, "r.run").values()) == list(values_of(again, "r").values())
-
-    def test_the_gate_has_the_same_value(self, made):
-        dataset, flat, _, folder = made
-        data, base = sy.load(dataset.path, embedder="none"), folder / "base.json"
-        data.update_baseline(flat, baseline=base, because="first")
-        now = data.gate(flat, baseline=base).result.rows[0]
-        assert now.means["nDCG@10"].mean == pytest.approx(FIFTH)
-
-    def test_the_order_of_ties_that_is_stated_is_the_one_that_was_used(self, made, tmp_path):
-        dataset, flat, steep, _ = made
-        save_lists(dataset, {"flat": flat, "steep": steep}, tmp_path / "lists")
-        told = [
-            compare(dataset, flat, embedder="none").result.provenance.ties,
-            compare(dataset, "flat", recording=tmp_path / "lists").result.provenance.ties,
-            compare(dataset, "bm25", embedder="none").result.provenance.ties,
-        ]
-        assert told == [["ties_runs"], ["ties_lists"], ["ties_configurations"]]
-
     def test_verification_reads_the_file_that_was_given(self, made, tmp_path, monkeypatch):
         dataset, flat, _, _ = made
         monkeypatch.setattr(  # a reader that orders ties otherwise than trec_eval
@@ -256,30 +223,6 @@ class TestIntervals:
         assert (means["R@10"].low, means["R@10"].high) == (None, None)
         assert gain.low == -1 and -1 < gain.high < 1
 
-    def test_two_equal_runs_are_equal(self, tmp_path):
-        qrels = "".join(f"k{i} 0 e0{i} 1\n" for i in range(4))
-        run = "k0 e00 2\nk1 e09 2\nk1 e01 1\nk2 e02 1"
-        test = self.compared(tmp_path, qrels, run, run).result.row("r1.run").against
-        assert (test.gain.mean, test.p) == (0, 1) and test.verdict not in ("better", "worse")
-        assert test.gain.low < 0 < test.gain.high
-
-    def test_the_baseline_is_none_of_the_comparisons(self, tmp_path):
-        count = 10
-        qrels = "".join(f"k{i} 0 e01 1\n" for i in range(count))
-        runs = [
-            "\n".join(
-                f"k{i} {'e09' if i < wrong else 'e01'} 2\nk{i} e01 1\n" if i < wrong else f"k{i} e01 2"
-                for i in range(count)
-            )
-            for wrong in (10, 6, 0)
-        ]
-        paths = [
-            run_of(tmp_path, "\n".join(filter(None, run.split("\n"))), f"r{i}.run") for i, run in enumerate(runs)
-        ]
-        found = compare(world(tmp_path / "w", qrels, queries=count), paths, baseline="r0.run", embedder="none")
-        tests = sorted((row.against for row in found.result.rows if row.against), key=lambda test: test.p)
-        assert tests[0].p == 2 / 2**10 and tests[0].p_holm == 2 * tests[0].p
-
 
 class TestScales:
     """A list that is right, of negated distances, and one that is wrong, of larger numbers."""
@@ -306,51 +249,10 @@ class TestScales:
         other = compare(dataset, {"x": f"{fusion}, normalize=minmax)"}, recording=folder)
         assert not self.noticed(other, "weighs") and set(values_of(other, "x").values()) == {1}
 
-    def test_recommend_tells_it_too(self, recorded):
-        dataset, folder = recorded
-        current = "weighted_sum(0.1*wrong, 0.9*right, normalize=max)"
-        notices = recommend(dataset, recording=folder, current=current).result.notices
-        assert [said.facts["term"] for said in notices if said.key == "weightless"] == ["right"]
-
     def test_a_raw_sum_is_told_once_with_both_values(self, recorded):
         dataset, folder = recorded
         found = compare(dataset, {"x": "weighted_sum(0.1*wrong, 0.9*right)"}, recording=folder)
         assert len(self.noticed(found, "x", "70", "1.5", "0.500", "1.000", "minmax")) == 1
-
-    def test_raw_bm25_beside_cosines_is_told_and_documented_systems_are_not(self):
-        demo = sy.load(starter())
-        found = demo.compare("weighted_sum(0.7*vector, 0.3*bm25), soleri, moltnet, echovault", timed=False)
-        told = [notice for notice in found.notices if "minmax" in notice]
-        assert len(told) == 1 and "bm25 up to" in told[0]
-
-    def test_distances_that_rise_are_refused_with_a_scale_that_works(self, recorded, tmp_path):
-        distances = {"d": lambda query: [("e01", 0.1), ("e02", 0.4)]}
-        with pytest.raises(DataError, match=r"1 / \(1 \+ d\)"):
-            save_lists(recorded[0], distances, tmp_path / "lists")
-
-    def test_weights_are_shares(self, recorded):
-        dataset, folder = recorded
-        small, large = (
-            f"weighted_sum({w}, normalize=minmax)" for w in ("0.3*wrong, 0.7*right", "3*wrong, 7*right")
-        )
-        found = compare(dataset, {"small": small, "large": large}, recording=folder).result
-        assert all(query.lists["small"].entries == query.lists["large"].entries for query in found.queries)
-
-    @pytest.mark.parametrize("weight", ["-1", "nan", "inf", "1e400"])
-    def test_a_weight_that_is_none_is_refused(self, recorded, weight):
-        dataset, folder = recorded
-        command = [
-            "compare",
-            str(dataset.path),
-            "--recording",
-            str(folder),
-            f"weighted_sum({weight}*wrong, 1*right)",
-        ]
-        assert main(command, standalone_mode=False) == 2
-
-    def test_a_sum_without_a_fusion_is_answered_with_one_that_scales(self, capsys):
-        assert main(["compare", str(sy.demo().dataset.path), "0.7*vector + 0.3*bm25"], standalone_mode=False) == 2
-        assert "weighted_sum(0.7*vector, 0.3*bm25, normalize=minmax)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("queries", [12, 40])

@@ -1,24 +1,23 @@
 """Explaining one query: the numbers add up, equal live search, and what was missed is found."""
 
 import json
-import shlex
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner
+from written_set import write_set
 
-from steelyard.base.errors import ConfigError, DataError
+from steelyard.base.errors import ConfigError
 from steelyard.finish import parse_stages
 from steelyard.fusion import parse_strategy
 from steelyard.fusion.plan import Explanation
 from steelyard.systems import find_system
 from steelyard.testing.fusions import recomputed
 from steelyard_eval.cli.main import main
-from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.explain import explain
+from steelyard_eval.explain.text import _changes, _listed
 from steelyard_eval.recording.workspace import Workspace
 
 HARM = "<script>alert(1)</script>\x1b[31m\u202e"
@@ -47,13 +46,9 @@ def space():
 
 def dataset(folder, entries, query, qrels=None):
     """A data set of one query q in a folder."""
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    (folder / "queries.jsonl").write_text(json.dumps({"id": "q", **query}) + "\n")
-    (folder / "qrels.txt").write_text("".join(f"q 0 {id_} {grade}\n" for id_, grade in (qrels or {}).items()))
-    (folder / "dataset.json").write_text(
-        '{"name": "tiny", "text_for_embedding": "{title}", "as_of": "2026-11-01"}'
-    )
-    return load(folder)
+    labels = "".join(f"q 0 {id_} {grade}\n" for id_, grade in (qrels or {}).items())
+    about = {"text_for_embedding": "{title}", "as_of": "2026-11-01"}
+    return load(write_set(folder, entries, [{"id": "q", **query}], labels, **about))
 
 
 def only(found):
@@ -65,16 +60,21 @@ def only(found):
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("query", QUERIES)
-def test_contributions_added_in_order_times_the_factor_are_the_score_to_the_last_bit(space, query, strategy):
-    entries = only(explain(space, query, read(strategy)))["entries"]
+def test_the_list_is_what_live_search_answers_and_contributions_in_order_give_its_scores(space, query, strategy):
+    config = find_system("plain").config(10, space.model).with_strategy(parse_strategy(strategy))
+    entries = only(explain(space, query, config))["entries"]
+    asked = next(q for q in space.dataset.asked(space.dataset.queries) if q.id == query)
+    hits = space.searcher(config).search(asked).hits
 
-    assert entries
-    for entry in entries:
-        total = entry["contributions"][0]["contribution"]
-        for term in entry["contributions"][1:]:
+    assert (
+        [(e["rank"], e["id"], e["score"]) for e in entries] == [(h.rank, h.entry.id, h.score) for h in hits] != []
+    )
+    for entry in entries:  # to the last bit
+        first, *terms = entry["contributions"]
+        total = first["contribution"]
+        for term in terms:
             total += term["contribution"]
-        for term in entry["contributions"]:
-            assert term["contribution"] == term["weight"] * term["value"]
+        assert all(term["contribution"] == term["weight"] * term["value"] for term in (first, *terms))
         assert total * (entry["factor"]["value"] if entry["factor"] else 1.0) == entry["score"]
 
 
@@ -92,59 +92,6 @@ def test_a_list_that_was_scored_again_has_both_scores(space):
     heads = next(line for line in str(shown).splitlines() if line.split()[:1] == ["rank"]).split()
     assert {"score", "fused"} <= set(heads)
     assert "fused" not in str(explain(space, "q01", config))
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("query", QUERIES)
-def test_the_list_is_what_live_search_answers(space, query, strategy):
-    config = find_system("plain").config(10, space.model).with_strategy(parse_strategy(strategy))
-    shown = only(explain(space, query, config))["entries"]
-    asked = next(q for q in space.dataset.asked(space.dataset.queries) if q.id == query)
-    live = space.searcher(config).search(asked)
-
-    assert [(e["rank"], e["id"], e["score"]) for e in shown] == [(h.rank, h.entry.id, h.score) for h in live.hits]
-
-
-def test_a_system_is_what_live_search_answers_and_asks_for_no_more(space):
-    found = only(explain(space, "q01", "echovault"))
-    asked = next(q for q in space.dataset.queries if q.id == "q01")
-    live = space.searcher(find_system("echovault").config(10, space.model)).search(asked)
-
-    assert [e["id"] for e in found["entries"]] == [h.entry.id for h in live.hits]
-    assert live.embedding_calls == 0
-    assert found["asked"] == ["fts"]
-
-
-def test_raw_values_and_places_are_those_of_the_retrievers(tmp_path):
-    """One list each, best first, so the place is the rank where nothing is filtered after the cut."""
-    entries = [{"id": f"e{n}", "text": "cache " * n + "word " * (5 - n)} for n in range(1, 5)]
-    found = only(explain(dataset(tmp_path, entries, {"text": "cache"}), "q", "bm25", embedder="none"))
-
-    assert [e["signals"]["bm25"]["position"] for e in found["entries"]] == [1, 2, 3, 4]
-    assert [e["signals"]["bm25"]["value"] for e in found["entries"]] == [e["score"] for e in found["entries"]]
-
-
-def test_metrics_are_those_of_the_list(tmp_path):
-    """One relevant entry at rank 2: nDCG = (1 / log2 3) / (1 / log2 2) = 0.6309; one of two found: R = 0.5."""
-    entries = [{"id": f"e{n}", "text": "cache " * n + "word " * (5 - n)} for n in (1, 2, 3)]
-    made = dataset(tmp_path, [*entries, {"id": "e4", "text": "other"}], {"text": "cache"}, {"e2": 1, "e4": 1})
-    alone = only(explain(made, "q", "bm25", embedder="none"))["metrics"]
-    (tmp_path / "one").mkdir()
-    single = dataset(tmp_path / "one", entries, {"text": "cache"}, {"e2": 1})
-
-    assert only(explain(single, "q", "bm25", embedder="none"))["metrics"]["nDCG@10"] == pytest.approx(
-        0.63093, abs=1e-5
-    )
-    assert alone["R@10"] == 0.5
-
-
-def test_a_query_without_judgments_has_no_metrics(tmp_path):
-    made = dataset(tmp_path, [{"id": "a", "text": "cache"}, {"id": "b", "text": "x"}], {"text": "cache"}, {"b": 1})
-    found = explain(replace(made, qrels={}), "q", "fts", embedder="none")
-
-    assert only(found)["metrics"] is None
-    assert only(found)["entries"][0]["grade"] is None
-    assert "no judgments" in str(found)
 
 
 # What was missed
@@ -198,12 +145,6 @@ def test_an_entry_that_a_retriever_found_and_the_strategy_leaves_out_is_told_fro
 def test_an_empty_list_names_the_words_that_no_entry_has(tmp_path, text, config, why):
     made = dataset(tmp_path, [{"id": "a", "text": "rotate keys"}], {"text": text}, {"a": 1})
     assert why in " ".join(str(explain(made, "q", config, embedder="none")).split())
-
-
-def test_a_configuration_is_not_held_against_itself(tmp_path):
-    made = dataset(tmp_path, [{"id": "a", "text": "rotate keys"}], {"text": "keys"}, {"a": 1})
-    with pytest.raises(ConfigError, match="bm25 would"):
-        explain(made, "q", against="mine=bm25")
 
 
 def test_a_retriever_that_was_not_asked_is_named(tmp_path):
@@ -286,19 +227,6 @@ def test_who_moved_and_by_which_signal(tmp_path):
     ]
 
 
-def test_where_one_weight_is_changed_its_signal_is_the_cause_of_every_move(tmp_path):
-    """Before: a 1, b 0.6 + 0.1, c 0.2 + 0.05. After: a 1, b 0.6 + 2, c 0.2 + 1, so that b and c pass a. Of what
-    puts c ahead of a, importance stays at -0.8, and tags goes from 0.05 to 1; of b, tags goes from 0.1 to 2.
-    """
-    weights = ("weighted_sum(1*importance, 0.1*tags)", "weighted_sum(1*importance, 2*tags)")
-    changes = explain(three(tmp_path), "q", *weights, embedder="none").record["changes"]
-
-    assert [(c["id"], c["before"], c["after"], c["by"]) for c in changes] == [
-        *(("b", 2, 1, "tags"), ("c", 3, 2, "tags"), ("a", 1, 3, "tags"))
-    ]
-    assert changes[1]["changes"] == pytest.approx({"importance": 0, "tags": 0.95})
-
-
 @pytest.mark.parametrize("against", ["bm25", "rrf(fts, vector, bonus=times(0.1))", SOLERI, "vector"])
 def test_the_changes_of_the_signals_add_up_to_the_change_of_the_entry(space, against):
     changes = explain(space, "q01", "rrf(bm25, vector)", against).record["changes"]
@@ -308,13 +236,6 @@ def test_the_changes_of_the_signals_add_up_to_the_change_of_the_entry(space, aga
     for change in compared:
         moved = change["standing"]["after"] - change["standing"]["before"]
         assert sum(change["changes"].values()) == pytest.approx(moved, abs=1e-12)
-
-
-def test_the_same_weights_on_another_scale_move_nobody(space):
-    found = explain(space, "q01", "weighted_sum(0.3*fts, 0.7*vector)", "weighted_sum(2.1*fts, 4.9*vector)")
-
-    assert {c["kind"] for c in found.record["changes"]} == {"stayed"}
-    assert all(abs(v) < 1e-12 for c in found.record["changes"] for v in c["changes"].values())
 
 
 def test_who_entered_and_who_left_say_where_they_were(tmp_path):
@@ -376,61 +297,7 @@ def test_harmful_text_stays_text_in_the_terminal_and_in_a_notebook(tmp_path):
         assert max(map(len, str(found).splitlines())) <= 110  # escapes are longer than what they stand for
 
 
-@pytest.mark.parametrize("strategy", [*STRATEGIES, "echovault"])
-def test_no_line_is_wider_than_110_columns(space, strategy):
-    for query in QUERIES:
-        against = "bm25" if strategy == SOLERI else SOLERI
-        assert max(map(len, str(explain(space, query, strategy, against)).splitlines())) <= 110
-
-
-def test_every_term_of_a_wide_strategy_has_its_column(space):
-    text = str(explain(space, "q01", SOLERI))
-
-    for head in ("0.25*tfidf", "0.15*cosine", "0.15*severity", "0.15*recency", "0.15*tags", "0.15*domain"):
-        assert f" {head}" in text
-    assert "0.1*recency" in str(explain(space, "q01", STRATEGIES[2]))
-
-
-def test_the_document_has_the_keys_that_the_class_names(space):
-    found = explain(space, "q05", "rrf(fts, vector)", "fts", entry=space.dataset.entries[0].id)
-    document = json.loads(json.dumps(found.to_json(), allow_nan=False))
-
-    assert set(document) == {
-        *("schema_version", "tool", "dataset", "intents", "query", "model", "configurations", "changes", "entry"),
-    }
-    assert [c["role"] for c in document["configurations"]] == ["before", "after"]
-    about = document["configurations"][0]
-    assert {"strategy", "metrics", "asked", "ranked", "entries", "missing", "depths", "limit"} <= set(about)
-    keys = {"rank", "id", "headline", "score", "grade", "signals", "contributions", "factor"}
-    assert set(about["entries"][0]) == keys
-    assert set(about["entries"][0]["contributions"][0]) == {"signal", "weight", "value", "formula", "contribution"}
-    assert {"before", "after", "kind", "by", "changes", "standing", "why"} <= set(document["changes"][0])
-
-
-def test_the_frame_has_a_row_a_listed_entry_and_its_contributions_add_up(space):
-    frame = explain(space, "q01", "weighted_sum(0.3*fts, 0.7*vector, normalize=max)", "fts", limit=5).to_frame()
-
-    assert frame["configuration"].tolist() == ["before"] * 5 + ["after"] * 5
-    first = frame[frame["configuration"] == "before"]
-    assert (first["from fts"] + first["from vector"]).tolist() == first["score"].tolist()
-    assert first["raw fts"].iloc[0] > 1
-
-
 # Words and errors
-
-
-def test_an_unknown_query_or_entry_is_told_with_the_nearest(space):
-    with pytest.raises(DataError, match="query 'q0I'; did"):
-        explain(space, "q0I", "fts")
-    with pytest.raises(DataError, match="entry 'api-jwt-rotatoin'; did"):
-        explain(space, "q01", "fts", entry="api-jwt-rotatoin")
-
-
-def test_a_configuration_that_is_none_is_told_with_the_nearest(space):
-    with pytest.raises(ConfigError, match=r"you mean 'echovault'"):
-        explain(space, "q01", "echvault")
-    with pytest.raises(ConfigError, match="vectr"):
-        explain(space, "q01", "fts", "rrf(fts, vectr)")
 
 
 def test_a_strategy_loses_what_the_data_set_cannot_feed_and_fails_when_nothing_is_left(space):
@@ -443,12 +310,6 @@ def test_a_strategy_loses_what_the_data_set_cannot_feed_and_fails_when_nothing_i
 
 def run(*words):
     return CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
-
-
-def test_the_command_prints_one_document(space):
-    result = run("explain", starter(), "q01", "--against", "bm25", "--json")
-
-    assert json.loads(result.stdout) == explain(space, "q01", "echovault", "bm25").to_json()
 
 
 def test_a_weights_file_keeps_its_limit_unless_one_is_given(tmp_path):
@@ -495,62 +356,6 @@ def test_an_entry_beyond_the_depth_of_one_retriever_is_not_said_to_have_no_vecto
     assert "no vector" not in shown
 
 
-def test_the_list_names_the_option_that_explains_a_missing_entry_alone():
-    """EchoVault's 0.3*fts + 0.7*vector, each by its maximum: the first in fts, too far down in vector, has 0.3."""
-    option = "--entry api-double-booking"
-    assert f"\n{option}: what its" in run("explain", starter(), "q14", "echovault").stdout
-    shown = run("explain", starter(), "q14", "echovault", *option.split(), "--against", "bm25").stdout
-    assert "\n0.3  weighted sum\n" in shown
-    assert shown.endswith("\n\nwithout --entry: the lists and the other entries\n")
-    assert "rank  entry" not in shown
-    assert "before: echovault" in shown
-
-
-@pytest.mark.parametrize("columns", ["240", "100", "60"])
-def test_a_reason_is_folded_and_never_cut(monkeypatch, columns):
-    monkeypatch.setenv("COLUMNS", columns)
-    folder = starter().parent / "workshop"
-    (found,) = json.loads(run("explain", folder, "q005", "--json").stdout)["configurations"]
-    why = max((m["why"] for m in found["missing"]), key=len)
-    assert len(why) > 64
-    shown = run("explain", folder, "q005", "--against", "soleri").stdout
-    assert all(word in shown for word in why.split())
-
-
-@pytest.mark.parametrize(("columns", "parts"), [(80, 2), (100, 1)])
-def test_an_explanation_is_within_the_width_and_ids_are_whole(monkeypatch, columns, parts):
-    """The second list of 81 has two tables at 80: 4 + 24 + 5 + 6 + 9 + 11 + 10, and six gaps of two."""
-    monkeypatch.setenv("COLUMNS", str(columns))
-    formula = "weighted_sum(0.31*bm25, 0.51*vector, 0.18*graph)"
-    shown = run("explain", starter(), "q14", "echovault", "--against", formula).stdout
-    assert max(map(len, shown.splitlines())) <= columns
-    heads = [line.split()[0] for line, below in pairwise(shown.splitlines()) if below.startswith("----")]
-    assert heads == ["rank", "entry", *["rank"] * parts, "entry", "before"]
-    assert shown.count("api-password-hash-argon2") == 2 + parts  # both lists, and the changes
-
-
-def test_the_list_of_the_worst_says_how_many_have_nothing():
-    label = json.loads(run("explain", starter(), "--json").stdout)["label"]
-    values = json.loads(run("compare", starter(), label, "--json").stdout)["queries"]
-    zero = sum(row["values"][label] == 0 for row in values)
-    assert f"{zero} of {len(values)} judged queries" in run("explain", starter()).stdout
-
-
-@pytest.mark.parametrize(
-    ("dataset", "verdict", "file"),
-    [("starter", "ship", "search-weights.json"), ("starter", "keep", ""), ("other", "ship", "")],
-)
-def test_the_worst_query_is_held_against_the_weights_that_were_chosen_on_these(
-    tmp_path, monkeypatch, dataset, verdict, file
-):
-    monkeypatch.chdir(tmp_path)
-    config = find_system("plain").config(10, "minilm")
-    replace(config, provenance={"dataset": dataset, "verdict": verdict}).save("search-weights.json")
-    command = json.loads(run("explain", starter(), "echovault", "--json").stdout)["command"]
-    assert command.endswith(f" --against {file}" if file else " echovault")
-    assert run(*shlex.split(command)[1:]).exit_code == 0
-
-
 def test_without_a_query_two_contenders_are_held_against_each_other(monkeypatch):
     """What compare says of each query, subtracted here."""
     monkeypatch.setenv("COLUMNS", "400")
@@ -575,3 +380,33 @@ def test_lists_alone_cannot_be_explained_so_no_command_names_them_first(tmp_path
     document = json.loads(shown)
     assert document["better"] > 0
     assert document["reverse"] is None
+
+
+CHANGE = {"before": 1, "after": 12, "by": None, "headline": "", "standing": None, "why": "", "changes": {}}
+
+
+def test_changes_are_counted_by_kind_and_relevant_entries_that_moved_come_first():
+    rows = [("e1", "moved", 0), ("e2", "stayed", 3), ("e3", "entered", None), ("e4", "left", 1)]
+    changes = [CHANGE | {"id": id_, "kind": kind, "grade": grade} for id_, kind, grade in rows]
+    block = _changes(changes, 2)
+    assert [row[2] for row in block.rows] == ["e4", "e1"]
+    assert block.lines[0] == "changes: 1 stayed, 1 moved, 1 entered, 1 left; 2 more in the JSON document"
+    assert _changes(changes, 4).lines[0] == "changes: 1 stayed, 1 moved, 1 entered, 1 left"
+    why = {"kind": "entered", "id": "a", "grade": None, "by": "severity", "why": "place 85 in fts"}
+    assert _changes([CHANGE | why], 2).rows[0][-1] == "severity; before: place 85 in fts"
+
+
+def test_columns_of_zeros_are_left_out_and_a_long_list_is_cut_at_the_limit():
+    def entry(at, tags):
+        signals = {"bm25": {"value": 9.0 - at, "position": at}, "tags": {"value": tags, "position": None}}
+        terms = [{"weight": 0.1, "signal": "tags", "contribution": 0.1 * tags}]
+        facts = {"rank": at, "id": f"e{at}", "grade": None, "score": 9.0 - at, "factor": None, "headline": ""}
+        return facts | {"signals": signals, "contributions": terms}
+
+    about = {"label": "mine", "role": "only", "strategy": "bm25", "system": "mine", "metrics": None, "limit": 2}
+    about |= {"depths": {}, "unasked": [], "finish": [], "intent": "", "matched": "", "ranked": 7}
+    block = _listed({**about, "entries": [entry(at, 0.0) for at in (1, 2, 3)]}, {"text": "x"})
+    assert block.heads == ["rank", "entry", "grade", "score", "bm25", "title"]
+    assert [row[1] for row in block.rows] == ["e1", "e2"]
+    assert block.lines[-1].endswith(": tags") and "3 listed" in block.lines[1]
+    assert "0.1*tags" in _listed({**about, "entries": [entry(1, 0.0), entry(2, 1.0)]}, {"text": "x"}).heads

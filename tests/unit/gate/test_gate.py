@@ -177,23 +177,6 @@ def test_a_list_that_changed_by_itself_fails(data, baseline):
     assert (found.result.findings[0].key, found.result.findings[0].facts["lists"]) == ("gate_differs", True)
 
 
-def test_two_runs_two_thread_counts_and_two_block_sizes_are_one(data, baseline, monkeypatch):
-    import numba
-
-    from steelyard.retrievers import vector
-
-    first = data.gate(baseline=baseline).to_json()
-    numba.set_num_threads(1)
-    try:
-        monkeypatch.setattr(vector, "BLOCK", 7)
-        again = sy.load(STARTER).gate(baseline=baseline).to_json()
-    finally:
-        numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
-
-    assert json.dumps(first) == json.dumps(again)
-    assert {finding["key"] for finding in first["findings"]} == {"gate_identity"}
-
-
 def test_worse_fails_with_1_and_shows_the_queries_that_lost(data, lists, baseline, capsys):
     assert run("gate", STARTER, "bm25=vector", "--baseline", baseline) == 0  # better, as compare says
     assert "; 1 in 60 that" in " ".join(capsys.readouterr().out.split())
@@ -212,46 +195,23 @@ def test_worse_fails_with_1_and_shows_the_queries_that_lost(data, lists, baselin
     assert min(query.values["bm25"] - query.values[before.label] for query in found.result.queries) == falls[0]
 
 
-def test_inconclusive_passes_loudly_and_fails_under_strict(baseline, tmp_path, capsys):
-    small = tmp_path / "small"
-    shutil.copytree(STARTER, small, ignore=shutil.ignore_patterns("dataset.json"))
-    kept = {line.split()[0] for line in (STARTER / "qrels.txt").read_text().splitlines()[:60]}
-    lines = (STARTER / "qrels.txt").read_text().splitlines(keepends=True)
-    (small / "qrels.txt").write_text("".join(line for line in lines if line.split()[0] in kept))
-    (small / "dataset.json").write_text('{"name": "small"}')
-    own = tmp_path / "own.json"
-    assert run("gate", small, "mine=bm25", "--update", "--because", "few labels", "--baseline", own) == 0
-
-    assert run("gate", small, "mine=fts", "--baseline", own) == 0
-    assert "inconclusive; this counts" in capsys.readouterr().err
-    assert run("gate", small, "mine=fts", "--baseline", own, "--strict") == 3
-
-
 def test_changed_labels_are_a_mismatch_with_both_hashes_and_the_command(baseline, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")  # what is folded is not found
-    other = tmp_path / "other"
-    shutil.copytree(STARTER, other)
+    other = shutil.copytree(STARTER, tmp_path / "other")
     about = json.loads((other / "dataset.json").read_text())
-    about.pop("files")
-    about.pop("counts")
-    (other / "dataset.json").write_text(json.dumps(about))
+    (other / "dataset.json").write_text(json.dumps({**about, "files": {}, "counts": {}}))
     lines = (other / "qrels.txt").read_text().splitlines()
     lines = [lines[0][:-1] + "0", *lines[1:], "q03 0 infra-k3s 0"]  # one changed, one added
     (other / "qrels.txt").write_text("\n".join(lines) + "\n")
 
     assert run("gate", other, "--baseline", baseline) == 2
-
-    out = capsys.readouterr().out
+    text = " ".join(capsys.readouterr().out.split())
     before = STRICT_JSON.decode(baseline.read_text())["hashes"]["labels"]
     changed_set = sy.load(other).dataset
     now = data_hashes(changed_set, changed_set.split("all"))["labels"]
-    text = " ".join(out.split())
     assert "1 added ('q03 infra-k3s'), 1 changed ('q01 api-pool-exhaustion')" in text
-    assert before[:12] in text
-    assert now[:12] in text
-    assert before not in text
+    assert before[:12] in text and now[:12] in text and "corpus" not in text
     assert f"steelyard gate {other} --baseline {baseline} --update --because" in text
-    assert "corpus" not in text
     whole = sy.load(other).gate(baseline=baseline).result.findings[-1]
     assert whole.facts == {"part": "labels", "before": before, "now": now}
 
@@ -307,19 +267,21 @@ def _interrupted(*_):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("damage", ["cut", "value", "seal", "schema", "empty", "list", "half a pair"])
-def test_a_baseline_that_was_cut_or_edited_is_refused(baseline, damage, capsys):
-    text = baseline.read_text()
-    harms = {
-        "cut": lambda: text[: len(text) // 2],
-        "value": lambda: text.replace('"date": "', '"date": "1', 1),
-        "seal": lambda: text.replace('"seal": "', '"seal": "0', 1),
-        "schema": lambda: text.replace('"schema_version": 1', '"schema_version": 99'),
-        "empty": lambda: "",
-        "list": lambda: "[]",
-        "half a pair": lambda: text.replace('"date": "', '"date": "\\ud800', 1),
-    }
-    baseline.write_text(harms[damage]())
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: text.replace('"date": "', '"date": "1', 1),
+        lambda text: text.replace('"seal": "', '"seal": "0', 1),
+        lambda text: text.replace('"schema_version": 1', '"schema_version": 99'),
+        lambda text: "",
+        lambda text: "[]",
+        lambda text: text.replace('"date": "', '"date": "\\ud800', 1),
+    ],
+    ids=["cut", "value", "seal", "schema", "empty", "list", "half a pair"],
+)
+def test_a_baseline_that_was_cut_or_edited_is_refused(baseline, harm, capsys):
+    baseline.write_text(harm(baseline.read_text()))
 
     assert run("gate", STARTER, "--baseline", baseline) == 2
     error = capsys.readouterr().err
@@ -332,12 +294,6 @@ def test_a_sealed_baseline_of_another_shape_is_refused(data, baseline):
 
     with pytest.raises(DataError, match=r"contenders\[0\]\.kind"):
         data.gate(baseline=baseline)
-
-
-def test_without_a_baseline_the_command_that_writes_one_is_named(tmp_path, capsys):
-    assert run("gate", STARTER, "--baseline", tmp_path / "none.json") == 2
-    told = capsys.readouterr().err
-    assert f"steelyard init {STARTER} --baseline {tmp_path / 'none.json'}\n" in told
 
 
 def test_an_update_says_when_and_why(data, baseline, monkeypatch):
@@ -448,45 +404,6 @@ def test_a_contender_that_the_baseline_does_not_know_is_an_error(data, baseline)
     assert data.gate(f"{first['label']}=fts", baseline=baseline).verdict != "mismatch"
 
 
-def test_a_single_contender_is_compared_with_a_single_one(data, tmp_path):
-    own = tmp_path / "one.json"
-    data.update_baseline("bm25", because="first", baseline=own)
-
-    assert data.gate("vector", baseline=own).verdict == "pass"
-
-
-def test_any_contender_can_be_gated(data, tmp_path):
-    own = tmp_path / "any.json"
-    data.compare("bm25", write_runs=tmp_path, timed=False)
-    find_system("moltnet").config(10).save(tmp_path / "w.json")
-    given = {
-        "system": "echovault:shipped",
-        "strategy": SUM,
-        "weights": tmp_path / "w.json",
-        "run": tmp_path / "bm25.documented.run",
-        "function": lambda query: [],
-    }
-    data.update_baseline(given, because="first", baseline=own)
-
-    found = data.gate(given, baseline=own)
-    kinds = {row.label: row.kind for row in found.result.rows if row.label in given}
-    assert (found.verdict, kinds) == ("pass", {name: name for name in given})
-    with pytest.raises(ConfigError, match="kind 'function'; what"):
-        data.gate(baseline=own)
-
-
-def test_lists_of_ten_are_judged_by_ndcg_alone(data, lists, tmp_path):
-    own = tmp_path / "ten.json"
-
-    def ten(query):
-        return lists["bm25"][query.id][:10]
-
-    data.update_baseline({"ten": ten}, because="first", baseline=own)
-    row = against(data.gate({"ten": lambda query: ten(query)[::-1]}, baseline=own))
-
-    assert row["composite"] == pytest.approx(row["change"].mean)
-
-
 def test_a_promise_that_was_kept_and_is_broken_fails_whatever_the_relevance(data, lists, tmp_path):
     own = tmp_path / "promise.json"
     scoped = [query for query in data.dataset.split() if query.filters]
@@ -510,30 +427,9 @@ def test_a_promise_that_was_kept_and_is_broken_fails_whatever_the_relevance(data
     assert found.result.findings[0].facts["promises"] == ["scope"]
 
 
-def test_a_gate_that_fails_names_a_command_that_explains_what_is_gated(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    find_system("bm25").config(10).save("search-weights.json")
-    assert run("gate", STARTER, "search-weights.json", "--update", "--because", "first") == 0
-    find_system("cortex_mem").config(10).save("search-weights.json")
-    capsys.readouterr()
-    assert run("gate", STARTER) == 1
-
-    step = next(line for line in capsys.readouterr().out.split("\n\n") if line.startswith("see why "))
-    command = " ".join(step.split()).split(": steelyard ")[1].split()
-    assert command[-1] == "./search-weights.json"
-    assert run(*command) == 0
-    shown = capsys.readouterr().out
-    assert run(*command[:-1], "cortex_mem") == 0
-    assert capsys.readouterr().out.split() == shown.replace("search-weights.json", "cortex_mem").split()
-
-
 @pytest.mark.parametrize(
     ("old", "new", "rule"),
-    [
-        ("}", "", "is not valid JSON"),
-        ('"limit"', '"limits"', "unknown key 'limits'; did you mean 'limit'?"),
-        ("bm25", "bm52", "did you mean 'bm25'?"),
-    ],
+    [("}", "", "is not valid JSON"), ("bm25", "bm52", "did you mean 'bm25'?")],
 )
 def test_a_broken_weights_file_is_no_verdict_and_the_comment_says_why(tmp_path, monkeypatch, old, new, rule):
     monkeypatch.chdir(tmp_path)
@@ -545,26 +441,6 @@ def test_a_broken_weights_file_is_no_verdict_and_the_comment_says_why(tmp_path, 
     said = Path("comment.md").read_text()
     assert said.count("search-weights.json") == 1
     assert rule in said.partition("from version control")[0]  # the fault comes first, then the remedy
-    file.unlink()
-    assert run("gate", STARTER, "--markdown", "comment.md") == 2
-    assert f"steelyard gate {STARTER} CONTENDER --update --because" in Path("comment.md").read_text()
-
-
-def test_an_interval_with_0_beside_fail_names_the_test_that_failed_it(data, lists, tmp_path):
-    """The test is one-sided at .05, so the two-sided interval of 95% of what it fails may hold 0."""
-    own = tmp_path / "ten.json"
-    ten = {query: found[:10] for query, found in lists["bm25"].items()}
-    data.update_baseline({"mine": lambda query: ten[query.id]}, because="first", baseline=own)
-    held = []
-    for seed in range(12):
-        lost = worse(data, lists, 0.06, seed)
-        found = data.gate({"mine": lambda query, lost=lost: lost(query)[:10]}, baseline=own)
-        seen = against(found)
-        if found.verdict == "fail":
-            assert seen["p_worse"] < 0.05
-            held += [seen["change"].high >= 0]
-            assert ("one-sided test" in found.sentence) == held[-1]
-    assert any(held)
 
 
 def test_slices_are_shown_and_block_where_asked(data, lists, tmp_path):
@@ -587,10 +463,3 @@ def test_slices_are_shown_and_block_where_asked(data, lists, tmp_path):
     assert any(one.key == "gate_slice" and one.verdict == "fail" for one in found.result.findings)
     shown = data.gate({"mine": collapsed}, baseline=own)
     assert any(one.key == "gate_slice" and one.verdict == "pass" for one in shown.result.findings)
-
-
-def test_the_document_is_written_and_nothing_else_is_on_stdout(baseline, tmp_path, capsys):
-    out = tmp_path / "gate.json"
-
-    assert run("gate", STARTER, "--baseline", baseline, "--json", "--out", out, "--github") == 0
-    assert json.loads(capsys.readouterr().out) == json.loads(out.read_text())

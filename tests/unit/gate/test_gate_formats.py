@@ -1,7 +1,6 @@
 """What people and their tools read of a gate: each format by its own reader, with hostile texts in it."""
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +12,10 @@ from markdown_it import MarkdownIt
 import steelyard_eval as sy
 from steelyard_eval.cli.main import main
 from steelyard_eval.result import document
-from steelyard_eval.result.structs import replace
 from steelyard_eval.views import gate_formats
 
 ROOT = Path(__file__).parents[3]
 STARTER = ROOT / "qrels" / "starter"
-ORIGIN = "git+https://git.example.org/tools/steelyard.git@" + "1f" * 20
 HARM = "<script>alert(1)</script> | **@team** ](http://x) \x1b[31m\r\n::error::%0A &amp; `x`"
 HARMFUL_ID = "".join(char for char in HARM if char.isprintable() and char != " ")
 JUNIT = etree.XMLSchema(etree.parse(Path(__file__).parent / "junit.xsd"))
@@ -58,6 +55,7 @@ VERDICTS = ("pass", "fail", "inconclusive", "mismatch")
 def test_the_document_is_read_back(found, verdict):
     assert found[verdict].verdict == verdict
     assert document.read(document.render(found[verdict].result).encode()) == found[verdict].result
+    assert len(found[verdict].to_frame()) == len(found[verdict].result.table("gated"))
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -73,46 +71,18 @@ def test_junit_follows_its_schema(found, verdict, strict):
     assert len(tree.findall(".//skipped")) == (verdict == "inconclusive" and not strict)
 
 
-def test_the_schema_of_junit_would_see_a_fault():
-    text = '<testsuites><testsuite name="x"><testcase/></testsuite></testsuites>'
-
-    assert not JUNIT.validate(etree.fromstring(text))
-
-
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_markdown_has_no_markup_but_ours(found, verdict):
     page = gate_formats.pull_request(found[verdict].result)
     html = MarkdownIt("commonmark").enable("table").render(page)
     tags = set(re.findall(r"<(/?\w+)", html))
 
-    ours = {
-        "p",
-        "strong",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "code",
-        "details",
-        "summary",
-        "br",
-        "ul",
-        "li",
-    }
-    assert {tag.removeprefix("/") for tag in tags} <= ours
+    ours = re.compile("/?(p|strong|table|thead|tbody|tr|th|td|code|details|summary|br|ul|li)")
+    assert all(map(ours.fullmatch, tags))
     assert "\x1b" not in page
     outside = re.sub(r"<code>.*?</code>", "", html)
     assert re.findall(r"(?<!\w)@\w+", outside) == []  # nobody is mentioned
     assert page.startswith(("✅ **", "❌ **", "⚠️ **", "⛔ **"))
-
-
-def test_markdown_shows_both_rankings_of_what_failed(found):
-    html = MarkdownIt("commonmark").enable("table").render(gate_formats.pull_request(found["fail"].result))
-
-    assert "10 queries" in html
-    assert html.count("<summary>") == 1
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
@@ -127,18 +97,6 @@ def test_what_markdown_shows_at_once_is_short(found, verdict):
     assert ("lost most" in shown) is (verdict in ("fail", "inconclusive"))
 
 
-def test_markdown_is_harmless(found):
-    html = MarkdownIt("commonmark").enable("table").render(gate_formats.pull_request(found["fail"].result))
-
-    assert "alert(1)" in html  # as text
-
-
-def test_markdown_shows_160_characters_of_a_query(found):
-    result = found["fail"].result
-    long = [replace(query, text="x" * 400) for query in result.queries]
-    assert max(map(len, re.findall("x+", gate_formats.pull_request(replace(result, queries=long))))) == 160
-
-
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_annotations_are_one_line_each_and_nothing_else(found, verdict):
     lines = list(gate_formats.annotate(found[verdict].result))
@@ -148,28 +106,6 @@ def test_annotations_are_one_line_each_and_nothing_else(found, verdict):
     for line in lines:
         assert re.fullmatch(r"::(error|warning|notice) title=[^:,\r\n]*::[^\r\n]*", line)
         assert line.startswith(f"::{levels[verdict]} ")
-
-
-@pytest.mark.parametrize("verdict", VERDICTS)
-def test_text_frame_and_page_are_harmless(found, verdict):
-    one = found[verdict]
-
-    assert "\x1b[31m" not in repr(one)
-    assert "<script>" not in one._repr_html_()
-    assert len(one.to_frame()) == len(one.result.table("gated"))
-    assert str(one)
-
-
-def test_a_first_baseline_is_its_own_anchor_and_is_told_once(found):
-    kinds = [one.key for one in found["fail"].result.findings]
-    assert ("gate_baseline" in kinds, "gate_anchor" in kinds) == (True, False)
-
-
-def test_a_figure_shows_every_contender(found):
-    (axes,) = found["fail"].plot().axes
-
-    # The name of the line at zero, then a name and words for the contender; a first baseline is its own anchor.
-    assert len(axes.texts) == 3
 
 
 def test_the_step_summary_and_all_files_are_written(tmp_path, monkeypatch, capsys):
@@ -227,15 +163,6 @@ class TestUndecided:
         assert "no baseline at" in tree.find(".//error").get("message")
         assert not Path("g.json").exists()
 
-    def test_also_of_a_data_set_that_cannot_be_read(self, asked):
-        shutil.copytree(STARTER, "mine", ignore=shutil.ignore_patterns(".*"))
-        with Path("mine/qrels.txt").open("a") as stream:
-            stream.write("q01 0 api-retry-after 1\n")
-
-        assert asked("mine") == 2
-
-        assert "differs from the file" in Path("g.md").read_text()
-
     def test_what_is_stopped_leaves_no_result_of_an_earlier_one(self, asked, monkeypatch):
         def stop(*_):
             raise KeyboardInterrupt
@@ -256,7 +183,6 @@ def test_in_pytest_a_regression_fails_and_the_summary_is_printed(tmp_path):
     (tmp_path / "test_mine.py").write_text(
         f"""
 from steelyard_eval.testing import assert_no_regression
-from steelyard_eval.views import gate_formats
 
 def test_good():
     same = {{"mine": lambda query: ["api-pool-exhaustion"]}}

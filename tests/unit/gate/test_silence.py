@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from written_set import write_set
 
 from steelyard.finish import parse_stages
 from steelyard.systems import find_system
@@ -46,17 +47,12 @@ def test_a_promise_is_broken_where_student_says_so():
 @pytest.fixture
 def folder(tmp_path):
     """Thirty entries, a query for each, and as many questions whose words are in every entry."""
-    place = tmp_path / "mine"
-    place.mkdir()
     names = [f"word{chr(97 + at)}" for at in range(26)]
     corpus = [{"id": name, "text": f"{name} stands here"} for name in names]
     asked = [{"id": f"q{at}", "text": name} for at, name in enumerate(names)]
     asked += [{"id": f"n{at}", "text": f"stands {at}", "answerable": False} for at in range(26)]
-    for name, rows in (("corpus", corpus), ("queries", asked)):
-        (place / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (place / "qrels.txt").write_text("".join(f"q{at} 0 {name} 1\n" for at, name in enumerate(names)))
-    (place / "dataset.json").write_text(json.dumps({"name": "mine", "licence": "CC0-1.0", "as_of": "2026-01-01"}))
-    return place
+    qrels = "".join(f"q{at} 0 {name} 1\n" for at, name in enumerate(names))
+    return write_set(tmp_path / "mine", corpus, asked, qrels, as_of="2026-01-01")
 
 
 def test_a_gate_that_starts_to_answer_what_has_no_answer_fails(folder, tmp_path, capsys):
@@ -76,57 +72,9 @@ def test_a_gate_that_starts_to_answer_what_has_no_answer_fails(folder, tmp_path,
     assert "26 of 26 questions" in " ".join(capsys.readouterr().out.split())
 
 
-def test_one_new_answer_of_few_is_open_and_says_how_to_accept_it(folder, tmp_path, capsys):
+def test_one_new_answer_of_few_is_open():
     """1/48 + 1.2816 * sqrt(1 - 1/48) / 48 = .047, above .04; of 57, 1/57 + 1.2816 * .9912 / 57 = .0398."""
     found = false_answers({"a"}, (), 48)
     assert found.verdict == "inconclusive"
     assert found.facts == {"now": 1, "asked": 48, "before": 0, "p": 0.5, "budget": 0.04}
     assert false_answers({"a"}, (), 57).verdict == "pass"
-    lists = [f"q{at} Q0 word{chr(97 + at)} 1 1 x\n" for at in range(26)]
-    lists += [f"n{at} Q0 worda 1 1 x\n" for at in range(26)]
-    then, now = (tmp_path / name for name in ("then.run", "now.run"))
-    then.write_text("".join(lists[:-1]))
-    now.write_text("".join(lists))
-    words = ["gate", str(folder), "--baseline", str(tmp_path / "base.json")]
-    main([*words, f"r={then}", "--update", "--because", "begun"], standalone_mode=False)
-    capsys.readouterr()
-    main([*words, f"r={now}"], standalone_mode=False)
-    told = " ".join(capsys.readouterr().out.split())
-    assert "accept it, update" in told
-    assert "more questions that" in told
-    assert "has labels" not in told
-    then.write_text(now.read_text())
-    main([*words, f"r={then}"], standalone_mode=False)
-    assert "accept it: steelyard gate" in " ".join(capsys.readouterr().out.split())
-
-
-def test_lists_that_show_what_was_replaced_are_told(tmp_path, capsys):
-    """Ten pairs of an entry and what took its place, equally relevant: the list is turned round in each."""
-    place = tmp_path / "mine"
-    place.mkdir()
-    names = [f"word{chr(97 + at)}" for at in range(10)]
-    corpus = [{"id": f"a{name}", "text": f"{name} stands", "superseded_by": f"b{name}"} for name in names]
-    corpus += [{"id": f"b{name}", "text": f"{name} stands"} for name in names]
-    (place / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in corpus))
-    asked = [{"id": f"q{at}", "text": name} for at, name in enumerate(names)]
-    (place / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
-    (place / "qrels.txt").write_text(
-        "".join(f"q{at} 0 a{name} 1\nq{at} 0 b{name} 1\n" for at, name in enumerate(names))
-    )
-    (place / "dataset.json").write_text(json.dumps({"name": "mine", "licence": "CC0-1.0", "as_of": "2026-01-01"}))
-    runs = {"now.run": "ab", "then.run": "ba"}
-    for name, order in runs.items():
-        lines = [
-            f"q{at} Q0 {one}{word} {rank} {3 - rank} x\n"
-            for at, word in enumerate(names)
-            for rank, one in enumerate(order, 1)
-        ]
-        (tmp_path / name).write_text("".join(lines))
-    words = ["gate", str(place), "--baseline", str(tmp_path / "baseline.json")]
-    main([*words, f"r={tmp_path / 'then.run'}", "--update", "--because", "begun"], standalone_mode=False)
-    with pytest.raises(SystemExit) as ended:
-        main([*words, f"r={tmp_path / 'now.run'}"], standalone_mode=False)
-    assert ended.value.code == 1
-    told = " ".join(capsys.readouterr().out.split())
-    # The values are equal, and t(.9, 9) * .35 / sqrt(9 * 10) = .051 is above the budget of .04.
-    assert "(+0.000 nDCG@10); 10" in told

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from made_world import cells_of, decided, learned, made, tried, truth
+from scipy.stats import binomtest
 from simulator import simulate
 
 from steelyard.feedback import draft_teams
-from steelyard_eval.learn.counts import CODE, KINDS, InterleavingResult, PositionCounts
+from steelyard_eval.learn.counts import CODE, KINDS, InterleavingResult, PositionCounts, said_of_turns
 from steelyard_eval.learn.first_ten import DISCOUNT, PLACES
 from steelyard_eval.learn.gains import fit
 from steelyard_eval.learn.position_bias import (
@@ -15,7 +16,6 @@ from steelyard_eval.learn.position_bias import (
     exponent_by_intervention_harvesting,
     feedback_biases,
     from_given,
-    joint,
 )
 
 
@@ -39,12 +39,6 @@ def test_one_entry_at_two_places_gives_the_exponent_of_their_ratio():
     # log(8)/log(4) = 1.5 of 800 and 100 acts, with so weak a prior that it does not count
     found, _ = exponent_by_intervention_harvesting(cells([(0, 1, 1000, 800), (0, 4, 1000, 100)]), strength=1e-9)
     assert found.exponent == pytest.approx(1.5, abs=1e-5)
-
-
-def test_shows_divide_out_of_a_harvested_exponent():
-    """Half as many shows at place 2 and a quarter of the acts: half the rate, so 2 ** -e = 1/2."""
-    found, _ = exponent_by_intervention_harvesting(cells([(0, 1, 1000, 400), (0, 2, 500, 100)]), strength=1e-9)
-    assert found.exponent == pytest.approx(1.0, abs=1e-5)
 
 
 def test_given_probabilities_are_taken_as_they_are():
@@ -116,20 +110,6 @@ def test_the_exponent_is_recovered_and_its_interval_covers():
         assert sum(abs(one.exponent - 1) <= 1.96 * one.error for one in found) >= 10
 
 
-def test_the_harvested_error_falls_with_the_number_of_sessions():
-    short, long = (
-        exponent_by_intervention_harvesting(simulated(sessions=n, explore="interleave")[2])[0].error
-        for n in (500, 8000)
-    )
-    assert long < short / 2
-
-
-def test_the_joint_exponent_needs_no_exploration():
-    lists, _, own = simulated(sessions=8000)
-    assert exponent_by_intervention_harvesting(own)[1] == 0
-    assert joint(lists.pairs, own).exponent == pytest.approx(1.0, abs=0.25)
-
-
 def test_the_posterior_tells_shown_entries_apart():
     lists, grades, own = simulated(sessions=8000)
     classes = fit(lists.pairs, own, 1.0)
@@ -155,12 +135,6 @@ def test_the_strength_of_an_act_is_learned_and_a_dismissal_speaks_against():
     found = fit(lists.pairs, mixed, 1.0).strengths(mixed)
     assert found["accepted"] > 5 * found["opened"]
     assert found["dismissed"] < 0.5
-
-
-def test_what_acts_suggest_is_better_where_they_follow_worth():
-    lists, grades, own = simulated(sessions=8000)
-    value = truth(lists, grades)
-    assert value[tried(lists, own)] - value[0] > 0.8 * (value.max() - value[0])
 
 
 def test_weights_that_are_best_already_are_kept():
@@ -203,3 +177,33 @@ def test_a_log_of_a_search_or_two_decides_nothing_and_breaks_nothing(rows):
     assert tried(lists, own) == 0
     seen = learned(lists, own)[0].views(lists.top[[0, 5]])
     assert np.isfinite(seen.error).all()
+
+
+# The verdict on interleaved rankings
+
+
+def fought(other, *clients):
+    """A result of clients, each with its name, searches won, tied and lost."""
+    result = InterleavingResult(other)
+    for name, *counts in clients:
+        for balance, count in zip((1, 0, -1), counts, strict=True):
+            for _ in range(count):
+                result.add(balance, name)
+    return result
+
+
+def test_a_preference_has_scipys_p_and_interval_and_says_who_agrees():
+    found = fought("b1", ("ann", 12, 3, 2), ("bob", 5, 0, 1), ("eve", 0, 2, 1), ("dan", 0, 4, 0))
+    said, test = said_of_turns(found, {}), binomtest(17, 21)
+    assert (found.wins, found.ties, found.losses) == (17, 9, 4)
+    assert found.p == pytest.approx(test.pvalue)
+    ends = test.proportion_ci(0.95, "exact")
+    assert (said.facts["low"], said.facts["high"]) == pytest.approx((ends.low, ends.high))
+    assert (said.key, said.facts["not"]) == ("turns_preferred", False)
+    assert (said.facts["same"], said.facts["clients"]) == (2, 3)
+    assert said_of_turns(fought("b1", ("ann", 0, 0, 6)), {}).facts["not"] is True
+
+
+def test_without_one_it_is_open_or_nothing_was_acted_upon():
+    assert said_of_turns(fought("b1", ("ann", 7, 2, 3)), {}).key == "turns_open"
+    assert said_of_turns(fought("b1", ("ann", 0, 5, 0)), {}).key == "turns_untold"

@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import multiprocessing
-import sys
 from collections import Counter
 
 import numpy as np
@@ -11,7 +9,7 @@ import pytest
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.config import policy_of
-from steelyard.feedback import ACTIONS, Explore, FeedbackLog, append, append_act, line
+from steelyard.feedback import ACTIONS, Explore, FeedbackLog, append, append_act
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query, valid_at
@@ -22,7 +20,7 @@ from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.learn import reader
 from steelyard_eval.learn.counts import CODE, KINDS
 from steelyard_eval.learn.reader import MOST_A_DAY, DatasetIndex, read_log
-from steelyard_eval.learn.searchers import Census, SeenFilter
+from steelyard_eval.learn.searchers import SeenFilter
 
 NOW = 1_760_000_000.0
 DAY = "2025-10-01T10:00:00Z"
@@ -219,17 +217,6 @@ def test_the_largest_client_is_counted_apart(tmp_path):
     assert shown.sum() == pytest.approx(100 + 40)
 
 
-def test_searches_without_a_client_count_as_one_a_day(tmp_path):
-    found = log(tmp_path, [impression(timestamp=f"2025-09-{day:02}T10:00:00Z") for day in (1, 2, 3)])
-    assert len(found.clients) == 3
-    assert found.census.impressions == 3
-
-
-def test_nothing_counted_has_no_keys(tmp_path):
-    found = log(tmp_path, [{"schema_version": 1}])
-    assert (len(found.hits.query), found.turns) == (0, [])
-
-
 def test_hashes_are_remembered():
     seen, rng = SeenFilter(), np.random.default_rng(0)
     hashes = rng.integers(0, 2**63, 50_000).astype(np.uint64)
@@ -301,30 +288,6 @@ def test_a_killed_writer_loses_the_line_it_was_writing_at_most(tmp_path):
     found = read_log(path, known(), NOW)
     assert found.census.impressions == 2
     assert list(found.census.first.values()) == [[2]]
-
-
-def _write(path, name):
-    for at in range(200):
-        append(path, [impression(client_id=f"{name}{at}", user_query="one")])
-
-
-def test_exploring_alike_is_equal_whatever_was_drawn():
-    one, other = Explore(0.5, seed=3), Explore(0.5, seed=3)
-    one.coin()
-    assert one == other
-    assert repr(one) == "Explore(share=0.5, against=None, seed=3)"
-
-
-def test_processes_share_a_log(tmp_path):
-    path = tmp_path / "log.jsonl"
-    context = multiprocessing.get_context("fork" if sys.platform != "win32" else "spawn")
-    writers = [context.Process(target=_write, args=(path, name)) for name in "uvw"]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    census = read_log(path, known(), NOW).census
-    assert (census.lines, census.impressions, census.disordered, census.ordered) == (600, 600, 0, [])
 
 
 def test_an_interleaved_list_names_who_placed_each_hit(tmp_path, searcher):
@@ -410,12 +373,3 @@ def test_times_of_others_become_ours(tmp_path, time):
     path.write_text(json.dumps(row) + "\n")
     (session,) = read_ubi([path], None, "", Counter())
     assert session.events[0].time == 1790841600
-
-
-def test_a_line_keeps_letters_beyond_ascii():
-    assert line({"query": "Café"}) == '{"query":"Café"}\n'
-
-
-def test_a_census_starts_at_nothing():
-    start = Census()
-    assert (start.lines, start.impressions, start.acts, start.disordered) == (0, 0, 0, 0)

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 from click.testing import CliRunner
+from written_set import write_lines, write_set
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.cli.main import main
@@ -38,13 +39,8 @@ def own_state(tmp_path, monkeypatch):
 @pytest.fixture
 def small(tmp_path):
     """A data set of three entries and a query."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(one) + "\n" for one in ENTRIES))
-    (folder / "queries.jsonl").write_text(json.dumps({"id": "q1", "text": "how do keys rotate"}) + "\n")
-    (folder / "qrels.txt").write_text("q1 0 a1b2c3d4-0001 1\n")
-    (folder / "dataset.json").write_text(json.dumps({"name": "small", "system": "echovault"}))
-    return load(folder)
+    qrels = "q1 0 a1b2c3d4-0001 1\n"
+    return load(write_set(tmp_path / "small", ENTRIES, ["how do keys rotate"], qrels, system="echovault"))
 
 
 @pytest.fixture
@@ -149,7 +145,7 @@ def claude(events, session="s1", start=0):
 
 def write(path, lines):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_lines(path, lines)
     return path
 
 
@@ -365,38 +361,6 @@ def test_what_a_person_writes_beside_a_program_is_a_question(small, tmp_path, co
     assert [acted(line) for line in impressions(found)] == [{}]
 
 
-OPENINFERENCE = [
-    {
-        "name": "r",
-        "span_kind": "RETRIEVER",
-        "context": {"trace_id": "t", "span_id": "1"},
-        "start_time": "2026-07-22T09:00:00Z",
-        "end_time": "2026-07-22T09:00:01Z",
-        "attributes": {
-            "input.value": "x y",
-            "openinference.span.kind": "RETRIEVER",
-            **{
-                f"retrieval.documents.{at}.document.{key}": value
-                for at, one in enumerate(ENTRIES)
-                for key, value in {"id": one["id"], "score": 0.5, "content": one["text"]}.items()
-            },
-        },
-    },
-    {
-        "name": "a",
-        "context": {"trace_id": "t", "span_id": "2"},
-        "parent_id": None,
-        "start_time": "2026-07-22T09:00:00Z",
-        "end_time": "2026-07-22T09:00:09Z",
-        "attributes": {
-            "openinference": {"span": {"kind": "AGENT"}},
-            "input": {"value": "hello"},
-            "output": {"value": "a1b2c3d4-0003 has it"},
-        },
-    },
-]
-
-
 # Times, 2026-07-22T09:00:00Z and later, which `date -u +%s` gives as 1784710800
 
 START = 1784710800
@@ -404,34 +368,34 @@ START = 1784710800
 
 def traced(kind, begin, end, agent_end):
     """A search for x y inside an agent's span, whose answer names the last entry."""
+    answer = "a1b2c3d4-0003 has it"
     if kind == "openinference":
-        first, second = OPENINFERENCE
-        search = {**first, "parent_id": "2", "start_time": begin, "end_time": end}
-        return [search, {**second, "start_time": begin, "end_time": agent_end}]
-    records = json.dumps([{"id": one["id"], "score": 0.5} for one in ENTRIES])
-    said = json.dumps([{"role": "assistant", "parts": [{"content": "a1b2c3d4-0003 has it"}]}])
-    spans = [
-        (
-            "2",
-            "1",
-            end,
-            {"operation.name": "search_memory", "memory.query.text": "x y", "memory.records": records},
-        ),
-        ("1", "", agent_end, {"operation.name": "invoke_agent", "output.messages": said}),
-    ]
-    spans = [
-        {
-            "traceId": "t",
-            "spanId": key,
-            "parentSpanId": around,
-            "startTimeUnixNano": begin,
-            "endTimeUnixNano": until,
-            "attributes": [
-                {"key": f"gen_ai.{name}", "value": {"stringValue": value}} for name, value in has.items()
-            ],
+        documents = {
+            f"retrieval.documents.{at}.document.{key}": value
+            for at, one in enumerate(ENTRIES)
+            for key, value in {"id": one["id"], "score": 0.5, "content": one["text"]}.items()
         }
-        for key, around, until, has in spans
-    ]
+        search = {"input.value": "x y", "openinference.span.kind": "RETRIEVER", **documents}
+        agent = {
+            "openinference": {"span": {"kind": "AGENT"}},
+            "input": {"value": "hello"},
+            "output": {"value": answer},
+        }
+        return [
+            {"context": {"trace_id": "t", "span_id": key}, "parent_id": around, "start_time": begin,
+             "end_time": until, "attributes": has}
+            for key, around, until, has in (("1", "2", end, search), ("2", None, agent_end, agent))
+        ]  # fmt: skip
+    records = json.dumps([{"id": one["id"], "score": 0.5} for one in ENTRIES])
+    said = json.dumps([{"role": "assistant", "parts": [{"content": answer}]}])
+    search = {"operation.name": "search_memory", "memory.query.text": "x y", "memory.records": records}
+    agent = {"operation.name": "invoke_agent", "output.messages": said}
+    spans = [
+        {"traceId": "t", "spanId": key, "parentSpanId": around, "startTimeUnixNano": begin,
+         "endTimeUnixNano": until, "attributes": [
+            {"key": f"gen_ai.{name}", "value": {"stringValue": value}} for name, value in has.items()]}
+        for key, around, until, has in (("2", "1", end, search), ("1", "", agent_end, agent))
+    ]  # fmt: skip
     return [{"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}]
 
 

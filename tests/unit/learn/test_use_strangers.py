@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from written_set import write_set
 
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.usage.gather import gather
@@ -82,12 +83,7 @@ def recorded(lines, number):
 def judged(tmp_path_factory):
     """Pairs of what was inferred and what was judged, a search each, in the order of the file."""
     folder = tmp_path_factory.mktemp("strangers")
-    data = folder / "data"
-    data.mkdir()
-    (data / "corpus.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in ENTRIES.values()))
-    (data / "queries.jsonl").write_text('{"id": "q1", "text": "bread"}\n')
-    (data / "qrels.txt").write_text("")
-    (data / "dataset.json").write_text('{"name": "bread", "system": "echovault"}')
+    data = write_set(folder / "data", [*ENTRIES.values()], ["bread"], system="echovault")
     truths, logs = [], folder / "logs"
     logs.mkdir()
     for number, lines in enumerate(sessions()):

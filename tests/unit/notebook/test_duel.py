@@ -1,11 +1,9 @@
 """Judging by duel: which pair is next, what the judged ones show, when the verdict stands, what is kept."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
@@ -13,18 +11,15 @@ from steelyard.memory.query import Query
 from steelyard_eval.choose.duel import (
     MIN_PAIRS,
     PairSelection,
-    PairSelectionState,
     fitted,
     gains_of,
     pairwise_estimate,
     sigmoid,
 )
-from steelyard_eval.choose.public import DEFAULT, features, reciprocal
-from steelyard_eval.cli.main import main
+from steelyard_eval.choose.public import features, reciprocal
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.label.desk import desk
 from steelyard_eval.notebook.label.open import DuelSession, open_judging
-from steelyard_eval.recording.next_steps import rough
 
 
 def duel(relevance, worth, query, known=None):
@@ -86,11 +81,6 @@ def test_the_next_pair_is_where_leaders_part_and_relevance_is_in_doubt():
     assert next(standing.order()) == 1
     assert next(standing.order({1})) == 2
     assert not list(made.standing(np.array([1.0, 1.0, 0.0])).order())
-
-
-def test_a_duel_without_pairs_does_not_stand():
-    made = duel(np.zeros(0), np.zeros((2, 0)), np.zeros(0, dtype=int))
-    assert not PairSelectionState(made, np.zeros(0, dtype=bool), np.zeros(0)).stands
 
 
 def test_the_error_of_a_lead_is_that_of_independent_labels():
@@ -161,10 +151,6 @@ def session(data, tmp_path):
     return opened(replace(data.dataset, qrels={}, queries=data.dataset.queries[:8]), data, tmp_path)
 
 
-def test_every_kind_of_strategy_is_in_the_duel(session):
-    assert {"bm25", "vector", "echovault", "rrf(bm25, vector, k=60)", DEFAULT} <= set(session.pool.labels)
-
-
 def test_an_answer_is_kept_skipped_or_left_open_and_taken_back(session):
     first = session.next
     session.give(2, "why", first)
@@ -196,23 +182,6 @@ def test_the_second_judge_of_a_duel_sees_all_that_the_first_one_judged(session, 
     assert {second.pool.pair(at) for at in second.order.tolist()} == set(session.given)
 
 
-def test_a_duel_leaves_open_what_the_judge_cannot_say(session):
-    session.give(None)
-    session.nothing()
-    assert (session.grades() == session.pool.known).all()
-
-
-def test_below_eighty_pairs_nothing_changes_and_the_words_say_what_it_takes(session):
-    found = desk(session)
-
-    assert found["duel"]["leader"] == DEFAULT
-    more, minutes = rough(found["duel"]["more"]), found["duel"]["minutes"]
-    says = f"more pairs until these labels count, about {more} until the verdict stands: {minutes} minutes."
-    assert found["sentence"] == f"80 {says}"
-    session.give(1)
-    assert desk(session)["sentence"].startswith("79 more pairs until these labels count, about ")
-
-
 def test_judging_ends_when_the_verdict_stands(session):
     asked = 0
     while (pair := session.next) is not None:
@@ -227,31 +196,6 @@ def test_judging_ends_when_the_verdict_stands(session):
     folder = session.pool.dataset.path
     told = [f"steelyard recommend {folder}", f"steelyard judge {folder} --random"]  # not all queries have labels
     assert [step["command"] for step in found["steps"]] == told
-
-
-def test_the_command_judges_by_duel(data, tmp_path):
-    folder = data.dataset.path
-    found = CliRunner().invoke(main, ["judge", str(folder), "--duel", "--out", str(tmp_path), "--json"])
-
-    assert found.exit_code == 0, found.output
-    assert json.loads(found.stdout)["duel"]["enough"] == 80
-
-
-def test_a_query_that_nothing_answers_is_not_asked_about_again(session):
-    asked = session.next
-    left = session.left
-    session.nothing(asked)
-
-    assert session.unanswerable == [asked[0]]
-    assert session.next[0] != asked[0]
-    assert session.left == left - sum(pair[0] == asked[0] for pair in session.pool.places)
-    rows = [json.loads(line) for line in (session.folder / "judge.queries.jsonl").read_text().splitlines()]
-    assert [row["id"] for row in rows if row.get("answerable") is False] == [asked[0]]
-    source = session.pool.dataset.path / "queries.jsonl"
-    assert len(rows) == len(source.read_text().splitlines())
-    assert session.standing.judged.sum() == 0
-    assert session.undo() == (asked[0], "")
-    assert session.next == asked
 
 
 def test_what_labels_of_relevant_entries_alone_leave_out_is_not_relevant(data, tmp_path):

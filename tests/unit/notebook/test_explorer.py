@@ -82,14 +82,6 @@ def test_the_curve_is_what_every_weight_on_it_gives(data, explorer):
     assert abs(at[2] - at[1]) > 1e-9
 
 
-def test_nothing_on_the_curve_is_above_its_best(explorer):
-    found = explorer.exploration.curve(0)
-
-    assert found["best"][2] >= max(value for _, value in found["points"]) - 1e-6
-    middle = (found["best"][0] + found["best"][1]) / 2
-    assert explorer.exploration.weigh(0, middle)["result"]["mean"] == pytest.approx(found["best"][2], abs=1e-12)
-
-
 def test_contributions_add_up_to_the_score_and_places_are_those_of_the_baseline(data, explorer):
     rows = explorer.exploration.find("pool")["ranking"]
     explained = data.explain(rows["id"], "bm25").to_frame()
@@ -116,23 +108,12 @@ def test_every_weight_has_a_name(strategy, names):
     assert weight_names(parse_strategy(strategy)) == names
 
 
-def test_another_system_is_measured_too(data, explorer):
-    own = explorer.exploration
-    begun = own.begin("moltnet")
-    assert begun["result"]["mean"] == pytest.approx(replayed(data, "moltnet").mean(), abs=1e-12)
-    assert begun["controls"]["weights"][0].startswith("rrf(")
-
-
 def test_a_system_without_a_linear_form_is_replayed(data, explorer):
     found = explorer.exploration.begin("spec_kit:shipped")
 
     assert not found["controls"]["curves"]
     assert found["result"]["mean"] == pytest.approx(replayed(data, "spec_kit:shipped").mean(), abs=1e-12)
     assert explorer.exploration.curve(0)["points"] == []
-
-
-def test_one_weight_is_enough(bench):
-    assert Exploration(bench, read_config("weighted_sum(1*bm25)"), "bm25").weights == [1.0]
 
 
 def test_adopting_writes_what_was_seen_and_promises_less(data, explorer, tmp_path):
@@ -200,11 +181,6 @@ def test_entries_of_one_speaker_are_told_apart():
     }
     titles = [described(id_, entries, {})["title"] for id_ in ("a", "b", "c", "lost")]
     assert titles == ["Ann: I keep bees.", long, "Rain.", "lost"]
-
-
-def test_queries_without_labels_cannot_be_explored(data):
-    with pytest.raises(ConfigError, match="two judged queries"):
-        sy.load({"m1": "keys"}, {"q1": "keys"}, {"q1": ["m1"]}).explore()
 
 
 def test_it_opens_on_the_worst_query_that_shows_something():

@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from written_set import write_lines, write_set
 
 from steelyard.base.errors import ConfigError
 from steelyard_eval.cli.main import main
@@ -30,11 +31,8 @@ def folder(tmp_path):
         }
         for at, text in enumerate(asked)
     ]
-    (tmp_path / "dataset.json").write_text(json.dumps({"name": "mine"}))
-    rows = {"corpus": entries, "queries": [{"id": "q1", "text": "rotate key 7"}], "feedback": lines}
-    for name, own in rows.items():
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in own))
-    return tmp_path
+    write_lines(tmp_path / "feedback.jsonl", lines)
+    return write_set(tmp_path, entries, ["rotate key 7"])
 
 
 def test_each_question_is_as_likely_as_another(folder, monkeypatch):
@@ -74,21 +72,6 @@ def test_a_sealed_data_set_draws_what_it_has(folder):
     for side, count in (("corpus", len(load(folder).entries)), ("queries", rows)):
         np.save(folder / f"{side}.minilm.f16.npy", np.ones((count, 2), dtype=np.float16))
     assert write_queries.sealed(load(folder))
-
-
-def test_a_log_is_named_while_it_has_what_the_set_has_not(folder, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "400")
-    (folder / "dataset.json").write_text(json.dumps({"name": "mine", "sampled": "all"}))
-    (folder / "qrels.txt").write_text("q1 0 e01 1\n")
-    words = ["judge", str(folder), "--list", "--embedder", "none"]
-    before = CliRunner().invoke(main, words).stdout
-    (folder / "qrels.txt").write_text("".join(f"{name} 0 e01 1\n" for name in drawn_from_log(load(folder))[1]))
-    after = CliRunner().invoke(main, words).stdout
-    for said in (before, after):
-        assert "Nothing is left" in said
-        assert f"add queries to {folder / 'queries.jsonl'}, a line" in " ".join(said.split())
-    assert f"steelyard judge {folder} --embedder none --from-log" in " ".join(before.split())
-    assert "--from-log" not in after
 
 
 def test_without_a_log_there_is_nothing_to_draw(folder):

@@ -5,15 +5,14 @@ import json
 import shlex
 import shutil
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from written_set import write_set
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.base.extensions import installing, missing_modules
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool
@@ -32,8 +31,6 @@ from steelyard_eval.notebook.label.pool import (
     standings,
 )
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.recording.saved_runs import keep
-from steelyard_eval.result.structs import Answer, DataFacts, Decision, Provenance, Result
 
 CONTENDERS = "bm25, rrf(bm25, vector)"
 
@@ -64,12 +61,6 @@ def small(seed=0, queries=20, count=60):
     dataset = sy.load({"m": "x"}, {f"q{q}": f"x{q}" for q in range(queries)}, {"q0": ["m"]}).dataset
     pool = pooled(replace(dataset, qrels={}), found, dataset.queries, seed)
     return pool, rng.integers(0, 4, len(pool))
-
-
-def said_of(verdict, more=None):
-    """A recommendation of this verdict."""
-    about = Provenance("t", DataFacts("starter"), metrics=["nDCG@10"])
-    return Result("recommend", Answer("told", {"text": verdict}), about, decision=Decision(verdict, more=more))
 
 
 class TestOrder:
@@ -129,18 +120,6 @@ class TestStandings:
         seen[first] = grades[first]
 
         assert standings(pool, seen)[0].judged == 3
-
-    def test_few_labels_settle_nothing_and_many_do(self):
-        pool, _ = small(queries=60)
-        better = np.where(pool.gain[1] > pool.gain[0], 3, 0)
-        seen = np.full(len(pool), -1)
-        seen[pool.order[:10]] = better[pool.order[:10]]
-        (early,) = standings(pool, seen)
-        seen[pool.order[:300]] = better[pool.order[:300]]
-        (late,) = standings(pool, seen)
-
-        assert (early.verdict, early.needed) == ("open", None)
-        assert (late.verdict, late.needed) == ("better", 0)
 
     def test_labels_that_the_set_has_count_as_in_compare(self):
         """A first new label would stand for hundreds of pairs, yet 59 queries with labels show what they show."""
@@ -211,22 +190,17 @@ class TestSession:
                             "digest": lines[1]["digest"], "drawn": False}  # fmt: skip
         assert session.qrels.read_text().splitlines()[1] == f"{lines[1]['query']} 0 {lines[1]['entry']} 3"
 
-    def test_a_session_goes_on_where_it_was_left(self, session, blank):
-        session.give(2)
-        session.give(1)
-        again = Session(blank, session.folder)
-
-        assert (again.next, again.left, list(again.given)) == (session.next, session.left, list(session.given))
-
-    def test_undo_takes_back_the_last_one(self, session):
+    def test_a_session_goes_on_where_it_was_left_and_undo_takes_back_the_last_one(self, session, blank):
         first = session.next
         assert session.undo() is None
         session.give(2)
+        second = session.next
         session.give(1)
+        again = Session(blank, session.folder)
+        assert (again.next, again.left, list(again.given)) == (session.next, session.left, [first, second])
         session.undo()
 
-        assert session.undo() == first
-        assert session.next == first
+        assert session.undo() == session.next == first
         assert read_judgments(session.file) == {}
 
     def test_what_is_taken_back_is_asked_next_also_where_others_were_passed_over(self, session, blank):
@@ -270,12 +244,6 @@ class TestSession:
         with pytest.raises(ConfigError, match="ann has judged"):
             Session(blank, tmp_path, "bob", "ann")
 
-    def test_a_broken_line_is_named(self, session, blank):
-        session.give(2)
-        session.file.write_text(session.file.read_text() + '{"query": "q1"}\n')
-        with pytest.raises(DataError, match=r"line 2.*is"):
-            Session(blank, session.folder)
-
     @pytest.mark.parametrize(
         "changed",
         [
@@ -286,19 +254,16 @@ class TestSession:
             {"grade": True},
             {"grade": 1.0},
             {"note": 5},
+            b"\xff",
+            b'{"query": "q1"}\n',
         ],
     )
     def test_what_would_be_no_line_of_qrels_is_no_judgment(self, session, blank, changed):
-        line = {"query": "q1", "entry": "e", "grade": 2, "note": "", "at": ""} | changed
-        session.file.parent.mkdir(exist_ok=True)
-        session.file.write_text(json.dumps(line) + "\n")
-        with pytest.raises(DataError, match=r"line 1.*is"):
-            Session(blank, session.folder)
-
-    def test_a_file_that_is_no_text_is_named(self, session, blank):
-        session.file.parent.mkdir(exist_ok=True)
-        session.file.write_bytes(b"\xff")
-        with pytest.raises(DataError, match="read the judgments"):
+        session.give(2)
+        line = {"query": "q1", "entry": "e", "grade": 2, "note": "", "at": ""}
+        with session.file.open("ab") as file:
+            file.write(changed if isinstance(changed, bytes) else json.dumps(line | changed).encode() + b"\n")
+        with pytest.raises(DataError, match=r"line 2.*is|read the judgments"):
             Session(blank, session.folder)
 
     def test_a_second_judge_sees_the_same_pairs_shuffled_and_no_grade(self, session, blank):
@@ -317,47 +282,24 @@ class TestSession:
         assert sorted(seen) == sorted(pairs)
         assert seen != pairs
 
-    def test_the_qrels_load_as_labels_of_the_data_set(self, session, data, tmp_path):
-        for grade in (1, 0, 2):
-            session.give(grade)
-        folder = tmp_path / "set"
-        folder.mkdir()
-        for name in ("corpus.jsonl", "queries.jsonl"):
-            (folder / name).write_bytes((starter() / name).read_bytes())
-        (folder / "dataset.json").write_text('{"name": "judged", "as_of": "2026-11-15T00:00:00Z"}')
-        (folder / "qrels.txt").write_bytes(session.qrels.read_bytes())
 
-        found = sy.load(folder).dataset.qrels
-        assert {(q, e): g for q, own in found.items() for e, g in own.items()} == {
-            pair: one.grade for pair, one in session.given.items()
-        }
+def test_kappas_are_those_of_the_textbook_and_of_the_definition():
+    def of(first, second):
+        one, other = (
+            {("q", f"m{at}"): Judgment("q", f"m{at}", grade, "", "") for at, grade in enumerate(grades)}
+            for grades in (first, second)
+        )
+        return agreement(one, other)
 
-
-def judged(grades):
-    return {("q", f"m{at}"): Judgment("q", f"m{at}", grade, "", "") for at, grade in enumerate(grades)}
-
-
-def test_kappa_of_the_textbook_table():
     # 50 proposals: both yes 20, both no 15, one alone 5 and 10: observed .7, by chance .5, kappa .4
-    first, second = [1] * 25 + [0] * 25, [1] * 20 + [0] * 5 + [1] * 10 + [0] * 15
-    found = agreement(judged(first), judged(second))
-
-    assert found["pairs"] == 50
-    assert found["equal"] == pytest.approx(0.7)
-    assert found["kappa"] == pytest.approx(0.4)
-    assert found["weighted"] == pytest.approx(0.4)
-
-
-def test_weighted_kappa_forgives_neighbours():
+    found = of([1] * 25 + [0] * 25, [1] * 20 + [0] * 5 + [1] * 10 + [0] * 15)
+    assert found == {"pairs": 50, "equal": 0.7, "kappa": pytest.approx(0.4), "weighted": pytest.approx(0.4)}
     first, second = [0, 1, 2, 3, 0, 3], [1, 1, 2, 2, 0, 3]
     # squares of distances: 2 observed; by chance those of all 36 pairings of a first with a second grade, over 6
     chance = sum((a - b) ** 2 for a in first for b in second) / 6
-    assert agreement(judged(first), judged(second))["weighted"] == pytest.approx(1 - 2 / chance)
-
-
-def test_kappa_is_not_defined_for_one_grade():
-    assert agreement(judged([2, 2]), judged([2, 2]))["kappa"] is None
-    assert agreement({}, {}) == {"pairs": 0, "equal": None, "kappa": None, "weighted": None}
+    assert of(first, second)["weighted"] == pytest.approx(1 - 2 / chance)
+    assert of([2, 2], [2, 2])["kappa"] is None
+    assert of([], []) == {"pairs": 0, "equal": None, "kappa": None, "weighted": None}
 
 
 class TestCommand:
@@ -369,24 +311,13 @@ class TestCommand:
 
     def test_keys_grade_undo_and_quit(self, tmp_path, monkeypatch):
         monkeypatch.setenv("COLUMNS", "400")
-        found = self.run("--out", tmp_path, keys="0u3wn" + "why not\n" + "1q")
+        found = self.run("--out", tmp_path, keys="0mu3wn" + "why not\n" + "1q")
         given = list(read_judgments(tmp_path / "judge.jsonl").values())
 
         assert found.exit_code == 0
         assert [(one.grade, one.note) for one in given] == [(3, ""), (1, "why not")]
         assert "\n2 pairs judged, " in found.stdout
         assert f"saved in {tmp_path / 'judge.qrels.txt'}" in found.stdout.replace("\n", " ")
-
-    def test_what_is_saved_is_counted_as_it_is_in_the_file(self, tmp_path):
-        # a grade, a pair that cannot be told, a grade, a query that nothing answers
-        found = self.run("--out", tmp_path, keys="1x0zq")
-        written = len((tmp_path / "judge.qrels.txt").read_text().splitlines())
-        before = len((starter() / "qrels.txt").read_text().splitlines())
-
-        assert written == before + 2
-        assert "\n4 pairs judged, " in found.stdout
-        said = f": your 2 labels and the {before} that were there; 2 answers have no grade"
-        assert said in " ".join(found.stdout.split())
 
     def test_no_answer_to_a_query_with_relevant_labels_is_contradicted(self, tmp_path):
         """The expected entries are read from the data set's own file."""
@@ -397,143 +328,6 @@ class TestCommand:
         assert relevant
         said = f"nothing answers {query}, yet labels call {', '.join(relevant[:3])} relevant; u takes this back\n"
         assert said in found.stderr
-
-    def test_no_answer_to_a_query_without_relevant_labels_is_taken(self, unstated):
-        self.add(unstated)
-        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
-        assert "yet labels" not in CliRunner().invoke(main, words, input="zq").stderr
-
-    def test_where_nothing_is_left_to_ask_it_says_so_and_what_to_do(self, tmp_path, monkeypatch):
-        # all of starter's queries are labelled, and their labels stand for others
-        monkeypatch.chdir(tmp_path)
-        drawn, duel = (
-            CliRunner().invoke(main, ["judge", str(starter()), *option], input="1q") for option in ([], ["--duel"])
-        )
-
-        said = "Nothing is left to label: 59 of 59 queries have labels. These labels are enough for recommend to"
-        assert " ".join(drawn.stdout.split()).startswith(said)
-        assert "at random and" not in drawn.stderr
-        assert "so no pair" in " ".join(duel.stdout.split())
-        for found in (drawn, duel):
-            said = f"decide by these labels: steelyard recommend {starter()}"
-            assert said in " ".join(found.stdout.split())
-            said, _, words = " ".join(found.stdout.split()).partition(": steelyard judge ")
-            assert said.endswith("two rankings")
-            asked = json.loads(self.of(*words.split()[1:], "--json").stdout)
-            assert asked["card"] is not None  # the command that is named does ask
-        assert not list(tmp_path.iterdir())
-
-    def test_what_two_rankings_part_on_is_asked_where_not_all_is_labelled(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "400")
-        folder = shutil.copytree(starter(), tmp_path / "mine")
-        about = json.loads((folder / "dataset.json").read_text())
-        (folder / "dataset.json").write_text(json.dumps({**about, "pool": None}))
-        said = CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout
-        monkeypatch.chdir(tmp_path)
-        shutil.copy(folder / "queries.jsonl", "search-weights.json")  # what replaces it says so
-        again = CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout
-        assert "another search" not in said
-        replaces = "(if that replaces search-weights.json, it prints how to undo it)"
-        assert f"these labels {replaces}: steelyard recommend {folder}" in again
-        words = shlex.split(again.split("steelyard judge ")[1].splitlines()[0])
-        assert words[1:] == ["echovault", "search-weights.json"]
-
-    def test_the_help_fits_a_screen_and_the_grades_are_on_every_card(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "80")
-        assert len(CliRunner().invoke(main, ["judge", "--help"]).stdout.splitlines()) <= 45
-        shown = self.run("--out", tmp_path, keys="0xq").stdout
-        assert shown.count("\n0 not relevant  1 related  2 relevant  3 answers it  ? all keys\n") == 3
-
-    @pytest.mark.parametrize(
-        ("kept", "said"),
-        [
-            (1, "With 19 more queries, "),  # 20 labelled queries decide: docs/start.md
-            (20, "These labels are enough for recommend"),
-            (
-                58,
-                "These labels are enough for recommend to decide by.",
-            ),
-        ],
-    )
-    def test_which_query_is_next_and_how_many_more_it_takes(self, tmp_path, kept, said):
-        folder = shutil.copytree(starter(), tmp_path / "mine")
-        rows = (folder / "qrels.txt").read_text().splitlines()
-        usual = [query.id for query in load(folder).split("all")]
-        own = [
-            row for row in rows if row.split()[0] not in usual[kept:]
-        ]  # and those of the log, which do not count
-        text = "".join(f"{row}\n" for row in own)
-        about = json.loads((folder / "dataset.json").read_text())
-        (folder / "qrels.txt").write_text(text)
-        (folder / "dataset.json").write_text(json.dumps({**about, "counts": {}, "files": {}}))
-        shown = CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout
-        found = " ".join(shown.split())
-        listed = [query for query in usual if f"{query}: " in found]
-        assert f" left. {kept} of 59" in found
-        assert f"pairs of {shown.split(chr(10) * 2)[1].partition(':')[0]}. {said}" in found
-        assert listed
-        assert not set(listed) & set(usual[:kept])
-
-    def test_of_a_complete_pool_no_pair_needs_a_label(self, tmp_path):
-        found = " ".join(self.run("--out", tmp_path, "--list").stdout.split())
-        assert found.startswith("0 pairs judged. ")  # how many are left is no goal
-        needless = "No pair needs a label: one without counts as not relevant (pool: complete), so only grades"
-        assert f" show. {needless} above 0" in found
-        assert "label pairs all" in found
-        assert not any(word in found for word in ("more label", "wherever you stop"))
-
-    def test_what_stands_is_said_before_the_first_pair_and_then_one_line_a_pair(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "400")
-        shown = self.run("--out", tmp_path, keys="00m0q").stdout
-        cards = [text.split("\nquery ")[0].strip() for text in shown.split("all keys\n\n")]
-        count = json.loads(self.run("--out", tmp_path / "other", "--json").stdout)["left"]
-        assert "needs a label" in cards[0]
-        two = f"2 pairs judged, {count - 2} left."  # which m shows again
-        assert cards[1:] == [f"1 pair judged, {count - 1} left.", two, two, f"3 pairs judged, {count - 3} left."]
-
-    @pytest.mark.parametrize(
-        ("decided", "told"),
-        [
-            (said_of("ship"), "says ship, so it needs no more."),
-            (said_of("keep", 174), "says keep; it takes about 170 more labelled queries"),
-            (said_of("try", 62), "says try; it takes about 60 more labelled queries"),
-            (said_of("try"), "says try; it says what"),
-        ],
-    )
-    def test_what_recommend_asked_for_is_told_while_the_labels_are_those(
-        self, tmp_path, monkeypatch, decided, told
-    ):
-        monkeypatch.setenv("STEELYARD_RUNS", "on")
-        folder = shutil.copytree(starter(), tmp_path / "mine", ignore=shutil.ignore_patterns(".steelyard"))
-        keep(load(folder), decided)
-        words = ["judge", str(folder), "--list"]
-        said = " ".join(CliRunner().invoke(main, words).stdout.split())
-        usual = "These labels are enough for recommend to decide by."
-        assert f"labels recommend {told}" in said
-        assert "decide by these" not in said
-        rows = (folder / "qrels.txt").read_text().splitlines(keepends=True)
-        (folder / "qrels.txt").write_text("".join(row for row in rows if not row.startswith("q12 ")))
-        CliRunner().invoke(main, ["check", str(folder), "--accept"])
-        said = " ".join(CliRunner().invoke(main, words).stdout.split())
-        assert "58 of 59" in said
-        assert usual in said
-
-    def test_what_is_said_to_do_for_more_to_judge_can_be_done(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "400")
-        folder = shutil.copytree(starter(), tmp_path / "mine")
-        said = " ".join(CliRunner().invoke(main, ["judge", str(folder), "--list"]).stdout.split())
-        assert f"add queries to {folder / 'queries.jsonl'}, a line" in said
-        assert "move queries.minilm.f16.npy out" in said
-        assert (installing("minilm") in said) == bool(missing_modules("minilm"))
-        assert f"steelyard check {folder} --acc" in said
-
-        with (folder / "queries.jsonl").open("a") as file:
-            file.write('{"id": "new-1", "text": "why do we retry payments"}\n')
-        (folder / "queries.minilm.f16.npy").rename(tmp_path / "queries.minilm.f16.npy")
-        assert CliRunner().invoke(main, ["check", str(folder), "--accept"]).exit_code == 0
-        assert "counts" not in json.loads((folder / "dataset.json").read_text())
-        listed = CliRunner().invoke(main, ["judge", str(folder), "--list", "--json", "--embedder", "none"])
-        assert {pair["query"] for pair in json.loads(listed.stdout)["next"]} == {"new-1"}
 
     @pytest.mark.parametrize(
         ("said", "duel"),
@@ -564,57 +358,28 @@ class TestCommand:
         assert len(listed) == 20  # as docs/commands.md says
         assert [(one["query"], one["entry"]) for one in listed[:5]] == asked
         assert all(one["entry"] in shown for one in listed)
-        said, _, pairs = shown.partition("\n\n")  # the conclusion stands first
-        assert pairs.startswith(f"{asked[0][0]}: ")
-        again = " ".join(said.split()).split("all the same, one key each: steelyard ")[1]
-        assert shlex.split(again) == ["judge", str(starter()), "bm25", "rrf(bm25, vector)", "--out", str(tmp_path)]
-
-    def of(self, *words):
-        return CliRunner().invoke(main, ["judge", str(starter()), *words], catch_exceptions=False)
-
-    def test_json_asks_nothing(self, tmp_path):
-        found = json.loads(self.run("--out", tmp_path, "--json").stdout)
-
-        qrels = load(starter()).qrels
-        assert (found["given"], found["left"] > 0) == (0, True)
-        assert found["card"]["pair"][1] not in qrels.get(found["card"]["pair"][0], {})
-        assert found["comparisons"][0]["challenger"] == "rrf(bm25, vector, k=60)"
-        assert not list(tmp_path.iterdir())
 
     def test_hostile_text_moves_no_terminal(self, tmp_path):
-        folder = tmp_path / "set"
-        folder.mkdir()
-        (folder / "corpus.jsonl").write_text('{"id": "m1", "title": "keys \\u001b[2J", "text": "rotate keys"}\n')
-        (folder / "queries.jsonl").write_text('{"id": "q1", "text": "rotate keys"}\n')
-        (folder / "qrels.txt").write_text("")
-        (folder / "dataset.json").write_text('{"name": "x"}')
-        found = CliRunner().invoke(
-            main, ["judge", str(folder), "fts", "bm25", "--out", str(tmp_path / "j")], input="q"
-        )
-
+        entry = {"id": "m1", "title": "keys \x1b[2J", "text": "rotate keys"}
+        found = self.judge(write_set(tmp_path, [entry], ["rotate keys"]), keys="q")
         assert "\x1b[2J" not in found.stdout
         assert "keys \\x1b[2J" in found.stdout
 
     @pytest.fixture
     def unstated(self, tmp_path):
         """A set whose dataset.json does not say how labels are chosen."""
-        (tmp_path / "corpus.jsonl").write_text(
-            '{"id": "m1", "text": "keys"}\n{"id": "m2", "text": "rotate keys"}\n'
-        )
-        (tmp_path / "queries.jsonl").write_text('{"id": "q1", "text": "rotate keys"}\n')
-        (tmp_path / "qrels.txt").write_text("")
-        (tmp_path / "dataset.json").write_text('{"name": "x"}')
-        return tmp_path
+        return write_set(tmp_path, ["keys", "rotate keys"], ["rotate keys"], name="x")
+
+    def judge(self, folder, *words, keys=""):
+        command = ["judge", str(folder), "fts", "bm25", "--out", str(folder / "j"), *words]
+        return CliRunner().invoke(main, command, input=keys)
 
     def test_a_set_without_labels_says_what_its_first_ones_are(self, unstated):
         before = (unstated / "dataset.json").read_bytes()
-        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
-        CliRunner().invoke(main, words, input="q")
-        assert (unstated / "dataset.json").read_bytes() == before  # nothing was judged
-
-        CliRunner().invoke(main, words, input="2q")
-        assert (unstated / "dataset.json").read_bytes() == before  # nothing was applied
-        CliRunner().invoke(main, [*words, "--apply"])
+        for keys in ("q", "2q"):  # nothing was judged, then nothing was applied
+            self.judge(unstated, keys=keys)
+            assert (unstated / "dataset.json").read_bytes() == before
+        self.judge(unstated, "--apply")
         assert json.loads((unstated / "dataset.json").read_text()) == {
             "name": "x",
             "sampled": "duel",
@@ -622,9 +387,8 @@ class TestCommand:
         }
 
     def test_where_nothing_was_written_nothing_is_said_to_be(self, unstated):
-        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
-        CliRunner().invoke(main, words, input="xq")  # an answer that is no label
-        done = CliRunner().invoke(main, [*words, "--apply"])
+        self.judge(unstated, keys="xq")  # an answer that is no label
+        done = self.judge(unstated, "--apply")
         assert "dataset.json now says" not in done.stdout
         assert json.loads((unstated / "dataset.json").read_text()) == {"name": "x"}
 
@@ -650,42 +414,13 @@ class TestCommand:
         assert json.loads((unstated / "dataset.json").read_text()) == {"name": "x", "sampled": "duel"}
         assert "to use them" not in CliRunner().invoke(main, words, input="q").stdout
 
-    def test_what_is_asked_is_said_where_labels_chose_it(self, unstated):
-        """Pairs of queries that had labels change nothing in dataset.json, so the next session draws queries."""
-        words = ["judge", str(unstated), "--embedder", "none", "--list"]
-        first = CliRunner().invoke(main, words).stderr
-        (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
-        then, asked = (CliRunner().invoke(main, [*words, *option]).stderr for option in ([], ["--duel"]))
-        assert "labels; --random asks" in " ".join(first.split())
-        assert "labels already; --duel" in " ".join(then.split())
-        assert " asks " not in asked
-
-    def test_labels_of_queries_that_have_some_are_copied_and_nothing_is_said_of_the_set(
-        self, unstated, monkeypatch
-    ):
-        monkeypatch.setenv("COLUMNS", "400")
-        (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
-        before = (unstated / "dataset.json").read_bytes()
-        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
-        found = CliRunner().invoke(main, words, input="2q")
-        named = shlex.split(found.stdout.split("to use them: ")[1].splitlines()[0])
-        done = " ".join(CliRunner().invoke(main, named[1:]).stdout.split())
-        kept = unstated / "qrels.txt.bak"
-        assert "(q1 m2), 0 ch" in done
-        assert f"steelyard recommend {unstated}" in done
-        assert done.endswith(f"cp {kept} {unstated / 'qrels.txt'}")
-        assert kept.read_text() == "q1 0 m1 1\n"
-        assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 2}}
-        assert (unstated / "dataset.json").read_bytes() == before
-
     def test_the_hash_of_dataset_json_is_that_of_the_labels_and_counts_are_left_out(self, unstated):
         (unstated / "qrels.txt").write_text("q1 m1 1\n")
         digest = hashlib.sha256(b"q1 m1 1\n").hexdigest()
         about = {"name": "x", "counts": {"judgments": 1, "documents": 2}, "files": {"qrels.txt": digest}}
         (unstated / "dataset.json").write_text(json.dumps(about))
-        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
-        CliRunner().invoke(main, words, input="2q")
-        undo = CliRunner().invoke(main, [*words, "--apply"]).stdout.partition("to undo:")[2].split()
+        self.judge(unstated, keys="2q")
+        undo = self.judge(unstated, "--apply").stdout.partition("to undo:")[2].split()
         assert "counts" not in json.loads((unstated / "dataset.json").read_text())
         assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 2}}
 
@@ -695,35 +430,10 @@ class TestCommand:
         assert json.loads((unstated / "dataset.json").read_text()) == about
         assert load(unstated).qrels == {"q1": {"m1": 1}}
 
-    def test_the_labels_before_are_kept_and_the_gate_knows_whose_they_are(self, unstated, monkeypatch):
-        monkeypatch.chdir(unstated)
-        monkeypatch.setenv("COLUMNS", "400")
-        first = Path("qrels.txt")
-        first.write_text("q1 m1 1\n")
-        gate, words = ["gate", ".", "--embedder", "none"], ["judge", ".", "fts", "bm25"]
-        CliRunner().invoke(main, [*gate, "bm25", "--update", "--because", "first"])
-        CliRunner().invoke(main, words, input="2q")
-        copied = "cp qrels.txt.bak qrels.txt\n"
-        said = CliRunner().invoke(main, [*words, "--apply"]).stdout
-        assert Path("qrels.txt.bak").read_text() == "q1 m1 1\n"
-        assert said.endswith(f": {copied}")
-        assert "steelyard gate . --update --because 'new labels'\n" in said
-
-        found = CliRunner().invoke(main, gate)
-        assert found.exit_code == 2
-        assert "steelyard gate . --update" in found.stdout
-
-    def test_who_has_judged_is_named_where_another_name_is_applied(self, unstated):
-        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
-        CliRunner().invoke(main, [*words, "--judge", "ann"], input="2q")
-        found = CliRunner().invoke(main, [*words, "--apply"]).stderr
-        assert "those of --judge" in " ".join(found.split())
-
     @pytest.mark.parametrize("option", [(), ("--random",)])
     def test_nothing_is_applied_where_nothing_is_judged(self, unstated, option):
-        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j"), *option, "--apply"]
         before = {path.name: path.read_bytes() for path in unstated.iterdir()}
-        found = CliRunner().invoke(main, words)
+        found = self.judge(unstated, *option, "--apply")
         assert (found.exit_code, "apply; judge first" in found.stderr) == (2, True)
         assert {path.name: path.read_bytes() for path in unstated.iterdir()} == before
 
@@ -732,49 +442,19 @@ class TestCommand:
         with (folder / "queries.jsonl").open("a") as file:
             file.write('{"id": "q2", "text": "keys"}\n')
 
-    @pytest.mark.parametrize(
-        ("keys", "said"), [("zuq", "nothing answers it"), ("xuq", "cannot say"), ("uq", "nothing is judged")]
-    )
-    def test_what_is_taken_back_is_named(self, unstated, keys, said):
-        self.add(unstated)
-        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
-        found = CliRunner().invoke(main, words, input=keys)
-        assert any(said in line for line in found.stderr.splitlines() if "back" in line)
-        assert "still holds it" not in found.stderr
-
-    def test_the_keys_are_told_to_who_wants_no_notes(self, tmp_path):
-        assert self.run("--out", tmp_path, "-q", keys="q").stderr.startswith(
-            "0 not relevant  1 related  2 relevant  3 answers it\n"
-        )
-
     @pytest.mark.parametrize(("words", "left"), [((), 3), (("--split", "dev"), 1)])
     def test_the_queries_of_one_split(self, tmp_path, words, left):
-        folder = tmp_path / "set"
-        folder.mkdir()
-        (folder / "corpus.jsonl").write_text('{"id": "m1", "text": "keys"}\n')
-        queries = [
-            {"id": f"q{at}", "text": "keys", "split": split} for at, split in enumerate(("dev", "test", "test"))
-        ]
-        (folder / "queries.jsonl").write_text("".join(f"{json.dumps(query)}\n" for query in queries))
-        (folder / "qrels.txt").write_text("")
-        (folder / "dataset.json").write_text('{"name": "x"}')
-        command = ["judge", str(folder), "fts", "bm25", "--out", str(tmp_path / "j"), "--json", *words]
-        assert json.loads(CliRunner().invoke(main, command).stdout)["left"] == left
-
-    def test_random_queries_need_no_contenders(self, tmp_path):
-        command = ["judge", str(starter()), "--random", "--out", str(tmp_path), "--json"]
-        outcome = CliRunner().invoke(main, command)
-        assert outcome.exit_code == 0
-        assert json.loads(outcome.stdout)["given"] == 0
+        queries = [{"id": f"q{at}", "text": "keys", "split": ("dev", "test")[at > 0]} for at in range(3)]
+        folder = write_set(tmp_path, ["keys"], queries)
+        assert json.loads(self.judge(folder, "--json", *words).stdout)["left"] == left
 
     def test_an_answer_is_changed_in_its_file_and_applied(self, unstated):
         (unstated / "qrels.txt").write_text("q1 0 m1 1\n")
-        words = ["judge", str(unstated), "fts", "bm25", "--out", str(unstated / "j")]
-        CliRunner().invoke(main, words, input="2q")
-        CliRunner().invoke(main, [*words, "--apply"])
+        self.judge(unstated, keys="2q")
+        self.judge(unstated, "--apply")
         file = unstated / "j" / "judge.jsonl"
         file.write_text(file.read_text().replace('"grade": 2', '"grade": 3'))
-        assert "1 changed (q1 m2)" in CliRunner().invoke(main, [*words, "--apply"]).stdout
+        assert "1 changed (q1 m2)" in self.judge(unstated, "--apply").stdout
         assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 3}}
 
     @pytest.mark.parametrize("sampled", [None, "random"])
@@ -806,33 +486,14 @@ class TestCommand:
         assert (unstated / "qrels.txt").read_text() == before
         assert "labels: 1 added" in CliRunner().invoke(main, [*words, "--duel", "--apply"]).stdout
 
-    def test_where_no_label_came_of_it_applying_says_why_and_how_to_go_on(self, unstated, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "400")
-        self.add(unstated)
-        (unstated / "qrels.txt").write_text("q2 0 m1 1\n")
-        (unstated / "dataset.json").write_text('{"name": "x", "sampled": "random"}')
-        words = ["judge", str(unstated), "--embedder", "none"]
-        CliRunner().invoke(main, words, input="2q")
-        done = CliRunner().invoke(main, [*words, "--apply"]).stdout.splitlines()
-        assert done[0].startswith("none of your") and "1 answer" in done[0]
-        assert done[1:] == [f"go on judging: steelyard {shlex.join(words)}"]
-
-    def test_a_set_that_states_its_labels_is_told_nothing(self, tmp_path):
-        found = self.run("--out", tmp_path, keys="q")  # starter states both
-        assert "it in dataset.json" not in found.stderr
-
 
 class TestOtherSets:
     """Ids of notes and of typed queries are the same in several sets; their texts are not."""
 
     def folder(self, path, asked, words):
-        path.mkdir(parents=True)
-        rows = [{"id": f"n{at}", "text": f"{word} and more of it"} for at, word in enumerate(words)]
         queries = [{"id": f"own-0{at}", "text": text} for at, text in enumerate(asked, 1)]
-        for name, lines in (("corpus", rows), ("queries", queries)):
-            (path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        (path / "dataset.json").write_text('{"name": "markdown notes"}')  # as importing names every such folder
-        return path
+        name = "markdown notes"  # as importing names every such folder
+        return write_set(path, [f"{word} and more of it" for word in words], queries, name=name)
 
     def judge(self, folder, *words, keys=""):
         command = ["judge", str(folder), "fts, bm25", "--out", str(folder.parent / "j"), "--embedder", "none"]
@@ -865,11 +526,6 @@ class TestOtherSets:
             assert "--out FOLDER" in found.stderr
         assert {path: path.read_bytes() for path in first.parent.rglob("*") if path.is_file()} == kept
 
-    def test_a_query_of_another_text_is_refused_under_the_same_name(self, first):
-        shutil.rmtree(first)
-        again = self.folder(first, ["of it", "and"], ["apples", "pears", "plums", "nuts"])
-        assert "data set" in self.judge(again, "--json").stderr
-
     def test_labels_without_their_judgments_are_not_applied(self, first):
         other = self.folder(first.parent / "mb", ["of it"], ["roads"])
         (first.parent / "j" / "judge.jsonl").unlink()
@@ -892,23 +548,6 @@ class TestOtherSets:
         self.judge(first, keys="zq")
         other = self.folder(first.parent / "mb", ["more", "it and of"], ["roads"])
         assert "data set" in self.judge(other, "--json").stderr
-
-
-def test_check_names_three_of_what_was_judged_and_nothing_before_there_are_labels(tmp_path):
-    names = [f"c{at}" for at in range(26)]
-    state = {"sampled": "duel", "pool": {"contenders": names, "depth": 10}}
-    (tmp_path / "dataset.json").write_text(json.dumps({"name": "x", **state}))
-    (tmp_path / "corpus.jsonl").write_text('{"id": "m1", "text": "a"}\n')
-    (tmp_path / "queries.jsonl").write_text('{"id": "q1", "text": "a"}\n')
-    before = CliRunner().invoke(main, ["check", str(tmp_path)]).stdout
-    (tmp_path / "qrels.txt").write_text("q1 0 m1 1\n")
-    after = CliRunner().invoke(main, ["check", str(tmp_path)]).stdout
-
-    assert "dataset.json says" not in before
-    assert (
-        "says how the labelled queries were drawn: chosen because contenders disagree (sampled: duel)\n" in after
-    )
-    assert "says what was judged: pairs among the first 10 of c0, c1, c2 and 23 more (pool)\n" in after
 
 
 def test_the_widget_answers_with_the_next_pair(data, tmp_path, monkeypatch):
@@ -955,34 +594,21 @@ class TestDrawn:
         return query
 
     def test_a_query_counts_once_all_its_pairs_are_judged(self, folder, tmp_path):
-        session = self.open(folder, tmp_path / "j")
-        session.give(2)
-        assert session.qrels.read_text() == ""
-        first = self.finish(session)
-        second = session.next[0]
-        session.give(3)
-
-        assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {first} != {second}
-        assert len(read_judgments(session.file)) > len(session.qrels.read_text().splitlines())
-
-    def test_what_the_judge_cannot_say_is_asked_and_is_no_label(self, folder, tmp_path):
+        """What the judge cannot say is no label; a query that nothing answers does not hold up the others."""
         session = self.open(folder, tmp_path / "j")
         unsure = session.next
         session.give(None)
+        assert session.qrels.read_text() == ""
         first = self.finish(session)
-        rows = [line.split() for line in session.qrels.read_text().splitlines()]
-
-        assert {row[0] for row in rows} == {first}  # the query is whole, although one of its pairs has no grade
-        assert unsure[1] not in {row[2] for row in rows}
-        assert -2 in session.grades()
-
-    def test_a_query_that_nothing_answers_does_not_hold_up_the_others(self, folder, tmp_path):
-        session = self.open(folder, tmp_path / "j")
         session.nothing()
-        second = self.finish(session)
+        third = self.finish(session)
+        session.give(3)
 
-        assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {second}
-        assert desk(session)["drawn"]["judged"] == 2
+        rows = [line.split() for line in session.qrels.read_text().splitlines()]
+        assert {row[0] for row in rows} == {first, third}
+        assert unsure[1] not in {row[2] for row in rows if row[0] == first}
+        assert -2 in session.grades()
+        assert desk(session)["drawn"]["judged"] == 3
 
     @pytest.mark.parametrize("key", ["id", "_id"])  # ours, and BEIR's
     def test_what_was_said_to_have_no_answer_is_taken_back(self, folder, tmp_path, key):
@@ -1000,38 +626,12 @@ class TestDrawn:
         session.undo()
         assert "answerable" not in said.read_text()
 
-    def test_its_pairs_are_the_first_ten_of_every_contender(self, folder, tmp_path):
-        session = self.open(folder, tmp_path / "j")
-        query = self.finish(session)
-        data = sy.load(folder)
-        data.compare("fts, bm25", limit=10, timed=False, write_runs=tmp_path / "runs")
-        shown = {
-            line.split()[2]
-            for run in (tmp_path / "runs").glob("*.run")
-            for line in run.read_text().splitlines()
-            if line.split()[0] == query
-        }
-        assert {entry for _, entry in session.given} == shown
-
     def test_every_query_is_first_equally_often(self, blank):
         count = len(blank.queries)
         first = [int(drawn_queries(replace(blank, seed=seed))[0]) for seed in range(20 * count)]
         seen = np.bincount(first, minlength=count)
         chi2 = ((seen - 20) ** 2 / 20).sum()
         assert chi2 < count + 4 * np.sqrt(2 * count)  # mean and deviation of chi square with so many degrees
-
-    def test_the_set_says_that_they_were_drawn(self, folder, tmp_path):
-        session = self.open(folder, tmp_path / "j")
-        session.give(0)
-        assert "sampled" not in json.loads((folder / "dataset.json").read_text())
-        self.finish(session)
-        apply(session)
-        assert json.loads((folder / "dataset.json").read_text()) == {
-            "name": "mine",
-            "as_of": "2026-11-15T00:00:00Z",
-            "sampled": "random",
-            "pool": {"contenders": ["fts", "bm25"], "depth": 10},
-        }
 
     def test_chosen_labels_stay_beside_drawn_ones_and_are_told_from_them(self, folder, tmp_path):
         queries = [query.id for query in load(folder).queries]
@@ -1085,28 +685,36 @@ class TestDrawn:
         assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {*queries[:40], drawn}
         assert state_of(session) == {}
 
-    def test_a_set_says_that_queries_were_drawn_only_while_all_that_have_labels_were(self):
+    @pytest.mark.parametrize(
+        ("about", "drawn", "pairs", "said"),
+        [
+            ({"sampled": "random"}, False, ["q0"], {}),
+            (
+                {"sampled": "random"},
+                False,
+                ["q0", "q1"],
+                {"sampled": "duel", "provenance": [{"sampled": "random", "labels": {"q0": ["m00"]}}]},
+            ),
+            ({"sampled": "random"}, True, ["q1"], {"pool": {"contenders": ["a", "b"], "depth": 10}}),
+            ({}, False, ["q0"], {}),  # labels of queries that have some change nothing that a set leaves open
+            ({}, False, ["q1"], {"sampled": "duel"}),
+            # the lists of the first session stay, whichever session applies
+            ({"pool": JudgedPool(("fts", "bm25"), 10)}, False, ["q1"], {"sampled": "duel"}),
+            # what a set without labels says of them is of none
+            ({"sampled": "all", "pool": JudgedPool(), "qrels": {}}, False, [], {}),
+            (
+                {"sampled": "all", "pool": JudgedPool(), "qrels": {}},
+                False,
+                ["q1"],
+                {"sampled": "duel", "pool": {"contenders": ["a", "b"], "depth": 10}},
+            ),
+        ],
+    )
+    def test_what_a_set_is_made_to_say_of_its_labels(self, about, drawn, pairs, said):
         pool, _ = small()
-        known = replace(pool, dataset=replace(pool.dataset, sampled="random", qrels={"q0": {"m00": 1}}))
-        assert "sampled" not in to_state(known, False, [("q0", "m01")])
-        assert to_state(known, False, [("q0", "m01"), ("q1", "m01")])["sampled"] == "duel"
-        assert "sampled" not in to_state(known, True, [("q1", "m01")])
-
-    def test_labels_of_queries_that_have_some_change_nothing_that_a_set_leaves_open(self):
-        pool, _ = small()
-        known = replace(pool, dataset=replace(pool.dataset, qrels={"q0": {"m00": 1}}))
-        assert to_state(known, False, [("q0", "m01")]) == {}
-        assert to_state(known, False, [("q1", "m01")]) == {"sampled": "duel"}
-
-    def test_what_a_set_without_labels_says_of_them_is_of_none(self, session):
-        """The starter set without its labels still says that all were drawn, and that all is labelled."""
-        assert (session.pool.dataset.sampled, session.pool.dataset.complete) == ("all", True)
-        said = [to_state(session.pool, *given) for given in ((False,), (False, [("q1", "m")]))]
-        assert said == [{}, {"sampled": "duel", "pool": {"contenders": list(session.pool.labels), "depth": 10}}]
-
-    def test_the_lists_of_the_first_session_stay_whichever_session_applies(self, session):
-        known = replace(session.pool, dataset=replace(session.pool.dataset, pool=JudgedPool(("fts", "bm25"), 10)))
-        assert to_state(known, False, [("q1", "m")]) == {"sampled": "duel"}
+        known = {"qrels": {"q0": {"m00": 1}}} | about
+        held = replace(pool, dataset=replace(pool.dataset, **known))
+        assert to_state(held, drawn, [(query, "m01") for query in pairs]) == said
 
     def test_what_they_show_is_the_mean_over_whole_queries(self):
         pool, grades = small()
@@ -1129,13 +737,3 @@ class TestDrawn:
         assert found.delta == pytest.approx(np.mean(means), abs=1e-12)
         half_width = 2.200985 * np.std(means, ddof=1) / np.sqrt(12)  # t of 11 degrees, 97.5%: tables
         assert found.high - found.delta == pytest.approx(half_width, abs=1e-6)
-
-    def test_the_command_says_what_it_writes(self, folder, tmp_path):
-        words = ["judge", str(folder), "fts", "bm25", "--random", "--out", str(tmp_path / "j")]
-        found = CliRunner().invoke(main, words, input="1" * 30 + "q", catch_exceptions=False)
-        assert "queries are judged" in " ".join(found.stdout.split())
-        CliRunner().invoke(main, [*words, "--apply"], catch_exceptions=False)
-        assert load(folder).sampled == "random"
-
-        found = CliRunner().invoke(main, [*words, "--second-to", "ann"])
-        assert found.exit_code == 2

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from written_set import write_set
 
 from steelyard.memory.entry import Entry
 from steelyard_eval.cli.main import main
@@ -40,12 +41,7 @@ def test_queries_of_a_log_are_drawn_once_each():
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "corpus.jsonl").write_text(
-        "".join(json.dumps({"id": f"m{at}", "title": "", "text": ENTRY.text}) + "\n" for at in range(6))
-    )
-    (tmp_path / "dataset.json").write_text('{"name": "own"}')
-    (tmp_path / "queries.jsonl").write_text("")
-    return tmp_path
+    return write_set(tmp_path, [ENTRY.text] * 6)
 
 
 def test_the_command_helps_to_write_queries_refuses_copies_and_goes_on_to_judge(folder):

@@ -1,6 +1,5 @@
 """Tables for papers, beside one written by hand, and what a result writes by the suffix of a file's name."""
 
-import json
 import os
 
 import pandas as pd
@@ -8,7 +7,6 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, MachineError
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.result.structs import DataFacts, Decision, Estimate, Provenance, replace
 from steelyard_eval.views.latex import render
 
@@ -56,13 +54,6 @@ def test_a_table_is_that_of_a_paper():
     assert render(made()) == TABLE
 
 
-def test_marks_that_no_row_has_are_not_explained():
-    found = made()
-    told = render(replace(found, rows=[found.rows[0], row("x", 0.3, paired(0.1))]))
-    assert "triangle" not in told
-    assert "system is significantly" in told
-
-
 def test_a_star_marks_what_was_chosen_and_the_caption_says_what_it_gains():
     decision = Decision("ship", "a&b", Estimate(0.08, -0.01, 0.17))
     told = render(made(kind="recommend", decision=decision))
@@ -73,13 +64,6 @@ def test_a_star_marks_what_was_chosen_and_the_caption_says_what_it_gains():
     assert told.count("tab:work-shop-recommend}") == 2  # beside that of a comparison in one paper
 
 
-def test_what_was_tuned_on_these_queries_is_marked_and_the_caption_says_so():
-    found = made()
-    tuned = render(replace(found, rows=[*found.rows[:3], replace(found.rows[3], tuned=True)]))
-    assert r"vector$^{\dagger}$ & 0.350" in tuned
-    assert tuned.count(r"\dagger") == 2
-
-
 def test_what_nobody_asked_for_and_a_paper_would_explain_is_left_out():
     metrics = ["nDCG@10", "R@10", "RecallAll@10", "Judged@10"]
     about = Provenance("t", DataFacts("starter", path="sets/mine"), metrics=metrics, baseline="fts")
@@ -88,13 +72,6 @@ def test_what_nobody_asked_for_and_a_paper_would_explain_is_left_out():
     assert "queries of mine." in told and "tab:mine-compare" in told
     named = replace(about, named=["nDCG@10", "RecallAll@10"])
     assert r"System & nDCG@10 & RecallAll@10 \\" in render(made(provenance=named))
-
-
-def test_a_table_has_the_metrics_that_were_named_and_no_other():
-    """Judged@10 is measured beside what is named, and is no metric that was named."""
-    named = "nDCG@10,RR@10,RecallAll@10,P@5,R@10"
-    told = sy.load(starter()).compare("bm25, fts", metrics=named).to_latex()
-    assert rf"System & {named.replace(',', ' & ')} \\" in told
 
 
 def test_neither_the_loser_of_two_nor_coverage_is_marked():
@@ -130,12 +107,3 @@ def test_a_parquet_file_is_written_whole_or_not_at_all(tmp_path):
 def test_a_result_without_means_and_tables_has_no_table():
     with pytest.raises(ConfigError, match=r"name a \.json"):
         render(made(rows=[], tables=[]))
-
-
-def test_the_suffix_of_a_name_says_what_is_written(tmp_path):
-    found = sy.load(starter()).compare("fts, bm25", timed=False)
-    for name in ("a.json", "a.tex", "a.parquet"):
-        found.save(tmp_path / name)
-    assert json.loads((tmp_path / "a.json").read_text("utf-8")) == found.record
-    assert (tmp_path / "a.tex").read_text("utf-8") == found.to_latex()
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "a.parquet"), found.to_frame())

@@ -62,6 +62,11 @@ def test_sheets_have_the_numbers_of_the_result():
     assert stale.rows == (("x", "3", "0.300 [0.100, 0.500]"),)
 
 
+def test_further_metrics_have_columns_of_their_own():
+    made = result(row("x", 0.6, means={"R@10": Estimate(0.3)}), row("y", 0.7, means={"R@10": Estimate(0.4)}))
+    assert [cells[2] for cells in sheets(made, short=True)[0].rows] == ["0.300", "0.400"]
+
+
 def test_a_decision_shows_gains_in_the_place_of_tests():
     (contenders, _) = sheets(decided(), short=True)
     assert [cells[2] for cells in contenders.rows] == ["+0.100 [+0.050, +0.150]", "\u2013"]
@@ -91,27 +96,10 @@ def test_notes_are_few_and_those_of_the_data_set_come_last():
     assert len(terminal.noted(made, full=True)) == 6
 
 
-def test_an_interval_that_tells_nothing_is_said_to():
-    wide = result(row("x", 0.5), row("y", 0.5, paired(0.3, "open", -0.9, 1.0)))
-    assert "[too few queries]" in terminal.render(wide)
-
-
 def test_a_command_is_quoted_and_stands_on_one_line(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     shown = terminal.render(result(text="a long name with spaces in it, and more"))
     assert "    steelyard judge 'a long name with spaces in it, and more'" in shown.splitlines()
-
-
-def test_a_command_in_a_note_stands_on_one_line_too(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "40")
-    told = "judge what differs: steelyard judge mine bm25 'a long name with spaces in it'"
-    shown = terminal.render(result(notices=[Said("told", {"text": told})]))
-    assert "    steelyard judge mine bm25 'a long name with spaces in it'" in shown.splitlines()
-
-
-def test_notes_are_left_out_where_they_were_printed():
-    assert "note: x" in terminal.render(result())
-    assert "note: x" not in terminal.render(result(), notes=False)
 
 
 def test_frames_have_numbers():
@@ -130,18 +118,6 @@ def test_frames_have_numbers():
     assert Answered(made).table().loc["x2", "nDCG@10 +"] == 27
     assert board_frame(decided()).loc[1, "gain"] == 0.1
     assert frame_of(made.tables[0]).loc[0].tolist() == ["x", 3, 0.3, 0.1, 0.5]
-
-
-def test_answered_is_its_result(tmp_path):
-    found = Answered(result())
-    found.save(tmp_path / "a.json")
-    assert document.read((tmp_path / "a.json").read_bytes()) == found.result
-    assert found.to_json()["rows"][1]["against"]["p"] == 0.026
-    found.save(tmp_path / "a.tex")
-    assert (tmp_path / "a.tex").read_text("utf-8") == latex.render(found.result)
-    assert found.sentence in str(found) and found.sentence in repr(found)
-    assert "<b>" in found._repr_html_() == piece(found.result)
-    assert found.per_query().loc["q2", "x"] == 0.2
 
 
 def test_layers_of_a_latency_are_read_again():

@@ -1,6 +1,5 @@
 """`import steelyard_eval as sy`: every job from one object, loaded from a folder, tables or a dictionary."""
 
-import inspect
 import json
 import subprocess
 import sys
@@ -11,13 +10,8 @@ import pytest
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system
-from steelyard_eval.compare import compare
-from steelyard_eval.datasets import load as load_folder
 from steelyard_eval.datasets.manifest import starter
 
-HARM = "<script>alert(1)</script>"
 STRATEGY = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 
 
@@ -61,10 +55,6 @@ def test_the_import_loads_nothing_heavy(module, heavy):
     assert done.stdout == "[]\n"
 
 
-def test_the_demo_is_workshop():
-    assert (sy.demo().dataset.name, len(sy.demo().dataset.queries)) == ("workshop", 200)
-
-
 def test_the_names_of_the_package_survive_their_own_use(data):
     # a submodule that is imported takes the place of a function of the same name
     assert callable(sy.load)
@@ -73,11 +63,6 @@ def test_the_names_of_the_package_survive_their_own_use(data):
     assert isinstance(data, sy.Workbench)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         sy.nothing  # noqa: B018 -- the access is what is tested
-
-
-def test_a_data_set_prints_in_a_line(data):
-    assert repr(data.dataset) == "Dataset('starter': 131 entries, 59 queries, 59 judged, and 100 queries of a log)"
-    assert repr(data) == "Workbench('starter': 131 entries, 59 queries, 59 judged, and 100 queries of a log)"
 
 
 def test_tables_dictionaries_and_the_folder_give_the_same_values(data, records, tmp_path):
@@ -97,14 +82,6 @@ def test_tables_dictionaries_and_the_folder_give_the_same_values(data, records, 
         found = sy.load({**given, **shared}).compare("bm25, vector, moltnet", timed=False).values
         for label, metrics in expected.items():
             assert found[label]["nDCG@10"].tolist() == metrics["nDCG@10"].tolist()
-
-
-def test_three_tables_are_enough(records):
-    corpus, queries, qrels = records
-    found = sy.load(pd.DataFrame(corpus), {row["id"]: row["text"] for row in queries}, qrels)
-
-    assert len(found.dataset.entries) == len(corpus)
-    assert found.dataset.qrels == qrels
 
 
 def test_numbers_missing_values_and_dates_of_tables_are_read():
@@ -150,11 +127,6 @@ def test_a_missing_part_is_named(source, rule):
         sy.load(source)
 
 
-def test_a_folder_loads_by_its_path_in_every_function(tmp_path):
-    assert repr(sy.load(starter()).dataset) == repr(load_folder(starter()))
-    assert list(compare(str(starter()), "bm25", timed=False).values) == ["bm25"]
-
-
 def results(data):
     query = data.dataset.queries[0].id
     return {
@@ -180,77 +152,3 @@ def test_every_result_has_a_frame_a_page_a_figure_and_a_file(made, job, tmp_path
     assert job == "check" or len(result.plot().axes)
     result.save(tmp_path / "result.json")
     json.loads((tmp_path / "result.json").read_text())
-
-
-def test_a_search_gives_what_the_comparison_measured(data, made):
-    query = data.dataset.queries[0]
-    value = data.compare(STRATEGY, metrics="nDCG@3", timed=False).values[STRATEGY]["nDCG@3"][0]
-    grades = [data.dataset.qrels[query.id].get(id_, 0) for id_ in made["search"].to_frame()["id"]]
-    ideal = sorted(data.dataset.qrels[query.id].values(), reverse=True)[:3]
-
-    def dcg(gains):
-        return sum(gain / np.log2(rank + 1) for rank, gain in enumerate(gains, 1))
-
-    assert value == pytest.approx(dcg(grades) / dcg(ideal), abs=1e-12)
-
-
-def test_tuning_writes_the_weights_file_that_search_and_compare_take(data, made, tmp_path):
-    file, *_ = made["tune"].save_weights(tmp_path / "search-weights.json")
-
-    frame = data.search("q01", file).to_frame()
-    compared = data.compare([file], timed=False)
-
-    assert len(frame) == 10
-    assert compared.result.rows[0].strategy == str(made["tune"].config.strategy)
-
-
-def test_lists_are_recorded_and_tuned_from_python(data, tmp_path):
-    lists = {
-        "words": lambda query: [hit.entry.id for hit in data.search(query, "bm25").hits],
-        "meaning": lambda query: [hit.entry.id for hit in data.search(query, "vector").hits],
-    }
-    data.record(tmp_path / "rec", lists=lists)
-
-    found = data.tune("rrf(words, meaning)", recording=tmp_path / "rec", timed=False)
-
-    assert found.result.row(found.result.provenance.baseline).system == "lists"
-
-
-def test_a_weights_file_is_a_start_for_tuning_as_what_it_holds_is(data, tmp_path):
-    find_system("plain").config(10, data.workspace.model).with_strategy(parse_strategy(STRATEGY)).save(
-        tmp_path / "w.json"
-    )
-    with pytest.raises(ConfigError, match="lists and no"):
-        data.tune("http://localhost:1/?q={query}")
-    tuned = data.tune(str(tmp_path / "w.json"), weights_only=True, timed=False)
-    assert tuned.result.row(tuned.result.provenance.baseline).strategy == str(parse_strategy(STRATEGY))
-
-
-def test_harmful_text_stays_text_in_every_page():
-    texts = ["rotate the keys", "restore the backup", HARM]
-    data = sy.load(
-        [{"id": f"m{at}", "title": HARM, "text": text} for at, text in enumerate(texts)],
-        {"q1": f"keys {HARM}", "q2": "backup"},
-        {"q1": ["m0"], "q2": ["m1"]},
-        embedder="none",
-    )
-    pages = [
-        data.check()._repr_html_(),
-        data.compare({HARM: "bm25"}, timed=False)._repr_html_(),
-        data.explain("q1", "bm25")._repr_html_(),
-        data.search("q1", "bm25")._repr_html_(),
-    ]
-
-    assert not any("<script" in page for page in pages)
-
-
-def test_chance_begins_at_0_wherever_none_is_asked_for():
-    jobs = [getattr(sy.Workbench, name) for name in ("compare", "recommend", "judge")]
-    assert [inspect.signature(job).parameters["seed"].default for job in jobs] == [0] * 3
-
-
-def test_what_was_checked_is_told_by_the_name_of_the_set():
-    found = sy.load(
-        {"name": "Dataset", "corpus": {"m": "x"}, "queries": {"q": "x"}, "qrels": {"q": ["m"]}}
-    ).check()
-    assert repr(found).startswith("Checked('Dataset': 1 entry, 1 query")

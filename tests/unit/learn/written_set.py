@@ -1,0 +1,19 @@
+"""A data set in a folder, from records: every test that searches a small one writes it so."""
+
+import json
+
+
+def write_lines(path, records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+
+
+def write_set(folder, corpus, queries=(), qrels="", **about):
+    """The folder; of texts the entries are m1, m2 and so on, and the queries q1, q2."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in (("corpus", corpus), ("queries", queries)):
+        named = ({"id": f"{'mq'[name == 'queries']}{at}", "text": row} for at, row in enumerate(rows, 1))
+        records = [own if isinstance(row, str) else row for row, own in zip(rows, named, strict=True)]
+        write_lines(folder / f"{name}.jsonl", records)
+    (folder / "qrels.txt").write_text(qrels)
+    (folder / "dataset.json").write_text(json.dumps({"name": "mine", **about}))
+    return folder
