@@ -6,15 +6,12 @@ import tracemalloc
 from pathlib import Path
 
 import numpy as np
-import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 import steelyard_eval as sy
 from steelyard.memory.query import Query
-from steelyard_eval.cli.main import main
-from steelyard_eval.datasets.groups import COSINE, SHARED, alike, asked_again, by_shingles, by_vectors
+from steelyard_eval.datasets.groups import COSINE, SHARED, alike, asked_again, by_vectors
 
 PAIRS = Path(__file__).parents[2] / "data" / "paraphrases.jsonl"
 
@@ -70,11 +67,6 @@ def test_a_retyped_query_is_found_without_vectors_and_one_on_another_number_is_n
     assert alike(dataset, dataset.queries) == [(0, 1)]
 
 
-def test_texts_in_which_nearly_every_shingle_differs_are_not_compared():
-    assert list(by_shingles(["", "a", "ab", "abc", "xyz"], *numbered(5))) == []
-    assert alike(sy.load({"e": "x"}, {"a": "b"}, {"a": ["e"]}).dataset, ()) == []
-
-
 def test_memory_is_not_that_of_all_pairs():
     size = 4000  # all pairs are 64 MB in float32
     vectors = np.random.default_rng(0).standard_normal((size, 16))
@@ -83,32 +75,6 @@ def test_memory_is_not_that_of_all_pairs():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10e6
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A data set with an equal, and with a nearly equal pair of queries."""
-    texts = [
-        "Where is the key?",
-        "where is the  KEY",
-        "who stores the signing certificate",
-        "who stores the signing certificat",
-    ]
-    rows = [{"id": f"q{at}", "text": text} for at, text in enumerate(texts)]
-    (tmp_path / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "corpus.jsonl").write_text(
-        '{"id": "k", "text": "the key is here"}\n{"id": "c", "text": "a certificate"}\n'
-    )
-    (tmp_path / "qrels.txt").write_text("q0 0 k 1\nq1 0 k 1\nq2 0 c 1\nq3 0 c 1\n")
-    (tmp_path / "dataset.json").write_text('{"name": "few", "text_for_embedding": "{text}"}')
-    return tmp_path
-
-
-def test_check_names_both(folder):
-    told = " ".join(CliRunner().invoke(main, ["check", str(folder)]).stdout.split())
-
-    assert "once: 'q0', 'q1'" in told
-    assert "('q2' and 'q3'):" in told
 
 
 def test_queries_that_ask_the_same_are_listed_in_their_order():

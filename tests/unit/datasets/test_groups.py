@@ -4,7 +4,7 @@
 import pytest
 
 from steelyard.memory.query import Query
-from steelyard_eval.datasets.groups import duplicates_in_words, unit_numbers, wording
+from steelyard_eval.datasets.groups import unit_numbers, wording
 
 
 def test_a_group_called_like_a_query_or_a_text_is_neither():
@@ -16,17 +16,6 @@ def test_a_group_called_like_a_query_or_a_text_is_neither():
     ]
 
     assert unit_numbers(queries).tolist() == [0, 1, 2, 3]
-
-
-def test_queries_of_one_group_have_one_number_and_others_stand_alone():
-    queries = [
-        Query("a", id="a", group="g"),
-        Query("b", id="b"),
-        Query("c", id="c", group="g"),
-        Query("d", id="d"),
-    ]
-
-    assert unit_numbers(queries).tolist() == [0, 1, 0, 2]
 
 
 def test_a_text_that_stands_in_two_groups_joins_them():
@@ -43,10 +32,6 @@ def test_a_text_that_stands_in_two_groups_joins_them():
     queries = [Query(text, id=str(at), group=group) for at, (text, group) in enumerate(asked)]
 
     assert unit_numbers(queries).tolist() == [0, 1, 0, 0, 0, 0, 0]
-
-
-def test_no_queries_have_no_units():
-    assert unit_numbers([]).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -83,10 +68,3 @@ def test_the_same_question_in_another_dress(one, other):
 )
 def test_different_questions(one, other):
     assert wording(one) != wording(other)
-
-
-@pytest.mark.parametrize(("ids", "more"), [("abc", False), ("abcd", True)])
-def test_entries_that_are_not_named_are_told_to_be_there(ids, more):
-    told = duplicates_in_words([list(ids)])
-    assert ("..." in told) == more
-    assert f"{len(ids) - 1} entries repeat" in told

@@ -1,6 +1,5 @@
 """Embedders over HTTP against an endpoint that misbehaves: what is asked again, what is refused, what is said."""
 
-import json
 import logging
 import pickle
 import re
@@ -13,7 +12,7 @@ import pytest
 
 from steelyard.base.errors import ConfigError, EmbedderError, MachineError
 from steelyard.base.extensions import installing
-from steelyard.embedders.embed import RecordedEmbedder, embed_checked
+from steelyard.embedders.embed import embed_checked
 from steelyard.extensions.models import ApiEmbedder, ApiSettings, Secret, detect
 from steelyard.extensions.models import settings as settings_module
 
@@ -43,12 +42,6 @@ def first(change):
 
 
 class TestAsking:
-    def test_vectors_have_length_one_and_the_order_of_the_texts(self, endpoint):
-        vectors = embedder(endpoint).embed(TEXTS)
-
-        assert vectors.dtype == np.float32
-        np.testing.assert_allclose(vectors, endpoint.expected(TEXTS), atol=1e-6)
-
     def test_the_order_is_that_of_index_however_the_answer_is_sorted(self, endpoint):
         endpoint.script = [endpoint.changed(shuffled)]
         np.testing.assert_allclose(embedder(endpoint).embed(TEXTS), endpoint.expected(TEXTS), atol=1e-6)
@@ -74,10 +67,6 @@ class TestAsking:
         assert entry.items() <= body.items()
         assert query.items() <= again.items()
         assert (body["texts"] if provider == "cohere" else body["input"]) == TEXTS
-
-    def test_without_a_key_no_header_is_sent(self, endpoint):
-        ApiEmbedder(ApiSettings("local", endpoint.url, "tiny", 8)).embed(["a"])
-        assert "Authorization" not in endpoint.requests[0][1]
 
     @pytest.mark.parametrize(("provider", "most"), [("openai", 128), ("voyage", 128), ("cohere", 96)])
     def test_no_request_holds_more_texts_than_the_provider_takes(self, endpoint, provider, most):
@@ -107,7 +96,7 @@ class TestAsking:
 
 
 class TestTryingAgain:
-    @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+    @pytest.mark.parametrize("status", [408, 425, 429, 500, 504])
     def test_a_failure_that_may_pass_is_asked_again(self, endpoint, status):
         endpoint.script = [endpoint.status(status)] * 2
         asked = embedder(endpoint)
@@ -141,7 +130,7 @@ class TestTryingAgain:
             asked.embed(["a"])
         assert asked.waited == []
 
-    @pytest.mark.parametrize("value", ["soon", "-1", "", "Thu, 99 Foo 2026", "\u00b2", "9" * 5000])
+    @pytest.mark.parametrize("value", ["soon", "-1", "\u00b2", "9" * 5000])
     def test_a_wish_that_cannot_be_read_is_no_wish(self, endpoint, value):
         endpoint.script = [endpoint.status(503, Retry_After=value)]
         asked = embedder(endpoint)
@@ -161,13 +150,6 @@ class TestTryingAgain:
         asked = embedder(endpoint)
         np.testing.assert_allclose(asked.embed(TEXTS), endpoint.expected(TEXTS), atol=1e-6)
         assert len(asked.waited) == 1
-
-    @pytest.mark.parametrize("step", ["hang", "drip"])
-    def test_a_slow_server_is_left_and_asked_again(self, endpoint, step):
-        endpoint.script = [getattr(endpoint, step)]
-        asked = embedder(endpoint, timeout=0.5)
-        np.testing.assert_allclose(asked.embed(["a"]), endpoint.expected(["a"]), atol=1e-6)
-        assert len(asked.waited) >= 1
 
     @pytest.mark.parametrize("step", ["hang", "drip"])
     def test_a_server_that_stays_slow_is_named(self, endpoint, step):
@@ -191,26 +173,20 @@ class TestRefusing:
         [
             (lambda d: {**d, "data": d["data"][:-1]}, "6 vectors for 7 texts"),
             (lambda d: {**d, "data": d["data"] * 2}, "14 vectors for 7 texts"),
-            (lambda d: {**d, "data": []}, "0 vectors for 7 texts"),
             (lambda d: {**d, "data": None}, "no list of vectors for 7 texts"),
             (lambda d: {"error": {"message": "no"}}, "has no 'data'"),
             (lambda d: [d], "has no 'data'"),
             (first(lambda item: item.pop("index")), "has no 'index'"),
             (first(lambda item: item.update(index=1)), "index 1 is repeated"),
             (first(lambda item: item.update(index=7)), "index 7 is repeated or not in 0..6"),
-            (first(lambda item: item.update(index=-1)), "index -1"),
-            (first(lambda item: item.update(index="0")), "index '0'"),
             (first(lambda item: item.update(index=False)), "index False"),
             (first(lambda item: item.pop("embedding")), "has no 'embedding'"),
             (first(lambda item: item.update(embedding=[])), "where the vector of text 1 belongs"),
-            (first(lambda item: item.update(embedding="AAAA")), "where the vector of text 1 belongs"),
             (first(lambda item: item.update(embedding=["1"] * 8)), "where the vector of text 1 belongs"),
-            (first(lambda item: item.update(embedding=[None] * 8)), "where the vector of text 1 belongs"),
             (first(lambda item: item.update(embedding=[[1.0] * 8])), "where the vector of text 1 belongs"),
             (first(lambda item: item.update(embedding=[1.0] * 7)), "dimension 7 and 8 side by side"),
             (first(lambda item: item["embedding"].__setitem__(0, float("nan"))), "NaN or infinity"),
             (first(lambda item: item["embedding"].__setitem__(0, float("inf"))), "NaN or infinity"),
-            (first(lambda item: item["embedding"].__setitem__(0, 1e300)), "NaN or infinity"),
             (first(lambda item: item["embedding"].__setitem__(0, 10**3999)), "NaN or infinity"),
         ],
     )
@@ -232,9 +208,7 @@ class TestRefusing:
     def test_a_wrong_dimension_names_both_and_the_remedy(self, endpoint):
         with pytest.raises(EmbedderError, match=r"1536; set EMBEDDING_DIM=8"):
             embedder(endpoint, dimension=1536).embed(TEXTS)
-
-    def test_without_a_given_dimension_the_first_answer_decides(self, endpoint):
-        asked = embedder(endpoint, dimension=None)
+        asked = embedder(endpoint, dimension=None)  # then the first answer decides
         assert asked.embed(["a"]).shape == (1, 8)
         endpoint.dimension = 9
         with pytest.raises(EmbedderError, match="9, expected 8"):
@@ -266,12 +240,6 @@ class TestRefusing:
         assert "\x1b" not in str(raised.value)
         assert len(endpoint.requests) == 1
 
-    def test_a_long_refusal_is_cut(self, endpoint):
-        endpoint.script = [endpoint.status(400, "x" * 1_000_000)]
-        with pytest.raises(EmbedderError) as raised:
-            embedder(endpoint).embed(["a"])
-        assert len(str(raised.value)) < 600
-
 
 def chain(error):
     """The error and everything Python keeps behind it, shown or not."""
@@ -282,12 +250,9 @@ def chain(error):
 
 FAILURES = {
     "echo": lambda e: [e.status(401, f"Incorrect API key provided: {KEY}")],
-    "echo in data": lambda e: [e.changed(lambda d: {"data": [{KEY: KEY}]})],
     "echo as no JSON": lambda e: [e.raw(f"<{KEY}>".encode())] * 2,
     "always 500": lambda e: [e.status(500, f"Bearer {KEY}")] * 2,
-    "cut": lambda e: [e.cut] * 2,
     "slow": lambda e: [e.hang] * 2,
-    "count": lambda e: [e.changed(lambda d: {"data": []})],
     "moved": lambda e: [e.status(302, KEY, Location="http://127.0.0.1:9/")],
 }
 
@@ -362,12 +327,10 @@ class TestDetecting:
             ({"VOYAGE_API_KEY": "v", "OPENAI_API_KEY": "o", "COHERE_API_KEY": "c"}, "voyage", 1024),
             ({"OPENAI_API_KEY": "o", "COHERE_API_KEY": "c"}, "openai", 1536),
             ({"OPENAI_API_KEY": "o", "EMBEDDING_DIM": "384"}, "openai", 1536),
-            ({"COHERE_API_KEY": "c"}, "cohere", 1536),
             ({}, "local", 768),
             ({"EMBEDDING_DIM": "384"}, "local", 384),
             ({"VOYAGE_API_KEY": " ", "OPENAI_API_KEY": ""}, "local", 768),
             ({"OPENAI_BASE_URL": "http://h:1/v1", "COHERE_API_KEY": "c"}, "local", 768),
-            ({"OPENAI_API_KEY": "o", "EMBEDDING_MODEL": "own"}, "openai", None),
             ({"OPENAI_API_KEY": "o", "EMBEDDING_MODEL": "own", "EMBEDDING_DIM": "9"}, "openai", 9),
             ({"EMBEDDING_PROVIDER": "Cohere", "VOYAGE_API_KEY": "v", "COHERE_API_KEY": "c"}, "cohere", 1536),
         ],
@@ -377,10 +340,6 @@ class TestDetecting:
         assert (found.provider, found.dimension) == (provider, dimension)
         assert found.key.reveal() == {"voyage": "v", "openai": "o", "cohere": "c", "local": ""}[provider]
 
-    def test_the_address_and_the_model_can_be_others(self):
-        found = detect({"OPENAI_BASE_URL": "http://host:8000/v1/", "EMBEDDING_MODEL": "bge-m3"})
-        assert (found.base_url, found.model, found.name) == ("http://host:8000/v1", "bge-m3", "local/bge-m3")
-
     @pytest.mark.parametrize(
         ("environ", "message"),
         [
@@ -388,7 +347,6 @@ class TestDetecting:
             ({"EMBEDDING_PROVIDER": "openai"}, "OPENAI_API_KEY is not set"),
             ({"EMBEDDING_DIM": "many"}, "EMBEDDING_DIM 'many' is not a number"),
             ({"EMBEDDING_DIM": "0"}, "EMBEDDING_DIM '0' is not a number"),
-            ({"EMBEDDING_DIM": "-5"}, "EMBEDDING_DIM '-5' is not a number"),
         ],
     )
     def test_what_cannot_be_is_named_with_the_remedy(self, environ, message):
@@ -405,20 +363,21 @@ class TestWarmth:
         return ApiEmbedder(ApiSettings("local", endpoint.url, "nomic-embed-text", 8))
 
     @pytest.mark.parametrize(
-        ("loaded", "warm"),
-        [(["nomic-embed-text:latest"], True), (["nomic-embed-text"], True), (["llama3:8b"], False), ([], False)],
+        ("asked", "loaded", "warm"),
+        [
+            ("nomic-embed-text", ["nomic-embed-text:latest"], True),
+            ("nomic-embed-text", ["llama3:8b"], False),
+            ("nomic-embed-text", [], False),
+            ("nomic-embed-text:v1.5", ["nomic-embed-text:latest"], True),  # whatever the tag
+            ("nomic-embed-text:v1.5", ["llama3:v1.5"], False),
+        ],
     )
-    def test_ollama_is_warm_when_it_lists_the_model(self, endpoint, ollama, loaded, warm):
+    def test_ollama_is_warm_when_it_lists_the_model(self, endpoint, ollama, asked, loaded, warm):
         endpoint.loaded = loaded
-        assert ollama.warm() is warm
+        assert ApiEmbedder(ApiSettings("local", endpoint.url, asked, 8)).warm() is warm
         assert [path for path, _, _ in endpoint.requests] == ["/api/ps"]
-
-    def test_a_model_asked_for_by_its_tag_is_warm_whatever_the_tag_of_the_loaded_one(self, endpoint, ollama):
-        tagged = ApiEmbedder(ApiSettings("local", endpoint.url, "nomic-embed-text:v1.5", 8))
-        endpoint.loaded = ["nomic-embed-text:latest"]
-        assert tagged.warm() is True
-        endpoint.loaded = ["llama3:v1.5"]
-        assert tagged.warm() is False
+        assert embedder(endpoint).warm()  # another provider is not asked
+        assert len(endpoint.requests) == 1
 
     @pytest.mark.parametrize("failure", ["hang", "status", "raw", "shape", "closed"])
     def test_any_failure_is_cold(self, endpoint, ollama, failure):
@@ -433,21 +392,11 @@ class TestWarmth:
             endpoint.close()
         assert ollama.warm() is False
 
-    def test_other_providers_are_not_asked(self, endpoint):
-        assert embedder(endpoint).warm() is True
-        assert embedder(endpoint, "local").warm() is True
-        assert endpoint.requests == []
-
 
 def test_a_missing_extra_is_named(endpoint, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "tenacity", None)
     with pytest.raises(MachineError, match=rf"openai/tiny needs tenacity.*{re.escape(installing('api'))}"):
         embedder(endpoint).embed(["a"])
-
-
-def test_settings_go_through_json_without_the_key(endpoint):
-    record = json.loads(json.dumps(embedder(endpoint).settings.to_json()))
-    assert record == {"provider": "openai", "base_url": endpoint.url, "model": "tiny", "dimension": 8}
 
 
 class Shaped:
@@ -467,7 +416,3 @@ def test_an_array_that_has_not_one_row_for_each_text_is_refused(shape):
     assert embed_checked(Shaped(2, 3), ["a", "b"]).shape == (2, 3)
     with pytest.raises(EmbedderError, match="returns one row"):
         embed_checked(Shaped(*shape), ["a", "b"])
-
-
-def test_recorded_vectors_need_no_loading():
-    assert RecordedEmbedder("tiny", "{text}", {}).warm()

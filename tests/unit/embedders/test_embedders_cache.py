@@ -70,18 +70,6 @@ def test_queries_other_models_and_other_recipes_have_vectors_of_their_own(path):
     assert [kind for kind, _ in inner.asked] == ["entry", "query", "entry", "entry"]
 
 
-def test_hits_make_no_request(endpoint, path):
-    def asked():
-        settings = ApiSettings("openai", endpoint.url, "tiny", 8, Secret(KEY))
-        inner = ApiEmbedder(settings)
-        return CachedEmbedder(inner, path, inner.identity)
-
-    first = asked().embed(["a", "b"])
-    assert len(endpoint.requests) == 1
-    assert asked().embed(["b", "a"])[::-1].tobytes() == first.tobytes()
-    assert len(endpoint.requests) == 1
-
-
 def test_neither_texts_nor_keys_stand_in_the_file(endpoint, path):
     settings = ApiSettings("openai", endpoint.url, "tiny", 8, Secret(KEY))
     CachedEmbedder(ApiEmbedder(settings), path, ApiEmbedder(settings).identity).embed(["a very private text"])
@@ -228,10 +216,3 @@ def test_a_process_that_is_killed_leaves_a_whole_cache(path):
     with apsw.Connection(str(path)) as db:
         assert next(db.execute("PRAGMA integrity_check"))[0] == "ok"
     db.close()
-
-
-def test_it_is_what_it_wraps(path):
-    inner = Counting()
-    cached = CachedEmbedder(inner, path)
-    assert (cached.model, cached.recipe, cached.warm()) == ("counting", None, False)
-    assert not path.exists()

@@ -94,9 +94,3 @@ def test_a_missing_extra_is_named(monkeypatch, module):
     with pytest.raises(MachineError, match=rf"needs .*{module}.*{re.escape(installing('wordllama'))}") as raised:
         WordLlamaEmbedder().embed(["a"])
     assert raised.value.exit_code == 4
-
-
-def test_its_vectors_mix_with_no_others():
-    assert WordLlamaEmbedder.model == "wordllama"
-    assert WordLlamaEmbedder().identity == "wordllama l2_supercat 256"
-    assert WordLlamaEmbedder().warm()

@@ -46,10 +46,6 @@ def test_there_and_back_is_the_same(theirs, tmp_path):
     assert SearchConfig.load(ours).to_json() == json.loads(ours.read_text())
 
 
-def test_a_system_of_ours_gives_their_defaults():
-    assert write_foreign(find_system("spec_kit").config()) == DEFAULTS
-
-
 def test_it_is_not_taken_for_a_weights_file(theirs, tmp_path):
     (tmp_path / "search-weights.json").write_text(json.dumps(theirs))
     with pytest.raises(ConfigError, match="steelyard import"):
