@@ -14,7 +14,6 @@ import pytest
 from steelyard.base.errors import MachineError
 from steelyard.base.extensions import EXTENSIONS as OF_ENGINE
 from steelyard_eval.common import EXTENSIONS, extension
-from steelyard_eval.extensions.usage import KINDS
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "eval" / "steelyard_eval"
@@ -145,12 +144,6 @@ def test_no_module_of_the_core_imports_an_extension():
     assert found == []
 
 
-def test_every_folder_of_extensions_is_named():
-    for package, table in ((PACKAGE, EXTENSIONS), (ENGINE, OF_ENGINE)):
-        assert {path.parent.name for path in (package / "extensions").glob("*/__init__.py")} == set(table)
-    assert {*EXTENSIONS, *OF_ENGINE} == set(ASKS)
-
-
 def test_another_package_may_bring_one(monkeypatch):
     monkeypatch.setitem(EXTENSIONS, "serve", ("steelyard_eval.extensions.gone", "a server"))
     with pytest.raises(MachineError):
@@ -167,8 +160,3 @@ def test_a_library_that_an_extension_lacks_is_told_by_its_own_name(monkeypatch, 
     with pytest.raises(ModuleNotFoundError) as raised:
         extension("serve")
     assert raised.value.name == "no_such_library_here"
-
-
-def test_help_names_every_kind_of_log():
-    text = (PACKAGE / "cli" / "choose.py").read_text(encoding="utf-8")
-    assert [kind for kind in KINDS if kind not in text] == []

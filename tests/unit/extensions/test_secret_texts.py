@@ -20,8 +20,9 @@ def test_at_most_two_of_two_hundred_planted_secrets_are_kept(seed):
 
 
 def test_at_most_a_few_harmless_questions_are_touched():
-    assert len(lists.HARMLESS) >= 150
-    assert len([text for text in lists.HARMLESS if holds_secret(text)]) <= 3
+    harmless = (Path(__file__).parents[2] / "data" / "harmless-questions.txt").read_text("utf-8").splitlines()
+    assert len(harmless) >= 150
+    assert len([text for text in harmless if holds_secret(text)]) <= 3
 
 
 @pytest.mark.parametrize(

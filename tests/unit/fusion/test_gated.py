@@ -5,7 +5,6 @@ from math import exp
 import numpy as np
 import pytest
 
-from steelyard.base.errors import ConfigError
 from steelyard.fusion import compile_plan, fuse, parse_strategy
 from steelyard.memory.query import Query
 from steelyard.stores.base import Found
@@ -68,14 +67,6 @@ def test_by_hand():
     assert found == {"a": pytest.approx(0.55), "b": pytest.approx(0.4)}
 
 
-def test_keywords_that_found_nothing_do_not_halve_the_score():
-    assert ours({"a": 0.6}, {}, 4) == {"a": 0.6}
-
-
-def test_keywords_that_found_other_entries_alone_do():
-    assert ours({"a": 0.6}, {"z": 9.0}, 4) == {"a": pytest.approx(0.3)}
-
-
 def test_weights_of_silent_lists_are_not_in_the_divisor():
     strategy = parse_strategy("gated(vector, 0.5*bm25, least=0)")
     # (0.6 + 0.5 * 0.5) / (1 + 0.5), and 0.6 / 1
@@ -98,8 +89,3 @@ def test_without_its_gate_nothing_is_left_and_without_keywords_similarity_alone(
 
 def test_a_list_of_huge_negative_scores_breaks_nothing():
     assert ours({"a": 0.6}, {"a": -1e90}, 4) == {"a": pytest.approx(0.3)}
-
-
-def test_a_faulty_gate_is_refused():
-    with pytest.raises(ConfigError, match="least = -2"):
-        parse_strategy("gated(vector, bm25, least=-2)")

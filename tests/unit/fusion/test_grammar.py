@@ -81,12 +81,6 @@ class TestRoundTrip:
     def test_a_number_prints_so_that_it_reads_back(self, number):
         assert float(number_text(number)) == number
 
-    def test_strategies_of_the_same_text_are_equal_and_hash_alike(self):
-        one, two = (parse_strategy("rrf(fts, 0.5*vector, bonus=each(0.1))") for _ in range(2))
-        assert one == two
-        assert hash(one) == hash(two)
-        assert one != parse_strategy("rrf(fts, 0.5*vector, bonus=once(0.1))")
-
 
 class TestHostileText:
     @settings(max_examples=300)
@@ -115,7 +109,6 @@ class TestHostileText:
         ("text", "fragment"),
         [
             ("", "expected a name at position 0, found the end"),
-            ("   ", "expected a name at position 3, found the end"),
             ("rrf(fts", "a bracket is not closed; write ')' at its end"),
             ("rrf(fts))", "expected the end at position 8, found ')'"),
             ("weighted_sum(0.5*fts 0.5*vector)", "expected ',' at position 21, found '0.5'"),
@@ -124,7 +117,6 @@ class TestHostileText:
             ("weighted_sum(1e999*fts)", "number 1e999 is too large; use a finite one"),
             ("weighted_sum(nan*fts)", "expected ',' at position 16, found '*'"),
             ("weighted_sum(3d*fts)", "weight 3d has a unit; a weight is a plain number"),
-            ("layered(1*l0, relax=[1d])", "1d has a unit; a list takes plain numbers"),
             ("recency(half_life=0d)", "half_life = 0d must be a positive span of time such as 365d or 69h"),
             ("rrf(3d)", "3d needs a name, as in half_life=3d"),
             ("x" * (MAX_LENGTH + 1), f"expression of {MAX_LENGTH + 1} characters is longer than {MAX_LENGTH}"),
@@ -137,26 +129,19 @@ class TestHostileText:
             parse_strategy(text)
         assert fragment in str(raised.value)
 
-    def test_the_deepest_strategy_allowed_is_read(self):
-        text = "rrf(" * MAX_NESTING + "fts" + ")" * MAX_NESTING
-        assert str(parse_strategy(text)).count("rrf(") == MAX_NESTING
-
 
 class TestFaults:
     @pytest.mark.parametrize(
         ("text", "fragment"),
         [
             ("vectr", "unknown signal or fusion 'vectr'; did you mean 'vector'?"),
-            ("weigthed_sum(1*fts)", "unknown signal or fusion 'weigthed_sum'; did you mean 'weighted_sum'?"),
             ("rrf(fts, kk=60)", "rrf: unknown option 'kk'; did you mean 'k'?"),
-            ("fts(depth=3)", "fts: unknown option 'depth'; it takes no options"),
             ("fts(vector)", "signal 'fts' takes no signals in brackets; remove them"),
             ("weighted_sum(1*fts, normalize=mx)", "unknown normalize 'mx'; did you mean 'max'?"),
             ("weighted_sum(1*fts, normalize=5)", "weighted_sum: normalize = 5 must be one of none, max"),
             ("weighted_sum(fts)", "weighted_sum: fts needs a weight, as in 0.5*fts"),
             ("weighted_sum()", "weighted_sum needs at least one signal or fusion in its brackets"),
             ("weighted_sum(-1*fts)", "weighted_sum: weight -1 is outside 0..1000000"),
-            ("weighted_sum(1e308*fts)", "weighted_sum: weight 1e+308 is outside 0..1000000"),
             ("weighted_sum(5)", "a number was found where a signal or fusion is expected"),
             ("0.5*fts", "weight 0.5 before the whole strategy changes nothing; drop it"),
             ("rrf(fts, k=-1)", "rrf: k = -1 must be a number of at least 0"),
@@ -164,19 +149,13 @@ class TestFaults:
             ("rrf(fts, k=1, k=2)", "rrf has an option twice; write each once"),
             ("rrf(fts, bonus=times)", "rrf: bonus = times must be none, times(x)"),
             ("rrf(fts, bonus=times(-1))", "rrf: bonus = times(-1) must be none"),
-            ("rrf(fts, bonus=2*times(0.1))", "rrf: bonus = 2*times(0.1) must be none"),
-            ("rrf(fts, bonus=times(0.1, x=2))", "rrf: bonus = times(0.1, x=2) must be none"),
-            ("rrf(fts, bonus=each(1e308))", "rrf: bonus = each(1e+308) must be none"),
             ("tiered(fts)", "tiered needs then=, a strategy without a weight before it"),
-            ("tiered(then=fts)", "tiered takes a strategy"),
             ("tiered(0.5*fts, then=fts)", "first = 0.5*fts must be"),
             ("tiered(fts, min_results=2.5, then=fts)", "min_results = 2.5 must be a whole number of at least 0"),
-            ("recency(half_life=0d)", "recency: half_life = 0d must be a positive span of time such as 365d"),
             (
                 "rrf(fts, bm25, k=[1, 2, 3])",
                 "k = [1, 2, 3] must be a number of at least 0, or 2 of them in brackets",
             ),
-            ("rrf(fts, bm25, k=[1, -2])", "k = [1, -2] must be a number of at least 0"),
             ("weighted_sum(1*fts, normalize=tmm)", "normalize=tmm has no scale for fts"),
             ("recency(half_life=365)", "recency: half_life = 365 must be a positive span of time"),
             ("layered(1*l0, relax=0.3)", "layered: relax = 0.3 must be a list of numbers"),
@@ -226,7 +205,3 @@ class TestGrammar:
             ),
         )
         assert parse_call(str(item)) == item
-
-    def test_a_span_is_counted_in_seconds(self):
-        assert Duration(365, "d").seconds == 31_536_000
-        assert Duration(69, "h").seconds == 248_400

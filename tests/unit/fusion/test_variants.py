@@ -4,7 +4,6 @@ import pytest
 
 from steelyard.feedback import Explore
 from steelyard.fusion import near_variants, parse_strategy
-from steelyard.fusion.layered import Layered
 from steelyard.fusion.routing import Boost, Tiered
 from steelyard.systems import find_system
 from steelyard_eval.export.changes import changes
@@ -52,12 +51,6 @@ def test_drawn_weights_have_four_decimals_and_lie_around_the_own():
     assert all(a >= 0.125 and b >= 0.375 for a, b in drawn)  # halfway between the own and drawn ones
 
 
-def test_the_ladder_of_cortex_mem_is_the_usual_one_and_is_tried():
-    assert Layered.relax == (0.4, 0.3)
-    others = parse_strategy("layered(0.2*l0, 0.8*l2, relax=[0.2])").variants()
-    assert Layered.relax in {one.relax for one in others}
-
-
 def test_the_ladder_of_a_layered_search_stays_wherever_steps_are_below_its_threshold():
     found = list(
         parse_strategy("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3], cut=step)").variants()
@@ -90,18 +83,6 @@ def test_what_a_strategy_drops_of_another_is_named():
     ]
 
 
-def test_strategies_of_another_shape_differ_as_a_whole():
-    (change,) = changes(parse_strategy("rrf(fts, vector)"), parse_strategy("rrf(fts, vector, bm25)"))
-    assert (change.name, change.dropped) == ("strategy", False)
-
-
-def test_variants_of_a_factor_leave_the_others_as_they_are():
-    expr = parse_strategy("boost(rrf(fts, vector), decay, 0.3*importance)")
-    found = [tuple(term.weight for term in one.factors) for one in list(expr.variants())[1:]]
-    assert found == [(0, 0.3), (0.5, 0.3), (1, 0), (1, 0.5), (1, 1), (0, 0)]
-    assert {tuple(str(term.expr) for term in one.factors) for one in expr.variants()} == {("decay", "importance")}
-
-
 def test_cases_of_one_kind_are_varied_together_too():
     one = "layered(0.2*l0, 0.8*l2, threshold={}, relax=[])"
     expr = parse_strategy(f"by_intent(default={one.format(0.5)}, factual={one.format(0.4)})")
@@ -128,9 +109,3 @@ def test_only_a_scale_of_ends_reads_those_that_follow_the_query():
     of = "weighted_sum(1*bm25, 2*cosine, normalize={})"
     assert parse_strategy(of.format("theoretical")).reads_ends == {"bm25"}
     assert parse_strategy(of.format("minmax")).reads_ends == frozenset()
-
-
-@pytest.mark.parametrize("scale", ["tmm", "dbsf", "theoretical"])
-def test_a_scale_that_tuning_does_not_try_is_kept_where_it_is_written(scale):
-    expr = parse_strategy(f"weighted_sum(0.3*bm25, 0.7*vector, normalize={scale})")
-    assert list(expr.variants()) == [expr]

@@ -7,8 +7,6 @@ from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
-from steelyard.memory.query import Query
-from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.disk import load as read
@@ -83,21 +81,6 @@ def test_searching_explaining_and_comparing_agree_and_tell_which(folder):
         assert ("given" in compared.command) == (intents == "given")
 
 
-def test_live_search_by_a_caller_is_not_changed(folder):
-    searcher = bench(folder).workspace.searcher(find_system("fts").config(10))
-    assert searcher.admitted(Query("rotate keys", intent="anything")).intent == "anything"
-
-
-def test_commands_print_which(folder):
-    for words, printed in (((), "intents classified"), (("--intents", "given"), "intents given")):
-        assert printed in run("compare", folder, "spec_kit", BY_INTENT, "--metrics", "nDCG@10", *words).stdout
-        tuned = run("tune", folder, "spec_kit", "--weights-only", "--out", folder / "w.json", *words).stdout
-        assert printed in tuned
-    assert run("record", folder, folder / "r", "--systems", "fts").stdout.endswith("rows, intents classified\n")
-    shown = run("explain", folder, "q0", "spec_kit").stdout
-    assert "intents: classified" in " ".join(shown.split())
-
-
 def test_a_strategy_by_intent_that_nobody_classifies_for_is_noticed(folder):
     for intents in (None, "given"):
         found = bench(folder, intents).compare([BY_INTENT, "fts", "spec_kit"], timed=False).result
@@ -124,26 +107,7 @@ def test_a_baseline_is_of_one_of_them(folder, tmp_path):
     assert below.key == "gate_digest"
 
 
-def test_weights_by_intent_are_proposed_only_where_intents_are_given(folder):
-    from steelyard_eval.candidates.families import starts
-    from steelyard_eval.candidates.source import Source
-
-    queries = [Query("keys", id=f"q{at}", intent="fix_bug") for at in range(5)]
-    for intents, there in ((None, False), ("given", True)):
-        found = starts(Source.live(bench(folder, intents).workspace), queries, 10)
-        assert any(start.label == "by intent" for start in found) == there
-
-
 def test_another_word_is_refused(folder):
     with pytest.raises(ConfigError, match="'labelled' are unknown;"):
         load(folder, "labelled")
     assert run("compare", folder, "fts", "--intents", "labelled").exit_code == 2
-
-
-def test_a_set_without_intents_prints_none(folder, tmp_path):
-    rows = [{name: value for name, value in query.items() if name != "intent"} for query in QUERIES]
-    for name in ("dataset.json", "corpus.jsonl", "qrels.txt"):
-        (tmp_path / name).write_text((folder / name).read_text())
-    (tmp_path / "queries.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    assert ", intents " not in run("compare", tmp_path, "fts", "--metrics", "nDCG@10").stdout
-    assert bench(tmp_path).compare("fts", timed=False).result.provenance.intents == ""

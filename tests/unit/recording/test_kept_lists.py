@@ -11,7 +11,6 @@ from steelyard.live.sources import KeptLists, Sources
 from steelyard.memory.entry import Entry
 from steelyard.systems import find_system
 from steelyard_eval.candidates.settings import of_retrievers
-from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.record import record
@@ -125,14 +124,6 @@ def test_queries_that_were_recorded_are_not_searched_again(monkeypatch):
     other = replace(data.queries[5], text=data.queries[20].text)
     found = record(shared, [other], [config])
     same(found, record(Workspace.open(data), [other], [config]))
-
-
-def test_indexing_for_the_last_one_is_no_reason_to_search_for_the_first_ones_again(monkeypatch):
-    shared, rows = Workspace.open(load(starter())), ("echovault", "cortex_mem")
-    first = compare(shared.dataset, rows, timed=False, workspace=shared)
-    watch(monkeypatch, pytest.fail)
-    again = compare(shared.dataset, rows, timed=False, workspace=shared)
-    np.testing.assert_equal(again.values, first.values)
 
 
 def test_recordings_that_are_too_large_or_too_old_are_let_go(monkeypatch):

@@ -6,9 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import steelyard_eval as sy
 from steelyard.embedders.embed import RecordedEmbedder
-from steelyard.extensions.cortex_client.layers import ABSTRACT, extract
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
@@ -17,7 +15,6 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.disk import load as read
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.record import record
@@ -100,20 +97,6 @@ def test_a_vault_embeds_l2_where_its_entries_have_layers(tmp_path, fields):
         assert len(hits) == 4
 
 
-def test_a_comparison_shows_that_a_set_without_layers_was_searched_by_details_alone(tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    dataset, _ = write(tmp_path / "set", ("text",))
-    found = compare(dataset, "cortex_mem, bm25", timed=False)
-
-    (table,) = [table for table in found.result.tables if table.key == "layers"]
-    assert table.rows == [["cortex_mem", 1, 0, 0, 1, 0, 0.0, 0.0, 0.0]]
-    (told,) = [notice for notice in found.result.notices if notice.key == "no_abstract"]
-    assert told.facts == {"label": "cortex_mem", "count": 1, "queries": 1}
-    html, markdown, *_ = found.report(tmp_path / "report")
-    assert 'id="layers"' in html.read_text()
-    assert "| cortex_mem | 1 | 0 | 0 | 1 |" in markdown.read_text()
-
-
 def test_layered_search_of_real_sessions_is_what_numpy_computes(data_root):
     """0.3896 on the 1,536 queries that have an answer; 0.3778 on all 1,982, computed from the files with numpy."""
     found = compare(load(data_root / "locomo-sessions"), [LAYERED], metrics=["nDCG@10"], timed=False)
@@ -183,20 +166,3 @@ def test_a_row_of_zeros_gives_way_to_a_vector_of_the_same_text_and_no_vector_to_
         vectors={("m", layer): row and np.array(row, dtype=np.float16) for layer, row in rows.items()},
     )
     assert recorded_vectors(dataset, "m").embed(["red", "blue"]).tolist() == [[0, 1], [1, 0]]
-
-
-@pytest.mark.parametrize(("letters", "kept"), [(ABSTRACT - 1, ABSTRACT - 1), (ABSTRACT + 1, 1)])
-def test_an_abstract_keeps_a_word_that_ends_before_the_limit(letters, kept):
-    """A long word ends before the limit or beyond it; beyond it, only the "a" is left."""
-    abstract, _ = extract("a " + "x" * (letters - 2) + " more")
-    assert len(abstract) == kept
-
-
-def test_explanations_and_notebooks_say_which_step_emptied_a_list():
-    data = sy.load(starter())
-    why = "no entry's score of all layers reaches"
-    empty = next(query.id for query in data.dataset.queries if not data.search(query.id, "cortex_mem").hits)
-    assert any(why in notice for notice in data.search(empty, "cortex_mem").notices)
-    explained = data.explain(empty, "cortex_mem")
-    assert why in explained.record["configurations"][0]["emptied"]
-    assert why in " ".join(str(explained).split())

@@ -215,101 +215,44 @@ def by_ranx(dataset, engines, strategy):
     return json.loads(done.stdout)
 
 
-def test_the_command_line_compares_and_tunes_over_the_recording(recording, runs, tmp_path, capsys):
-    arguments = ["--recording", str(recording), "--json"]
-    main(["compare", str(starter()), STRATEGY, "--current", "dense", *arguments], standalone_mode=False)
-    document = json.loads(capsys.readouterr().out)
-
-    assert document["provenance"]["baseline"] == "dense"
-    assert not any(row.get("cost") for row in document["rows"])
-    assert "recorded_lists" in [notice["key"] for notice in document["notices"]]
-
-    out = tmp_path / "w.json"
-    main(
-        ["tune", str(starter()), "rrf(words, dense)", "--out", str(out), *arguments],
-        standalone_mode=False,
-    )
-    tuned = json.loads(capsys.readouterr().out)
-    assert not any(row.get("cost") for row in tuned["rows"])
-    out = min(tmp_path.glob("w*.json"))  # w.current.json under try
-    assert json.loads(out.read_text())["system"] == "lists"
-
-    main(["compare", str(starter()), f"mine={out}", *arguments], standalone_mode=False)
-    assert json.loads(capsys.readouterr().out)["rows"][0]["label"] == "mine"
-
-
-def test_weights_over_lists_are_refused_by_live_search(dataset, recording, tmp_path):
+def test_what_a_recording_of_lists_cannot_be_asked_is_refused(dataset, runs, recording, tmp_path):
+    dense, out = {"dense": str(runs["dense"])}, tmp_path / "x"
+    other = replace(dataset, sha256="0" * 64, entries=(*dataset.entries, Entry("more")))
     found = recommend(dataset, only="rrf(words, dense)", recording=recording)
-
-    with Vault(":memory:") as vault, pytest.raises(ConfigError, match="search cannot query"):
-        Searcher(vault, found.config)
-
-
-def test_a_system_cannot_run_on_lists_and_says_what_can(dataset, recording):
-    with pytest.raises(ConfigError, match=r"\(dense, stems, words\);"):
-        compare(dataset, "echovault", recording=recording)
-
-
-def test_an_unknown_list_is_told_with_the_nearest(dataset, recording):
-    with pytest.raises(ConfigError, match="fusion 'wrods'; did"):
-        compare(dataset, "rrf(wrods, dense)", recording=recording)
-
-
-def test_a_recording_of_another_corpus_is_refused(dataset, recording):
-    import dataclasses
-
-    other = dataclasses.replace(dataset, sha256="0" * 64, entries=(*dataset.entries, Entry("more")))
-
-    with pytest.raises(DataError, match="set with hash"):
-        compare(other, recording=recording)
+    table = open_folder(recording)
+    mistakes = [
+        (lambda: compare(dataset, "echovault", recording=recording), r"\(dense, stems, words\);"),
+        (lambda: compare(dataset, "rrf(wrods, dense)", recording=recording), "fusion 'wrods'; did"),
+        (lambda: compare(other, recording=recording), "set with hash"),
+        (lambda: Searcher(Vault(":memory:"), found.config), "search cannot query"),
+        (lambda: only(only(table, [dataset.queries[0].id]), [dataset.queries[7].id]), "in the recording"),
+        (lambda: save_lists(dataset, {"far": lambda query: [("a", 0.1), ("b", 0.7)]}, out), "larger score"),
+        (lambda: save_lists(dataset, f"words={runs['words']}, rrf(bm25, vector)", out), r"^rrf\(bm25, vector"),
+        *(
+            (lambda name=name: save_lists(dataset, {name: dense["dense"]}, out), "of a list")
+            for name in ("recency", "rrf", "tfidf", "my list", "2nd", "l\u00e4ngs")
+        ),
+    ]
+    for wrong, why in mistakes:
+        with pytest.raises((ConfigError, DataError), match=why):
+            wrong()
 
 
-def test_queries_that_were_not_recorded_are_named(dataset, runs, tmp_path):
-    short = {name: str(path) for name, path in runs.items()}
-    save_lists(dataset, short, tmp_path / "all")
-    table = only(open_folder(tmp_path / "all"), [query.id for query in dataset.queries[:5]])
-
-    with pytest.raises(ConfigError, match="in the recording"):
-        only(table, [dataset.queries[7].id])
-
-
-@pytest.mark.parametrize("name", ["recency", "rrf", "tfidf", "my list", "2nd", "l\u00e4ngs"])
-def test_a_list_cannot_take_a_name_that_means_something_else(dataset, runs, tmp_path, name):
-    with pytest.raises(ConfigError, match="of a list"):
-        save_lists(dataset, {name: str(runs["dense"])}, tmp_path / "x")
-
-
-def test_distances_are_refused(dataset, tmp_path):
-    with pytest.raises(DataError, match="larger score"):
-        save_lists(dataset, {"far": lambda query: [("a", 0.1), ("b", 0.7)]}, tmp_path / "x")
-
-
-def test_a_recording_of_our_own_retrievers_is_replayed_with_the_values_of_a_search(dataset, tmp_path):
+def test_a_recording_of_our_own_retrievers_has_the_values_of_a_search_and_no_depth_beyond_it(dataset, tmp_path):
     out = tmp_path / "own"
     main(["record", str(starter()), str(out), "--systems", "plain", "--split", "all"], standalone_mode=False)
     strategy = "weighted_sum(0.3*fts, 0.7*vector, normalize=minmax)"
+    recording = out / "plain.documented"
 
-    replayed = compare(dataset, strategy, recording=out / "plain.documented", timed=False)
+    replayed = compare(dataset, strategy, recording=recording, timed=False)
     searched = compare(dataset, strategy, timed=False)
-
     assert replayed.values[strategy]["nDCG@10"].tolist() == searched.values[strategy]["nDCG@10"].tolist()
     assert replayed.result.rows[0].cost.embedded == len(replayed.queries)
 
-
-def test_tuning_on_a_recording_tries_no_depth_beyond_it(dataset, tmp_path):
-    out = tmp_path / "own"
-    main(["record", str(starter()), str(out), "--systems", "plain", "--split", "all"], standalone_mode=False)
-
-    tuned = recommend(dataset, only="rrf(fts, vector)", recording=out / "plain.documented").result
-
-    # As it was recorded; twice that is tried in a live search.
+    # A depth of 100, as it was recorded; twice that is tried in a live search.
+    tuned = recommend(dataset, only="rrf(fts, vector)", recording=recording).result
     assert tuned.row(tuned.provenance.baseline).depths["fts"] == 100
     assert {row.depths["fts"] for row in tuned.rows} <= {50, 100}
-
-
-def test_a_configuration_of_ours_among_lists_is_named_alone(dataset, runs, tmp_path):
-    with pytest.raises(ConfigError, match=r"^rrf\(bm25, vector, k=60\):"):
-        save_lists(dataset, f"words={runs['words']}, rrf(bm25, vector)", tmp_path / "x")
 
 
 def test_some_queries_of_a_recording_keep_their_own_facts(dataset):

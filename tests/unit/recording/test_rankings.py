@@ -7,7 +7,6 @@ from click.testing import CliRunner
 
 import steelyard_eval as sy
 from steelyard_eval.cli.main import main
-from steelyard_eval.common.configurations import written_as
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import replay as kept
 from steelyard_eval.recording.replay import ShownLists, ordered, rows_by_query
@@ -49,13 +48,6 @@ def test_the_baseline_comes_first_then_the_best(document):
     assert ordered({"a": 0.1, "b": 0.3, "c": 0.2}, ["c"]) == ["c", "b", "a"]
 
 
-def test_grades_and_texts_are_those_of_the_data_set(data, document):
-    found = document[0]
-    assert [query.grades for query in found.queries] == [data.dataset.qrels[query.id] for query in found.queries]
-    titles = {entry.id: entry.title for entry in data.dataset.entries}
-    assert all(text.startswith(titles[id_]) for id_, text in found.entries.items())
-
-
 def test_a_document_has_two_lists_and_more_only_below_the_limit(data, document, monkeypatch):
     queries = data.dataset.queries
     made = [(label, lambda: ShownLists(sy_ranked(queries))) for label in "abcd"]
@@ -89,38 +81,6 @@ def test_the_command_of_a_comparison_makes_it_again(embedder, tmp_path):
     assert kept[0] == kept[1]
 
 
-def test_the_command_of_a_tuning_over_a_recording_makes_it_again(data, tmp_path):
-    data.record(tmp_path / "own lists", "plain", split="all")
-    lists = tmp_path / "own lists" / "plain.documented"
-    made = data.compare("fts", recording=lists, timed=False).to_json()
-    assert run_again(made, tmp_path / "again.json")["rows"] == made["rows"]
-    strategy = "weighted_sum(0.3*fts, 0.7*vector, normalize=max)"
-    tuned = data.tune(strategy, recording=lists, timed=False).to_json()
-    again = run_again(tuned, tmp_path / "weights.json")
-    assert (again["provenance"]["command"], again["answer"].get("formula")) == (
-        tuned["provenance"]["command"],
-        tuned["answer"].get("formula"),
-    )
-
-
-def test_a_data_set_in_memory_has_no_command():
-    own = sy.load({"corpus": {"m1": "rotate the keys"}, "queries": {"q1": "keys"}, "qrels": {"q1": ["m1"]}})
-    assert own.compare("fts", timed=False).result.provenance.command == []
-
-
 def test_a_contender_that_is_known_in_python_alone_has_no_command(data):
     found = data.compare(["fts", lambda query: []], timed=False).result
     assert found.provenance.command == []
-
-
-@pytest.mark.parametrize(
-    ("label", "given", "word"),
-    [
-        ("rrf(bm25, vector)", "rrf(bm25,vector)", "rrf(bm25,vector)"),
-        ("mine", "rrf(bm25, vector)", "mine=rrf(bm25, vector)"),
-        ("echovault", "echovault:documented", "echovault:documented"),
-        ("prod.run", "runs/prod.run", "runs/prod.run"),
-    ],
-)
-def test_a_contender_is_written_with_its_label_where_it_needs_one(label, given, word):
-    assert written_as(label, given) == word

@@ -6,8 +6,7 @@ import pytest
 
 from steelyard.base.errors import ConfigError
 from steelyard.live.sources import identity
-from steelyard.retrievers import RETRIEVER_KINDS
-from steelyard.retrievers.kinds import Reading, RetrieverConfig
+from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.recording.sharing import agree, share
@@ -31,13 +30,6 @@ def test_other_parameters_need_another_recording_where_the_retriever_is_used():
     fts = find_system("fts").config()
 
     assert share([plain(), plain(k1=0.9), plain(k1=1.2), fts]) == [[0, 2, 3], [1]]
-
-
-def test_other_field_weights_need_another_recording():
-    fts = find_system("fts").config()
-    other = replace(fts, retrievers={"fts": RetrieverConfig(field_weights={"title": 2.0})})
-
-    assert share([fts, other, fts]) == [[0, 2], [1]]
 
 
 def test_a_replay_refuses_other_parameters_by_name():
@@ -70,11 +62,6 @@ def test_parameters_out_of_their_ranges(parameters, message):
     with pytest.raises(ConfigError) as caught:
         identity(plain(**parameters))
     assert message in str(caught.value)
-
-
-def test_a_retriever_without_parameters_says_so():
-    with pytest.raises(ConfigError, match="unknown parameter 'k1'"):
-        RETRIEVER_KINDS["fts"].values(RetrieverConfig(parameters={"k1": 1.0}))
 
 
 def test_functions_without_a_name_are_refused():

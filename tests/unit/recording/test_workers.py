@@ -31,14 +31,6 @@ def bytes_of(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_two_processes_write_the_bytes_of_one(tmp_path):
-    for jobs in (1, 2):
-        record_systems(load(starter()), ["soleri", "spec_kit"], tmp_path / str(jobs), "all", 10, "auto", jobs=jobs)
-    one, two = bytes_of(tmp_path / "1"), bytes_of(tmp_path / "2")
-    assert len(one) > 20
-    assert one == two
-
-
 def test_parts_together_are_what_one_part_is():
     """Ids of one part lie between those of the others; a retriever found nothing for one part's queries."""
     queries = [Query("a", id="1"), Query("b", id="2"), Query("c", id="3")]
@@ -150,12 +142,6 @@ def test_workers_have_the_blocks_of_other_systems_while_one_is_joined(tmp_path, 
     assert [kind for kind, _ in order] == ["given"] * 4 + ["waited"] * 4
     assert len({path for _, path in executor.read}) == 1
     assert blocks() == []
-
-
-def test_a_system_that_is_named_twice_is_recorded_once(tmp_path, blocks):
-    executor = Counting()
-    assert recorded_by(executor, tmp_path / "many", ["bm25", "bm25"]) == recorded_by(1, tmp_path / "one")
-    assert len(executor.made) == len(set(executor.made))
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2 or not Path("/proc/self/task").is_dir(), reason="needs cores, /proc")

@@ -137,7 +137,7 @@ def test_beir_and_mteb(tmp_path, form):
 
 TREC = {
     "docs.trec": "<DOC>\n<DOCNO> A-1 </DOCNO>\n<TITLE>Keys</TITLE>\n<TEXT>Rotate &amp; log.</TEXT>\n</DOC>\n"
-    "<DOC><DOCNO>A-2</DOCNO><TEXT>Sleep.</TEXT></DOC>\n",
+    "<DOC><DOCNO>A-2</DOCNO><TEXT>Sleep & < 5 min</TEXT></DOC>\n",
     "topics.txt": "<top>\n<num> Number: 301\n<title> key rotation\n<desc> Description:\nHow?\n</top>\n",
     "qrels.txt": "301 0 A-1 1\n301 0 A-2 -2\n",
     "prod.run": "301 Q0 A-2 1 9.5 prod\n301 Q0 A-1 2 3\n",
@@ -150,21 +150,12 @@ def test_trec(tmp_path):
     data = load_store(tmp_path)
     assert [(entry.id, entry.title, entry.text) for entry in data.entries] == [
         ("A-1", "Keys", "Keys Rotate & log."),
-        ("A-2", "", "Sleep."),
+        ("A-2", "", "Sleep & < 5 min"),
     ]
     assert [(query.id, query.text) for query in data.queries] == [("301", "key rotation")]
     assert data.qrels == {"301": {"A-1": 1, "A-2": 0}}
     run = (tmp_path / "out" / "mine" / "runs" / "prod.run").read_text()
     assert run == "301 Q0 A-2 1 9.5 prod\n301 Q0 A-1 2 3.0 prod\n"
-
-
-def test_signs_of_markup_in_a_text_are_signs(tmp_path):
-    written(
-        tmp_path, {**TREC, "docs.trec": "<DOC>\n<DOCNO> A-1 </DOCNO>\n<TEXT>\nheat & < 5 min\n</TEXT>\n</DOC>\n"}
-    )
-    done = import_store(tmp_path, tmp_path / "out" / "mine")
-    assert load_store(tmp_path).entries[0].text == "heat & < 5 min"
-    assert any("wait in qrels.lost.txt" in note for note in done.notes)  # A-2 is judged, and not there
 
 
 SAMPLES = {

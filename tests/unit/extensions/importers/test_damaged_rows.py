@@ -9,11 +9,6 @@ import pytest
 from steelyard_eval.extensions.importers import import_store, load_store
 
 
-@pytest.fixture(autouse=True)
-def state(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
 @pytest.fixture
 def damaged(store_copy):
     """Copies a store and runs statements on one of its databases; the store before and after."""
@@ -123,28 +118,3 @@ def test_events_of_spec_kit_without_a_time_are_left_out(damaged, tmp_path):
 
     assert [note for note in done.notes if note.startswith("1 list ")]
     assert done.counts["impressions"] > 1
-
-
-def test_a_hard_negative_of_spec_kit_has_an_answer_where_one_is_judged(damaged):
-    whole, found = damaged(
-        "spec-kit",
-        "speckit-eval.db",
-        "UPDATE eval_queries SET category = 'hard_negative'",
-        "UPDATE eval_ground_truth SET relevance = 0 WHERE query_id = (SELECT min(id) FROM eval_queries)",
-    )
-
-    first = min(whole.queries, key=lambda query: int(query.id)).id
-    assert {query.id for query in found.queries if query.answerable is False} >= {first}
-    judged = {query.id for query in found.queries if any(found.qrels.get(query.id, {}).values())}
-    assert all(query.answerable for query in found.queries if query.id in judged)
-
-
-def test_an_index_of_cortex_mem_that_is_no_json_costs_its_dates(store_copy):
-    place = store_copy("cortex-mem")
-    whole = load_store(place)
-    index = min(place.rglob(".memory_index.json"))
-    index.write_text('{"memories": ')
-    found = load_store(place)
-
-    assert [entry.text for entry in found.entries] == [entry.text for entry in whole.entries]
-    assert count(found, "1 file") and count(found, ".memory_index.json'")
