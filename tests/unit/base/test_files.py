@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.base.files import canonical, draft, write_text, write_texts
+from steelyard.base.files import cache_folder, canonical, draft, write_text, write_texts
 from steelyard_eval.recording.disk import move_folder
 
 
@@ -29,12 +29,6 @@ def test_what_a_dead_process_left_is_swept_and_what_a_living_one_writes_is_not(t
 
     assert {p.name for p in tmp_path.iterdir()} == {"w.json", living.name, other.name}
     assert (tmp_path / "w.json").read_text() == "whole"
-
-
-def test_a_name_with_wildcards_sweeps_only_its_own(tmp_path):
-    (tmp_path / ".abc.1.part").write_text("half")
-    write_text(tmp_path / "[a-z]*", "whole")
-    assert {p.name for p in tmp_path.iterdir()} == {".abc.1.part", "[a-z]*"}
 
 
 def test_a_file_that_is_read_as_gzip_is_written_so(tmp_path):
@@ -74,3 +68,9 @@ def test_the_older_folder_is_never_away(tmp_path, monkeypatch):
         (part / "new").write_text("new")
         move_folder(part, target)
     assert [p.name for p in target.iterdir()] == ["new"]
+
+
+def test_the_cache_lies_where_the_environment_says():
+    assert cache_folder({"STEELYARD_CACHE": "x"}).as_posix() == "x"
+    assert cache_folder({"XDG_CACHE_HOME": "x"}).as_posix() == "x/steelyard"
+    assert cache_folder({}).parts[-2:] == (".cache", "steelyard")

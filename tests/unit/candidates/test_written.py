@@ -23,15 +23,6 @@ def space():
     return Workspace.open(replace(data, entries=entries), "lsa")
 
 
-def test_soleri_keeps_no_weight_on_what_no_note_has(space):
-    """All notes are equal in both, so that their terms add one constant to every note of a query."""
-    found = recommend(space.dataset, only="soleri", workspace=space, timed=False)
-    chosen = set(parse_strategy(found.result.choice.strategy).signals)
-
-    assert {"severity", "domain"}.isdisjoint(chosen)
-    assert {"tfidf", "cosine"} <= chosen
-
-
 def test_an_idle_signal_stays_where_a_metric_moves_without_it(space):
     """The constant is read by who measures here, as the place of Soleri's memories at a fixed 0.5 would be."""
     usual = find_system("soleri").config(10, space.model)
@@ -49,6 +40,9 @@ def test_a_search_by_what_was_chosen_returns_the_limit(space):
     found = recommend(space.dataset, only="soleri", workspace=space, timed=False)
     asked = [find_system("soleri").config(10), found.attempt or found.config]
 
+    chosen = set(parse_strategy(found.result.choice.strategy).signals)
+    assert {"severity", "domain"}.isdisjoint(chosen)  # all notes are equal in both
+    assert {"tfidf", "cosine"} <= chosen
     documented, chosen = (len(space.searcher(config).search(query).hits) for config in asked)
     assert documented > 10
     assert chosen == 10

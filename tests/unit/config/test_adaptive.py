@@ -79,16 +79,10 @@ def test_shipped_holds_the_vector_weight_and_never_falls_below_a_quarter(feedbac
 
 
 @pytest.mark.parametrize("system", [DOCUMENTED, SHIPPED])
-@pytest.mark.parametrize("accepted", range(0, 51, 5))
+@pytest.mark.parametrize("accepted", (0, 25, 35, 50))
 def test_the_weights_sum_to_1_at_every_rate(system, accepted):
     for found in adapted(system, Feedback(accepted, 50 - accepted)):
         assert sum(found.values()) == pytest.approx(1.0, abs=1e-12)
-
-
-def test_29_entries_change_nothing_and_30_do():
-    config = DOCUMENTED.config()
-    assert adapt(config, Feedback(29, 0), AdaptiveRule()) == config
-    assert weights(adapt(config, Feedback(30, 0), AdaptiveRule()).keywords_only)["tfidf"] == pytest.approx(0.55)
 
 
 def test_failed_entries_are_not_counted():
@@ -99,23 +93,10 @@ def test_failed_entries_are_not_counted():
     assert weights(moved.keywords_only)["tfidf"] == pytest.approx(0.55)
 
 
-def test_strategies_of_intents_follow_too():
-    config = replace(
-        DOCUMENTED.config(), by_intent={"fix_bug": parse_strategy("weighted_sum(0.5*tfidf, 0.5*fts)")}
-    )
-    moved = adapt(config, Feedback(40, 0), AdaptiveRule())
-    assert weights(moved.by_intent["fix_bug"]) == pytest.approx({"tfidf": 0.65, "fts": 0.35})
-
-
 def test_a_weight_stops_where_the_others_are_used_up():
     config = replace(DOCUMENTED.config(), strategy=parse_strategy("weighted_sum(0.9*tfidf, 0.1*fts)"))
     moved = adapt(config, Feedback(40, 0), AdaptiveRule())
     assert weights(moved.strategy) == pytest.approx({"tfidf": 1.0, "fts": 0.0})
-
-
-def test_adapted_weights_can_be_written_and_read():
-    strategy = adapt(DOCUMENTED.config(), Feedback(33, 17), AdaptiveRule()).strategy
-    assert parse_strategy(str(strategy)) == strategy
 
 
 @pytest.mark.parametrize(
@@ -133,11 +114,6 @@ def test_a_strategy_the_rule_does_not_fit_is_refused_however_little_feedback_the
     config = replace(DOCUMENTED.config(), strategy=parse_strategy(strategy))
     with pytest.raises(ConfigError, match=r"write a weighted_sum"):
         adapt(config, Feedback(1, 0), AdaptiveRule(held=("cosine",)))
-
-
-def test_a_number_below_0_is_refused():
-    with pytest.raises(ConfigError, match="dismissed=-1"):
-        Feedback(31, -1)
 
 
 def test_the_weights_under_the_names_of_the_document_are_those_of_its_table():

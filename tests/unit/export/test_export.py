@@ -190,43 +190,33 @@ def test_the_weights_of_soleri_sum_to_one_and_rank_as_its_total_does() -> None:
 def engine_scores(to: str, strategy: str):
     """The documented formula of an engine, over lists, with the numbers of the exported document."""
     document = said(strategy, to)
-
-    def opensearch(found):
-        processor = document["pipeline"]["phase_results_processors"][0]
-        kind, body = next(iter(processor.items()))
-        weights = body["combination"].get("parameters", {}).get("weights", [1.0, 1.0])
-        if kind == "normalization-processor":
-            return [minmaxed(part, w) for part, w in zip(found, weights, strict=True)]
-        k = body["combination"]["rank_constant"]
-        return [by_rank(part, lambda r, w=w: w / (k + r)) for part, w in zip(found, weights, strict=True)]
-
-    def elasticsearch(found):
-        kind, body = next(iter(document["search"]["retriever"].items()))
+    weights, k, minmax = [1.0, 1.0], 60, False
+    if to == "opensearch":
+        ((kind, body),) = document["pipeline"]["phase_results_processors"][0].items()
+        minmax = kind == "normalization-processor"
+        weights = body["combination"].get("parameters", {}).get("weights", weights)
+        k = body["combination"].get("rank_constant")
+    elif to == "elasticsearch":
+        ((kind, body),) = document["search"]["retriever"].items()
+        minmax, k = kind == "linear", body.get("rank_constant")
         weights = [retriever.get("weight", 1.0) for retriever in body["retrievers"]]
-        if kind == "linear":
-            assert {retriever["normalizer"] for retriever in body["retrievers"]} == {"minmax"}
-            return [minmaxed(part, w) for part, w in zip(found, weights, strict=True)]
-        k = body["rank_constant"]
-        return [by_rank(part, lambda r, w=w: w / (k + r)) for part, w in zip(found, weights, strict=True)]
+        assert not minmax or {retriever["normalizer"] for retriever in body["retrievers"]} == {"minmax"}
+    elif to == "weaviate":
+        minmax = document["hybrid"]["fusion_type"] == "relativeScoreFusion"
+        weights = [1 - document["hybrid"]["alpha"], document["hybrid"]["alpha"]]
+    else:
+        k, weights = (document["query"]["query"]["rrf"].get(name, weights) for name in ("k", "weights"))
 
-    def weaviate(found):
-        weights = (1 - document["hybrid"]["alpha"], document["hybrid"]["alpha"])
-        if document["hybrid"]["fusion_type"] == "relativeScoreFusion":
-            return [minmaxed(part, w) for part, w in zip(found, weights, strict=True)]
-        return [by_rank(part, lambda r, w=w: w / (60 + r)) for part, w in zip(found, weights, strict=True)]
+    def scored(found, w):
+        if minmax:
+            return minmaxed(found, w)
+        if to == "qdrant":  # r_d counts from 0: 1 / (k + (r_d + 1) / w - 1)
+            return by_rank(found, lambda r: 1 / (k + r / w - 1))
+        return by_rank(found, lambda r: w / (k + r))
 
-    def qdrant(found):
-        body = document["query"]["query"]["rrf"]
-        weights = body.get("weights", [1.0, 1.0])
-        return [  # r_d counts from 0: 1 / (k + (r_d + 1) / w - 1)
-            by_rank(part, lambda r, w=w: 1 / (body["k"] + r / w - 1))
-            for part, w in zip(found, weights, strict=True)
-        ]
-
-    formula = {"opensearch": opensearch, "elasticsearch": elasticsearch, "weaviate": weaviate, "qdrant": qdrant}[
-        to
-    ]
-    return lambda table, query: added(*formula([lists(table, query, name) for name in ("fts", "vector")]))
+    return lambda table, query: added(
+        *(scored(lists(table, query, name), w) for name, w in zip(("fts", "vector"), weights, strict=True))
+    )
 
 
 @pytest.mark.parametrize(

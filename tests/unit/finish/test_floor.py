@@ -15,7 +15,7 @@ from steelyard.finish import finish, parse_stages
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.query import Filters, Query
+from steelyard.memory.query import Query
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
@@ -59,14 +59,6 @@ def test_words_that_no_entry_has_count_in_the_bound():
     assert found.table.asked.numbers["high bm25"].tolist() == [pytest.approx(bound(2, 4) + bound(0, 4))]
 
 
-def test_the_bound_is_that_of_the_scope():
-    asked = Query("lock", asked_at=0.0, filters=Filters.of({"type": "note"}))
-    texts = [Entry("a", text="lock", type="note"), Entry("b", text="door", type="note"), Entry("c", text="lock")]
-    own = searcher(FUSED)
-    own.store.upsert(texts)
-    assert own.search(asked).table.asked.numbers["high bm25"].tolist() == [pytest.approx(bound(1, 2))]
-
-
 def test_the_scale_does_not_move_with_what_else_is_found():
     whole = {
         hit.entry.id: hit.score
@@ -103,12 +95,6 @@ def test_without_vectors_the_floor_is_left_out_and_that_is_said():
     assert any("floor(0.9) was left" in note for note in found.notes)
 
 
-def test_a_floor_prints_and_reads_back():
-    for text in ("floor(0.41)", "floor(0.2, on=weighted_sum(1*cosine))"):
-        assert [str(stage) for stage in parse_stages([text])] == [text]
-    assert [str(stage) for stage in parse_stages([f"floor(0.41, on={FUSED})"])] == ["floor(0.41)"]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -139,36 +125,8 @@ def test_a_table_that_does_not_know_the_ends_is_refused():
         [Query("q", id="q")], [0.0], [{"bm25": [Found("a", 2.0, 1)]}], {}, None, ends=[{"bm25": (0.0, 8.0)}]
     )
     assert fuse(known, parse_strategy("weighted_sum(1*bm25, normalize=theoretical)")).tolist() == [0.25]
-    assert (
-        len(
-            finish(
-                known,
-                np.array([1.0]),
-                parse_stages(["floor(0.2, on=weighted_sum(1*bm25, normalize=theoretical))"]),
-            ).row
-        )
-        == 1
-    )
-
-
-def test_distances_have_no_ends():
-    own = searcher("weighted_sum(1*vector, normalize=theoretical)")
-    config = own.config
-    far = replace(
-        config, retrievers={**config.retrievers, "vector": replace(config.retrievers["vector"], similarity="l2")}
-    )
-    with pytest.raises(ConfigError, match="scale of vector"):
-        Searcher(own.store, far, own._sources.embedders).search("lock")
-
-
-def test_a_threshold_on_ranks_warns(caplog):
-    with caplog.at_level(logging.WARNING):
-        searcher("rrf(bm25, vector)", "at_least(0.02)")
-    assert "cuts by rank" in caplog.text
-    caplog.clear()
-    with caplog.at_level(logging.WARNING):
-        searcher(FUSED, "at_least(0.4)")
-    assert caplog.text == ""
+    stages = parse_stages(["floor(0.2, on=weighted_sum(1*bm25, normalize=theoretical))"])
+    assert len(finish(known, np.array([1.0]), stages).row) == 1
 
 
 SCALED = "weighted_sum(1*bm25, normalize=theoretical)"

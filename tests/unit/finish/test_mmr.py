@@ -16,7 +16,6 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.table.join import join
 from steelyard.testing.fusions import recomputed
-from steelyard_eval.export import export
 from steelyard_eval.recording.disk import load, save
 
 
@@ -90,13 +89,6 @@ def test_every_value_is_explained():
     assert explain_rescore(table, scores, [Mmr(3, 0.7)], ranking.row[3]) is None
 
 
-def test_it_is_read_as_it_is_printed():
-    assert [str(s) for s in parse_stages(["mmr(20)", "mmr(5, lambda_mult=0.7)"])] == [
-        "mmr(20)",
-        "mmr(5, lambda_mult=0.7)",
-    ]
-
-
 def test_a_list_has_twenty_stages_at_most():
     """docs/strategies.md"""
     assert len(parse_stages(["mmr(1000)"] * 20)) == 20
@@ -110,13 +102,6 @@ def test_a_list_has_twenty_stages_at_most():
 def test_what_cannot_be_meant_is_refused(text):
     with pytest.raises(ConfigError, match="number from"):
         parse_stages([text])
-
-
-def test_no_target_ranks_alike_so_every_one_refuses_it_by_name():
-    config = find_system("plain").config(10)
-    config = replace(config, finish=(Mmr(10), *config.finish))
-    with pytest.raises(ConfigError, match=r"mmr\(10\) orders"):
-        export(config, "qdrant")
 
 
 @pytest.fixture

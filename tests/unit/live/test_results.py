@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from steelyard import Searcher, Vault
-from steelyard.base.errors import ConfigError, VaultError
-from steelyard.memory.entry import Entry, Relation
+from steelyard.base.errors import VaultError
+from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.results import hits_of
-from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.retrievers.kinds import Intent
 from steelyard.systems import find_system
 
@@ -51,30 +50,6 @@ def test_what_a_classifier_gives_is_recorded_whether_its_system_knows_it_or_not(
     reading = replace(vault.searcher.system.reading, intents=("find",), classify=Intent)
     vault.searcher.system = replace(vault.searcher.system, reading=reading)
     assert vault.searcher.record([Query("apple", id="1")], {"bm25"}, 5, "corpus").queries == ("1",)
-
-
-@pytest.mark.parametrize("settings", [{"k1": -1.0}, {"b": 1.5}, {"mean_length": float("nan")}])
-def test_bm25_refuses_what_its_formula_cannot_take(vault, settings):
-    with pytest.raises(ConfigError, match=f"^{next(iter(settings))} is"):
-        Bm25Retriever(vault, **settings)
-
-
-def test_relations_are_read_as_they_were_written(vault):
-    related = Entry("d", text="pie", relations=(Relation("causes", "a", 0.5), Relation("related", "c", 1.0)))
-    vault.upsert([related])
-    assert [entry.relations for entry in vault.get(["d", "a"])] == [related.relations, ()]
-
-
-def test_a_hit_is_explained_by_itself_or_by_its_id(vault):
-    found = vault.searcher.search("apple")
-
-    for hit in found.hits:
-        assert found.explain(hit).value == found.explain(hit.entry.id).value == hit.score
-
-
-def test_an_entry_that_is_not_ranked_is_not_explained(vault):
-    with pytest.raises(ConfigError, match="entry 'b'"):
-        vault.searcher.search("apple").explain("b")
 
 
 def test_an_entry_that_is_gone_by_now_is_named(vault):

@@ -40,13 +40,6 @@ def test_a_first_review_starts_from_a_day_and_a_difficulty_of_5(grade, stability
     assert (entry.stability, entry.difficulty) == (pytest.approx(stability), difficulty)
 
 
-def test_many_reviews_stay_a_number():
-    vault = stored(created_at=NOW)
-    for day in range(200):
-        entry = review(vault, "a", "easy", NOW + day * DAY)
-    assert entry.stability == 36_500.0
-
-
 def test_what_cannot_be_reviewed_is_refused():
     with pytest.raises(DataError, match="no entry 'b'"):
         review(stored(), "b", "good", NOW)
@@ -110,10 +103,3 @@ def test_a_review_that_cannot_be_logged_is_not_written(logged):
     assert "no impression" in run(*act, code=2).stderr
     assert signal(folder)["one"] < 0.1
     assert (folder / "log.jsonl").read_text() == before
-
-
-def test_a_review_names_its_vault_and_nothing_else_does(logged):
-    folder, query_id = logged
-    act = ("vault", "act", folder / "log.jsonl", query_id, "one")
-    assert "go together" in run(*act, "--action", "reviewed", code=2).stderr
-    assert "go together" in run(*act, "--action", "cited", "--vault", folder / "v.db", code=2).stderr

@@ -1,18 +1,15 @@
 """Tiers whose vectors are of different fits or models: each is searched by its own, or says that it is not."""
 
-import json
 import re
 from dataclasses import replace
 
 import pytest
-from click.testing import CliRunner
 
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval.cli.main import main
 from steelyard_eval.vaults import reindex_vault, vault_embedder
 
 BIRDS = ["heron stands in the reed", "heron fishes at dawn", "reed and marsh in rain", "newt sleeps in the pond"]
@@ -57,17 +54,6 @@ def test_each_tier_is_compared_by_its_own_fit(tiers):
     assert result.notes == ()
 
 
-def test_the_signal_cosine_is_of_the_tiers_own_fit(tiers):
-    vaults = [Vault(path) for path in tiers]
-    result = searcher(vaults).search("heron at night")
-
-    seconds = [hit for hit in result.hits if hit.entry.vault == "project"]
-    assert seconds
-    for hit in seconds:
-        asked, words = vault_embedder(vaults[1]).embed(["heron at night", f"{hit.entry.title}\n{hit.entry.text}"])
-        assert hit.signals["cosine"] == pytest.approx(float(asked @ words), abs=1e-6)
-
-
 @pytest.mark.parametrize("filters", ["before_cut", "after_cut"])
 def test_lists_of_several_fits_are_cut_once(tiers, filters):
     """Two tiers with two models give the list that one list of all their scores gives."""
@@ -79,19 +65,6 @@ def test_lists_of_several_fits_are_cut_once(tiers, filters):
     asked = Searcher(one.store, replace(config, retrievers={"vector": short}), one._sources.embedders)
 
     assert [hit.entry.id for hit in asked.search("heron at night").hits] == [hit.entry.id for hit in whole[:3]]
-
-
-def test_a_tier_without_vectors_is_found_by_keywords_and_the_result_says_so(tiers, tmp_path):
-    bare = make(tmp_path / "team.db", TOOLS, "t", "none")
-    run = CliRunner().invoke(main, ["search", tiers[0], bare, "heron", "--system", "soleri", "--json"])
-
-    said = "the tier 'team' has no vectors of the configured model; keywords alone found its entries"
-    assert run.exit_code == 0
-    assert json.loads(run.stdout)["notes"] == [said]
-    assert "t0" in [hit["entry"]["id"] for hit in json.loads(run.stdout)["hits"]]
-    assert run.stderr.count(f"note: {said}") == 1
-    whole = CliRunner().invoke(main, ["search", *tiers, "heron", "--system", "soleri", "--json"])
-    assert (json.loads(whole.stdout)["notes"], whole.stderr) == ([], "")
 
 
 def test_the_shipped_profile_returns_an_entry_once_though_its_copies_differ(tmp_path):

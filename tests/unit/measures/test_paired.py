@@ -69,23 +69,6 @@ def test_groups_that_differ_are_counted():
     assert found.high - found.mean == pytest.approx(4.302653 * math.sqrt(squares / 6), rel=1e-6)
 
 
-def test_interval_covers_about_as_often_as_it_says():
-    rng = np.random.default_rng(0)
-    hits = 0
-    for _ in range(200):
-        found = mean_interval(rng.beta(2, 3, size=40))
-        hits += found.low <= 2 / 5 <= found.high
-    assert 180 <= hits <= 199  # 190 expected, binomial sd 3.1
-
-
-def test_whole_groups_widen_the_interval():
-    # 30 conversations of 4 queries that agree: 30 facts, not 120.
-    values = np.repeat(np.random.default_rng(2).random(30), 4)
-    groups = np.repeat(np.arange(30), 4).tolist()
-    loose, tight = mean_interval(values, groups), mean_interval(values)
-    assert (loose.high - loose.low) / (tight.high - tight.low) == pytest.approx(2, rel=0.1)
-
-
 def test_a_query_without_a_group_stands_alone():
     values = [0.1, 0.5, 0.9, 0.3]
     assert mean_interval(values, [None] * 4) == mean_interval(values)
@@ -107,13 +90,6 @@ def test_degenerate_intervals_are_points(values, groups):
 def test_values_must_be_finite_and_one_a_query(values):
     with pytest.raises(ValueError, match="finite value per"):
         mean_interval(values)
-
-
-def test_lengths_must_agree():
-    with pytest.raises(ValueError, match="groups for 2"):
-        mean_interval([0.1, 0.2], ["a", "b", "c"])
-    with pytest.raises(ValueError, match="2 values against"):
-        compared([0.1, 0.2], [0.1])
 
 
 def enumerated(sums):
@@ -163,11 +139,6 @@ def test_test_flips_whole_groups():
     assert compared(differences, np.zeros(6), groups).p == enumerated([0.3, 0.2, 0.6]) == 2 / 8
 
 
-def test_ties_leave_the_exact_test_exact():
-    differences = np.concatenate([[0.2, 0.1, -0.3, 0.4], np.zeros(500)])
-    assert compared(differences, np.zeros(504)).p == enumerated([0.2, 0.1, -0.3, 0.4])
-
-
 def test_sampled_test_keeps_its_level():
     rng = np.random.default_rng(11)
     rejected = sum(compared(rng.normal(size=25), np.zeros(25), draws=399).p <= 0.05 for _ in range(400))
@@ -193,12 +164,6 @@ def test_a_number_of_queries_that_nobody_labels_is_not_told():
     assert compared(np.array([-1, 0, 1, 2]) - 0.48, np.zeros(4)).needed == math.ceil(
         2.801585**2 * (5 / 3) / 0.02**2
     )
-
-
-def test_one_query_is_enough_for_an_effect_far_above_its_spread():
-    # sd 0.01 / sqrt(2) around 0.5: (2.801585 * 0.00707 / 0.5)**2 is far below 1, and no number of queries is.
-    found = compared([0.495, 0.505], [0, 0])
-    assert found.needed == 1
 
 
 def test_power_counts_groups():
@@ -246,11 +211,6 @@ def test_verdicts(gain, p_holm, expected):
     assert verdict(Interval(*gain), p_holm, 0.1) == expected
 
 
-def test_a_margin_of_ones_own_and_a_single_unit():
-    assert verdict(Interval(0.0, -0.03, 0.03), 0.9, 0.1, margin=0.03) == "same"
-    assert verdict(Interval(0.0, 0.0, 0.0), 0.9, None) == "open"
-
-
 def test_holm_on_the_textbook_example():
     # p = 0.005, 0.011, 0.02, 0.04, 0.13 (sorted): times 5, 4, 3, 2, 1 = 0.025, 0.044, 0.06, 0.08, 0.13.
     assert holm([0.02, 0.005, 0.13, 0.04, 0.011]) == pytest.approx([0.06, 0.025, 0.13, 0.08, 0.044])
@@ -291,14 +251,6 @@ def test_correction_can_take_a_verdict_back():
     found = paired({"good": wins, "copy": wins}, np.zeros(6))
     assert compared(wins, np.zeros(6)).verdict == "better"
     assert [(c.p, c.p_holm, c.verdict) for c in found.values()] == [(2 / 64, 4 / 64, "open")] * 2
-
-
-def test_same_seed_same_bytes():
-    other = np.roll(SKEWED, 7) * 0.8
-    groups = [i // 2 for i in range(60)]
-    first = compared(SKEWED, other, groups, draws=999, seed=2)
-    assert repr(first) == repr(compared(SKEWED, other, groups, draws=999, seed=2))
-    assert repr(first) != repr(compared(SKEWED, other, groups, draws=999, seed=3))
 
 
 def test_a_difference_that_holm_leaves_open_says_why():

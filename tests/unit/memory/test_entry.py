@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.base.errors import ConfigError
-from steelyard.base.fields import NUMBER_FIELDS, TEXT_FIELDS, format_time, parse_time
-from steelyard.memory.entry import FIELDS, Relation, read_entry
-from steelyard.memory.query import FILTERABLE, Filters
+from steelyard.base.fields import format_time, parse_time
+from steelyard.memory.entry import Relation, read_entry
+from steelyard.memory.query import Filters
 from steelyard_eval.datasets.corpus_and_queries import read_query
 
 # date -u -d @1795305600  ->  2026-11-22T00:00:00Z
@@ -57,12 +57,6 @@ class TestTimes:
         with pytest.raises((ValueError, OverflowError)):
             parse_time(written)
 
-    def test_an_absent_time_is_written_as_nothing(self):
-        assert format_time(None) == ""
-
-    def test_a_time_is_written_in_utc_with_z(self):
-        assert format_time(MIDNIGHT) == "2026-11-22T00:00:00Z"
-
     @given(st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1)))
     def test_whole_seconds_survive_writing_and_reading(self, moment):
         seconds = float(int(moment.replace(tzinfo=UTC).timestamp()))
@@ -70,10 +64,6 @@ class TestTimes:
 
 
 class TestFields:
-    def test_the_kinds_of_field_do_not_overlap(self):
-        assert not TEXT_FIELDS & NUMBER_FIELDS
-        assert {"tags", "participants", "relations"} == FIELDS.keys() - TEXT_FIELDS - NUMBER_FIELDS
-
     def test_an_entry_is_read_field_by_field(self):
         record = {
             "id": "e1",
@@ -99,7 +89,6 @@ class TestFields:
             ("title", 5, "must be a string"),
             ("text", "\ud800", "must be a string of valid Unicode"),
             ("importance", "high", "must be a finite number"),
-            ("importance", True, "must be a finite number"),
             ("importance", float("nan"), "must be a finite number"),
             ("importance", 10**400, "must be a finite number"),
             ("tags", "a b", "must be a list of strings"),
@@ -108,7 +97,6 @@ class TestFields:
             ("relations", [{"type": "next", "target": "e2", "strength": "strong"}], "list of relations"),
             ("created_at", "soon", "must be an ISO 8601 date or time"),
             ("created_at", 1795305600000, "must be an ISO 8601 date or time"),
-            ("created_at", "1795305600", "must be an ISO 8601 date or time"),
         ],
     )
     def test_a_faulty_value_is_named_with_its_rule(self, field, value, rule):
@@ -119,10 +107,6 @@ class TestFields:
         assert (fault.file, fault.line, fault.field) == ("corpus.jsonl", 3, field)
         assert rule in fault.rule
         assert str(fault).isascii()
-
-    def test_all_faults_of_a_record_are_found(self):
-        _, faults = read_entry({"title": 1, "importance": "x"}, "corpus.jsonl", 3)
-        assert [f.field for f in faults] == ["title", "importance", "id"]
 
     @pytest.mark.parametrize("identifier", ["", "a b", "a\tb", "a\n"])
     def test_an_id_without_letters_or_with_white_space_is_refused(self, identifier):
@@ -139,10 +123,6 @@ class TestQueries:
         assert (query.id, query.text, query.asked_at, query.split) == ("q1", "who?", MIDNIGHT, "")
         assert query.filters == Filters.of({"project": "p"})
 
-    def test_id_and_text_are_required(self):
-        _, faults = read_query({}, "queries.jsonl", 2)
-        assert [(f.field, f.rule) for f in faults] == [("id", "is missing"), ("text", "is missing")]
-
     @pytest.mark.parametrize("scope", [["project"], "project", 3, {"projekt": "p"}, {"project": [["p"]]}])
     def test_a_filter_that_cannot_be_used_is_a_fault(self, scope):
         query, faults = read_query({"id": "q1", "text": "t", "filter": scope}, "queries.jsonl", 2)
@@ -151,13 +131,6 @@ class TestQueries:
 
 
 class TestFilters:
-    def test_order_of_writing_does_not_matter(self):
-        assert Filters.of({"type": "a", "project": "p"}) == Filters.of({"project": "p", "type": "a"})
-
-    def test_an_empty_filter_is_false(self):
-        assert not Filters.of({})
-        assert Filters.of({"project": "p"})
-
     def test_every_problem_is_named(self):
         with pytest.raises(ConfigError) as raised:
             Filters.of({"projekt": "p", "type": None, "severity": True})
@@ -165,9 +138,6 @@ class TestFilters:
         assert "'projekt'; did you" in message
         assert "'type' = None" in message
         assert "'severity' = True" in message
-
-    def test_relations_and_the_id_are_not_filterable(self):
-        assert not {"relations", "extra", "id"} & FILTERABLE
 
     @pytest.mark.parametrize(
         ("asked", "message"),

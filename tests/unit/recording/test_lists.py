@@ -1,8 +1,6 @@
-"""Lists of other engines as retrievers: recorded, compared, tuned, with ir_measures and ranx as witnesses."""
+"""Lists of other engines as retrievers: recorded, compared, tuned, with ir_measures as a witness."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 
 import bm25s
@@ -10,12 +8,9 @@ import faiss
 import ir_measures
 import numpy as np
 import pytest
-import tantivy
 from ir_measures import nDCG
 
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.config import SearchConfig
-from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault
@@ -31,20 +26,6 @@ from steelyard_eval.recording.disk import load as open_folder
 from steelyard_eval.recording.replay import only
 
 DEPTH = 30
-NORMS = {"none": None, "minmax": "min-max", "max": "max", "zscore": "zmuv", "rank": "rank"}
-"""What ranx calls our normalisations."""
-RANX = """
-import json, os, sys
-os.environ["NUMBA_DISABLE_JIT"] = "1"  # compiling takes many seconds
-from ranx import Qrels, Run, evaluate, fuse
-
-given = json.load(sys.stdin)
-runs, weights = [Run(run) for run in given["runs"]], {"weights": given["weights"]}
-fused = fuse(runs, norm=given["norm"], method="wsum", params=weights)
-values = evaluate(Qrels(given["qrels"]), fused, "ndcg@10", return_mean=False, make_comparable=True)
-json.dump([float(value) for value in values], sys.stdout)
-"""
-STRATEGY = "weighted_sum(0.2*words, 0.3*stems, 0.5*dense, normalize=minmax)"
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +35,8 @@ def dataset():
 
 @pytest.fixture(scope="module")
 def engines(dataset):
-    """Three engines that are not ours: bm25s over texts, tantivy over their stems, faiss over the vectors."""
-    found = {"words": by_bm25s(dataset), "stems": by_tantivy(dataset), "dense": by_faiss(dataset)}
+    """Two engines that are not ours: bm25s over texts and faiss over the vectors."""
+    found = {"words": by_bm25s(dataset), "dense": by_faiss(dataset)}
     return {name: [apart(own) for own in lists] for name, lists in found.items()}
 
 
@@ -66,28 +47,6 @@ def by_bm25s(dataset):
     asked = bm25s.tokenize([query.text for query in dataset.queries], show_progress=False)
     places, scores = index.retrieve(asked, k=DEPTH, show_progress=False)
     return [named(dataset, *own) for own in zip(places.tolist(), scores.tolist(), strict=True)]
-
-
-def by_tantivy(dataset):
-    schema = tantivy.SchemaBuilder()
-    schema.add_integer_field("place", stored=True)
-    schema.add_text_field("text", tokenizer_name="en_stem")
-    index = tantivy.Index(schema.build())
-    writer = index.writer(num_threads=1)
-    for place, entry in enumerate(dataset.entries):
-        writer.add_document(tantivy.Document(place=place, text=f"{entry.title} {entry.text}"))
-    writer.commit()
-    writer.wait_merging_threads()
-    index.reload()
-    searcher = index.searcher()
-    found = []
-    for query in dataset.queries:
-        asked, _ = index.parse_query_lenient(query.text, ["text"])
-        hits = searcher.search(asked, DEPTH).hits
-        found.append(
-            named(dataset, [searcher.doc(at)["place"][0] for _, at in hits], [score for score, _ in hits])
-        )
-    return found
 
 
 def by_faiss(dataset):
@@ -138,7 +97,7 @@ def ndcg(dataset, run):
 def test_each_list_alone_has_the_value_of_its_run(dataset, runs, recording):
     found = compare(dataset, recording=recording)
 
-    assert list(found.values) == ["dense", "stems", "words", "rrf(dense, stems, words, k=60)"]
+    assert list(found.values) == ["dense", "words", "rrf(dense, words, k=60)"]
     for name, path in runs.items():
         values = ndcg(dataset, ir_measures.read_trec_run(str(path)))
         assert found.values[name]["nDCG@10"].tolist() == pytest.approx(
@@ -159,69 +118,16 @@ def test_the_recording_holds_scores_and_places_as_given(dataset, engines, record
             assert held == {id_: (score, rank) for rank, (id_, score) in enumerate(found[at], 1)}
 
 
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaTypeSafetyWarning")  # of ranx's own code
-def test_tuned_weights_fused_by_ranx_give_the_same_ndcg(dataset, engines, recording, tmp_path):
-    found = recommend(dataset, only=STRATEGY, recording=recording)
-    found.save_weights(tmp_path / "w.json")
-
-    file = SearchConfig.load(tmp_path / "w.json")
-    strategy = str(file.strategy)
-    values = compare(dataset, [strategy], recording=recording).values[strategy]["nDCG@10"]
-    theirs, kept = np.array(by_ranx(dataset, engines, strategy)), ~level(dataset, engines)
-    assert kept.mean() > 0.5
-    assert values[kept].tolist() == pytest.approx(theirs[kept].tolist(), abs=1e-9)
-
-
-def test_recommend_tries_every_family_over_the_lists_and_asks_what_is_used_today(dataset, recording, tmp_path):
-    with pytest.raises(ConfigError, match="--current: dense, stems,"):
-        recommend(dataset, recording=recording)
-    found = recommend(dataset, "words", recording=recording)
-
-    result = found.result
-    assert {row.label for row in result.rows} >= {"words", "RRF, tuned", "dense first, tuned"}
-    assert result.provenance.baseline == "words"
-    assert all(row.cost.embedded is None and row.cost.vector_bytes is None for row in result.rows)
-    found.save_weights(tmp_path / "w.json")
-    assert json.loads((tmp_path / "w.json").read_text())["system"] == "lists"
-
-
-def level(dataset, engines):
-    """The queries with a list of equal scores, such as one of a single entry: ranx makes 0 of these, minmax 1."""
-    asked = [at for at, query in enumerate(dataset.queries) if query.split != "log"]
-    lists = ([own[at] for own in engines.values()] for at in asked)
-    return np.array([any(len({score for _, score in own}) == 1 for own in found) for found in lists])
-
-
-def by_ranx(dataset, engines, strategy):
-    """nDCG@10 of every query, of a weighted sum as ranx fuses it."""
-    read = parse_strategy(strategy, engines)
-    weights = {str(term.expr): term.weight for term in read.terms}
-    names = [name for name in engines if name in weights]
-    queries = [query.id for query in dataset.queries]
-    asked = [query.id for query in dataset.queries if query.split != "log"]
-    given = {
-        "runs": [
-            {q: dict(own) for q, own in zip(queries, engines[name], strict=True) if own and q in asked}
-            for name in names
-        ],
-        "norm": NORMS[read.normalize],
-        "weights": [weights[name] for name in names],
-        "qrels": {q: {e: g for e, g in dataset.qrels[q].items() if g > 0} for q in asked},
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", RANX], input=json.dumps(given), capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
-
-
 def test_what_a_recording_of_lists_cannot_be_asked_is_refused(dataset, runs, recording, tmp_path):
     dense, out = {"dense": str(runs["dense"])}, tmp_path / "x"
     other = replace(dataset, sha256="0" * 64, entries=(*dataset.entries, Entry("more")))
     found = recommend(dataset, only="rrf(words, dense)", recording=recording)
     table = open_folder(recording)
+    found.save_weights(tmp_path / "w.json")
+    assert json.loads((tmp_path / "w.json").read_text())["system"] == "lists"
     mistakes = [
-        (lambda: compare(dataset, "echovault", recording=recording), r"\(dense, stems, words\);"),
+        (lambda: recommend(dataset, recording=recording), "--current: dense, words"),
+        (lambda: compare(dataset, "echovault", recording=recording), r"\(dense, words\);"),
         (lambda: compare(dataset, "rrf(wrods, dense)", recording=recording), "fusion 'wrods'; did"),
         (lambda: compare(other, recording=recording), "set with hash"),
         (lambda: Searcher(Vault(":memory:"), found.config), "search cannot query"),

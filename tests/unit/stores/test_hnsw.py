@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from steelyard.base.errors import ConfigError, VaultError
+from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.extensions.postgres import PostgresVault
-from steelyard.extensions.postgres.measured import index_hnsw
 from steelyard.extensions.postgres.server import Server
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
@@ -26,7 +25,6 @@ from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault, open_vault
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
-from steelyard_eval.datasets import load
 from steelyard_eval.extensions.serve.server import Served
 
 STARTER = Path(__file__).resolve().parents[3] / "qrels" / "starter"
@@ -133,14 +131,6 @@ def test_what_the_copy_does_not_have_is_dropped(filled):
         assert found(store, probe)[0].id == "new"
 
 
-def test_a_transaction_finds_what_it_has_written(filled):
-    with open_vault(filled, hnsw=ALL) as store, store.transaction():
-        [probe] = vectors(6, 1)
-        store.upsert([Entry("new")])
-        store.put_vectors(SPACE, ["new"], probe[None])
-        assert found(store, probe)[0].id == "new"
-
-
 def test_numbers_beyond_half_precision_keep_their_direction(postgres):
     """65,504 is the largest, 6e-8 the smallest: what is indexed and asked has length 1."""
     with PostgresVault(postgres, create=True) as store:
@@ -197,37 +187,12 @@ def test_a_recording_is_refused(filled):
         searcher(store).record([Query("what is near")], {"vector"}, 10, "")
 
 
-def test_what_no_index_reaches_is_exact_and_not_said_to_be_approximate(filled):
-    """The space of another model has no index, and keywords need none."""
-    other = Space("other", "text", RECIPE)
-    with open_vault(filled, hnsw=100) as store:
-        store.put_vectors(other, ["e001", "e002"], vectors(3, 2))
-        exact = Searcher(
-            store,
-            find_system("plain").config(),
-            RecordedEmbedder("other", RECIPE, {"what is near": vectors(7, 1)[0]}),
-        )
-        assert exact.search("what is near").notes == ()
-        for made, names in ((exact, {"vector", "fts"}), (searcher(store, "plain"), {"fts"})):
-            assert len(made.record([Query("what is near")], names, 10, "").queries) == 1
-        assert (store.approximate([other]), store.approximate([other, SPACE])) == ("", "HNSW with ef_search 100")
-
-
 def test_whom_the_index_would_tell_of_others_is_refused(filled, agent):
     """To search by it and to make it."""
     with pytest.raises(ConfigError, match="through the vectors"):
         open_vault(agent, hnsw=100)
     with open_vault(agent) as seen, pytest.raises(ConfigError, match="through the vectors"):
         seen.make_hnsw()
-
-
-def test_a_role_that_sees_all_and_owns_nothing_searches_and_makes_none(filled, agent):
-    with connect(filled) as admin:
-        admin.execute(f"ALTER ROLE {ROLE} BYPASSRLS")
-    with open_vault(agent, hnsw=ALL) as store:
-        assert len(found(store, vectors(1, 1)[0])) == 10
-        with pytest.raises(VaultError, match="may not do"):
-            store.make_hnsw()
 
 
 def test_what_cannot_be_is_refused(filled, postgres, tmp_path, monkeypatch):
@@ -250,13 +215,6 @@ def test_what_cannot_be_is_refused(filled, postgres, tmp_path, monkeypatch):
         assert store.make_hnsw() == {}
         with pytest.raises(ConfigError, match=r"DATASET .* --hnsw"):
             store.search_by(40)
-
-
-def test_an_index_without_a_vector_of_the_data_set_is_not_measured(filled):
-    """None of the 300 entries is in the data set, and none of its queries has a vector of that model."""
-    with PostgresVault(filled) as store:
-        [row] = index_hnsw(store, *texts(load(STARTER)), [])
-    assert (row["model"], row["probes"], row["rows"]) == ("model", "no vectors of entries", [])
 
 
 # Connections
@@ -364,7 +322,3 @@ def test_a_server_for_agents_searches_by_it(filled, agent):
     opened.close()
     with pytest.raises(ConfigError, match="all tenants"):
         Served(agent, by="vector", hnsw=ALL).opened()
-
-
-def test_a_role_with_a_part_cannot_index_with_hnsw(filled, agent):
-    assert "all tenants" in run("index", str(STARTER), agent, "--hnsw", code=2).stderr

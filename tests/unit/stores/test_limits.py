@@ -8,11 +8,10 @@ import apsw
 import numpy as np
 import pytest
 
-from steelyard.base.errors import ConfigError, EmbedderError, MachineError
+from steelyard.base.errors import ConfigError, MachineError
 from steelyard.base.files import open_regular
-from steelyard.base.machine import MEMORY, budget, memory_bytes
+from steelyard.base.machine import MEMORY, budget
 from steelyard.config import SearchConfig
-from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.extensions.network import wire
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Entry
@@ -27,14 +26,6 @@ def test_memory_is_a_number_of_mib_of_nine_digits_at_most(monkeypatch):
     monkeypatch.setenv(MEMORY, "1000000000")
     with pytest.raises(ConfigError, match="number of MiB"):
         budget()
-
-
-def test_a_machine_that_does_not_tell_its_memory_counts_as_one_of_four_gib(monkeypatch):
-    def untold(name):
-        raise ValueError("unrecognized configuration name")
-
-    monkeypatch.setattr("os.sysconf", untold)
-    assert memory_bytes() == 4_294_967_296
 
 
 def test_a_file_may_be_as_large_as_is_allowed_and_not_a_byte_larger(tmp_path, monkeypatch):
@@ -100,40 +91,6 @@ def test_a_vault_file_that_finds_no_room_for_vectors_says_so(tmp_path):
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert (vault.count(), vault.spaces()) == (1, [])
-
-
-def test_a_value_of_a_vault_has_256_mib_at_most(tmp_path):
-    with Vault(tmp_path / "vault", create=True) as vault:
-        limits = (apsw.SQLITE_LIMIT_LENGTH, apsw.SQLITE_LIMIT_SQL_LENGTH, apsw.SQLITE_LIMIT_ATTACHED)
-        assert [vault._db.limit(own) for own in limits] == [268_435_456, 1_048_576, 0]
-
-
-@pytest.mark.parametrize(
-    ("system", "retriever", "parameter", "taken", "refused"),
-    [
-        ("bm25", "bm25", "b", (0.0, 1.0), (-0.5, 1.5)),
-        ("spec_kit", "graph", "seeds", (1, 100), (0, 101)),  # of the first places of each list
-    ],
-)
-def test_parameters_of_retrievers_lie_between_their_ends(tmp_path, system, retriever, parameter, taken, refused):
-    record = find_system(system).config(10, "minilm").to_json()
-    for value in (*taken, *refused):
-        record["retrievers"][retriever][parameter] = value
-        (tmp_path / "w.json").write_text(json.dumps(record))
-        if value in taken:
-            read = SearchConfig.load(tmp_path / "w.json")
-            assert read.retrievers[retriever].parameters[parameter] == value
-        else:
-            with pytest.raises(ConfigError, match=rf"{retriever}\.{parameter}"):
-                SearchConfig.load(tmp_path / "w.json")
-
-
-def test_three_texts_of_three_words_are_enough_for_lsa():
-    model = LsaEmbedder.fit(["one two", "two three", "three one"])
-    assert model.embed(["one"]).shape == (1, 2)
-    for texts in (["one two", "two", "one"], ["one two three", "three"]):
-        with pytest.raises(EmbedderError, match="3 different words"):
-            LsaEmbedder.fit(texts)
 
 
 def test_the_words_of_two_thousand_entries_are_stored_and_of_fewer_are_not(tmp_path):

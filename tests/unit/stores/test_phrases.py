@@ -4,12 +4,11 @@ import apsw
 import numpy as np
 import pytest
 
-from steelyard.base.errors import ConfigError, VaultError
+from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault, keywords
-from steelyard.stores.sqlite.keywords import TokenPhrase, phrases
 from steelyard.stores.sqlite.words import TermSegment, _lengths
 
 INDEXES = [
@@ -91,31 +90,10 @@ def test_random_vaults_give_the_same_bits_with_and_without_fts5(pair, seed):
 @pytest.mark.parametrize(
     "match",
     [
-        "token AND cache",
-        "token cache",
-        "NOT token",
-        "title : token",
-        "NEAR(token cache)",
-        "^token",
-        '"token',
-        "token OR",
-        "OR token",
-        "token + cache",
-        "token\0cache",
-        '"token"OR"cache"',
-        '"token" OR"cache"',
-        "tokenOR cache",
-        '""',
-        '"!!" OR token',
-        '"!!"',
-        "*",
-        "token*cache",
-        "token OR token OR token",
-        "-token",
-        "(token)",
-        "token OR OR",
-        "\u00a0token",
-        "token\nOR\tcache",
+        *("token AND cache", "token cache", "NOT token", "title : token", "NEAR(token cache)", "^token", '"token'),
+        *("token OR", "OR token", "token + cache", "token\0cache", '"token"OR"cache"', '"token" OR"cache"'),
+        *("tokenOR cache", '""', '"!!" OR token', '"!!"', "*", "token*cache", "token OR token OR token", "-token"),
+        *("(token)", "token OR OR", "\u00a0token", "token\nOR\tcache"),
     ],
 )
 def test_every_expression_is_answered_as_fts5_answers_it(pair, match):
@@ -123,19 +101,6 @@ def test_every_expression_is_answered_as_fts5_answers_it(pair, match):
     rng = np.random.default_rng(0)
     fast.upsert(entries(rng, [f"e{at:02d}" for at in range(30)]))
     same(fast, plain, rng, match)
-
-
-def test_phrases_are_read():
-    assert phrases('"Foo bar"* OR tokens OR "!"', "porter unicode61") == [
-        TokenPhrase(("foo", "bar"), True),
-        TokenPhrase(("token",), False),
-        TokenPhrase((), False),
-    ]
-    assert phrases('"token"OR"cache"', "porter unicode61") == [
-        TokenPhrase(("token",), False),
-        TokenPhrase(("cach",), False),
-    ]
-    assert phrases("token AND cache", "porter unicode61") is None
 
 
 def test_a_token_that_fts5_cuts_is_left_to_it(pair):
@@ -238,19 +203,3 @@ def test_a_position_beyond_the_last_field_is_damage(pair, tmp_path):
     damage(path, f"UPDATE fts_two_data SET block = ? {where}", block.replace(old, new))
     with pytest.raises(VaultError, match="contradicts itself"):
         fast.keyword(INDEXES[1], "alpha", [1.0] * 2, EVERYTHING, 9)
-
-
-def test_few_searches_read_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(Vault, "counted", lambda *_: pytest.fail("counted"))
-    with Vault(tmp_path / "vault", create=True) as vault:
-        vault.upsert([Entry("a", text="token")])
-        for _ in range(keywords.OFTEN):
-            assert len(vault.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "tokenizer"), [(3, "trigram"), (None, "trigram"), ("a", b"trigram"), ("A", "trigram")]
-)
-def test_an_index_of_an_odd_name_is_refused(name, tokenizer):
-    with pytest.raises(ConfigError, match="small letters, digits"):
-        KeywordIndex(name, ("text",), tokenizer)

@@ -19,13 +19,13 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, MachineError, VaultError
 from steelyard.extensions.postgres import PostgresVault
-from steelyard.live.search import Searcher, rank_table
+from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.retrievers.english import tsvector
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.sqlite import Vault, open_vault
-from steelyard.systems import SYSTEMS, find_system
+from steelyard.systems import SYSTEMS
 from steelyard.systems.moltnet import text as moltnet_text
 from steelyard.testing.readable import rows
 from steelyard_eval.cli.main import main
@@ -101,25 +101,6 @@ def test_every_system_finds_and_ranks_as_in_a_vault(postgres, dataset):
                         for own in searchers
                     )
                     assert there == here, (name, query.text)
-
-
-def test_a_replay_of_a_recording_is_the_search(postgres, dataset):
-    """Recorded from the database, replayed from memory."""
-    config = find_system("plain").config()
-    signals = config.effective.signals | config.needs
-    with PostgresVault(postgres, create=True) as store:
-        workspace = Workspace.open(dataset, vault=store)
-        workspace.index_for([find_system("plain")], signals)
-        searcher = workspace.searcher(config)
-        queries = dataset.queries[:12]
-        table = searcher.record(queries, signals, 100, "corpus")
-        masked, ranking, _ = rank_table(table, config, config.effective)
-        for at, query in enumerate(queries):
-            own = slice(ranking.offsets[at], ranking.offsets[at + 1])
-            ids = [masked.entries[masked.entry[row]] for row in ranking.row[own]]
-            live = searcher.search(query)
-            assert ids == [hit.entry.id for hit in live.hits]
-            assert ranking.score[own].tolist() == [hit.score for hit in live.hits]
 
 
 def test_words_are_the_lexemes_of_the_server(postgres, dataset):
@@ -267,19 +248,6 @@ def test_a_role_sees_its_tenants_and_nothing_of_others(postgres, reader):
             assert [e.id for e in seen.entries()] == ["2", "3"]
 
 
-def test_a_role_that_is_given_more_sees_what_lay_there_before(postgres, reader):
-    """Old entries, with their vectors, at the next change of anything."""
-    with PostgresVault(postgres) as owner, PostgresVault(reader) as seen, connect(postgres) as admin:
-        owner.upsert([Entry("1", tenant="b"), Entry("2", tenant="a")])
-        owner.put_vectors(SPACE, ["1"], rows((1, 0)))
-        seen.refresh()
-        assert [e.id for e in seen.entries()] == ["2"]
-        admin.execute("INSERT INTO steelyard.access SELECT role, 'tenant', 'b' FROM steelyard.access LIMIT 1")
-        owner.upsert([Entry("3", tenant="c")])
-        seen.refresh()
-        assert ([e.id for e in seen.entries()], list(seen.vectors_of(SPACE, ["1"]))) == (["1", "2"], ["1"])
-
-
 def test_a_role_writes_what_it_may_see_and_was_given(postgres, reader):
     """Without the right to write, nothing; with it, no entry of another tenant, by whatever id."""
     with PostgresVault(postgres) as owner, connect(postgres) as admin:
@@ -342,15 +310,6 @@ def test_a_copy_is_for_its_process_alone_and_goes_with_it(postgres, tmp_path, mo
     assert len(list(tmp_path.iterdir())) == 1
     PostgresVault(postgres).close()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_processes_of_a_recording_read_a_copy_of_the_copy(postgres, tmp_path):
-    """As of a vault in memory: what they read does not change, and outlives the store."""
-    with PostgresVault(postgres, create=True) as store:
-        store.upsert([Entry("a", text="one")])
-        name = store.in_file(tmp_path / "own.db")
-    with Vault(name) as vault:
-        assert (name, vault.get(["a"])) == (str(tmp_path / "own.db"), [Entry("a", text="one")])
 
 
 def test_a_copy_that_finds_no_room_is_one_message(postgres, tmp_path, monkeypatch):

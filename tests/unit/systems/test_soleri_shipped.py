@@ -5,20 +5,12 @@ from dataclasses import replace
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.query import Filters, Query, valid_at
+from steelyard.memory.query import Filters, Query
 from steelyard.stores.federation import Federation, FederationRule, Tier, plain_id
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.soleri import DOCUMENTED, SHIPPED
 
 # Recorded values are compared in tests/parity; here, what counts and what does not.
-
-
-def test_a_scope_is_split_by_the_fields_it_asks_for():
-    asked = Filters.of({"domain": "auth", "project": "api"}) & valid_at(7.0)
-    others, own = asked.split(("domain", "type"))
-    assert own == Filters.of({"domain": "auth"})
-    assert others == Filters.of({"project": "api"}) & valid_at(7.0)
-    assert asked.split(()) == (asked, Filters())
 
 
 def vault(*entries):

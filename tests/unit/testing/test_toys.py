@@ -54,10 +54,6 @@ def test_the_page_shows_the_files_that_lint_and_tests_see(path):
     assert (TOYS / Path(path).name).read_text(encoding="utf-8") == FILES[path]
 
 
-def test_the_page_shows_every_toy():
-    assert {Path(path).name for path in FILES} == {path.name for path in TOYS.glob("*.py")}
-
-
 class TestRevised(SignalContract):
     @pytest.fixture
     def signal(self, monkeypatch):
@@ -237,11 +233,6 @@ print(json.dumps(results))
 """
 
 
-def test_the_importer_is_found_by_the_ending(run):
-    assert run["imported"][1]["kind"] == "lines"
-    assert run["imported"][1]["counts"] == {"entries": 2}
-
-
 def test_the_retriever_is_compared_by_itself_and_within_a_fusion(run):
     """By hand: title ranks e1 first of q1 and finds e4 alone for q2, so nDCG is 1; FTS5 finds no fewer."""
     _, found, _ = run["compared"]
@@ -264,25 +255,20 @@ def test_the_retriever_has_a_parameter_in_weights_files(run):
     assert "'retrievers.title.least' = 2:" in error
 
 
-def test_the_system_answers_in_its_own_form(run):
-    """By hand: e4 alone has the word; no entry has both words of the second query."""
+def test_each_part_does_its_own(run):
+    """By hand: e4 alone has the word; no entry has both words of the second query.
+
+    e1 and e2 have 1 and 0.5 of the words; e2 alone was updated after creation, so it has 0.5 + 2. e1 is first of
+    both lists (1 + 3), e2 second (1 / log2(3) of that).
+    """
+    assert (run["imported"][1]["kind"], run["imported"][1]["counts"]) == ("lines", {"entries": 2})
     assert run["diary"][1]["hits"] == [{"id": "e4", "day": "2026-03-31", "text": "Sessions are opaque."}]
     assert run["both words"][1]["hits"] == []
-
-
-def test_the_signal_ranks(run):
-    """By hand: e1 and e2 have 1 and 0.5 of the words; e2 alone was updated after creation, so it has 0.5 + 2."""
-    hits = run["revised"][1]["hits"]
-
-    assert [(hit["id"], hit["score"]) for hit in hits] == [("e2", 2.5), ("e1", 1.0)]
-
-
-def test_the_fusion_ranks(run):
-    """By hand: e1 is first of both lists (1 + 3), e2 second (1 / log2(3) of that)."""
-    hits = run["discounted"][1]["hits"]
-
-    assert [hit["id"] for hit in hits] == ["e1", "e2"]
-    assert [hit["score"] for hit in hits] == pytest.approx([4.0, 4.0 / math.log2(3)], abs=1e-12)
+    revised, discounted = (
+        {hit["id"]: hit["score"] for hit in run[name][1]["hits"]} for name in ("revised", "discounted")
+    )
+    assert list(revised.items()) == [("e2", 2.5), ("e1", 1.0)]
+    assert discounted == pytest.approx({"e1": 4.0, "e2": 4.0 / math.log2(3)}, abs=1e-12)
 
 
 def test_the_exporter_writes_what_it_can_and_refuses_the_rest(run):
