@@ -1,6 +1,5 @@
 """The core works without its extensions: it imports none, and says in one line which one is missing."""
 
-import ast
 import json
 import os
 import re
@@ -118,30 +117,6 @@ def test_without_all_of_them_the_core_works(tmp_path):
     ]
     results = run(without({**EXTENSIONS, **OF_ENGINE}, tmp_path), *commands)
     assert [code for code, _, _ in results] == [0] * len(commands), results
-
-
-def imports_at_run_time(node):
-    """Names of what a tree imports anywhere but for types."""
-    if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
-        return
-    if isinstance(node, ast.ImportFrom):
-        yield from (f"{node.module}.{alias.name}" for alias in node.names)
-    elif isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    for child in ast.iter_child_nodes(node):
-        yield from imports_at_run_time(child)
-
-
-def test_no_module_of_the_core_imports_an_extension():
-    found = [
-        f"{path.relative_to(ROOT)}: {name}"
-        for package in (PACKAGE, ENGINE)
-        for path in package.rglob("*.py")
-        if path.relative_to(package).parts[0] != "extensions"
-        for name in imports_at_run_time(ast.parse(path.read_text(encoding="utf-8")))
-        if f"{name}.".startswith(("steelyard_eval.extensions.", "steelyard.extensions."))
-    ]
-    assert found == []
 
 
 def test_another_package_may_bring_one(monkeypatch):

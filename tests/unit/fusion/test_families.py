@@ -65,8 +65,3 @@ def test_no_file_asks_for_a_family():
 )
 def test_a_question_is_seen(source):
     assert list(questions(source))
-
-
-@pytest.mark.parametrize("source", ["def f(a: Rrf) -> list[Rrf]: ...", "ByIntent(a, ())", "print(e.shown_as)"])
-def test_building_and_showing_are_no_questions(source):
-    assert not list(questions(source))

@@ -10,6 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from steelyard.base.errors import ConfigError, DataError
+from steelyard.memory.entry import Entry, Relation
+from steelyard_eval.compare.tables import Succession
 from steelyard_eval.measures.metrics import Judgments, Measure, evaluate, parse_measures
 from steelyard_eval.measures.runs import run_lines, write_run
 
@@ -203,3 +205,44 @@ def test_long_lists_keep_their_order_in_float32():
     run = pytrec_eval.parse_run(run_lines(["q"], *csr(lists), entries, "t"))
     qrels = {"q": {entries[0]: 1}}  # the last of 5,000
     assert oracle(run, qrels, [Measure("RR", None)]) == {Measure("RR", None): {"q": 1 / 5000}}
+
+
+FACTS = Succession.of(
+    [
+        Entry("first", superseded_by="second", created_at=1.0),
+        Entry("second", created_at=2.0),
+        Entry("third", created_at=3.0, relations=(Relation("supersedes", "second"),)),
+        Entry("proposed", relations=(Relation("supersedes", "plain", status="proposed"),)),
+        Entry("rule", valid_until=5.0),
+        Entry("plain"),
+        Entry("torn", superseded_by="nowhere"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("ids", "clock", "stale"),
+    [
+        (["first", "second", "third"], 9.0, ["first", "second"]),
+        (["third", "second", "first"], 9.0, []),
+        (["second", "first", "third"], 9.0, ["second"]),  # for first, second stands above it
+        (["third", "first"], 9.0, []),  # third came after what took the place of first
+        (["first", "second"], 2.0, ["first"]),  # third was not there yet, so second was current
+        (["first"], 1.5, []),
+        (["rule"], 4.9, []),
+        (["rule"], 5.0, ["rule"]),  # valid before valid_until
+        (["plain", "torn", "proposed", "unknown"], 9.0, []),
+    ],
+)
+def test_what_is_stale_has_nothing_above_it_that_took_its_place(ids, clock, stale):
+    assert FACTS.stale(ids, clock) == stale
+
+
+def test_entries_that_replace_each_other_end():
+    turn = Succession.of([Entry("a", superseded_by="b"), Entry("b", superseded_by="a")])
+    assert turn.stale(["a", "b"], 0.0) == ["a"]
+
+
+def test_a_corpus_without_such_facts_has_nothing_to_say():
+    assert not Succession.of([Entry("a"), Entry("b", superseded_by="a", created_at=3.0)]).ends
+    assert not Succession.of([Entry("a"), Entry("b", superseded_by="elsewhere")])

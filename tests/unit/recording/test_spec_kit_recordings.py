@@ -101,19 +101,6 @@ def ids(table, row):
 
 
 class TestTheFirstPlaces:
-    @pytest.mark.parametrize("depth", [20, 5])
-    def test_live_and_replayed_are_the_same_bits(self, space, stub, depth):
-        """Also where the recording has longer lists, of which the search along relations starts from five."""
-        deep = config(space)
-        own = replace(deep, retrievers={n: replace(r, depth=depth) for n, r in deep.retrievers.items()})
-        table = record(space, space.dataset.queries, [own, deep])
-        run = replay(table, own)
-        for at, query in enumerate(space.dataset.queries):
-            live = space.searcher(own).search(query)
-            begin, end = run.ranking.offsets[at : at + 2]
-            assert [hit.entry.id for hit in live.hits] == ids(run.table, run.ranking.row[begin:end])
-            assert [hit.score for hit in live.hits] == run.ranking.score[begin:end].tolist()
-
     @pytest.mark.parametrize("column", ["graph", RERANK])
     def test_the_dependent_and_the_partial_column_are_those_of_live_search(self, space, stub, column):
         own = config(space)

@@ -150,27 +150,3 @@ def test_a_local_model_is_given_pairs_in_batches_of_50_as_in_system_spec_kit(mon
     LocalReranker("any").score("q", DOCUMENTS)
 
     assert asked == [(len(DOCUMENTS), 50, False)]
-
-
-def test_a_tiny_model_is_loaded_and_asked(tmp_path):
-    """The real loading code, on a model of one layer with random weights: more than its wiring is not claimed."""
-    pytest.importorskip("torch", reason="needs torch (extra minilm)")
-    pytest.importorskip("sentence_transformers", reason="needs sentence-transformers (extra minilm)")
-    from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
-
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "text", "q", *map(str, range(10))]
-    (tmp_path / "vocab.txt").write_text("\n".join(words))
-    BertTokenizer(str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
-    shape = BertConfig(
-        vocab_size=len(words),
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=8,
-        num_labels=1,
-    )
-    BertForSequenceClassification(shape).save_pretrained(tmp_path)
-    reranker = LocalReranker(str(tmp_path))
-    first = reranker.score("q", DOCUMENTS)
-    assert first.shape == (3,)
-    assert np.allclose(first, reranker.score("q", DOCUMENTS))

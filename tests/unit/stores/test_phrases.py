@@ -114,14 +114,6 @@ def test_a_token_that_fts5_cuts_is_left_to_it(pair):
             )
 
 
-def test_above_the_budget_fts5_searches(pair, monkeypatch):
-    fast, _ = pair
-    fast.upsert([Entry("a", text="token")])
-    monkeypatch.setenv("STEELYARD_MEMORY", "0")
-    monkeypatch.setattr(fast, "counted", lambda *_: pytest.fail("counted"))
-    assert len(fast.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1
-
-
 def test_a_write_that_fts5_reads_otherwise_is_read_but_once(pair, monkeypatch):
     fast, _ = pair
     fast.upsert([Entry("b", text="token")])
@@ -203,3 +195,28 @@ def test_a_position_beyond_the_last_field_is_damage(pair, tmp_path):
     damage(path, f"UPDATE fts_two_data SET block = ? {where}", block.replace(old, new))
     with pytest.raises(VaultError, match="contradicts itself"):
         fast.keyword(INDEXES[1], "alpha", [1.0] * 2, EVERYTHING, 9)
+
+
+TIES = 32
+INDEX = KeywordIndex("content", ("title", "text"))
+
+
+@pytest.fixture(scope="module")
+def vault():
+    """Three good matches, then more equal ones than the cut takes; ids against insertion order."""
+    size = 2 * TIES + 20
+    with Vault(":memory:") as made:
+        made.upsert(Entry(f"tie{at:03d}", text="token cache", project="p") for at in reversed(range(size)))
+        made.upsert(Entry(f"best{at}", text="token token", project="p") for at in (2, 0, 1))
+        made.upsert(Entry(f"other{at:03d}", text="graph retry", project="p") for at in range(2 * size))
+        yield made
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 20, TIES, TIES + 3, 2 * TIES + 22, 2 * TIES + 23, 500, -1])
+@pytest.mark.parametrize("filters", [EVERYTHING, Filters.of({"project": "p"})])
+def test_the_cut_is_by_score_and_then_by_id(vault, depth, filters):
+    found = vault.keyword(INDEX, '"token"', [1.0, 1.0], filters, depth)
+
+    expected = [f"best{at}" for at in range(3)] + [f"tie{at:03d}" for at in range(2 * TIES + 20)]
+    assert [one.id for one in found] == (expected if depth < 0 else expected[:depth])
+    assert [one.position for one in found] == list(range(1, len(found) + 1))

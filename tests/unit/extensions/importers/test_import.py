@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError
-from steelyard.base.fields import TIME_FIELDS as TIMES
 from steelyard.memory.text import render
 from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
@@ -124,16 +123,10 @@ def test_a_folder_that_no_import_made_is_left_alone(notes, tmp_path):
         (("2026-03-01", 4102444800000), "2026-03-01", "'e1' 2100-01-01"),
     ],
 )
-@pytest.mark.parametrize("form", ["csv", "md"])
-def test_a_date_in_the_future_moves_no_clock_without_a_word(tmp_path, dates, as_of, ahead, form):
-    store = tmp_path / "store"
-    store.mkdir()
-    for number, date in enumerate(dates):
-        (store / f"e{number}.md").write_text(f"---\ncreated: {date}\n---\nThe lamp is lit.\n")
+def test_a_date_in_the_future_moves_no_clock_without_a_word(tmp_path, dates, as_of, ahead):
     rows = "".join(f"e{number},The lamp is lit.,{date}\n" for number, date in enumerate(dates))
     (tmp_path / "table.csv").write_text(f"id,text,created_at\n{rows}")
-    source = store if form == "md" else tmp_path / "table.csv"
-    done = import_store(source, tmp_path / "mine", clock=lambda: 1772452800.0)
+    done = import_store(tmp_path / "table.csv", tmp_path / "mine", clock=lambda: 1772452800.0)
     assert json.loads((tmp_path / "mine" / "dataset.json").read_text())["as_of"][:10] == as_of
     told = [note for note in done.notes if "future" in note]
     assert len(told) == bool(ahead)
@@ -285,33 +278,6 @@ def test_damaged_sources_are_one_message(tmp_path, name, content, message):
     assert "Traceback" not in found.output
     assert re.search(message, found.output), found.output
     assert not (tmp_path / "mine").exists()
-
-
-@pytest.mark.parametrize(
-    "store", ["echovault-newest", "echovault-seed-era", "soleri", "spec-kit", "basic-memory/notes", "cortex-mem"]
-)
-def test_indexing_gives_back_every_field(store_root, tmp_path, store):
-    from steelyard import Vault
-    from steelyard.memory.entry import FIELDS
-
-    import_store(store_root / store, tmp_path / "mine", "markdown" if store.endswith("notes") else None)
-    done = CliRunner().invoke(
-        main, ["index", str(tmp_path / "mine"), str(tmp_path / "v.db"), "--embedder", "none"]
-    )
-    assert done.exit_code == 0, done.output
-    data = load(tmp_path / "mine")
-    with Vault(str(tmp_path / "v.db")) as vault:
-        found = vault.get([entry.id for entry in data.entries])
-    assert found == list(data.entries)
-    # Beside our own reading of the folder, its lines: texts as they stand there, and what no field stands for.
-    for line, entry in zip((tmp_path / "mine" / "corpus.jsonl").read_text().splitlines(), found, strict=True):
-        record = json.loads(line)
-        texts = {name: value for name, value in record.items() if isinstance(value, str) and name not in TIMES}
-        assert {name: getattr(entry, name) for name in texts if name in FIELDS}.items() <= texts.items()
-        assert entry.extra == {name: value for name, value in record.items() if name not in FIELDS}
-        assert list(entry.tags) == record.get("tags", [])
-        known = {"type", "target", "strength", "status"}
-        assert all(relation.keys() <= known for relation in record.get("relations", []))
 
 
 def test_an_import_that_is_interrupted_leaves_the_old_folder(notes, tmp_path, monkeypatch):

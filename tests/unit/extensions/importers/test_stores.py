@@ -1,11 +1,14 @@
-"""Stores that other programs wrote, beside what was put into them (`expected.json` of each)."""
+"""Stores that other programs wrote, beside what was put into them; damaged rows cost that row and are counted."""
 
+import contextlib
 import json
+import sqlite3
 
 import pytest
 
 from steelyard.base.fields import parse_time
 from steelyard.memory.query import Filters
+from steelyard.memory.text import CONTENT
 from steelyard_eval.extensions.importers import import_store, load_store
 from steelyard_eval.measures.runs import read_run
 
@@ -284,3 +287,225 @@ def test_claude_memory(store_root):
     stems = {entry.id: entry.uri.rpartition("/")[2].removesuffix(".md") for entry in store.data.entries}
     found = [(stems[e.id], stems[r.target]) for e in store.data.entries for r in e.relations]
     assert sorted(found) == sorted((link["source"], link["target"]) for link in store.expected["links"])
+
+
+SEARCHED = (*CONTENT, "l0", "l1")
+STORES = {
+    "echovault": "echovault-newest",
+    "soleri": "soleri",
+    "spec_kit": "spec-kit",
+    "moltnet": "moltnet/moltnet.sql",
+    "cortex_mem": "cortex-mem",
+    "claude": "claude-memory",
+    "basic_memory": "basic-memory/notes",
+    "mem0": "mem0",
+    "langgraph": "langgraph-sqlite/store.db",
+    "mcp_memory": "mcp-memory/memory.jsonl",
+}
+ENTRIES = (
+    "memories",
+    "entries",
+    "notes",
+    "entities",
+    "items",
+    "messages",
+    "layers",
+    "resources",
+    "edges",
+    "links",
+)
+"""Parts of expected.json that say what entries hold; the others are queries, logs, and what was deleted."""
+
+
+def texts_in(value):
+    """Every text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    else:
+        for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from texts_in(part)
+
+
+def searched(data):
+    return flat("\n".join(getattr(entry, name) for entry in data.entries for name in SEARCHED))
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_of_a_store_that_its_program_wrote(store_root, kind):
+    place = store_root / STORES[kind]
+    expected = json.loads((store_root / STORES[kind].split("/")[0] / "expected.json").read_text())
+    texts = {flat(text) for part in ENTRIES for text in texts_in(expected.get(part, [])) if len(text.split()) > 2}
+    found = searched(load_store(place, kind))
+    assert len(texts) > 20
+    assert [text for text in texts if text not in found] == []
+
+
+MARKDOWN = """---
+title: Cobalt
+summary: blue at any heat
+aliases: Smalt, Zaffre of old
+warning: keep it off food
+---
+# Use
+
+Two parts in a hundred.
+
+- [ ] weigh it twice
+> [!tip] Sieve it well
+> Dust is harmful here.
+
+| what | how much |
+|---|---|
+| oxide | one spoon only |
+
+```sh
+grind --very fine
+```
+
+key:: a dataview value
+
+A footnote[^1]. ![[Other#^abc]] %% a comment too %%
+
+[^1]: The note below it.
+"""
+MARKED = [line for line in MARKDOWN.split("\n") if len(line.split()) > 2]
+SAMPLES = {
+    "markdown": {"notes/Cobalt.md": MARKDOWN},
+    "basic_memory": {"notes/Cobalt.md": MARKDOWN.replace("title:", "permalink: main/cobalt\ntitle:")},
+    "claude": {"notes/Cobalt.md": MARKDOWN, "notes/MEMORY.md": "- [Cobalt](Cobalt.md): never by hand\n"},
+    "mcp_memory": {"memory.jsonl": json.dumps({"type": "entity", "name": "a", "observations": ["It is lit.", 1]})},
+    "table": {"t.csv": "id,text,answer,note\n1,The kiln is lit.,By Ann of course.,She came at noon.\n"},
+}
+SAID = {
+    "markdown": MARKED,
+    "basic_memory": MARKED,
+    "claude": [*MARKED, "never by hand"],
+    "mcp_memory": ["It is lit."],
+    "table": ["The kiln is lit.", "By Ann of course.", "She came at noon."],
+}
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_of_a_small_store(tmp_path, kind):
+    for name, text in SAMPLES[kind].items():
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text(text)
+    found = searched(load_store(tmp_path / "in" / next(iter(SAMPLES[kind])).split("/")[0], kind))
+    header = ("title: ", "summary: ", "aliases: ", "# ")
+    said = [flat(next((line.removeprefix(h) for h in header if line.startswith(h)), line)) for line in SAID[kind]]
+    assert [text for text in said if text.replace("Smalt, ", "") not in found] == []
+
+
+@pytest.fixture
+def damaged(store_copy):
+    """Copies a store and runs statements on one of its databases; the store before and after."""
+
+    def make(folder, file, *statements):
+        place = store_copy(folder, folder)
+        source = place / file if folder == "langgraph-sqlite" else place
+        whole = load_store(source)
+        with contextlib.closing(sqlite3.connect(place / file)) as db, db:
+            for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+                db.execute(f'DROP TRIGGER "{name}"')
+            for statement in statements:
+                db.execute(statement)
+        return whole, load_store(source)
+
+    return make
+
+
+def count(data, words):
+    """The notes that say this."""
+    return [note for note in data.notices if words in note]
+
+
+# table, column, id, and the field that loses its value
+LISTS = [
+    ("echovault-newest", "index.db", "memories", "tags", "tags"),
+    ("soleri", "vault.db", "entries", "tags", "tags"),
+    ("soleri", "vault.db", "memories", "topics", "tags"),
+    ("spec-kit", "context-index.sqlite", "memory_index", "trigger_phrases", "tags"),
+]
+
+
+@pytest.mark.parametrize(("folder", "file", "table", "column", "field"), LISTS)
+def test_broken_json_costs_the_value_and_not_the_store(damaged, folder, file, table, column, field):
+    with_some = f'id IN (SELECT id FROM {table} WHERE length("{column}") > 2 ORDER BY id LIMIT 2)'
+    whole, found = damaged(folder, file, f"""UPDATE {table} SET "{column}" = '["open' WHERE {with_some}""")
+
+    assert [entry.id for entry in found.entries] == [entry.id for entry in whole.entries]
+    lost = [(was, now) for was, now in zip(whole.entries, found.entries, strict=True) if was.tags and not now.tags]
+    assert len(lost) == 2
+    assert all(now.text == was.text and now.created_at == was.created_at for was, now in lost)
+    assert count(found, f"2 rows have {column} ")
+
+
+# store, file, the table and its column with a value that is none, the entries that are lost, and what is said
+ROWS = [
+    ("langgraph-sqlite", "store.db", "store", "value", """'{"text": '""", 1, "1 row left"),
+    ("soleri", "vault.db", "entries", "description", "X'FF00'", 1, " (text "),
+    ("soleri", "vault.db", "entry_vectors", "vector", "X'0000'", 0, " cut short"),
+    ("spec-kit", "speckit-eval.db", "eval_final_results", "scores", "'[0.5, '", 0, " scores that"),
+]
+
+
+@pytest.mark.parametrize(("folder", "file", "table", "column", "value", "lost", "note"), ROWS)
+def test_a_value_that_is_none_costs_its_row_at_most(damaged, folder, file, table, column, value, lost, note):
+    first = f"rowid = (SELECT min(rowid) FROM {table})"
+    whole, found = damaged(folder, file, f"UPDATE {table} SET {column} = {value} WHERE {first}")
+
+    assert len(found.entries) == len(whole.entries) - lost
+    assert all(entry in whole.entries for entry in found.entries)
+    assert count(found, note)
+
+
+def test_a_date_or_number_that_is_none_costs_the_value(damaged):
+    whole, found = damaged(
+        "echovault-newest",
+        "index.db",
+        "UPDATE memories SET created_at = 'soon', retrieved_count = 'many' WHERE rowid IN (1, 2)",
+        "UPDATE memories SET branch = X'FF00' WHERE rowid = 3",
+    )
+
+    assert [entry.text for entry in found.entries] == [entry.text for entry in whole.entries]
+    assert sum(entry.created_at is None for entry in found.entries) == 2
+    assert count(found, "without created_at")
+    assert count(found, "without branch")
+
+
+def test_feedback_of_soleri_without_a_time_is_left_out(damaged, tmp_path, store_root):
+    import_store(store_root / "soleri", tmp_path / "whole")
+    # As the column may not be NULL, the table is made anew, as an older program may have had it.
+    damaged(
+        "soleri",
+        "vault.db",
+        "CREATE TABLE other AS SELECT * FROM brain_feedback",
+        "DROP TABLE brain_feedback",
+        "ALTER TABLE other RENAME TO brain_feedback",
+        "UPDATE brain_feedback SET created_at = NULL WHERE id = 1",
+        "UPDATE brain_feedback SET created_at = 'soon' WHERE id = 2",
+    )
+    done = import_store(tmp_path / "soleri", tmp_path / "mine")
+
+    whole, mine = ((tmp_path / name / "feedback.jsonl").read_text().splitlines() for name in ("whole", "mine"))
+    assert mine == [line for line in whole if json.loads(line)["query_id"] not in ("brain-1", "brain-2")]
+    assert [note for note in done.notes if note.startswith("2 lists")]
+
+
+def test_events_of_spec_kit_without_a_time_are_left_out(damaged, tmp_path):
+    damaged(
+        "spec-kit",
+        "context-index.sqlite",
+        "CREATE TABLE other AS SELECT * FROM feedback_events",
+        "DROP TABLE feedback_events",
+        "ALTER TABLE other RENAME TO feedback_events",
+        "UPDATE feedback_events SET timestamp = NULL WHERE id IN (SELECT min(id) FROM feedback_events)",
+    )
+    done = import_store(tmp_path / "spec-kit", tmp_path / "mine")
+
+    assert [note for note in done.notes if note.startswith("1 list ")]
+    assert done.counts["impressions"] > 1
