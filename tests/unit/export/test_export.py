@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
-from steelyard.finish import order
+from steelyard.finish import Mmr, order
 from steelyard.fusion import FAMILIES, fuse, parse_strategy
 from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.systems import find_system
@@ -383,25 +383,6 @@ def valid(record: object, schema: dict) -> bool:
     return Draft202012Validator(schema).is_valid(record)
 
 
-@pytest.mark.parametrize(
-    ("to", "strategy"),
-    [
-        *((to, s) for to in SCHEMAS for s in ("vector", "bm25", "rrf(fts, k=60)", RRF)),
-        *((to, WEIGHTED_RRF) for to in ("opensearch", "elasticsearch")),
-        *((to, MINMAX) for to in ("opensearch", "elasticsearch", "weaviate")),
-        ("qdrant", "rrf(bm25, 3*vector, k=0)"),
-        ("qdrant", MOLTNET),
-        ("qdrant", "weighted_sum(1*vector, 0.2*recency(half_life=30d))"),
-    ],
-)
-def test_every_part_is_valid_by_the_documented_schema(to: str, strategy: str) -> None:
-    parts = only(said(strategy, to))
-
-    assert parts
-    for name, part in parts.items():
-        assert valid(part, SCHEMAS[to][name]), part
-
-
 def lines(profile: str) -> list[str]:
     return [line.strip() for line in profile.splitlines()]
 
@@ -668,6 +649,15 @@ def test_recency_since_the_access_decays_by_the_access_elsewhere() -> None:
         assert f"{field} is the last" in qdrant
         assert f"{field} (seconds; the last" in vespa
         assert other not in vespa + qdrant
+
+
+def test_another_measure_of_vectors_and_another_order_are_refused_elsewhere() -> None:
+    own = find_system("echovault:shipped").config(10).with_strategy(parse_strategy("rrf(vector, fts)"))
+    with pytest.raises(ConfigError, match="compared by l2:"):
+        export(own, "elasticsearch")
+    own = config(RRF)
+    with pytest.raises(ConfigError, match=r"mmr\(10\) orders"):
+        export(replace(own, finish=(Mmr(10), *own.finish)), "qdrant")
 
 
 def test_a_comb_sum_is_exported_as_the_weighted_sum_it_is() -> None:

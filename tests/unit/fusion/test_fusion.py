@@ -242,24 +242,6 @@ class TestNeeds:
             "vector": [False, True],
         }
 
-    def test_a_tier_inside_a_sum_is_as_lazy(self):
-        """The sum needs its tiers' signals only where they do."""
-        strategy = parse_strategy("weighted_sum(1*tiered(fts, min_results=2, then=vector), 0.1*tfidf)")
-        needs = strategy.needs(tabled({"fts": {"a": 1.0, "b": 2.0}}, {"fts": {"a": 1.0}}), ["fts", "vector"])
-
-        assert {n: asked.tolist() for n, asked in needs.items() if asked.any()} == {
-            "fts": [True, True],
-            "tfidf": [True, True],
-            "vector": [False, True],
-        }
-
-    def test_scorers_alone_need_the_retrievers_that_are_named_and_no_others_afterwards(self):
-        table = tabled({"tfidf": {"a": 1.0}})
-        strategy = parse_strategy("weighted_sum(0.5*tfidf, 0.5*severity)")
-
-        assert strategy.needs(table, ["fts", "vector"]).keys() == {"fts", "tfidf", "vector"}
-        assert strategy.needs(table, []).keys() == {"tfidf"}
-
     def test_an_inner_tier_that_was_not_needed_does_not_stop_the_outer_one(self):
         """fts is enough for the inner tier and too little for the outer: bm25 must be asked for."""
         strategy = parse_strategy("tiered(tiered(fts, min_results=1, then=vector), min_results=3, then=bm25)")

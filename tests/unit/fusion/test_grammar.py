@@ -270,6 +270,8 @@ def test_what_a_strategy_drops_of_another_is_named():
         f"by_intent(default={layers.format(0, '[]', '')}, factual={layers.format(0.4, '[0.4]', ', cut=0.2')})"
     )
 
+    (change,) = changes(parse_strategy("rrf(fts, vector)"), parse_strategy("rrf(fts, vector, bm25)"))
+    assert (change.name, change.dropped) == ("strategy", False)  # of another shape it differs as a whole
     found = [
         (*str(change).replace(" for ", "\n").replace(" instead of ", "\n").split("\n"), change.dropped)
         for change in changes(old, new)

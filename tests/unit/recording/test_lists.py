@@ -243,8 +243,3 @@ def test_the_command_of_a_comparison_makes_it_again(embedder, tmp_path):
     assert (again["provenance"], again["answer"]) == (made.record["provenance"], made.record["answer"])
     kept = [[{**row, "cost": None} for row in found["rows"]] for found in (again, made.record)]
     assert kept[0] == kept[1]
-
-
-def test_a_contender_that_is_known_in_python_alone_has_no_command(data):
-    found = data.compare(["fts", lambda query: []], timed=False).result
-    assert found.provenance.command == []

@@ -14,7 +14,7 @@ import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
-from steelyard.live.sources import KeptLists, Sources, identity
+from steelyard.live.sources import Sources, identity
 from steelyard.memory.entry import Entry
 from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
@@ -288,16 +288,6 @@ def test_the_first_places_of_a_deeper_list_are_not_searched_for(monkeypatch):
     other = Workspace.open(data)
     record(other, queries, [shallow])
     same(record(other, queries, [deep]), record(shared, queries, [deep]))
-
-
-def test_the_oldest_goes_first(monkeypatch):
-    monkeypatch.setattr("steelyard.live.sources.KEPT", 2)
-    kept = KeptLists()
-    for key in "abc":
-        kept.get(key, lambda key=key: key)
-
-    assert kept.get("b", lambda: "again") == "b"
-    assert kept.get("a", lambda: "again") == "again"
 
 
 def test_queries_that_were_recorded_are_not_searched_again(monkeypatch):

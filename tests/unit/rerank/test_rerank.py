@@ -56,7 +56,7 @@ def test_an_answer_of_another_kind_is_an_error_without_the_key(endpoint, answer)
     endpoint.document = lambda path, body: answer
     endpoint.script = [] if answer else [endpoint.status(401, '{"detail": "bad key sk-secret-0123456789"}')]
     reranker = ApiReranker.of("voyage", environ("voyage", endpoint))
-    with pytest.raises(RerankError, match="" if answer else "401") as caught:
+    with pytest.raises(RerankError, match=None if answer else "401") as caught:
         reranker.score("q", DOCUMENTS)
     assert "sk-secret" not in str(caught.value)
 
@@ -150,3 +150,27 @@ def test_a_local_model_is_given_pairs_in_batches_of_50_as_in_system_spec_kit(mon
     LocalReranker("any").score("q", DOCUMENTS)
 
     assert asked == [(len(DOCUMENTS), 50, False)]
+
+
+def test_a_tiny_model_is_loaded_and_asked(tmp_path):
+    """The real loading code, on a model of one layer with random weights: more than its wiring is not claimed."""
+    pytest.importorskip("torch", reason="needs torch (extra minilm)")
+    pytest.importorskip("sentence_transformers", reason="needs sentence-transformers (extra minilm)")
+    from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "text", "q", *map(str, range(10))]
+    (tmp_path / "vocab.txt").write_text("\n".join(words))
+    BertTokenizer(str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
+    shape = BertConfig(
+        vocab_size=len(words),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+        num_labels=1,
+    )
+    BertForSequenceClassification(shape).save_pretrained(tmp_path)
+    reranker = LocalReranker(str(tmp_path))
+    first = reranker.score("q", DOCUMENTS)
+    assert first.shape == (3,)
+    assert np.allclose(first, reranker.score("q", DOCUMENTS))

@@ -87,17 +87,6 @@ def test_random_vaults_give_the_same_bits_with_and_without_the_matrix(pair, seed
     assert asked > 500
 
 
-def test_the_margin_is_needed():
-    """Without it a candidate is lost on which a product and sqlite-vec disagree in the last bits."""
-    rng = np.random.default_rng(0)
-    base = rng.normal(size=(1, 64)).astype(np.float32)
-    near = base + rng.normal(size=(400, 64)).astype(np.float32) * np.float32(1e-7)
-    matrix = Matrix.of(VectorSegment.of(np.arange(400), near))
-    found = matrix.near(base[0], 10, "cosine", None)
-    assert found is not None
-    assert len(found) > 10
-
-
 def shapes(rng, dim):
     """float32[5, dim]: bells, heavy tails, one large number among small ones, one number alone, all alike."""
     tails = rng.standard_cauchy(dim)
@@ -202,20 +191,6 @@ def test_sqlite_vec_is_asked_for_more_only_while_the_last_are_alike(tmp_path, fi
         found = vault.nearest(SPACE, np.array([1, 0], np.float32), EVERYTHING, 3, True)
         assert [one.id for one in found] == names[:3]
         assert counts == asked
-
-
-def test_all_vectors_come_in_the_order_of_ids(pair):
-    fast, plain = pair
-    rng = np.random.default_rng(0)
-    names = [f"e{at:03d}" for at in rng.permutation(30)]
-    made = dict(zip(names, vectors(rng, 30, 5), strict=True))
-    fast.upsert(Entry(name, project=f"p{at % 2}") for at, name in enumerate(names))
-    fast.put_vectors(SPACE, names[:20], np.array([made[name] for name in names[:20]]))
-    plain.delete(names[:3])
-    for scope, some in ((EVERYTHING, names[3:20]), (SCOPES[1], names[4:20:2])):
-        ids, matrix = fast.vectors(SPACE, scope)
-        assert ids == sorted(some)
-        assert np.array_equal(matrix, [made[id_] for id_ in ids])
 
 
 def test_changes_are_read_and_not_the_whole_space(pair, monkeypatch):

@@ -1,7 +1,5 @@
 """The table: ranks under the one tie rule, masks of depth, reductions within a query."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +13,7 @@ from steelyard.memory.query import Query
 from steelyard.stores.base import Found
 from steelyard.table.join import join
 from steelyard.table.signal_table import TagSets, count_rows, per_query, ranks
-from steelyard.testing import random_table, same_bits, select_queries, select_rows
+from steelyard.testing import random_table, same_bits
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -156,32 +154,3 @@ class TestJoin:
         assert sets.offsets.tolist() == [0, 2, 2, 4]
         assert sets.codes.tolist() == [0, 1, 1, 2]
         assert codes == {"b": 0, "a": 1, "c": 2}
-
-
-@pytest.mark.parametrize("module", ["steelyard.table", "steelyard.table.signal_table"])
-def test_a_table_loads_no_store_and_no_sqlite(module):
-    found = subprocess.run(
-        [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    loaded = found.stdout.split()
-    assert module in loaded
-    assert [name for name in loaded if name.startswith("steelyard.stores") or name in ("apsw", "sqlite3")] == []
-
-
-class TestHelpers:
-    """The tools of the contract tests are themselves right."""
-
-    @given(seeds)
-    def test_all_rows_and_all_queries_are_the_table_itself(self, seed):
-        table, _, _ = chosen(seed)
-        for same in (
-            select_rows(table, np.ones(len(table), dtype=bool)),
-            select_queries(table, range(len(table.queries))),
-        ):
-            assert same_bits(same.offsets, table.offsets)
-            assert same_bits(same.entry, table.entry)
-            assert same_bits(same.asked.tags.codes, table.asked.tags.codes)

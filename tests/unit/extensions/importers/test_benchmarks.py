@@ -1,5 +1,6 @@
 """Benchmarks, exports of vector databases and MCP memory files, in small samples after the real ones."""
 
+import hashlib
 import json
 import sys
 import types
@@ -97,25 +98,13 @@ def test_what_published_files_lack_is_no_fault(tmp_path):
     odd = {**QUESTION, "answer": 2, "question_date": "2023-05-30", "haystack_sessions": [turns, turns[1:]]}
     bare = {**LOCOMO[0], "conversation": {**LOCOMO[0]["conversation"], "session_3_date_time": "noon"}}
     written(tmp_path, {"longmemeval_s.json": [odd], "locomo10.json": [bare]})
+    written(tmp_path / "odd", {"longmemeval_s.json": [{**odd, "question_date": "noon"}]})
+    told = [note for note in load_store(tmp_path / "odd" / "longmemeval_s.json").notices if "read without" in note]
+    assert [note.split(",")[0].split()[-1] for note in told] == ["asked_at"]
     asked = load_store(tmp_path / "longmemeval_s.json")
     assert [entry.text for entry in asked.entries if entry.text] == ["Soup at two.", "Soup at two."]
     assert asked.queries[0].asked_at == 1685404800  # date -u -d 2023-05-30 +%s
     assert len(load_store(tmp_path / "locomo10.json").entries) == 3
-
-
-def test_dates_of_questions_that_are_none_are_counted(tmp_path):
-    odd = {**QUESTION, "question_date": "noon", "haystack_dates": ["2023-05-20", "noon"]}
-    data = load_store(written(tmp_path, {"longmemeval_s.json": [odd]}) / "longmemeval_s.json")
-    assert [entry.created_at for entry in data.entries] == [
-        1684540800,
-        1684540800,
-        None,
-    ]  # date -u -d 2023-05-20 +%s
-    told = [note for note in data.notices if "read without" in note]
-    assert sorted((note.split()[1], note.split(",")[0].split()[-1]) for note in told) == [
-        ("entry", "created_at"),
-        ("query", "asked_at"),
-    ]
 
 
 CORPUS = {
@@ -373,3 +362,10 @@ def test_an_entity_that_is_there_twice_is_merged_and_names_of_other_case_are_two
 def test_a_file_without_anything_is_refused(tmp_path):
     with pytest.raises(DataError, match="neither entities"):
         loaded(tmp_path, '{"type":"entity","observations":["na\n')
+
+
+def test_a_row_without_an_id_keeps_the_id_it_had(tmp_path):
+    """The first 16 digits of the SHA-256 of the row as sorted JSON, by sha256sum."""
+    row = {"text": "The tap drips.", "answer": "Turn it off.", "vector": [1, 2]}
+    _, data = imported(tmp_path, "a.jsonl", [row])
+    assert data.entries[0].id == hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]

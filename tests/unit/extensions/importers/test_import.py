@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import steelyard_eval
 from steelyard.base.errors import ConfigError
 from steelyard.memory.text import render
 from steelyard.systems import find_system
@@ -185,6 +186,18 @@ def test_links_are_neither_followed_nor_read(notes, tmp_path):
     (notes / "link.md").symlink_to(secret)
     (notes / "folder").symlink_to(tmp_path)
     assert "the secret" not in json.dumps([entry.to_json() for entry in load_store(notes).entries])
+
+
+def test_every_kind_is_named_with_where_its_program_keeps_its_store():
+    found = CliRunner().invoke(main, ["import", "--list", "--json"])
+    kinds = {row["kind"] for row in json.loads(found.output)}
+    assert {"echovault", "soleri", "spec_kit", "moltnet", "cortex_mem", "claude", "mem0", "table"} <= kinds
+
+
+def test_a_store_is_indexed_and_loaded_without_a_folder_between(notes, tmp_path):
+    done = CliRunner().invoke(main, ["index", str(notes), str(tmp_path / "v.db"), "--embedder", "none"])
+    assert (done.exit_code, "2 entries" in done.output) == (0, True)
+    assert len(steelyard_eval.load(notes).dataset.entries) == 2
 
 
 def test_a_program_s_own_place_is_found_by_its_name(store_root, tmp_path, monkeypatch):

@@ -1,10 +1,13 @@
 """What people write into notes: front matter that is none, dates and links of all forms, other encodings."""
 
+import json
 import unicodedata
 
 import pytest
 
 from steelyard_eval.extensions.importers import Options, load_store
+from steelyard_eval.extensions.importers.base import Imported
+from steelyard_eval.extensions.importers.held import checked
 
 BODY = "The kiln is fired on Monday."
 
@@ -265,3 +268,8 @@ def test_what_an_index_alone_says_of_a_note_stays(tmp_path):
     )
     index = {entry.id: entry for entry in load_store(tmp_path).entries}["MEMORY"]
     assert index.text.split("\n")[1:] == ["- [Kiln](kiln.md): never on Sunday", "- [Gone](gone.md): lost"]
+
+
+def test_a_value_that_strict_json_cannot_hold_costs_itself():
+    [(entry, line)] = checked(Imported([{"id": "a", "text": BODY, "m": {1: "a", "1": "b"}}]))
+    assert (entry.text, "m" in json.loads(line)) == (BODY, False)

@@ -29,10 +29,19 @@ def check(found, expected):
     }
 
 
-def equal(entry, row, form):
-    """Fields of an entry, each with the column of the row that it has: `ours=theirs`, or one name of both."""
-    names = dict(part.split("=") if "=" in part else (part, part) for part in form.split())
-    check({ours: getattr(entry, ours) for ours in names}, {ours: row.get(names[ours]) for ours in names})
+def pairs(form):
+    return dict(part.split("=") if "=" in part else (part, part) for part in form.split())
+
+
+def equal(entry, row, form, times="", extra=""):
+    """Fields, times, and what no field stands for, each with its column: `ours=theirs`, or one name of both."""
+    found = {name: getattr(entry, name) for name in pairs(form) | pairs(times)}
+    found = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+    found |= {f"extra {name}": entry.extra.get(name) for name in pairs(extra)}
+    expected = {name: row.get(theirs) for name, theirs in pairs(form).items()}
+    expected |= {name: seconds(row.get(theirs)) for name, theirs in pairs(times).items()}
+    expected |= {f"extra {name}": row.get(theirs) for name, theirs in pairs(extra).items()}
+    check(found, expected)
 
 
 def seconds(text):
@@ -47,17 +56,14 @@ def relations(entry):
 def test_echovault(store_root, folder):
     store = Store(store_root, folder)
     assert list(store.entries) == [memory["id"] for memory in store.expected["memories"]]
+    fields = "text=what title why impact category project source superseded_by details tags"
+    times = "created_at updated_at valid_from valid_until last_accessed_at=last_used_at"
+    extra = "related_files updated_count confidence branch commit_sha links retrieved_count details_opened_count "
+    extra += "dismissed_count archive_reason archived_at"
     for memory in store.expected["memories"]:
         entry = store.entries[memory["id"]]
-        equal(entry, memory, "text=what title why impact category project source superseded_by details")
-        assert list(entry.tags) == memory["tags"]
-        for name in ("created_at", "updated_at", "valid_from", "valid_until"):
-            assert getattr(entry, name) == seconds(memory.get(name)), name
-        assert entry.last_accessed_at == seconds(memory.get("last_used_at"))
-        extra = ("status", "related_files", "updated_count", "confidence", "branch", "commit_sha", "links")
-        extra += ("retrieved_count", "details_opened_count", "dismissed_count", "archive_reason", "archived_at")
-        found = {"status": "active"} | dict(entry.extra)  # the older schema has no column of it
-        check({name: found.get(name) for name in extra}, {name: memory.get(name) for name in extra})
+        equal(entry, memory, fields, times, extra)
+        assert entry.extra.get("status", "active") == memory["status"]  # the older schema has no column of it
 
 
 def test_echovault_golden_queries(store_root):
@@ -73,23 +79,22 @@ def test_soleri(store_root):
     store = Store(store_root, "soleri")
     expected = store.expected
     assert set(store.entries) == {row["id"] for row in (*expected["entries"], *expected["memories"])}
+    fields = (
+        "type domain title severity context why created_at updated_at valid_from valid_until text=description "
+    )
     for row in expected["entries"]:
         entry = store.entries[row["id"]]
-        equal(entry, row, "type domain title severity context why created_at updated_at valid_from valid_until")
-        equal(entry, row, "text=description vault=tier")
-        assert list(entry.tags) == row["tags"]
-        extra = ("example", "counter_example", "applies_to", "origin")
-        check({name: entry.extra.get(name) for name in extra}, {name: row[name] for name in extra})
-        links = [
-            (link["link_type"], link["target_id"]) for link in expected["links"] if link["source_id"] == row["id"]
-        ]
-        assert relations(entry) == sorted(links)
-        notes = {link["target_id"]: link["note"] for link in expected["links"] if link["source_id"] == row["id"]}
-        assert {link["target"]: link["note"] for link in entry.extra.get("link_notes", [])} == notes
+        equal(entry, row, fields + "vault=tier tags", extra="example counter_example applies_to origin")
+        links = [link for link in expected["links"] if link["source_id"] == row["id"]]
+        assert relations(entry) == sorted((link["link_type"], link["target_id"]) for link in links)
+        notes = {link["target"]: link["note"] for link in entry.extra.get("link_notes", [])}
+        assert notes == {link["target_id"]: link["note"] for link in links}
     for row in expected["memories"]:
-        entry = store.entries[row["id"]]
-        assert (entry.kind, entry.text, entry.context) == ("memory", row["summary"], row["context"])
-        assert (entry.type, list(entry.tags), entry.created_at) == (row["type"], row["topics"], row["created_at"])
+        equal(
+            store.entries[row["id"]],
+            row | {"kind": "memory"},
+            "kind text=summary context type tags=topics created_at",
+        )
 
 
 def test_soleri_feedback(store_root, tmp_path):
@@ -112,15 +117,13 @@ def test_soleri_feedback(store_root, tmp_path):
 def test_spec_kit(store_root):
     store = Store(store_root, "spec-kit")
     assert set(store.entries) == {str(memory["id"]) for memory in store.expected["memories"]}
+    fields = "title importance_tier context_type embedding_status access_count review_count text=content_text "
+    fields += "project=spec_folder uri=file_path tags=trigger_phrases"
+    extra = ("session_id", "is_pinned", "confidence", "validation_count", "importance_weight")
     for memory in store.expected["memories"]:
         entry = store.entries[str(memory["id"])]
-        equal(entry, memory, "title importance_tier context_type embedding_status access_count review_count")
-        equal(entry, memory, "text=content_text project=spec_folder uri=file_path")
-        assert list(entry.tags) == memory["trigger_phrases"]
+        equal(entry, memory, fields, "created_at", " ".join(name for name in extra if name in memory))
         assert entry.importance == pytest.approx(10 * memory["importance_weight"])
-        assert entry.created_at == parse_time(memory["created_at"])
-        extra = ("session_id", "is_pinned", "confidence", "validation_count", "importance_weight")
-        check({name: entry.extra.get(name) for name in extra if name in memory}, {n: memory.get(n) for n in extra})
         edges = [edge for edge in store.expected["edges"] if edge["source_id"] == entry.id]
         assert relations(entry) == sorted((edge["relation"], edge["target_id"]) for edge in edges)
         assert sorted(r.strength for r in entry.relations) == sorted(edge["strength"] for edge in edges)
@@ -171,13 +174,11 @@ def test_moltnet(store_root, source):
     store = Store(store_root, "moltnet", source)
     diaries = {diary["id"]: diary for diary in store.expected["diaries"]}
     assert set(store.entries) == {row["id"] for row in store.expected["entries"]}
+    fields = "title tags text=content type=entry_type importance access_count vault=diary_id"
     for row in store.expected["entries"]:
-        entry, diary = store.entries[row["id"]], diaries[row["diary_id"]]
-        assert (entry.title, list(entry.tags)) == (row["title"] or "", row["tags"] or [])
-        equal(entry, row, "text=content type=entry_type importance access_count vault=diary_id")
-        for name in ("created_at", "updated_at", "last_accessed_at"):
-            assert getattr(entry, name) == seconds(row[name])
-        equal(entry, diary, "tenant=team_id visibility project=name")
+        entry = store.entries[row["id"]]
+        equal(entry, row, fields, "created_at updated_at last_accessed_at")
+        equal(entry, diaries[row["diary_id"]], "tenant=team_id visibility project=name")
         assert (entry.category == "suspicious") is row["injection_risk"]
         own = [r for r in store.expected["relations"] if r["source_id"] == row["id"]]
         assert sorted((r.type, r.target, r.status) for r in entry.relations) == sorted(
@@ -231,13 +232,9 @@ def test_mem0(store_root):
     store = Store(store_root, "mem0")
     assert set(store.entries) == {memory["id"] for memory in store.expected["memories"]}
     for memory in store.expected["memories"]:
-        entry, metadata = store.entries[memory["id"]], memory["metadata"]
-        assert (entry.text, list(entry.tags)) == (memory["data"], metadata.get("tags", []))
-        equal(entry, metadata, "title category project")
-        assert entry.created_at == parse_time(memory["created_at"])
-        assert entry.updated_at == parse_time(memory["updated_at"])
-        extra = ("user_id", "agent_id", "run_id", "role")
-        check({name: entry.extra.get(name) for name in extra}, {name: memory[name] for name in extra})
+        entry = store.entries[memory["id"]]
+        equal(entry, memory, "text=data", "created_at updated_at", "user_id agent_id run_id role")
+        equal(entry, memory["metadata"], "tags title category project")
     assert ("mem0", "text") in store.data.vectors
 
 
@@ -509,3 +506,13 @@ def test_events_of_spec_kit_without_a_time_are_left_out(damaged, tmp_path):
 
     assert [note for note in done.notes if note.startswith("1 list ")]
     assert done.counts["impressions"] > 1
+
+
+def test_an_index_of_cortex_mem_that_is_no_json_costs_its_dates(store_copy):
+    place = store_copy("cortex-mem")
+    whole = load_store(place)
+    min(place.rglob(".memory_index.json")).write_text('{"memories": ')
+    found = load_store(place)
+
+    assert [entry.text for entry in found.entries] == [entry.text for entry in whole.entries]
+    assert count(found, "1 file") and count(found, ".memory_index.json'")
