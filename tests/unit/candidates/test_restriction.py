@@ -18,7 +18,7 @@ from steelyard_eval.candidates.source import Source, read_current
 from steelyard_eval.choose.answer import restriction_cost
 from steelyard_eval.choose.choice import Choice, decide
 from steelyard_eval.choose.leaderboard import leaderboard
-from steelyard_eval.choose.recommend import METRICS, recommend, weights_of
+from steelyard_eval.choose.recommend import METRICS, weights_of
 from steelyard_eval.choose.result import result_of
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare.lists import Latencies
@@ -134,11 +134,3 @@ def test_the_command_writes_what_the_next_one_exports(tmp_path):
     done = CliRunner().invoke(main, step["command"][1:])
     assert done.exit_code == 0, done.output
     assert "--for elasticsearch" in " ".join(record["provenance"]["command"])
-
-
-def test_where_what_is_used_is_kept_and_cannot_be_written_the_step_does_not_call_the_file_it(space):
-    """Cortex-Mem takes a limit and a threshold, so that nothing but itself may be chosen."""
-    result = recommend(space.dataset, "echovault", workspace=space, target="cortex_mem").result
-    first = result.answer.steps[0]
-    assert (result.decision.verdict, first.key) == ("keep", "export_best")
-    assert first.command[2].endswith(".try.json")

@@ -13,7 +13,6 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import DAY, Entry
 from steelyard.memory.query import Query
 from steelyard.results import hits_of
-from steelyard.retrievers.kinds import Intent
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
@@ -52,13 +51,6 @@ def test_a_recording_has_no_more_of_a_list_than_asked(vault):
     """Two entries have the word."""
     query = Query("apple")
     assert [len(vault.searcher.part([query], ["bm25"], depth).entry) for depth in (1, 2, None)] == [1, 2, 2]
-
-
-def test_what_a_classifier_gives_is_recorded_whether_its_system_knows_it_or_not(vault):
-    """As it is searched: a query passes once through what a system makes of it."""
-    reading = replace(vault.searcher.system.reading, intents=("find",), classify=Intent)
-    vault.searcher.system = replace(vault.searcher.system, reading=reading)
-    assert vault.searcher.record([Query("apple", id="1")], {"bm25"}, 5, "corpus").queries == ("1",)
 
 
 def test_an_entry_that_is_gone_by_now_is_named(vault):

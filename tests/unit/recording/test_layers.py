@@ -1,6 +1,5 @@
 """Each layer is read from its own vectors; where the intents of queries are from."""
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -30,61 +29,54 @@ LAYERS = ("l0", "l1", "l2")
 LAYERED = "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])"
 
 
-def write(folder, vectors, **fields):
+@pytest.fixture
+def write(written_set, tmp_path):
     """Four entries with text, abstract and overview, and random vectors of the layers named."""
-    rng = np.random.default_rng(7)
-    entries = [
-        {"id": f"e{at}", "title": f"title {at}", "text": f"word{at} token", "details": f"in full {at}"} | fields
-        for at in range(4)
-    ]
-    folder.mkdir()
-    files = {"corpus.jsonl": entries, "queries.jsonl": [{"id": "q", "text": "which token"}]}
-    for name, rows in files.items():
-        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "qrels.txt").write_text("q 0 e1 1\n")
-    (folder / "dataset.json").write_text(json.dumps({"name": "four", "text_for_embedding": "{title}"}))
-    made = {}
-    for name in ("queries", *vectors):
-        file = name if name == "queries" else "corpus" if name == "text" else f"corpus.{name}"
-        made[name] = rng.normal(size=(1 if name == "queries" else 4, 5)).astype(np.float16)
-        if name == "l2":
-            made[name][3] = 0  # absent
-        np.save(folder / f"{file}.small.f16.npy", made[name])
-    return load(folder), {name: rows.astype(float) for name, rows in made.items()}
+
+    def made(vectors, **fields):
+        rng, rows = np.random.default_rng(7), {}
+        entries = [
+            {"id": f"e{at}", "title": f"title {at}", "text": f"word{at} token", "details": f"in full {at}"}
+            | fields
+            for at in range(4)
+        ]
+        queries = [{"id": "q", "text": "which token"}]
+        folder = written_set(tmp_path / "set", entries, queries, "q 0 e1 1\n", text_for_embedding="{title}")
+        for name in ("queries", *vectors):
+            file = name if name == "queries" else "corpus" if name == "text" else f"corpus.{name}"
+            rows[name] = rng.normal(size=(1 if name == "queries" else 4, 5)).astype(np.float16)
+            if name == "l2":
+                rows[name][3] = 0  # absent
+            np.save(folder / f"{file}.small.f16.npy", rows[name])
+        return load(folder), {name: own.astype(float) for name, own in rows.items()}
+
+    return made
 
 
-def recorded(dataset, signals=LAYERS):
-    space = Workspace.open(dataset)
-    config = find_system("plain").config(10, space.model)
-    return record(space, dataset.queries, [config.with_strategy(parse_strategy(LAYERED))])
-
-
-def cosines(rows, query):
-    return rows @ query / np.linalg.norm(rows, axis=1) / np.linalg.norm(query)
-
-
-def test_recorded_layers_are_read_row_by_row(tmp_path):
-    dataset, made = write(tmp_path / "set", ("text", *LAYERS), l0="one abstract", l1="an overview")
+@pytest.mark.parametrize(
+    ("vectors", "l2", "recipe"),
+    [
+        (("text", *LAYERS), "l2", "{text}\n{details}"),
+        (("text", "l0", "l1"), "text", "{title}"),  # the text stands for an l2 that the set has not
+    ],
+)
+def test_recorded_layers_are_read_row_by_row(write, vectors, l2, recipe):
+    dataset, made = write(vectors, l0="one abstract", l1="an overview")
     # One text of all entries stands for one vector, so the layers that tell entries apart are asked.
-    table = recorded(dataset)
+    space = Workspace.open(dataset)
+    config = find_system("plain").config(10, space.model).with_strategy(parse_strategy(LAYERED))
+    table = record(space, dataset.queries, [config])
 
-    found = table.columns["l2"]
-    np.testing.assert_allclose(found[:3], cosines(made["l2"][:3], made["queries"][0]), atol=1e-6)
-    assert np.isnan(found[3])
-    assert table.fingerprint["layers"] == {"l0": "{l0}", "l1": "{l1}", "l2": "{text}\n{details}"}
-
-
-def test_the_text_stands_for_an_l2_that_the_set_has_not(tmp_path):
-    dataset, made = write(tmp_path / "set", ("text", "l0", "l1"), l0="one abstract", l1="an overview")
-    table = recorded(dataset)
-
-    np.testing.assert_allclose(table.columns["l2"], cosines(made["text"], made["queries"][0]), atol=1e-6)
-    assert table.fingerprint["layers"]["l2"] == "{title}"
+    rows, query = made[l2], made["queries"][0]
+    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(query)
+    expected = np.where(lengths > 0, rows @ query / np.where(lengths > 0, lengths, 1), np.nan)
+    np.testing.assert_allclose(table.columns["l2"], expected, atol=1e-6)
+    assert table.fingerprint["layers"] == {"l0": "{l0}", "l1": "{l1}", "l2": recipe}
 
 
 @pytest.mark.parametrize("fields", [{"l0": "one abstract", "l1": "an overview"}, {}], ids=["layered", "plain"])
-def test_a_vault_embeds_l2_where_its_entries_have_layers(tmp_path, fields):
-    dataset, _ = write(tmp_path / "set", (), **fields)
+def test_a_vault_embeds_l2_where_its_entries_have_layers(write, tmp_path, fields):
+    dataset, _ = write((), **fields)
     index_dataset(dataset, str(tmp_path / "v.db"))
     with Vault(tmp_path / "v.db") as vault:
         spaces = {space.layer: space.recipe for space, _ in vault.spaces()}
@@ -100,28 +92,20 @@ def test_a_vault_embeds_l2_where_its_entries_have_layers(tmp_path, fields):
         assert len(hits) == 4
 
 
-def test_the_directories_of_a_recording_are_kept(tmp_path):
+def test_the_directories_of_a_recording_are_kept(written_set, tmp_path):
     """The score of the message is 0.2 x 1 + 0.3 x 1 + 0.5 x 1 of vectors that are all the query's."""
     home = "cortex://session/a/timeline"
     entries = [
         {"id": "d", "uri": home, "l0": "the token", "l1": "the token"},
         {"id": "m", "uri": f"{home}/1.md", "text": "the token"},
     ]
-    folder = tmp_path / "set"
-    folder.mkdir()
-    for file, rows in {"corpus.jsonl": entries, "queries.jsonl": [{"id": "q", "text": "the token"}]}.items():
-        (folder / file).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "qrels.txt").write_text("q 0 m 1\n")
-    (folder / "dataset.json").write_text(json.dumps({"name": "two"}))
-    dataset = load(folder)
-    ones = RecordedEmbedder("ones", "{title}\n{text}", {"the token": np.ones(2)})
+    dataset = load(written_set(tmp_path / "set", entries, [{"id": "q", "text": "the token"}], "q 0 m 1\n"))
     store = Vault(":memory:")
     store.upsert(dataset.entries)
-    space = Workspace(dataset, store, ones)
+    space = Workspace(dataset, store, RecordedEmbedder("ones", "{title}\n{text}", {"the token": np.ones(2)}))
     space_config = find_system("cortex_mem").config(10, "ones")
-    store.put_vectors(Space("ones", "l0", "{l0}"), ["d"], np.ones((1, 2), dtype=np.float32))
-    store.put_vectors(Space("ones", "l1", "{l1}"), ["d"], np.ones((1, 2), dtype=np.float32))
-    store.put_vectors(Space("ones", "l2", "{text}\n{details}"), ["m"], np.ones((1, 2), dtype=np.float32))
+    for layer, recipe, id_ in (("l0", "{l0}", "d"), ("l1", "{l1}", "d"), ("l2", "{text}\n{details}", "m")):
+        store.put_vectors(Space("ones", layer, recipe), [id_], np.ones((1, 2), dtype=np.float32))
     table = space.searcher(space_config).record(dataset.queries, ("l0", "l1", "l2", "unindexed"), None, "")
     assert table.directory.tolist() == [0, 0]
     save(table, tmp_path / "recording")
@@ -153,41 +137,28 @@ QUERIES = [
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("asked")
-    (made / "dataset.json").write_text(json.dumps({"name": "asked", "as_of": "2026-01-01T00:00:00Z"}))
-    (made / "corpus.jsonl").write_text("\n".join(map(json.dumps, ENTRIES)))
-    (made / "queries.jsonl").write_text("\n".join(map(json.dumps, QUERIES)))
-    (made / "qrels.txt").write_text("q0 0 e0 1\nq1 0 e1 1\nq2 0 e2 1\n")
-    return made
+def folder(written_set, tmp_path_factory):
+    qrels = "q0 0 e0 1\nq1 0 e1 1\nq2 0 e2 1\n"
+    return written_set(tmp_path_factory.mktemp("asked"), ENTRIES, QUERIES, qrels, as_of="2026-01-01T00:00:00Z")
 
 
 def bench(folder, intents=None):
     return sy.load(folder, embedder="lsa", intents=intents)
 
 
-def run(*words):
-    return CliRunner().invoke(main, [*map(str, words), "--embedder", "lsa"])
-
-
 def asked(folder, system, intents):
     """The intents that a recording of a system holds."""
-    found = bench(folder, intents)
     out = folder / f"{system}-{intents}".replace(":", ".")
-    found.record(out, system)
-    table = read(next(out.iterdir()))
-    labels = table.asked.labels["intent"]
+    bench(folder, intents).record(out, system)
+    labels = read(next(out.iterdir())).asked.labels["intent"]
     return [labels.words[code] for code in labels.codes.tolist()]
 
 
 @pytest.mark.parametrize(
     ("system", "intents", "expected"),
     [
-        (
-            "spec_kit",
-            None,
-            ["understand", "find_decision", "understand"],
-        ),  # rotate keys: no keyword; why, choose: 4.0
+        # rotate keys: no keyword; why, choose: 4.0
+        ("spec_kit", None, ["understand", "find_decision", "understand"]),
         ("spec_kit", "given", ["fix_bug", "find_spec", "find_spec"]),
         ("spec_kit:js", "given", ["fix_bug", "understand", "understand"]),  # it has no find_spec, so it classifies
         ("cortex_mem", "given", ["general", "general", "temporal"]),  # none of these words is its own
@@ -242,4 +213,4 @@ def test_a_baseline_is_of_one_of_them(folder, tmp_path):
 def test_another_word_is_refused(folder):
     with pytest.raises(ConfigError, match="'labelled' are unknown;"):
         load(folder, "labelled")
-    assert run("compare", folder, "fts", "--intents", "labelled").exit_code == 2
+    assert CliRunner().invoke(main, ["compare", str(folder), "fts", "--intents", "labelled"]).exit_code == 2

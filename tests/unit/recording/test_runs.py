@@ -15,7 +15,6 @@ from scipy import stats
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
 from steelyard_eval.recording.runs import FILE, FOLDER, TABLES, keep, kept
@@ -32,25 +31,19 @@ from steelyard_eval.result.structs import (
     replace,
 )
 
-CORPUS = ['{"id": "m1", "text": "rotate the secret keys"}', '{"id": "m2", "text": "coffee"}']
+CORPUS = [{"id": "m1", "text": "rotate the secret keys"}, {"id": "m2", "text": "coffee"}]
 
 
 NOW = datetime(2026, 11, 23, 17, 40, tzinfo=UTC)
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(written_set, tmp_path, monkeypatch):
     """A data set of two entries, with kept runs switched on and a cache of its own."""
     monkeypatch.delenv("STEELYARD_RUNS")
     monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "400")
-    at = tmp_path / "mine"
-    at.mkdir()
-    (at / "dataset.json").write_text('{"name": "mine"}')
-    (at / "corpus.jsonl").write_text("\n".join(CORPUS) + "\n")
-    (at / "queries.jsonl").write_text('{"id": "q1", "text": "where are secrets"}\n')
-    (at / "qrels.txt").write_text("q1 0 m1 2\n")
-    return at
+    return written_set(tmp_path / "mine", CORPUS, [{"id": "q1", "text": "where are secrets"}], "q1 0 m1 2\n")
 
 
 def document(
@@ -190,10 +183,6 @@ def test_writers_at_the_same_time_lose_nothing(folder, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
-def weights(name):
-    return find_system(name).config(10)
-
-
 def run(*words):
     """What the command line prints as JSON."""
     done = CliRunner().invoke(main, [*map(str, words), "--json"])
@@ -202,12 +191,10 @@ def run(*words):
 
 
 @pytest.fixture
-def many(folder):
+def many(folder, written_set):
     """Twelve queries, each answered by m1."""
-    queries = [json.dumps({"id": f"q{at}", "text": f"secret {at}"}) for at in range(12)]
-    (folder / "queries.jsonl").write_text("\n".join(queries) + "\n")
-    (folder / "qrels.txt").write_text("".join(f"q{at} 0 m1 1\n" for at in range(12)))
-    return folder
+    queries = [{"id": f"q{at}", "text": f"secret {at}"} for at in range(12)]
+    return written_set(folder, CORPUS, queries, "".join(f"q{at} 0 m1 1\n" for at in range(12)))
 
 
 def measured(folder, rise, **more):

@@ -74,17 +74,11 @@ def corpus():
 
 
 @pytest.fixture
-def folder(tmp_path):
-    made = tmp_path / "set"
-    made.mkdir()
-    queries = [
-        {"id": f"q{at}", "text": text} for at, text in enumerate(("jwt token", "cookie", "fix the cache key"))
-    ]
-    (made / "dataset.json").write_text('{"name": "small", "as_of": "2026-06-01"}')
-    (made / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus())))
-    (made / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
-    (made / "qrels.txt").write_text("q0 0 a0 2\nq1 0 e4 1\nq2 0 c2 1\n")
-    return made
+def folder(written_set, tmp_path):
+    texts = ("jwt token", "cookie", "fix the cache key")
+    queries = [{"id": f"q{at}", "text": text} for at, text in enumerate(texts)]
+    qrels = "q0 0 a0 2\nq1 0 e4 1\nq2 0 c2 1\n"
+    return written_set(tmp_path / "set", corpus(), queries, qrels, as_of="2026-06-01")
 
 
 @pytest.fixture

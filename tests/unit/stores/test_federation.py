@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from steelyard.base.errors import ConfigError
-from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.federation import Federation, FederationRule, Tier, copy_key
 from steelyard.stores.sqlite import Vault
-from steelyard.systems import find_system
 
 INDEX = KeywordIndex("sample", ("title", "text"))
 SPACE = Space("model", "text", "{text}")
@@ -220,16 +218,3 @@ def test_every_change_of_a_tier_changes_the_revision():
         each.store.upsert([Entry("a")])
         seen.add(federation.revision())
     assert len(seen) == 3
-
-
-def test_the_answer_is_kept_for_a_caller_who_sees_a_part(monkeypatch):
-    """As for one who sees all: five searches ask no more than the first, until the vault changes."""
-    asked, covers, vault = [], Vault.covers, Vault(":memory:")
-    monkeypatch.setattr(Vault, "covers", lambda vault, scope: asked.append(scope) or covers(vault, scope))
-    vault.upsert(Entry(name, project="p", title="heron") for name in "abc")
-    searcher = Searcher(vault, find_system("soleri").config(3), visible=Filters.of({"project": "p"}))
-    calls = [searcher.search("heron") and len(asked) for _ in range(5)]
-    assert calls == calls[:1] * 5 and calls[0] > 0
-
-    vault.upsert([Entry("d", project="p", title="heron")])
-    assert searcher.search("heron").hits and len(asked) == 2 * calls[0]

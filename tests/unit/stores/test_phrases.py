@@ -114,18 +114,6 @@ def test_a_token_that_fts5_cuts_is_left_to_it(pair):
             )
 
 
-def test_a_write_that_fts5_reads_otherwise_is_read_but_once(pair, monkeypatch):
-    fast, _ = pair
-    fast.upsert([Entry("b", text="token")])
-    assert len(fast.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1
-    fast.upsert([Entry("a", text="y" * 40_000 + " token")])
-    texts, read = fast._texts, []
-    monkeypatch.setattr(fast, "_texts", lambda *own: read.append(1) or texts(*own))
-    for _ in range(3):
-        assert len(fast.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 2
-    assert read == [1]
-
-
 def test_only_the_words_that_are_asked_for_are_read(pair, monkeypatch):
     fast, _ = pair
     fast.upsert([Entry("a", text="token tokens cache")])

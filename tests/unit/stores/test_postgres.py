@@ -13,6 +13,7 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -65,22 +66,30 @@ def dataset():
     return load(STARTER)
 
 
-@pytest.fixture
-def reader(postgres):
-    """A role that may read what the table access gives it, and its address."""
-    name = ROLE
-    with connect(postgres) as admin, PostgresVault(postgres, create=True):
-        admin.execute(f"DROP ROLE IF EXISTS {name}")
-        admin.execute(f"CREATE ROLE {name} LOGIN")
-        admin.execute(f"GRANT USAGE ON SCHEMA steelyard TO {name}")
-        admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA steelyard TO {name}")
-        admin.execute(
-            "INSERT INTO steelyard.access VALUES (%s, 'tenant', 'a'), (%s, 'vault', 'shared')", (name, name)
-        )
-        scheme, _, rest = postgres.partition("://")
+@contextmanager
+def role(address, name):
+    """A role that may read what the table access gives it: its address."""
+    with connect(address) as admin:
+        for statement in (
+            f"DROP ROLE IF EXISTS {name}",
+            f"CREATE ROLE {name} LOGIN",
+            f"GRANT USAGE ON SCHEMA steelyard TO {name}",
+            f"GRANT SELECT ON ALL TABLES IN SCHEMA steelyard TO {name}",
+        ):
+            admin.execute(statement)
+        scheme, _, rest = address.partition("://")
         yield f"{scheme}://{name}@{rest.rpartition('@')[2]}"
         admin.execute(f"DROP OWNED BY {name}")
         admin.execute(f"DROP ROLE {name}")
+
+
+@pytest.fixture
+def reader(postgres):
+    """The address of a role that sees one tenant, and one vault."""
+    with PostgresVault(postgres, create=True), role(postgres, ROLE) as address, connect(postgres) as admin:
+        seen = (ROLE, ROLE)
+        admin.execute("INSERT INTO steelyard.access VALUES (%s, 'tenant', 'a'), (%s, 'vault', 'shared')", seen)
+        yield address
 
 
 # One code path
@@ -432,15 +441,8 @@ def filled(postgres):
 @pytest.fixture
 def agent(filled):
     """The address of a role that sees one tenant."""
-    with connect(filled) as admin:
-        admin.execute(f"DROP AGENT IF EXISTS {AGENT}")
-        admin.execute(f"CREATE AGENT {AGENT} LOGIN")
-        admin.execute(f"GRANT USAGE ON SCHEMA steelyard TO {AGENT}")
-        admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA steelyard TO {AGENT}")
-        scheme, _, rest = filled.partition("://")
-        yield f"{scheme}://{AGENT}@{rest.rpartition('@')[2]}"
-        admin.execute(f"DROP OWNED BY {AGENT}")
-        admin.execute(f"DROP AGENT {AGENT}")
+    with role(filled, AGENT) as address:
+        yield address
 
 
 def found(store, vector, depth=10, filters=EVERYTHING, first=True, metric="cosine"):

@@ -103,15 +103,6 @@ class TestDepth:
         for name, values in table.at_depth({"fts": min(first, second)}).columns.items():
             assert same_bits(twice.columns[name], values)
 
-    def test_what_was_masked_is_masked_once_unless_it_would_fill_the_memory(self, monkeypatch):
-        table = listed(fts="a b c", vector="c d")
-        masked = table.at_depth({"fts": 2, "vector": None})
-
-        assert table.at_depth({"vector": None, "fts": 2}) is masked
-        assert table.at_depth({"vector": None, "fts": 1}).exists.tolist() == [True, False, True, True]
-        monkeypatch.setattr("steelyard.table.signal_table.KEPT_ROWS", 3)
-        assert table.at_depth({"fts": 2}) is not table.at_depth({"fts": 2})
-
     def test_only_a_depth_beyond_the_recorded_one_is_refused(self):
         table = replace(listed(fts="a b"), fingerprint={"max_depth": {"fts": 20}})
 
