@@ -154,31 +154,25 @@ def test_hard_forms_have_their_ends_and_best_right(columns, grades, name):
         assert curve.values[at] == pytest.approx(directly(form, name, weights(middle)).mean(), abs=1e-12)
 
 
-def test_among_equal_plateaus_the_nearest_is_chosen_in_its_middle():
-    #        0    0.2    0.4    0.7    1
-    curve = Curve(np.array([0.0, 0.2, 0.4, 0.7, 1.0]), np.array([0.5, 0.9, 0.6, 0.9]), (0.5, 0.9))
-
-    assert (curve.choose().low, curve.choose().high) == (0.7, 1.0)  # the widest
-    assert curve.choose(near=0.45).t == pytest.approx(0.3)
-    assert curve.choose(near=0.95).t == pytest.approx(0.85)
-
-
-def test_the_middle_of_a_plateau_avoids_a_crossing_inside_it():
-    curve = Curve(np.array([0.0, 0.25, 0.5, 0.75, 1.0]), np.array([0.1, 0.9, 0.9, 0.1]), (0.1, 0.1))
-
-    plateau = curve.choose()
-
-    assert (plateau.low, plateau.high) == (0.25, 0.75)
-    assert plateau.t == pytest.approx(0.375)
-
-
-def test_slivers_belong_to_the_crossing_they_lie_at():
-    edges = np.array([0.0, 0.3, 0.3 + 5e-10, 0.6, 1.0])
-
-    curve = Curve(edges, np.array([0.5, 0.99, 0.5, 0.2]), (0.5, 0.2))
-
-    assert curve.best == 0.5
-    assert (curve.choose().low, curve.choose().high) == (0.0, 0.6)
+@pytest.mark.parametrize(
+    ("edges", "values", "ends", "near", "low", "high", "t"),
+    [
+        # among equal plateaus the widest, else the nearest, in its middle
+        ([0.0, 0.2, 0.4, 0.7, 1.0], [0.5, 0.9, 0.6, 0.9], (0.5, 0.9), {}, 0.7, 1.0, 0.85),
+        ([0.0, 0.2, 0.4, 0.7, 1.0], [0.5, 0.9, 0.6, 0.9], (0.5, 0.9), {"near": 0.45}, 0.2, 0.4, 0.3),
+        ([0.0, 0.2, 0.4, 0.7, 1.0], [0.5, 0.9, 0.6, 0.9], (0.5, 0.9), {"near": 0.95}, 0.7, 1.0, 0.85),
+        # the middle avoids a crossing inside
+        ([0.0, 0.25, 0.5, 0.75, 1.0], [0.1, 0.9, 0.9, 0.1], (0.1, 0.1), {}, 0.25, 0.75, 0.375),
+        # slivers belong to the crossing they lie at
+        ([0.0, 0.3, 0.3 + 5e-10, 0.6, 1.0], [0.5, 0.99, 0.5, 0.2], (0.5, 0.2), {}, 0.0, 0.6, None),
+    ],
+)
+def test_a_plateau_is_chosen_in_its_middle(edges, values, ends, near, low, high, t):
+    curve = Curve(np.array(edges), np.array(values), ends)
+    plateau = curve.choose(**near)
+    assert (plateau.low, plateau.high) == (low, high)
+    assert t is None or plateau.t == pytest.approx(t)
+    assert curve.best == plateau.value
 
 
 PAIRS = (

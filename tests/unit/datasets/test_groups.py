@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 -- texts in many scripts
-"""Queries that vary together or ask nearly the same have one unit everywhere."""
+"""Queries that vary together or ask nearly the same have one unit; starter tells every signal apart."""
 
 import dataclasses
 import json
@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 import steelyard_eval as sy
 from steelyard.memory.query import Query
+from steelyard.signals import PRIORS
+from steelyard.systems import SYSTEMS
+from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import COSINE, SHARED, alike, asked_again, by_vectors, unit_numbers, wording
+from steelyard_eval.datasets.manifest import starter
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.workspace import Workspace
 
 
 def test_a_group_called_like_a_query_or_a_text_is_neither():
@@ -146,3 +152,23 @@ def test_memory_is_not_that_of_all_pairs():
 def test_queries_that_ask_the_same_are_listed_in_their_order():
     asked = [Query("B", id="1"), Query("a", id="2"), Query("b?", id="3"), Query("b", id="4")]
     assert asked_again(asked) == [["1", "3", "4"]]
+
+
+@pytest.fixture(scope="module")
+def workspace():
+    return Workspace.open(load(starter()))
+
+
+@pytest.fixture(scope="module", params=SYSTEMS)
+def recorded(request, workspace):
+    config = SYSTEMS[request.param].config(10, workspace.model, {})
+    return config.effective, record(workspace, workspace.dataset.split("all"), [config])
+
+
+def test_no_signal_of_any_system_is_constant(recorded):
+    strategy, table = recorded
+    used = strategy.signals - {"unindexed"}  # the files of folders, of which this set has none
+    derived = {name: PRIORS[name](table, {}).values for name in used & PRIORS.keys()}
+    values = derived | {name: table.column(name) for name in used - PRIORS.keys()}
+    assert values
+    assert [name for name, own in values.items() if np.nanmin(own) == np.nanmax(own)] == []

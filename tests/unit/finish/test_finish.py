@@ -173,3 +173,8 @@ def test_every_stage_that_cannot_be_read_is_named():
     assert "finish stage 'cutt(3)':" in message
     assert "finish stage 'cut((':" in message
     assert "finish stage 'cut(0)':" in message
+
+
+def test_stages_say_what_they_read():
+    read = [stage.signals for stage in (Cut(3), Cut(3, 50, "fts"), Merge("memory", score=0.5), Drop("lexical"))]
+    assert read == [frozenset(), {"fts"}, {"memory"}, {"lexical"}]

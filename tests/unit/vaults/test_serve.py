@@ -313,6 +313,17 @@ def test_spec_kit_searches_and_validates(entries, tmp_path):
     assert all(one.is_error and json.loads(one.content[0].text)["meta"]["isError"] for one in wrong)
 
 
+def test_echovault_lists_what_is_new(entries, tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with served(entries, "echovault") as session:
+        context, found = session.call("memory_context"), session.call("memory_search", query="rotate")
+
+    assert (context["total"], context["memories"]) == (0, [])  # nothing is of the project `elsewhere`
+    keys = "id title what why impact category tags project created_at score has_details"
+    assert found[0].keys() == set(keys.split())
+
+
 def test_what_is_opened_and_quoted_after_a_search_is_logged_once(vault, tmp_path):
     log = tmp_path / "log.jsonl"
     with served(vault, None, log) as session:
