@@ -139,18 +139,9 @@ def test_a_form_keeps_the_first_of_several_cuts_and_refuses_other_stages():
     ("text", "weights", "other"),
     [
         ("fts", (), "fts"),
-        (
-            "weighted_sum(0.3*fts, 0.7*rrf(vector, 2*bm25))",
-            (0.3, 0.7),
-            "weighted_sum(10*fts, 11*rrf(vector, 2*bm25))",
-        ),
+        ("weighted_sum(0.3*fts, 0.7*rrf(l2, 2*l1))", (0.3, 0.7), "weighted_sum(10*fts, 11*rrf(l2, 2*l1))"),
         ("rrf(fts, 2*vector, bonus=times(0.1))", (1, 2), "rrf(10*fts, 11*vector, bonus=times(0.1))"),
         ("rrf(fts, 2*vector, bonus=each(0.1))", (1, 2, 0.1), "rrf(10*fts, 11*vector, bonus=each(12))"),
-        (
-            "tiered(fts, then=tiered(rrf(bm25), then=rrf(l2)))",
-            (1, 1),
-            "tiered(fts, then=tiered(rrf(10*bm25), then=rrf(11*l2)))",
-        ),
         ("layered(0.4*l0, 0.6*l2)", (0.4, 0.6), "layered(10*l0, 11*l2)"),
         (
             "by_intent(default=rrf(fts, vector), fix=vector, learn=weighted_sum(1*fts))",

@@ -579,31 +579,23 @@ class TestNotices:
 
 
 class TestClock:
-    def test_a_latest_date_that_stands_alone_is_named(self, tiny):
-        write(tiny, "dataset.json", {"name": "tiny"})
-        lines = [json.loads(line) for line in (tiny / "corpus.jsonl").read_text().splitlines()]
-        write(tiny, "corpus.jsonl", jsonl([lines[0] | {"created_at": "2062-03-01"}, *lines[1:]]))
-        (told,) = load(tiny).notices
-        assert "'e1'; the next" in told
-
     @pytest.mark.parametrize(
-        ("asked", "clock"), [(None, "2026-11-22T00:00:00Z"), ("2026-11-23", "2026-11-23T00:00:00Z")]
+        ("changes", "asked", "as_of", "told"),
+        [
+            ({}, None, MIDNIGHT, "2026-11-22T00:00:00Z"),  # without as_of it is the latest date
+            ({}, "2026-11-23", MIDNIGHT + 86400, "2026-11-23T00:00:00Z"),
+            ({"created_at": None, "updated_at": None}, None, 0.0, "1970-01-01"),
+            ({"created_at": "2062-03-01"}, None, None, "'e1'; the next"),  # one that stands alone is named
+        ],
     )
-    def test_without_as_of_it_is_the_latest_date(self, tiny, asked, clock):
+    def test_it_is_the_latest_date(self, tiny, changes, asked, as_of, told):
         write(tiny, "dataset.json", {"name": "tiny"})
         write(tiny, "queries.jsonl", jsonl([QUERIES[0] | {"asked_at": asked}, QUERIES[1]]))
+        every = None in changes.values()
+        write(tiny, "corpus.jsonl", jsonl(e | changes if every or e is ENTRIES[0] else e for e in ENTRIES))
         dataset = load(tiny)
-        assert dataset.as_of == MIDNIGHT + (0 if asked is None else 86400)
-        (told,) = dataset.notices
-        assert told.endswith(clock)
-
-    def test_without_any_date_it_is_zero(self, tiny):
-        write(tiny, "dataset.json", {"name": "tiny"})
-        write(tiny, "corpus.jsonl", jsonl({"id": e["id"], "text": "t", "project": "p"} for e in ENTRIES))
-        dataset = load(tiny)
-        assert dataset.as_of == 0.0
-        (told,) = dataset.notices
-        assert told.endswith("1970-01-01")
+        assert as_of is None or dataset.as_of == as_of
+        assert told in dataset.notices[0] and len(dataset.notices) == 1
 
 
 class TestRecipe:

@@ -11,7 +11,7 @@ from steelyard.fusion.layered import Layered
 from steelyard.fusion.ranks import Rrf
 from steelyard.fusion.routing import Boost, Tiered
 from steelyard.fusion.sums import TRIED, WeightedSum
-from steelyard.grammar import MAX_LENGTH, MAX_NESTING, Call, Duration, Item, number_text, parse_call
+from steelyard.grammar import MAX_LENGTH, MAX_NESTING, Duration, number_text
 from steelyard.node import MAX_WEIGHT, Amount
 from steelyard.retrievers import FETCHED
 from steelyard.signals import PRIORS
@@ -188,26 +188,6 @@ class TestFaults:
             "unknown option 'bonuss'; did you mean 'bonus'?",
         ]
         assert [fragment for fragment in fragments if fragment not in message] == []
-
-
-class TestGrammar:
-    def test_a_call_is_a_tree_of_items_and_options(self):
-        item = parse_call("0.5*rrf(fts, 2*vector, k=60, bonus=times(0.1), half_life=69h, relax=[1, .5])")
-
-        assert item == Item(
-            0.5,
-            Call(
-                "rrf",
-                (Item(None, Call("fts")), Item(2.0, Call("vector"))),
-                (
-                    ("k", 60.0),
-                    ("bonus", Item(None, Call("times", (Item(0.1, Call("")),)))),
-                    ("half_life", Duration(69.0, "h")),
-                    ("relax", (1.0, 0.5)),
-                ),
-            ),
-        )
-        assert parse_call(str(item)) == item
 
 
 def counts(text):

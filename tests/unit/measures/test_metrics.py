@@ -126,25 +126,6 @@ def test_a_query_without_judgments_scores_0_and_is_marked():
     assert [value.tolist() for value in found.values()] == [[0, 1], [0, 1]]
 
 
-def test_no_judgments_are_those_of_labels_that_say_nothing():
-    made, known = Judgments.none(2, 12), Judgments.of({}, ["q0", "q1"], ENTRIES)
-    assert made.width == known.width
-    for name in ("key", "grade", "judged", "relevant", "start", "ideal"):
-        np.testing.assert_array_equal(getattr(made, name), getattr(known, name), strict=True)
-
-
-def test_oracle_breaks_ties_as_trec_eval_does_also_at_the_cut():
-    # Equal scores: ids descend, so the order is b, a.
-    run, qrels = {"q": {"a": 1.0, "b": 1.0}}, {"q": {"a": 1}, "unanswered": {"a": 1}, "unjudged": {}}
-    found = oracle(run, qrels, parse_measures(["RR@1", "RR@2", "P@1", "Judged@1", "RecallAny@1"]))
-    assert {str(m): row for m, row in found.items()} == {
-        "RR@1": {"q": 0.0, "unanswered": 0.0},
-        "RR@2": {"q": 0.5, "unanswered": 0.0},
-        "P@1": {"q": 0.0, "unanswered": 0.0},
-    }
-    assert oracle(run, qrels, parse_measures(["Judged@1"])) == {}
-
-
 def test_names_are_those_of_ir_measures():
     import ir_measures as ir
 

@@ -19,7 +19,6 @@ from steelyard import Searcher
 from steelyard.base.errors import DataError
 from steelyard.fusion import FAMILIES
 from steelyard.memory.entry import Entry
-from steelyard.memory.query import Query
 from steelyard.signals import PRIORS
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
@@ -124,16 +123,6 @@ def test_a_searcher_takes_the_store(tmp_path, monkeypatch):
     exec(re.search(r"^```python\n(searcher = .*?)^```", PAGE, re.M | re.S)[1], names)  # noqa: S102 -- our own page
 
     assert [hit.entry.id for hit in names["result"].hits] == ["a"]
-
-
-def test_the_share_of_words_in_the_title():
-    with Vault(":memory:") as vault:
-        vault.upsert(Entry(id_, title=title) for id_, title, _, _ in CORPUS)
-        found = toy("title").TitleRetriever(vault, least=0.5).retrieve(Query("the rate limit"), None)
-        strict = toy("title").TitleRetriever(vault, least=0.6).retrieve(Query("the rate limit"), None)
-
-    assert [(f.id, f.score) for f in found] == [("e1", 1.0), ("e2", 0.5)]
-    assert [f.id for f in strict] == ["e1"]
 
 
 def apply(change, file):
