@@ -259,35 +259,36 @@ def test_grouped_interval_of_equal_groups_is_that_of_their_means():
     assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
 
-def test_grouped_interval_of_unequal_groups_by_hand():
-    # Sums 0.6, 0.2, 0.7 of 2, 1, 2 queries: ratio 0.3; residuals 0, -0.1, 0.1; mean size 5/3; variance of the
-    # pulls (0.0036 + 0.0036) / 2 = 0.0036; standard error 0.06 / sqrt(3); t(2) at 97.5% is 4.302653.
-    found = mean_interval([0.5, 0.1, 0.2, 0.3, 0.4], list("aabcc"))
-    assert found.mean == pytest.approx(0.3)
-    assert found.high - found.mean == pytest.approx(4.302653 * 0.06 / math.sqrt(3), rel=1e-6)
+@pytest.mark.parametrize(
+    ("interval", "values", "groups", "mean", "half"),
+    [
+        # Sums 0.6, 0.2, 0.7 of 2, 1, 2 queries: ratio 0.3; residuals 0, -0.1, 0.1; mean size 5/3; variance of the
+        # pulls (0.0036 + 0.0036) / 2 = 0.0036; standard error 0.06 / sqrt(3); t(2) at 97.5% is 4.302653.
+        (mean_interval, [0.5, 0.1, 0.2, 0.3, 0.4], "aabcc", 0.3, 4.302653 * 0.06 / math.sqrt(3)),
+        # Four zeros: the sum of squares is 0.65^2, the standard error sqrt(0.4225 / 3 / 4); t(3) is 3.182446.
+        (difference_interval, [0.0] * 4, None, 0.0, 3.182446 * math.sqrt(0.4225 / 12)),
+        # Squares 1; four that differ, so 0.4225 / sqrt(5) more.
+        (difference_interval, [0.5, -0.5] * 2, None, 0.0, 3.182446 * math.sqrt((1 + 0.4225 / math.sqrt(5)) / 12)),
+        # Sums 0.4, 0, 0 of 2 queries each: pulls 4/30, -2/30, -2/30 of mean size 2 around a mean of 2/30; squares
+        # 6 * (2/30)^2 = 8/300; one differs, so (0.65 / 2)^2 / sqrt(2) more.
+        (
+            difference_interval,
+            [0.1, 0.3, 0.0, 0.0, 0.0, 0.0],
+            "aabbcc",
+            2 / 30,
+            4.302653 * math.sqrt((8 / 300 + 0.325**2 / math.sqrt(2)) / 6),
+        ),
+    ],
+)
+def test_intervals_by_hand(interval, values, groups, mean, half):
+    found = interval(values, groups and list(groups))
+    assert found.mean == pytest.approx(mean, abs=1e-12)
+    assert (found.high - mean, mean - found.low) == pytest.approx((half, half), rel=1e-6)
 
 
-def test_where_nothing_differs_the_interval_is_what_one_more_query_may_show():
-    # Four zeros: the sum of squares is 0.65^2, so the standard error is sqrt(0.4225 / 3 / 4); t(3) is 3.182446.
-    found = difference_interval([0.0] * 4)
-    assert (found.mean, found.high) == (0, pytest.approx(3.182446 * math.sqrt(0.4225 / 12), rel=1e-6))
-    assert found.low == -found.high
-
-
-def test_the_more_queries_differ_the_less_an_unseen_one_counts():
-    # Differences 0.5, -0.5, 0.5, -0.5: squares 1; four that differ, so 0.4225 / sqrt(5) more.
-    found = difference_interval([0.5, -0.5, 0.5, -0.5])
-    assert found.high == pytest.approx(3.182446 * math.sqrt((1 + 0.4225 / math.sqrt(5)) / 12), rel=1e-6)
+def test_many_differences_leave_little_to_an_unseen_one():
     assert difference_interval(SKEWED).high == pytest.approx(mean_interval(SKEWED).high, rel=5e-3)
     assert compared(SKEWED, np.zeros(60)).gain.high == difference_interval(SKEWED).high
-
-
-def test_groups_that_differ_are_counted():
-    # Sums 0.4, 0, 0 of 2 queries each: pulls 4/30, -2/30, -2/30 of mean size 2 around a mean of 2/30; squares
-    # 6 * (2/30)^2 = 8/300; one differs, so (0.65 / 2)^2 / sqrt(2) more; t(2) at 97.5% is 4.302653.
-    found = difference_interval([0.1, 0.3, 0.0, 0.0, 0.0, 0.0], list("aabbcc"))
-    squares = 8 / 300 + 0.325**2 / math.sqrt(2)
-    assert found.high - found.mean == pytest.approx(4.302653 * math.sqrt(squares / 6), rel=1e-6)
 
 
 @pytest.mark.parametrize("values", [[], [[0.1]], [0.1, float("nan")], [math.inf]])
