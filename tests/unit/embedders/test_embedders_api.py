@@ -371,7 +371,8 @@ class TestWarmth:
             ("nomic-embed-text:v1.5", ["llama3:v1.5"], False),
         ],
     )
-    def test_ollama_is_warm_when_it_lists_the_model(self, endpoint, ollama, asked, loaded, warm):
+    def test_ollama_is_warm_when_it_lists_the_model(self, endpoint, ollama, asked, loaded, warm, monkeypatch):
+        monkeypatch.setattr("steelyard.extensions.models.api.PROBE", 20.0)  # seconds, on a busy machine
         endpoint.loaded = loaded
         assert ApiEmbedder(ApiSettings("local", endpoint.url, asked, 8)).warm() is warm
         assert [path for path, _, _ in endpoint.requests] == ["/api/ps"]
