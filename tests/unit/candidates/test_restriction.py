@@ -26,6 +26,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.export import TARGETS, export
 from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.measures.spread import Gain
 from steelyard_eval.recording.workspace import Workspace
 
 
@@ -134,3 +135,13 @@ def test_the_command_writes_what_the_next_one_exports(tmp_path):
     done = CliRunner().invoke(main, step["command"][1:])
     assert done.exit_code == 0, done.output
     assert "--for elasticsearch" in " ".join(record["provenance"]["command"])
+
+
+def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_noise():
+    gains = np.array([0.1, 0.0, 0.2, -0.1])
+    worse, better = (restriction.Best("x", sign * gains, Gain.of(sign * 0.05, 0.01)) for sign in (-1, 1))
+    told = [
+        restriction.said_of_cost(Restriction("elasticsearch"), *sides, np.arange(4), "nDCG@10", {}).key
+        for sides in ((worse, better), (better, worse))
+    ]
+    assert told == ["restricted_no_cost", "restricted"]

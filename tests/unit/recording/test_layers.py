@@ -9,13 +9,18 @@ from click.testing import CliRunner
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import RecordedEmbedder
+from steelyard.extensions.cortex_client.layers import ABSTRACT, extract
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard_eval.candidates.families import starts
+from steelyard_eval.candidates.source import Source
 from steelyard_eval.cli.main import main
+from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.disk import load as read
 from steelyard_eval.recording.disk import save
@@ -214,3 +219,25 @@ def test_another_word_is_refused(folder):
     with pytest.raises(ConfigError, match="'labelled' are unknown;"):
         load(folder, "labelled")
     assert CliRunner().invoke(main, ["compare", str(folder), "fts", "--intents", "labelled"]).exit_code == 2
+
+
+def test_weights_by_intent_are_proposed_only_where_intents_are_given(folder):
+    queries = [Query("keys", id=f"q{at}", intent="fix_bug") for at in range(5)]
+    for intents, there in ((None, False), ("given", True)):
+        found = starts(Source.live(bench(folder, intents).workspace), queries, 10)
+        assert any(start.label == "by intent" for start in found) == there
+
+
+def test_a_comparison_shows_that_a_set_without_layers_was_searched_by_details_alone(write):
+    dataset, _ = write(("text",))
+    result = compare(dataset, "cortex_mem, bm25", timed=False).result
+    (table,) = [table for table in result.tables if table.key == "layers"]
+    assert table.rows == [["cortex_mem", 1, 0, 0, 1, 0, 0.0, 0.0, 0.0]]
+    (told,) = [notice for notice in result.notices if notice.key == "no_abstract"]
+    assert told.facts == {"label": "cortex_mem", "count": 1, "queries": 1}
+
+
+@pytest.mark.parametrize(("letters", "kept"), [(ABSTRACT - 1, ABSTRACT - 1), (ABSTRACT + 1, 1)])
+def test_an_abstract_keeps_a_word_that_ends_before_the_limit(letters, kept):
+    """A long word ends before the limit or beyond it; beyond it, only the "a" is left."""
+    assert len(extract("a " + "x" * (letters - 2) + " more")[0]) == kept
