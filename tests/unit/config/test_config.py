@@ -317,6 +317,12 @@ def test_a_number_below_0_is_refused():
         Feedback(31, -1)
 
 
+def test_strategies_of_intents_follow_too():
+    strategy = parse_strategy("weighted_sum(0.5*tfidf, 0.5*fts)")
+    moved = adapt(replace(DOCUMENTED.config(), by_intent={"fix_bug": strategy}), Feedback(40, 0), AdaptiveRule())
+    assert weights(moved.by_intent["fix_bug"]) == pytest.approx({"tfidf": 0.65, "fts": 0.35})
+
+
 def test_a_weight_stops_where_the_others_are_used_up():
     config = replace(DOCUMENTED.config(), strategy=parse_strategy("weighted_sum(0.9*tfidf, 0.1*fts)"))
     moved = adapt(config, Feedback(40, 0), AdaptiveRule())

@@ -13,6 +13,7 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import DAY, Entry
 from steelyard.memory.query import Query
 from steelyard.results import hits_of
+from steelyard.retrievers.bm25 import Bm25Retriever
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
@@ -53,6 +54,12 @@ def test_a_recording_has_no_more_of_a_list_than_asked(vault):
     assert [len(vault.searcher.part([query], ["bm25"], depth).entry) for depth in (1, 2, None)] == [1, 2, 2]
 
 
+@pytest.mark.parametrize("settings", [{"k1": -1.0}, {"b": 1.5}, {"mean_length": float("nan")}])
+def test_bm25_refuses_what_its_formula_cannot_take(vault, settings):
+    with pytest.raises(ConfigError, match=f"^{next(iter(settings))} is"):
+        Bm25Retriever(vault, **settings)
+
+
 def test_an_entry_that_is_gone_by_now_is_named(vault):
     found = vault.searcher.search("apple")
     vault.delete(["c"])
@@ -87,6 +94,13 @@ def test_a_first_review_starts_from_a_day_and_a_difficulty_of_5(grade, stability
     """At once: R = 1; 1 * (1 + 0.6) by the ease of the grade, and a fifth for `again`."""
     entry = review(stored(), "a", grade, NOW)
     assert (entry.stability, entry.difficulty) == (pytest.approx(stability), difficulty)
+
+
+def test_many_reviews_stay_a_number():
+    vault = stored(created_at=NOW)
+    for day in range(200):
+        entry = review(vault, "a", "easy", NOW + day * DAY)
+    assert entry.stability == 36_500.0
 
 
 def test_what_cannot_be_reviewed_is_refused():
@@ -240,3 +254,12 @@ def test_words_that_only_a_tag_says_have_vectors(tmp_path):
 
     assert {hit.entry.id for hit in hits[:2]} == {"e0", "e1"}
     assert hits[1].score > 0.1 > hits[2].score
+
+
+def test_a_tier_without_vectors_is_found_by_keywords_and_the_result_says_so(tiers, tmp_path):
+    bare = make(tmp_path / "team.db", TOOLS, "t", "none")
+    found = searcher([Vault(tiers[0]), Vault(bare)]).search("heron")
+    (told,) = found.notes
+    assert told.startswith("the tier 'project' has no vectors") and "keywords alone" in told
+    assert "t0" in [hit.entry.id for hit in found.hits]
+    assert searcher([Vault(path) for path in tiers]).search("heron").notes == ()

@@ -407,6 +407,11 @@ def test_verdicts(gain, p_holm, expected):
     assert verdict(Interval(*gain), p_holm, 0.1) == expected
 
 
+def test_a_margin_of_ones_own_and_a_single_unit():
+    assert verdict(Interval(0.0, -0.03, 0.03), 0.9, 0.1, margin=0.03) == "same"
+    assert verdict(Interval(0.0, 0.0, 0.0), 0.9, None) == "open"
+
+
 def test_holm_on_the_textbook_example():
     # p = 0.005, 0.011, 0.02, 0.04, 0.13 (sorted): times 5, 4, 3, 2, 1 = 0.025, 0.044, 0.06, 0.08, 0.13.
     assert holm([0.02, 0.005, 0.13, 0.04, 0.011]) == pytest.approx([0.06, 0.025, 0.13, 0.08, 0.044])

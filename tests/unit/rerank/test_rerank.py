@@ -118,6 +118,14 @@ def test_a_full_cache_drops_its_oldest_tenth():
     assert inner.calls == 23
 
 
+def test_without_room_nothing_is_kept():
+    inner = Counting()
+    cached = CachedReranker(inner, size=0)
+    cached.score("q", DOCUMENTS)
+    cached.score("q", DOCUMENTS)
+    assert inner.calls == 2
+
+
 def test_the_guard_switches_off_from_twenty_calls_on():
     now, taken = [0.0], [0.1]
 

@@ -115,6 +115,30 @@ def test_the_words_of_two_thousand_entries_are_stored_and_of_fewer_are_not(tmp_p
         assert len(vault.word_indexes()) == 1
 
 
+@pytest.mark.parametrize(
+    ("system", "retriever", "parameter", "taken", "refused"),
+    [
+        ("bm25", "bm25", "b", (0.0, 1.0), (-0.5, 1.5)),
+        ("spec_kit", "graph", "seeds", (1, 100), (0, 101)),  # of the first places of each list
+    ],
+)
+def test_parameters_of_retrievers_lie_between_their_ends(system, retriever, parameter, taken, refused):
+    record = find_system(system).config(10, "minilm").to_json()
+    for value in (*taken, *refused):
+        record["retrievers"][retriever][parameter] = value
+        if value in taken:
+            assert SearchConfig.from_json(record).retrievers[retriever].parameters[parameter] == value
+        else:
+            with pytest.raises(ConfigError, match=rf"{retriever}\.{parameter}"):
+                SearchConfig.from_json(record)
+
+
+def test_a_value_of_a_vault_has_256_mib_at_most(tmp_path):
+    with Vault(tmp_path / "vault", create=True) as vault:
+        limits = (apsw.SQLITE_LIMIT_LENGTH, apsw.SQLITE_LIMIT_SQL_LENGTH, apsw.SQLITE_LIMIT_ATTACHED)
+        assert [vault._db.limit(own) for own in limits] == [268_435_456, 1_048_576, 0]
+
+
 def test_a_pragma_that_is_not_listed_is_denied():
     def allowed(name):
         return guard._authorize(apsw.SQLITE_PRAGMA, name, None, None, None) == apsw.SQLITE_OK
