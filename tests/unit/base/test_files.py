@@ -1,13 +1,23 @@
-"""Files that are written: whole or not at all, and nothing left beside them."""
+"""Files that are written whole or not at all; registries refuse a name that is taken."""
 
 import gzip
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from steelyard.base.files import canonical, draft, write_text, write_texts
+from steelyard import node as registry
+from steelyard.base.errors import ConfigError
+from steelyard.base.files import cache_folder, canonical, draft, write_text, write_texts
+from steelyard.finish import STAGES
+from steelyard.fusion import FAMILIES, parse_strategy
+from steelyard.fusion.ranks import Isr, RankSum, Rrf
+from steelyard.node import Registry
+from steelyard.retrievers import RETRIEVER_KINDS
+from steelyard.signals import PRIORS
+from steelyard.systems import SYSTEMS
 from steelyard_eval.recording.disk import move_folder
 
 
@@ -29,12 +39,6 @@ def test_what_a_dead_process_left_is_swept_and_what_a_living_one_writes_is_not(t
 
     assert {p.name for p in tmp_path.iterdir()} == {"w.json", living.name, other.name}
     assert (tmp_path / "w.json").read_text() == "whole"
-
-
-def test_a_name_with_wildcards_sweeps_only_its_own(tmp_path):
-    (tmp_path / ".abc.1.part").write_text("half")
-    write_text(tmp_path / "[a-z]*", "whole")
-    assert {p.name for p in tmp_path.iterdir()} == {".abc.1.part", "[a-z]*"}
 
 
 def test_a_file_that_is_read_as_gzip_is_written_so(tmp_path):
@@ -74,3 +78,55 @@ def test_the_older_folder_is_never_away(tmp_path, monkeypatch):
         (part / "new").write_text("new")
         move_folder(part, target)
     assert [p.name for p in target.iterdir()] == ["new"]
+
+
+def test_the_cache_lies_where_the_environment_says():
+    assert cache_folder({"STEELYARD_CACHE": "x"}).as_posix() == "x"
+    assert cache_folder({"XDG_CACHE_HOME": "x"}).as_posix() == "x/steelyard"
+    assert cache_folder({}).parts[-2:] == (".cache", "steelyard")
+
+
+class Halves(RankSum):
+    keyword = "halves"
+    shown_as = "halves"
+    formula = "1 / 2^rank in {}"
+
+    def points(self, rank, place):
+        return 0.5**rank
+
+
+@pytest.mark.parametrize("held", [FAMILIES, PRIORS, STAGES, RETRIEVER_KINDS, SYSTEMS], ids=lambda one: one.kind)
+def test_a_name_that_is_taken_is_refused(held):
+    name, one = next(iter(held.items()))
+    with pytest.raises(ConfigError, match=name):
+        held[name] = object()
+    assert held[name] is one
+
+    held[name] = one  # the same again is no second one
+
+
+def test_both_homes_of_a_name_are_told():
+    mine = type("Mine", (Isr,), {"keyword": "rrf", "__module__": "mine.fusions"})
+    with pytest.raises(ConfigError) as raised:
+        Registry("fusion", "keyword", [Rrf, mine])
+    assert "mine.fusions" in str(raised.value)
+    assert "steelyard.fusion.ranks" in str(raised.value)
+
+
+def test_a_package_brings_a_fusion_under_an_entry_point(monkeypatch):
+    brought = {"steelyard.fusions": {"halves": SimpleNamespace(load=lambda: Halves)}}
+    monkeypatch.setattr(registry, "_brought", lambda group: brought.get(group, {}))
+    try:
+        assert str(parse_strategy("halves(fts, 2*vector)")) == "halves(fts, 2*vector)"
+    finally:
+        FAMILIES.pop("halves", None)
+
+
+def test_thousands_of_names_that_nobody_has_are_looked_up_at_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: asked.append(group) or [])
+    registry._brought.cache_clear()
+    with pytest.raises(ConfigError):
+        parse_strategy(f"rrf({', '.join(f'n{i}' for i in range(1000))})")
+    registry._brought.cache_clear()
+    assert sorted(asked) == ["steelyard.fusions", "steelyard.signals"]

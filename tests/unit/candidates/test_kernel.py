@@ -25,9 +25,8 @@ from steelyard.table.join import entry_facts, query_facts
 from steelyard.table.signal_table import SignalTable
 from steelyard.testing import random_table, same_bits
 from steelyard_eval.candidates import compiled_loops
-from steelyard_eval.candidates.grid import LabelledRecording, LabelScorer
 from steelyard_eval.candidates.kernel import Kernel
-from steelyard_eval.candidates.linear_form import Form, forms
+from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.measures.trec_runs import run_lines
 from steelyard_eval.recording.replay import replay
@@ -112,28 +111,6 @@ def test_a_form_knows_the_relevant_rows_of_the_qrels(seed):
     assert form.judgments.relevant.tolist() == [sum(g >= 1 for g in qrels[q].values()) for q in table.queries]
 
 
-def test_the_tiers_of_a_form_are_branches_of_their_own():
-    table, _, judgments = case(3)
-    config = configured("tiered(fts, min_results=5, then=rrf(fts, 2*vector, bonus=times(0.5)))")
-
-    form = Form.of(table, config, config.strategy, judgments)
-
-    assert form.labels == ("fts", "fts", "vector")
-    assert form.branch.tolist() == [0, 1, 1]
-    assert form.weights.tolist() == [1.0, 1.0, 2.0]
-    assert not (np.any(form.columns[:1], axis=0) & np.any(form.columns[1:], axis=0)).any()
-
-
-def test_a_form_that_ranks_nothing_has_no_rows():
-    table, _, judgments = case(3)
-    empty = replace(table, columns={**table.columns, "fts": np.full(len(table), np.nan)})
-    config = configured("tiered(fts, min_results=0, then=vector)")
-
-    form = Form.of(empty, config, config.strategy, judgments)
-
-    assert (len(form), form.columns.shape, form.offsets.tolist()) == (0, (0, 0), [0] * (len(table.queries) + 1))
-
-
 def test_queries_without_judgments_are_refused():
     table, qrels, _ = case(3)
     del qrels["q1"]
@@ -141,20 +118,6 @@ def test_queries_without_judgments_are_refused():
 
     with pytest.raises(DataError, match="'q1' and 0"):
         Form.of(table, config, config.strategy, Judgments.of(qrels, table.queries, table.entries))
-
-
-def test_a_grid_of_whole_lists_is_that_of_lists_cut_below_the_metric():
-    table, _, judgments = case(3)
-    [metric] = parse_measures(["nDCG@10"])
-    text = "weighted_sum(0.3*fts, 0.7*vector, normalize=max)"
-
-    whole, cut = (
-        LabelScorer(metric).grid(LabelledRecording(table, judgments), [configured(text, limit)], 71)
-        for limit in (None, 10)
-    )
-
-    assert whole.metric.shape[0] > 30
-    np.testing.assert_array_equal(whole.metric, cut.metric)
 
 
 def test_a_form_keeps_the_first_of_several_cuts_and_refuses_other_stages():
@@ -176,18 +139,9 @@ def test_a_form_keeps_the_first_of_several_cuts_and_refuses_other_stages():
     ("text", "weights", "other"),
     [
         ("fts", (), "fts"),
-        (
-            "weighted_sum(0.3*fts, 0.7*rrf(vector, 2*bm25))",
-            (0.3, 0.7),
-            "weighted_sum(10*fts, 11*rrf(vector, 2*bm25))",
-        ),
+        ("weighted_sum(0.3*fts, 0.7*rrf(l2, 2*l1))", (0.3, 0.7), "weighted_sum(10*fts, 11*rrf(l2, 2*l1))"),
         ("rrf(fts, 2*vector, bonus=times(0.1))", (1, 2), "rrf(10*fts, 11*vector, bonus=times(0.1))"),
         ("rrf(fts, 2*vector, bonus=each(0.1))", (1, 2, 0.1), "rrf(10*fts, 11*vector, bonus=each(12))"),
-        (
-            "tiered(fts, then=tiered(rrf(bm25), then=rrf(l2)))",
-            (1, 1),
-            "tiered(fts, then=tiered(rrf(10*bm25), then=rrf(11*l2)))",
-        ),
         ("layered(0.4*l0, 0.6*l2)", (0.4, 0.6), "layered(10*l0, 11*l2)"),
         (
             "by_intent(default=rrf(fts, vector), fix=vector, learn=weighted_sum(1*fts))",
@@ -204,11 +158,6 @@ def test_the_weights_of_a_strategy_are_read_and_replaced_in_the_order_written(te
     assert strategy.with_weights(10.0 + np.arange(len(weights))) == parse_strategy(other)
 
 
-def test_a_wrong_number_of_weights_is_refused():
-    with pytest.raises(ConfigError, match="3 weights"):
-        parse_strategy("rrf(fts, vector)").with_weights([1, 2, 3])
-
-
 @pytest.mark.parametrize("text", STRATEGIES)
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1))
@@ -222,18 +171,6 @@ def test_a_form_under_other_weights_is_the_strategy_under_other_weights(text, se
     scores = fuse(table, config.strategy.with_weights(weights))
     ours = form.scores(form.spread(weights[None, :])[0])
     np.testing.assert_allclose(ours, scores[~np.isnan(scores)], rtol=0, atol=1e-12)
-
-
-def test_forms_of_several_settings_are_those_of_each():
-    table, _, judgments = case(5)
-    config = configured("fts", depth=7)
-    chosen = [parse_strategy(text) for text in STRATEGIES]
-
-    for strategy, form in zip(chosen, forms(table, config, chosen, judgments), strict=True):
-        alone = Form.of(table, config, strategy, judgments)
-        assert same_bits(form.columns, alone.columns)
-        assert same_bits(form.weights, alone.weights)
-        assert same_bits(form.slot, alone.slot)
 
 
 # Against the engine, and against trec_eval
@@ -405,8 +342,8 @@ def test_replay_equals_trec_eval_on_written_runs_and_the_kernel_equals_replay(ki
 # The same bits, however the work is cut
 
 
-@pytest.mark.parametrize("threads", [2, 3, 64])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("threads", [2, 64])
+@pytest.mark.parametrize("seed", range(2))
 def test_the_bits_do_not_depend_on_threads(seed, threads):
     table, _, judgments = case(seed, queries=30, entries=60, ties=False)
     config = configured("weighted_sum(0.4*fts, 0.3*vector, 0.2*bm25, 0.1*tfidf, 0.1*recency, normalize=minmax)")
@@ -417,18 +354,8 @@ def test_the_bits_do_not_depend_on_threads(seed, threads):
 
     for measure in MEASURES:
         assert same_bits(singly[measure], together[measure])
-
-
-def test_the_bits_do_not_depend_on_the_other_weights():
-    table, _, judgments = case(1, queries=30, entries=60, ties=False)
-    config = configured("rrf(fts, vector, bm25)")
-    weights = np.random.default_rng(1).dirichlet(np.ones(3), size=300)
-    kernel = Kernel.of(Form.of(table, config, config.strategy, judgments), MEASURES)
-    values = kernel.values(weights)
-
-    for measure in MEASURES:
-        for some in (slice(0, 1), slice(5, 190), slice(299, 300)):
-            assert same_bits(kernel.values(weights[some])[measure], values[measure][some])
+        for some in (slice(0, 1), slice(5, 190), slice(299, 300)):  # nor on the other weights
+            assert same_bits(kernel.values(weights[some])[measure], singly[measure][some])
 
 
 def test_metrics_that_do_not_follow_from_relevant_ranks_are_refused():
@@ -508,36 +435,10 @@ CUT = "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.4, relax=[0.1], cut={cut}, th
 @pytest.mark.parametrize("then", ["last", "best"])
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1), cut=st.sampled_from([0, 0.4, 1, 1.6, "step"]))
-def test_what_scores_below_a_cut_earns_nothing_under_any_weights(then, seed, cut):
-    """The form with rows at the cut in it, against replays that drop what lies below."""
-    table, _, judgments = case(seed)
-    config = configured(CUT.format(cut=cut, then=then), limit=5)
-    form = Form.of(table, config, config.strategy, judgments)
-    weights = np.random.default_rng(seed).uniform(0, 2, size=(4, 3))
-    measures = parse_measures(["nDCG@5", "R@5", "RR@5", "P@5"])
-
-    for own in weights:
-        replayed = replay(table, config.with_strategy(config.strategy.with_weights(own)))
-        expected = replayed.metrics(judgments, measures)
-        scored = form.scores(form.spread(own[None, :])[0])
-        order = np.lexsort((-scored, np.repeat(np.arange(form.queries), np.diff(form.offsets))))
-        place = np.empty(len(form), dtype=np.int64)
-        place[order] = np.arange(len(form)) - np.repeat(form.offsets[:-1], np.diff(form.offsets)) + 1
-        shown = place[form.relevant] <= 5
-        query = np.searchsorted(form.offsets, form.relevant, side="right") - 1
-        earned = np.where(shown, form.grade / np.log2(place[form.relevant] + 1), 0.0)
-        gain = np.bincount(query, weights=earned, minlength=form.queries)
-        ideal = form.judgments.ideal_at(5)
-        ours = np.where(ideal > 0, gain / np.where(ideal > 0, ideal, 1.0), 0.0)
-        np.testing.assert_allclose(ours, expected[measures[0]], rtol=0, atol=1e-9)
-
-
-@settings(max_examples=30)
-@given(seed=st.integers(0, 2**32 - 1), cut=st.sampled_from([0, 0.4, 1, 1.6, "step"]))
-def test_the_kernel_earns_nothing_below_a_cut(seed, cut):
+def test_the_kernel_earns_nothing_below_a_cut(then, seed, cut):
     """Against replays that drop what lies below; scores are apart, so float32 orders them as float64 does."""
     table, _, judgments = case(seed, ties=False)
-    config = configured(CUT.format(cut=cut, then="last"), limit=5)
+    config = configured(CUT.format(cut=cut, then=then), limit=5)
     weights = np.random.default_rng(seed).uniform(0, 2, size=(4, 3))
     measures = parse_measures(["nDCG@5", "R@5", "RR@5"])
     form = Form.of(table, config, config.strategy, judgments)
@@ -551,31 +452,19 @@ def test_the_kernel_earns_nothing_below_a_cut(seed, cut):
             np.testing.assert_allclose(values[measure][at], expected[measure], rtol=0, atol=1e-6)
 
 
-def test_directories_that_a_stage_drops_are_no_rows_of_a_form():
-    """Against the finished replay, with each second entry of a query in the directory before it."""
-    table, _, judgments = case(5)
-    directory = (np.arange(len(table.entries)) // 2 * 2).astype(np.int64)
-    bare = np.where(table.entry % 2 == 0, np.nan, table.columns["l2"])
-    table = replace(table, directory=directory, columns={**table.columns, "l2": bare})
-    config = replace(configured("weighted_sum(0.4*l0, 0.6*bm25)"), finish=(Files("none"), Cut(50)))
-
-    form = Form.of(table, config, config.strategy, judgments)
-
-    shown = replay(table, config).ranking
-    assert np.diff(form.offsets).tolist() == np.diff(shown.offsets).tolist()
-    assert len(form) < np.isfinite(fuse(table, config.strategy)).sum()
-    with pytest.raises(ConfigError, match="searched under"):
-        Form.of(table, replace(config, finish=(Files("entries"), Cut(50))), config.strategy, judgments)
-
-
 def test_rows_that_a_stage_drops_are_no_rows_of_a_form():
-    """drop(lexical) keeps what is not 0, as in the finished replay."""
+    """drop(lexical) keeps what is not 0; of the entries each second one lies in the directory before it."""
     table, _, judgments = case(7)
     lexical = np.arange(len(table)) % 3 / 2.0  # 0, a half and 1 in turn
-    table = replace(table, columns={**table.columns, "lexical": lexical})
-    config = replace(configured("weighted_sum(0.4*fts, 0.6*bm25)"), finish=(Drop("lexical"), Cut(50)))
+    directory = (np.arange(len(table.entries)) // 2 * 2).astype(np.int64)
+    bare = np.where(table.entry % 2 == 0, np.nan, table.columns["l2"])
+    table = replace(table, directory=directory, columns={**table.columns, "lexical": lexical, "l2": bare})
+    for text, stage in (("0.4*fts, 0.6*bm25", Drop("lexical")), ("0.4*l0, 0.6*bm25", Files("none"))):
+        config = replace(configured(f"weighted_sum({text})"), finish=(stage, Cut(50)))
 
-    form = Form.of(table, config, config.strategy, judgments)
+        form = Form.of(table, config, config.strategy, judgments)
 
-    assert np.diff(form.offsets).tolist() == np.diff(replay(table, config).ranking.offsets).tolist()
-    assert (lexical[form.row] > 0).all()
+        assert np.diff(form.offsets).tolist() == np.diff(replay(table, config).ranking.offsets).tolist()
+        assert len(form) < np.isfinite(fuse(table, config.strategy)).sum()
+    with pytest.raises(ConfigError, match="searched under"):
+        Form.of(table, replace(config, finish=(Files("entries"), Cut(50))), config.strategy, judgments)

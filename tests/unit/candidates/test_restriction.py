@@ -18,7 +18,7 @@ from steelyard_eval.candidates.source import Source, read_current
 from steelyard_eval.choose.answer import restriction_cost
 from steelyard_eval.choose.choice import Choice, decide
 from steelyard_eval.choose.leaderboard import leaderboard
-from steelyard_eval.choose.recommend import METRICS, recommend, weights_of
+from steelyard_eval.choose.recommend import METRICS, weights_of
 from steelyard_eval.choose.result import result_of
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare.lists_and_latency import Latencies
@@ -79,23 +79,6 @@ def test_what_is_given_up_is_the_difference_of_the_two_gains(case):
     assert command in [step.command for step in result.answer.steps]
 
 
-def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_noise():
-    gains = np.array([0.1, 0.0, 0.2, -0.1])
-    worse, better = (choice_limits.Best("x", sign * gains, Gain.of(sign * 0.05, 0.01)) for sign in (-1, 1))
-    told = [
-        choice_limits.said_of_cost(Restriction("elasticsearch"), *sides, np.arange(4), "nDCG@10", {}).key
-        for sides in ((worse, better), (better, worse))
-    ]
-    assert told == ["restricted_no_cost", "restricted"]
-
-
-def test_without_a_restriction_nothing_is_said_of_one(case):
-    decided = decide(case)
-    result, _ = result_of(decided, leaderboard(decided))
-    assert case.restricted(Restriction()) is case
-    assert not [said for said in result.answer.because if said.key.startswith("restricted")]
-
-
 def test_no_calls_leave_only_what_reads_no_vectors(case):
     """EchoVault's second tier has vectors, which a query that words find nothing for would need."""
     own = case.restricted(Restriction(embedding_calls=0))
@@ -140,20 +123,6 @@ def test_wrong_restrictions_are_refused_before_anything_runs(wrong, said):
         Restriction(**wrong)
 
 
-def test_without_labels_only_what_public_collections_favour_can_be_asked_for():
-    whole = Workspace.open(load(starter()))  # with MiniLM's vectors, for which they favour a sum
-    bare = replace(whole.dataset, qrels={}, queries=())
-    own = replace(whole, dataset=bare)
-    with pytest.raises(ConfigError, match=r"weighted_sum.* is all"):
-        recommend(bare, "bm25", workspace=own, target="echovault")
-    with pytest.raises(ConfigError, match="leave the restriction"):
-        recommend(bare, "bm25", workspace=own, embedding_calls=0)
-    found = recommend(bare, "bm25", workspace=own, target="elasticsearch")
-    assert found.attempt is not None
-    commands = [step.command[1] for step in found.result.answer.steps]
-    assert commands == ["export", "judge"]  # it is searched there, not here
-
-
 def test_the_command_writes_what_the_next_one_exports(tmp_path):
     out = tmp_path / "w.json"
     arguments = ["--for", "elasticsearch", "--current", "soleri", "--out", str(out), "--json"]
@@ -168,32 +137,11 @@ def test_the_command_writes_what_the_next_one_exports(tmp_path):
     assert "--for elasticsearch" in " ".join(record["provenance"]["command"])
 
 
-def test_where_what_is_used_is_kept_and_cannot_be_written_the_step_does_not_call_the_file_it(space):
-    """Cortex-Mem takes a limit and a threshold, so that nothing but itself may be chosen."""
-    result = recommend(space.dataset, "echovault", workspace=space, target="cortex_mem").result
-    first = result.answer.steps[0]
-    assert (result.decision.verdict, first.key) == ("keep", "export_best")
-    assert first.command[2].endswith(".try.json")
-
-
-def test_a_tuning_for_a_target_exports_to_it_and_says_what_that_costs(space):
-    """Qdrant has no minima and maxima of lists: of a weighted sum it expresses RRF alone."""
-    one = {"only": "rrf(fts, vector)", "workspace": space, "timed": False}
-    found = recommend(space.dataset, target="qdrant", **one)
-    (said,) = [one for one in found.result.answer.because if one.key.startswith("restricted")]
-
-    assert said.facts["kept"] <= said.facts["of"]
-    assert "--for qdrant" in " ".join(found.result.provenance.command)
-    export(found.attempt or found.config, "qdrant")  # ConfigError for what it cannot express
-
-
-def test_a_tuning_says_that_todays_setting_is_too_slow(space, monkeypatch):
-    """What is read to depth 100, as today, takes 8 ms, and 2 at any other depth."""
-
-    def timed(space, config, *_):
-        return Latencies([8.0 if config.depths.get("fts") == 100 else 2.0])
-
-    monkeypatch.setattr(choice_limits, "latencies", timed)
-    found = recommend(space.dataset, only="rrf(fts, vector, k=60)", latency=5, workspace=space)
-    (said,) = [one for one in found.result.answer.because if one.key.startswith("restricted")]
-    assert "8.0 ms" in said.facts["not_allowed"]
+def test_why_fewer_candidates_can_look_better_is_told_where_that_is_within_the_noise():
+    gains = np.array([0.1, 0.0, 0.2, -0.1])
+    worse, better = (choice_limits.Best("x", sign * gains, Gain.of(sign * 0.05, 0.01)) for sign in (-1, 1))
+    told = [
+        choice_limits.said_of_cost(Restriction("elasticsearch"), *sides, np.arange(4), "nDCG@10", {}).key
+        for sides in ((worse, better), (better, worse))
+    ]
+    assert told == ["restricted_no_cost", "restricted"]

@@ -6,7 +6,6 @@ import hashlib
 import json
 import pickle
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -14,9 +13,9 @@ from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.entry import Entry
-from steelyard.memory.text import render, template_fields
+from steelyard.memory.text import render
 from steelyard_eval.cli.main import main
-from steelyard_eval.datasets import Dataset, check, load, tuning_queries
+from steelyard_eval.datasets import check, load, tuning_queries
 from steelyard_eval.recording.saved_runs import keep
 from steelyard_eval.result.structs import Answer, DataFacts, Provenance, Result
 
@@ -87,26 +86,22 @@ def faults_after(folder, **changes):
 
 class TestSoundSet:
     def test_everything_is_read(self, tiny):
-        dataset = load(tiny)
+        layer = vectors(3)
+        layer[1] = 0  # an entry may lack a layer
+        write(tiny, "corpus.l0.m.f16.npy", layer)
+        files = {n: hashlib.sha256((tiny / n).read_bytes()).hexdigest() for n in ("qrels.txt", "corpus.m.f16.npy")}
+        write(tiny, "dataset.json", MANIFEST | {"files": files, "license": "MIT"})
+        dataset = load(str(tiny))
 
-        assert isinstance(dataset, Dataset)
-        assert (dataset.name, dataset.path, dataset.as_of) == ("tiny", tiny, MIDNIGHT)
+        assert (dataset.name, dataset.path, dataset.as_of, dataset.licence) == ("tiny", tiny, MIDNIGHT, "MIT")
         assert [e.id for e in dataset.entries] == ["e1", "e2", "e3"]
         assert [q.id for q in dataset.queries] == ["q1", "q2"]
         assert dataset.qrels == {"q1": {"e1": 2, "e2": 0}, "q2": {"e2": 1}}
-        assert dataset.feedback is None
-        assert dataset.notices == ()
-
-    def test_vectors_are_mapped_not_read(self, tiny):
-        dataset = load(tiny)
-
+        assert (dataset.feedback, dataset.notices) == (None, ())
         assert set(dataset.vectors) == {("m", "text"), ("m", "l0")}
         assert isinstance(dataset.vectors["m", "text"], np.memmap)
         assert np.array_equal(dataset.vectors["m", "text"], vectors(3))
         assert np.array_equal(dataset.query_vectors["m"], vectors(2))
-
-    def test_a_string_serves_as_path(self, tiny):
-        assert load(str(tiny)).name == "tiny"
 
     def test_compressed_files_give_the_same_set_and_hash(self, tiny):
         plain = load(tiny)
@@ -118,33 +113,24 @@ class TestSoundSet:
         assert packed.entries == plain.entries
         assert packed.sha256 == plain.sha256
 
-    @pytest.mark.parametrize(("file", "text"), [("qrels.txt", "q1 0 e3 0\n"), ("corpus.jsonl", "\n")])
-    def test_the_hash_follows_the_contents(self, tiny, file, text):
+    @pytest.mark.parametrize(
+        ("file", "content", "contents_differ", "vectors_differ"),
+        [
+            ("qrels.txt", QRELS + "q1 0 e3 0\n", True, False),
+            ("corpus.jsonl", jsonl(ENTRIES) + "\n", True, False),
+            ("dataset.json", MANIFEST | {"description": "other words"}, False, False),
+            ("queries.m.f16.npy", vectors(2) + np.float16(1), False, True),
+        ],
+    )
+    def test_the_hashes_follow_the_contents_and_the_vectors(
+        self, tiny, file, content, contents_differ, vectors_differ
+    ):
         before = load(tiny)
-        with (tiny / file).open("a") as stream:
-            stream.write(text)
+        write(tiny, file, content)
         after = load(tiny)
 
-        assert after.sha256 != before.sha256
-        assert after.vectors_sha256 == before.vectors_sha256
-
-    def test_the_hash_does_not_follow_the_description(self, tiny):
-        before = load(tiny)
-        write(tiny, "dataset.json", MANIFEST | {"description": "other words"})
-        assert load(tiny).sha256 == before.sha256
-
-    def test_the_hash_of_vectors_follows_the_vectors(self, tiny):
-        before = load(tiny)
-        write(tiny, "queries.m.f16.npy", vectors(2) + np.float16(1))
-        after = load(tiny)
-
-        assert after.vectors_sha256 != before.vectors_sha256
-        assert after.sha256 == before.sha256
-
-    def test_without_vectors_there_is_no_hash_of_them(self, tiny):
-        for name in VECTOR_FILES:
-            write(tiny, name, None)
-        assert (load(tiny).vectors, load(tiny).vectors_sha256) == ({}, "")
+        assert (after.sha256 != before.sha256) == contents_differ
+        assert (after.vectors_sha256 != before.vectors_sha256) == vectors_differ
 
     def test_line_ends_byte_order_marks_and_separators_inside_strings_do_no_harm(self, tiny):
         records = [ENTRIES[0], {"id": "e2", "text": "a\u2028b"}, ENTRIES[2]]
@@ -156,30 +142,6 @@ class TestSoundSet:
 
         assert [e.text for e in dataset.entries] == ["Hello", "a\u2028b", "Well"]
         assert dataset.qrels["q1"]["e1"] == 2
-
-    def test_four_columns_are_read_as_such_whatever_the_name_of_the_file(self, tiny):
-        (tiny / "qrels.txt").rename(tiny / "qrels.tsv")
-        assert load(tiny).qrels == {"q1": {"e1": 2, "e2": 0}, "q2": {"e2": 1}}
-
-    def test_grade_minus_one_is_not_relevant(self, tiny):
-        write(tiny, "qrels.txt", "q1 0 e1 -1\nq2 0 e1 4\n")
-        assert load(tiny).qrels == {"q1": {"e1": 0}, "q2": {"e1": 4}}
-
-    def test_a_feedback_log_is_found(self, tiny):
-        write(tiny, "feedback.jsonl.gz", gzip.compress(b'{"query_id": "q1"}\n'))
-        assert load(tiny).feedback == tiny / "feedback.jsonl.gz"
-
-    def test_zero_rows_of_a_layer_are_allowed(self, tiny):
-        layer = vectors(3)
-        layer[1] = 0
-        write(tiny, "corpus.l0.m.f16.npy", layer)
-        assert not load(tiny).vectors["m", "l0"][1].any()
-
-    def test_listed_hashes_are_compared(self, tiny):
-        names = ["qrels.txt", "corpus.jsonl", "corpus.m.f16.npy"]
-        files = {n: hashlib.sha256((tiny / n).read_bytes()).hexdigest() for n in names}
-        write(tiny, "dataset.json", MANIFEST | {"files": files})
-        assert load(tiny).name == "tiny"
 
 
 class TestFaults:
@@ -201,10 +163,8 @@ class TestFaults:
         ("line", "field", "value", "rule"),
         [
             ('{"id": "e2", "text": ', "", '{"id": "e2"', "not valid JSON (Expecting value at column"),
-            ('["e2"]', "", "['e2']", "must be a JSON object"),
             ('"e2"', "", "'e2'", "must be a JSON object"),
             ('{"id": "e2", "importance": NaN}', "", "NaN", "NaN is not a number"),
-            ('{"id": "e2", "x": -Infinity}', "", "-Infinity", "-Infinity is not a number"),
             ('{"id": "e2", "x": 1e999}', "", "1e999", "1e999 is too large"),
             ('{"id": "e2", "x": ' + "[" * 100_000, "", "[[[", "cannot be read"),
             ('{"id": "e1"}', "id", "'e1'", "id of line 1"),
@@ -237,9 +197,8 @@ class TestFaults:
             gzip.compress(jsonl(ENTRIES).encode())[:-12],
             b"not gzip at all",
             gzip.compress(b"")[:10] + b"\xff" * 20,
-            b"\x1f",
         ],
-        ids=["truncated", "plain", "corrupt", "one byte"],
+        ids=["truncated", "plain", "corrupt"],
     )
     def test_a_gzip_file_is_not_whole(self, tiny, packed):
         """It is one fault: judgments and vectors cannot be checked against it."""
@@ -247,10 +206,20 @@ class TestFaults:
         assert [(f.file, f.line) for f in faults] == [("corpus.jsonl.gz", 0)]
         assert "whole gzip file" in faults[0].rule
 
-    def test_both_forms_of_a_file(self, tiny):
-        packed = gzip.compress(jsonl(ENTRIES).encode())
-        [fault] = faults_after(tiny, **{"corpus.jsonl.gz": packed})
-        assert (fault.file, fault.rule) == ("corpus.jsonl", "exists beside corpus.jsonl.gz")
+    @pytest.mark.parametrize(
+        ("file", "content", "exists", "beside"),
+        [
+            ("corpus.jsonl.gz", gzip.compress(jsonl(ENTRIES).encode()), "corpus.jsonl", "corpus.jsonl.gz"),
+            ("qrels.tsv", "q1\te1\t2\n", "qrels.txt", "qrels.tsv"),
+        ],
+    )
+    def test_both_forms_of_a_file(self, tiny, file, content, exists, beside):
+        [fault] = faults_after(tiny, **{file: content})
+        assert (fault.file, fault.rule) == (exists, f"exists beside {beside}")
+
+    def test_a_corpus_without_lines(self, tiny):
+        faults = faults_after(tiny, corpus="\n \n", qrels="")
+        assert ("corpus.jsonl", "has no lines") in [(f.file, f.rule) for f in faults]
 
     def test_a_folder_in_the_place_of_a_file(self, tiny):
         (tiny / "qrels.txt").unlink()
@@ -268,14 +237,9 @@ class TestFaults:
             check(tiny)
         assert raised.value.exit_code == 4
 
-    def test_a_corpus_without_lines(self, tiny):
-        faults = faults_after(tiny, corpus="\n \n", qrels="")
-        assert ("corpus.jsonl", "has no lines") in [(f.file, f.rule) for f in faults]
-
     @pytest.mark.parametrize(
         ("line", "field", "value", "rule"),
         [
-            ('{"id": "q2", "text": ""}', "text", "''", "must not be empty"),
             ('{"id": "q2", "text": " \\n"}', "text", "' \\n'", "must not be empty"),
             ('{"id": "q2"}', "text", "", "is missing"),
             ('{"id": "q2", "text": "t", "filter": {"projekt": 1}}', "filter", "projekt", "mean 'project'?"),
@@ -293,10 +257,8 @@ class TestFaults:
         ("line", "field", "value", "rule"),
         [
             ("q1 0 e2", "", "'q1 0 e2'", "must have 4 columns: query iteration entry grade"),
-            ("q1 0 e2 1 run", "", "'q1 0 e2 1 run'", "must have 4 columns"),
             ("q1 0 e3 5", "grade", "'5'", "integer in 0..4"),
             ("q1 0 e3 -2", "grade", "'-2'", "integer in 0..4"),
-            ("q1 0 e3 1.5", "grade", "'1.5'", "integer in 0..4"),
             ("q1 0 e3 ٣", "grade", "'\\u0663'", "integer in 0..4"),
             ("q1 0 e1 1", "grade", "'1'", "contradicts grade 2 given before for query 'q1', entry 'e1'"),
             ("q9 0 e1 1", "query", "'q9'", "is the id of no query"),
@@ -307,10 +269,6 @@ class TestFaults:
         [fault] = faults_after(tiny, qrels=f"q1 0 e1 2\n\n{line}\n")
         assert (fault.file, fault.line, fault.field, fault.value) == ("qrels.txt", 3, field, value)
         assert rule in fault.rule
-
-    def test_the_same_judgment_twice_is_no_fault(self, tiny):
-        write(tiny, "qrels.txt", QRELS + QRELS)
-        assert check(tiny).faults == ()
 
     def test_a_faulty_entry_can_still_be_judged(self, tiny):
         """One fault is reported, not a second one for each line that names the entry."""
@@ -328,9 +286,7 @@ class TestVectorFaults:
         ("file", "array", "field", "value", "rule"),
         [
             ("corpus.m.f16.npy", vectors(3).astype(np.float32), "dtype", "float32", "must be float16"),
-            ("corpus.m.f16.npy", vectors(3).astype(">f2"), "dtype", ">f2", "must be float16"),
             ("corpus.m.f16.npy", vectors(2), "rows", "2", "must be 3, the lines of corpus"),
-            ("corpus.l0.m.f16.npy", vectors(4), "rows", "4", "must be 3, the lines of corpus"),
             ("queries.m.f16.npy", vectors(3), "rows", "3", "must be 2, the lines of queries"),
             ("corpus.m.f16.npy", vectors(3).ravel(), "shape", "(12,)", "must have two dimensions"),
             ("queries.m.f16.npy", vectors(2)[:, :3], "dimension", "4", "differs from 3 in queries.m.f16.npy"),
@@ -347,8 +303,9 @@ class TestVectorFaults:
             assert [f.file for f in faults] == [file]
 
     @pytest.mark.parametrize("file", list(VECTOR_FILES))
-    @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
-    def test_a_row_is_not_finite(self, tiny, file, number):
+    @pytest.mark.parametrize("number", [np.nan, -np.inf])
+    def test_a_row_is_not_finite(self, tiny, file, number, monkeypatch):
+        monkeypatch.setattr("steelyard_eval.datasets.assembly._BLOCK", 1)  # the row is beyond the first block
         array = vectors(VECTOR_FILES[file])
         array[1, 2] = number
         [fault] = faults_after(tiny, **{file: array})
@@ -367,20 +324,11 @@ class TestVectorFaults:
         """In other sets a row of zeros is a vector that was lost on the way."""
         array = vectors(3)
         array[1] = 0
-        [fault] = faults_after(tiny, **{"corpus.m.f16.npy": array})
-        assert (fault.file, fault.field) == ("corpus.m.f16.npy", "row 1")
-        about = json.loads((tiny / "dataset.json").read_text()) if (tiny / "dataset.json").exists() else {}
-        (tiny / "dataset.json").write_text(json.dumps({**about, "source": {"kind": "table"}}))
+        write(tiny, "corpus.m.f16.npy", array)
+        write(tiny, "dataset.json", MANIFEST | {"source": {"kind": "table"}})
         report = check(tiny)
         assert report.faults == ()
         assert any(note.startswith("1 entry") and "vector of 'm'" in note for note in report.notices)
-
-    def test_broken_rows_are_found_beyond_the_first_block(self, tiny, monkeypatch):
-        monkeypatch.setattr("steelyard_eval.datasets.assembly._BLOCK", 2)
-        array = vectors(3)
-        array[2] = np.nan
-        [fault] = faults_after(tiny, **{"corpus.m.f16.npy": array})
-        assert fault.field == "row 2"
 
     @pytest.mark.parametrize(
         "cut", [lambda b: b[:-1], lambda b: b[:40], lambda b: b"", lambda b: b.replace(b"(3, 4)", b"(9**9)")]
@@ -410,27 +358,20 @@ class TestManifestFaults:
         ("change", "field", "value", "rule"),
         [
             ({"name": ""}, "name", "", "is missing or empty"),
-            ({"name": None}, "name", "", "is missing or empty"),
             ({"name": 5}, "name", "5", "must be a string"),
-            ({"licence": ["MIT"]}, "licence", "['MIT']", "must be a string"),
             ({"as_of": "soon"}, "as_of", "'soon'", "ISO 8601"),
-            ({"as_of": True}, "as_of", "True", "ISO 8601"),
             ({"report_split": "tset"}, "report_split", "'tset'", "split of no query (there are: test, train)"),
             ({"text_for_embedding": "{titel}"}, "text_for_embedding", "{titel}", "mean 'title'?"),
             ({"text_for_embedding": "{text.__class__}"}, "text_for_embedding", "", "unknown template field"),
-            ({"text_for_embedding": "{text[0]}"}, "text_for_embedding", "", "unknown template field"),
             ({"text_for_embedding": "{text!r}"}, "text_for_embedding", "", "has a format '!r'"),
-            ({"text_for_embedding": "{text:>99999999}"}, "text_for_embedding", "", "has a format"),
             ({"text_for_embedding": "{text"}, "text_for_embedding", "{text", "is broken"),
             ({"text_for_embedding": "text"}, "text_for_embedding", "text", "names no field"),
             ({"system": "weighted_sum(1*"}, "system", "weighted_sum(1*", "is no system, no strategy"),
             ({"files": ["qrels.txt"]}, "files", "qrels", "must be an object"),
             ({"files": {"qrels.txt": "00"}}, "files['qrels.txt']", "'00'", "differs from the file's SHA-256"),
-            ({"files": {"qrels.txt": "0" * 64}}, "files['qrels.txt']", f"'{'0' * 12}'", "differs from the file's"),
             ({"files": {"qrels.txt": None}}, "files['qrels.txt']", "None", "differs from the file's SHA-256"),
             ({"files": {"../x": "00"}}, "files['../x']", "", "plain name"),
             ({"files": {"a\\b": "00"}}, "files['a\\\\b']", "", "plain name"),
-            ({"files": {"..": "00"}}, "files['..']", "", "plain name"),
             ({"files": {"gone": "00"}}, "files['gone']", "", "names a file that is missing"),
         ],
     )
@@ -445,10 +386,6 @@ class TestManifestFaults:
         assert (fault.file, fault.line) == ("dataset.json", 3)
         assert fault.value == """' "as_of" "2026"'"""
         assert "Expecting ':' delimiter" in fault.rule
-
-    def test_bytes_that_are_not_utf8_are_placed_at_their_line(self, tiny):
-        [fault] = faults_after(tiny, manifest=b'{\n "name": "\xe4"}')
-        assert (fault.file, fault.line, fault.value.split()[1::3]) == ("dataset.json", 2, ["0xe4", "11"])
 
 
 class TestAccepting:
@@ -466,7 +403,7 @@ class TestAccepting:
         done = CliRunner().invoke(main, ["check", str(folder), "--accept", "--json"])
         return done.exit_code, json.loads(done.stdout)["changes"]
 
-    def test_a_label_that_was_changed(self, sealed):
+    def test_a_label_and_a_text_that_were_changed(self, sealed):
         keep(load(sealed), Result("compare", Answer("alone"), Provenance("t", DataFacts("x"))))
         write(sealed, "qrels.txt", QRELS.replace("q1 0 e1 2", "q1 0 e1 3"))
 
@@ -474,19 +411,17 @@ class TestAccepting:
         assert fault.remedy.endswith(f"steelyard check {sealed} --accept")
         code, (accepted, since) = self.accept(sealed)
         assert (code, accepted, "1 changed ('q1 e1')" in since) == (0, "accepted: qrels.txt", True)
-
         assert load(sealed).qrels["q1"]["e1"] == 3
-        assert (self.accept(sealed)[0], "nothing" in self.accept(sealed)[1][0]) == (0, True)
 
-    def test_a_file_that_was_removed(self, sealed):
+        write(sealed, "corpus.jsonl", jsonl(ENTRIES).replace("Hello", "Goodbye"))
+        code, told = self.accept(sealed)
+        assert (code, told[0]) == (0, "accepted: corpus.jsonl")
+        assert any("corpus.l0.m.f16.npy, corpus.m.f16.npy;" in one for one in told)  # made of the text before
+
         write(sealed, "qrels.txt", None)
-
-        code, (told,) = self.accept(sealed)
-        assert (code, "qrels.txt" in told, "gone" in told) == (0, True, True)
-        assert json.loads((sealed / "dataset.json").read_text())["files"].keys() == {
-            "corpus.jsonl",
-            "queries.jsonl",
-        }
+        code, told = self.accept(sealed)
+        assert (code, "qrels.txt" in told[0], "gone" in told[0]) == (0, True, True)
+        assert "qrels.txt" not in json.loads((sealed / "dataset.json").read_text())["files"]
 
     def test_nothing_is_written_while_there_are_other_faults(self, sealed):
         write(sealed, "qrels.txt", "nobody 0 nothing 1\n")
@@ -495,14 +430,6 @@ class TestAccepting:
         code, (told,) = self.accept(sealed)
         assert (code, "nothing" in told) == (2, True)
         assert (sealed / "dataset.json").read_bytes() == before
-
-    def test_vectors_of_the_texts_before_are_named(self, sealed):
-        write(sealed, "corpus.jsonl", jsonl(ENTRIES).replace("Hello", "Goodbye"))
-
-        code, told = self.accept(sealed)
-
-        assert (code, told[0]) == (0, "accepted: corpus.jsonl")
-        assert "corpus.l0.m.f16.npy, corpus.m.f16.npy;" in told[1]
 
 
 class TestMessages:
@@ -541,22 +468,9 @@ class TestMessages:
         ]
         assert ("1050 more" in lines[4], lines[4].endswith("line 1053")) == (True, True)
 
-    def test_one_fault_is_singular(self, tiny):
-        write(tiny, "qrels.txt", "q1 0 none 1\n")
-        with pytest.raises(DataError, match=r": 1 fault\nqrels\.txt:1:"):
-            load(tiny)
-
     def test_the_folder_is_missing(self, tmp_path):
         with pytest.raises(DataError, match=r"does not exist\."):
             load(tmp_path / "gone")
-
-    def test_the_folder_is_a_file(self, tiny):
-        [fault] = check(tiny / "qrels.txt").faults
-        assert "folder" in fault.rule
-
-    def test_an_empty_folder_lacks_every_required_file(self, tmp_path):
-        faults = check(tmp_path).faults
-        assert [f.file for f in faults] == ["corpus.jsonl", "dataset.json", "queries.jsonl"]
 
     def test_hostile_text_reaches_no_terminal(self, tiny):
         escape = "\x1b]0;owned\x07\x1b[31m"
@@ -582,20 +496,15 @@ class TestNames:
         assert [(f.file, f.line, f.field) for f in found] == [("corpus.jsonl", 0, own) for own in names]
         assert all(repr(names[f.field]) in f.rule and repr(names[f.field]) in f.remedy for f in found)
 
-    def test_other_faults_of_such_a_file_are_named_with_it(self, tiny):
-        renamed = [{"body" if key == "text" else key: value for key, value in e.items()} for e in ENTRIES]
-        renamed[1]["created_at"] = "some day"
-        found = faults_after(tiny, corpus=jsonl(renamed))
-        assert [(f.line, f.field) for f in found] == [(0, "text"), (2, "created_at")]
-
-    def test_a_query_under_another_name_is_named(self, tiny):
-        found = faults_after(tiny, queries=jsonl([{"id": "q1", "query": "x"}, QUERIES[1]]))
-        assert "you mean `text`" in found[0].remedy
-
     def test_a_misspelled_field_that_no_line_has_otherwise_is_suggested(self, tiny):
         entries = [{"titel" if k == "title" else k: v for k, v in e.items()} for e in ENTRIES]
         write(tiny, "corpus.jsonl", jsonl(entries))
-        assert load(tiny).notices[0].endswith("'title' by 'titel'?")
+        write(tiny, "corpus.m.f32.npy", vectors(3))  # no name of the format
+        told = load(tiny).notices
+        assert any(one.endswith("'title' by 'titel'?") for one in told)
+        assert any(one.startswith("1 .npy file") for one in told)
+        found = faults_after(tiny, queries=jsonl([{"id": "q1", "query": "x"}, QUERIES[1]]))
+        assert "you mean `text`" in found[0].remedy
 
     def test_a_misspelled_key_of_the_manifest_is_a_fault(self, tiny):
         manifest = {"name": "tiny", "as-of": "2026-11-22", "text_for_embeding": "{text}", "citation": "someone"}
@@ -604,10 +513,6 @@ class TestNames:
             ("'as-of'", "'as_of'?"),
             ("'text_for_embeding'", "'text_for_embedding'?"),
         ]
-
-    def test_a_license_is_a_licence(self, tiny):
-        write(tiny, "dataset.json", MANIFEST | {"license": "MIT"})
-        assert load(tiny).licence == "MIT"
 
 
 class TestQrelsOfThreeColumns:
@@ -619,13 +524,15 @@ class TestQrelsOfThreeColumns:
         write(tiny, file, header + "q1\te1\t2\nq1\te2\t0\nq2\te2\t1\n")
         assert load(tiny).qrels == before
 
-    def test_two_files_of_judgments_are_a_fault(self, tiny):
-        [fault] = faults_after(tiny, **{"qrels.tsv": "q1\te1\t2\n"})
-        assert fault.rule == "exists beside qrels.tsv"
-
     def test_columns_that_change_are_a_fault(self, tiny):
         [fault] = faults_after(tiny, qrels="q1 e1 2\nq1 0 e2 0\n")
         assert (fault.line, "3 columns" in fault.rule) == (2, True)
+
+
+LINKS = [{"type": "next", "target": "e3"}, {"type": "next", "target": "e7"}]
+RELATED = [ENTRIES[0] | {"relations": LINKS}, ENTRIES[1] | {"superseded_by": "e8"}, ENTRIES[2]]
+LOGGED = [QUERIES[0], QUERIES[1] | {"split": "log"}]
+DENIED = [QUERIES[0] | {"answerable": False}, *QUERIES[1:]]
 
 
 class TestNotices:
@@ -634,14 +541,25 @@ class TestNotices:
             write(folder, f"{name}.jsonl", jsonl(content))
         return load(folder).notices
 
-    def counts(self, folder, **changes):
-        """How many of what each notice counts."""
-        return [" ".join(told.split()[:2]) for told in self.notices(folder, **changes)]
-
-    def test_relation_targets_that_are_unknown(self, tiny):
-        relations = [{"type": "next", "target": "e3"}, {"type": "next", "target": "e7"}]
-        entries = [ENTRIES[0] | {"relations": relations}, ENTRIES[1] | {"superseded_by": "e8"}, ENTRIES[2]]
-        assert self.counts(tiny, corpus=entries) == ["2 relations"]
+    @pytest.mark.parametrize(
+        ("corpus", "queries", "qrels", "counts"),
+        [
+            (RELATED, QUERIES, QRELS, ["2 relations"]),
+            (ENTRIES, [q | {"group": "g"} for q in QUERIES], QRELS, ["1 group"]),
+            ([ENTRIES[0] | {"text": ""}, ENTRIES[1], {"id": "e3"}], QUERIES, QRELS, ["1 entry", "1 entry"]),
+            (ENTRIES, QUERIES, "q1 0 e1 1\n", ["1 query"]),
+            (ENTRIES, LOGGED, "q1 0 e1 1\n", []),  # a log has feedback, and is not among those measured
+            # e3 is in another project than the scope of q1
+            (ENTRIES, QUERIES, "q1 0 e1 1\nq1 0 e3 1\nq2 0 e3 1\n", ["1 relevant"]),
+            (ENTRIES, QUERIES, "q1 0 e1 1\nq1 0 e3 0\nq2 0 e3 1\n", []),
+            (ENTRIES, DENIED, "q1 0 e1 1\nq2 0 e1 1\n", ["1 query"]),
+            (ENTRIES, DENIED, "q1 0 e1 0\nq2 0 e1 1\n", []),
+        ],
+    )
+    def test_what_may_be_meant_otherwise_is_counted(self, tiny, corpus, queries, qrels, counts):
+        write(tiny, "qrels.txt", qrels)
+        told = self.notices(tiny, corpus=corpus, queries=queries)
+        assert [" ".join(one.split()[:2]) for one in told] == counts
 
     def test_unknown_fields_are_counted_and_kept(self, tiny):
         entries = [ENTRIES[0] | {"turn": 1, "mood": "x"}, ENTRIES[1] | {"turn": 2}, ENTRIES[2]]
@@ -659,112 +577,49 @@ class TestNotices:
         (told,) = self.notices(tiny, corpus=[bare[0] | {"front_matter": {}, "titel": "x"}, *bare[1:]])
         assert told.endswith("'title' by 'titel'?") and "'front_matter', 'titel';" in told
 
-    def test_empty_text(self, tiny):
-        entries = [ENTRIES[0] | {"text": ""}, ENTRIES[1], {"id": "e3", "project": "other"}]
-        bare, empty = self.notices(tiny, corpus=entries)
-        assert ("no text" in bare, "neither" in empty) == (True, True)
-
-    def test_queries_without_judgments(self, tiny):
-        write(tiny, "qrels.txt", "q1 0 e1 1\n")
-        assert self.counts(tiny) == ["1 query"]
-        logged = [QUERIES[0], QUERIES[1] | {"split": "log"}]  # which has feedback, and is not among those measured
-        assert self.notices(tiny, queries=logged) == ()
-
-    def test_relevant_entries_outside_the_filter(self, tiny):
-        """e3 is in another project than the scope of q1; its second judgment is not relevant."""
-        write(tiny, "qrels.txt", "q1 0 e1 1\nq1 0 e3 1\nq2 0 e3 1\n")
-        assert self.counts(tiny) == ["1 relevant"]
-        write(tiny, "qrels.txt", "q1 0 e1 1\nq1 0 e3 0\nq2 0 e3 1\n")
-        assert self.notices(tiny) == ()
-
-    def test_a_query_without_an_answer_that_labels_answer(self, tiny):
-        denied = [QUERIES[0] | {"answerable": False}, *QUERIES[1:]]
-        write(tiny, "qrels.txt", "q1 0 e1 1\nq2 0 e1 1\n")
-        (told,) = self.notices(tiny, queries=denied)
-        assert told.startswith("1 query") and "'q1'" in told
-        write(tiny, "qrels.txt", "q1 0 e1 0\nq2 0 e1 1\n")
-        assert self.notices(tiny, queries=denied) == ()
-
-    def test_groups_that_cross_splits(self, tiny):
-        queries = [q | {"group": "g"} for q in QUERIES]
-        assert self.counts(tiny, queries=queries) == ["1 group"]
-
-    def test_array_files_without_a_name_of_the_format(self, tiny):
-        write(tiny, "corpus.m.f32.npy", vectors(3))
-        write(tiny, "queries.l0.m.f16.npy", vectors(2))
-        assert self.counts(tiny) == ["2 .npy"]
-
-    def test_notices_are_given_beside_faults(self, tiny):
-        write(tiny, "qrels.txt", "q1 0 e1 9\nq1 0 e2 1\n")
-        report = check(tiny)
-        assert len(report.faults) == 1
-        assert [told[:7] for told in report.notices] == ["1 query"]
-
 
 class TestClock:
-    def test_a_latest_date_that_stands_alone_is_named(self, tiny):
-        write(tiny, "dataset.json", {"name": "tiny"})
-        lines = [json.loads(line) for line in (tiny / "corpus.jsonl").read_text().splitlines()]
-        write(tiny, "corpus.jsonl", jsonl([lines[0] | {"created_at": "2062-03-01"}, *lines[1:]]))
-        (told,) = load(tiny).notices
-        assert "'e1'; the next" in told
-
     @pytest.mark.parametrize(
-        ("asked", "clock"), [(None, "2026-11-22T00:00:00Z"), ("2026-11-23", "2026-11-23T00:00:00Z")]
+        ("changes", "asked", "as_of", "told"),
+        [
+            ({}, None, MIDNIGHT, "2026-11-22T00:00:00Z"),  # without as_of it is the latest date
+            ({}, "2026-11-23", MIDNIGHT + 86400, "2026-11-23T00:00:00Z"),
+            ({"created_at": None, "updated_at": None}, None, 0.0, "1970-01-01"),
+            ({"created_at": "2062-03-01"}, None, None, "'e1'; the next"),  # one that stands alone is named
+        ],
     )
-    def test_without_as_of_it_is_the_latest_date(self, tiny, asked, clock):
+    def test_it_is_the_latest_date(self, tiny, changes, asked, as_of, told):
         write(tiny, "dataset.json", {"name": "tiny"})
         write(tiny, "queries.jsonl", jsonl([QUERIES[0] | {"asked_at": asked}, QUERIES[1]]))
+        every = None in changes.values()
+        write(tiny, "corpus.jsonl", jsonl(e | changes if every or e is ENTRIES[0] else e for e in ENTRIES))
         dataset = load(tiny)
-        assert dataset.as_of == MIDNIGHT + (0 if asked is None else 86400)
-        (told,) = dataset.notices
-        assert told.endswith(clock)
-
-    def test_without_any_date_it_is_zero(self, tiny):
-        write(tiny, "dataset.json", {"name": "tiny"})
-        write(tiny, "corpus.jsonl", jsonl({"id": e["id"], "text": "t", "project": "p"} for e in ENTRIES))
-        dataset = load(tiny)
-        assert dataset.as_of == 0.0
-        (told,) = dataset.notices
-        assert told.endswith("1970-01-01")
+        assert as_of is None or dataset.as_of == as_of
+        assert told in dataset.notices[0] and len(dataset.notices) == 1
 
 
 class TestRecipe:
     entry = Entry("e1", title="{text}", text="Hi", tags=("a", "b"))
 
-    def test_fields_are_filled_in_once(self):
-        """Braces in the data stay as they are."""
-        assert render("{title} said: {text} [{tags}]", self.entry) == "{text} said: Hi [a b]"
-
-    def test_absent_fields_are_empty_and_doubled_braces_stay(self):
-        assert render("{{{l0}}}|{id}", self.entry) == "{}|e1"
-
     @pytest.mark.parametrize(
         ("template", "text"),
         [
+            ("{title} said: {text} [{tags}]", "{text} said: Hi [a b]"),  # braces in the data stay as they are
+            ("{{{l0}}}|{id}", "{}|e1"),
             ("{why}\n{text}\n{context}", "Hi"),
             ("{text}\n{why}\n{tags}", "Hi\na b"),
             ("{why}: {context}\n{text}", "Hi"),
-            ("{why}: {text}\n{text}", ": Hi\nHi"),
             ("head\n\n{why}\n{text}\n", "head\n\nHi\n"),
-            ("{why}\n{context}", ""),
             ("{why}", ""),
         ],
     )
-    def test_a_line_of_empty_fields_is_left_out_and_lines_without_fields_stay(self, template, text):
+    def test_fields_are_filled_in_once_and_a_line_of_empty_fields_is_left_out(self, template, text):
         assert render(template, self.entry) == text
 
-    def test_fields_are_named_once_in_order(self):
-        assert template_fields("{text} {title} {text}") == ("text", "title")
-
-    @pytest.mark.parametrize("template", ["{importance}", "{relations}", "{extra}", "{}", "{0}", "{text:{title}}"])
+    @pytest.mark.parametrize("template", ["{importance}", "{relations}", "{0}", "{text:{title}}"])
     def test_only_plain_text_fields_may_be_named(self, template):
         with pytest.raises(ConfigError, match="template field"):
             render(template, self.entry)
-
-    def test_every_problem_is_named(self):
-        with pytest.raises(ConfigError, match=r"format '!s:>4'"):
-            template_fields("{titel} {text!s:>4}")
 
 
 class TestBeir:
@@ -800,15 +655,15 @@ class TestBeir:
             "no judgment",
         ]
 
-    def test_judgments_without_header_are_all_read(self, beir):
-        write(beir, "qrels/train.tsv", "q0\td0\t1\nq3\td1\t1\n")
-        assert load(beir).qrels["q0"] == {"d0": 1}
-
-    def test_a_query_judged_twice_belongs_to_test(self, beir):
+    def test_a_query_judged_twice_belongs_to_test_and_judgments_are_required(self, beir):
         write(beir, "qrels/train.tsv", "query-id\tcorpus-id\tscore\nq0\td0\t1\nq1\td0\t1\n")
         dataset = load(beir)
         assert dataset.queries[1].split == "test"
         assert dataset.notices[0].startswith("1 queries are")
+        for file in (beir / "qrels").iterdir():
+            file.unlink()
+        [fault] = check(beir).faults
+        assert (fault.file, fault.rule.split()[-3:]) == ("qrels", ["test.tsv,", "dev.tsv,", "train.tsv"])
 
     def test_faults_name_the_file_and_line(self, beir):
         write(beir, "qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td9\t1\nq1 d1\n")
@@ -820,82 +675,42 @@ class TestBeir:
             ("qrels/test.tsv", 3, ""),
         ]
 
-    def test_judgments_are_required(self, beir):
-        shutil.rmtree(beir / "qrels")
-        (beir / "qrels").mkdir()
-        [fault] = check(beir).faults
-        assert (fault.file, fault.rule.split()[-3:]) == ("qrels", ["test.tsv,", "dev.tsv,", "train.tsv"])
-
-
-def dataset_of(tiny, queries):
-    """Return the tiny set with other queries, one for each (split, group)."""
-    records = [{"id": f"q{n}", "text": "t", "split": s, "group": g} for n, (s, g) in enumerate(queries)]
-    write(tiny, "queries.jsonl", jsonl(records))
-    write(tiny, "qrels.txt", "")
-    (tiny / "queries.m.f16.npy").unlink(missing_ok=True)
-    return load(tiny)
-
 
 class TestSplits:
-    def test_none_is_the_report_split_else_all(self, tiny):
-        assert [q.id for q in load(tiny).split()] == ["q1", "q2"]
-        write(tiny, "dataset.json", MANIFEST | {"report_split": "test"})
-        assert [q.id for q in load(tiny).split()] == ["q2"]
-        write(tiny, "dataset.json", MANIFEST | {"report_split": "all"})
-        assert [q.id for q in load(tiny).split()] == ["q1", "q2"]
-
-    def test_all_is_all_and_a_name_is_that_split(self, tiny):
-        write(tiny, "dataset.json", MANIFEST | {"report_split": "test"})
-        dataset = load(tiny)
-        assert [q.id for q in dataset.split("all")] == ["q1", "q2"]
-        assert [q.id for q in dataset.split("train")] == ["q1"]
-
-    def test_an_unknown_split_names_those_there_are(self, tiny):
+    @pytest.mark.parametrize(
+        ("report", "asked", "found"),
+        [
+            ("", None, "q1 q2"),
+            ("test", None, "q2"),
+            ("all", None, "q1 q2"),
+            ("test", "all", "q1 q2"),
+            ("test", "train", "q1"),
+        ],
+    )
+    def test_none_is_the_report_split_else_all(self, tiny, report, asked, found):
+        write(tiny, "dataset.json", MANIFEST | ({"report_split": report} if report else {}))
+        assert " ".join(q.id for q in load(tiny).split(*filter(None, [asked]))) == found
         with pytest.raises(DataError, match=r"split 'x'; valid:"):
             load(tiny).split("x")
 
 
-class TestTuningQueries:
-    def ids(self, tiny, queries):
-        tune, holdout = tuning_queries(dataset_of(tiny, queries))
-        return [q.id for q in tune], [q.id for q in holdout]
-
-    def test_train_and_test(self, tiny):
-        queries = [("test", ""), ("dev", ""), ("train", ""), ("", "")]
-        assert self.ids(tiny, queries) == (["q2"], ["q0"])
-
-    def test_dev_in_the_place_of_train(self, tiny):
-        assert self.ids(tiny, [("test", ""), ("dev", ""), ("", "")]) == (["q1"], ["q0"])
-
-    def test_without_train_and_dev_all_outside_test(self, tiny):
-        assert self.ids(tiny, [("test", ""), ("", ""), ("", "")]) == (["q1", "q2"], ["q0"])
-
-    def test_without_test_nothing_is_held_out(self, tiny):
-        assert self.ids(tiny, [("train", ""), ("dev", ""), ("", "")]) == (["q0"], [])
-        assert self.ids(tiny, [("", "")] * 3) == (["q0", "q1", "q2"], [])
-
-    def test_when_all_queries_are_test_they_serve_for_both(self, tiny):
-        assert self.ids(tiny, [("test", "")] * 3) == (["q0", "q1", "q2"], [])
-
-
-# First and last entry, first and last query: `zcat corpus.jsonl.gz | sed -n '1p;$p'`.
-LANDMARKS = {
-    "beam-128k": (
-        "chat-01:0",
-        "chat-20:371",
-        "chat-01:contradiction_resolution:0",
-        "chat-20:temporal_reasoning:1",
-    ),
-    "cacm": ("1", "3204", "1", "64"),
-    "cisi": ("1", "1460", "1", "111"),
-    "cosqa": ("c0", "c6266", "cosqa-train-12467", "cosqa-train-2927"),
-    "cranfield": ("1", "1400", "1", "225"),
-    "locomo": ("conv-26:D1:1", "conv-50:D30:24", "conv-26:q000", "conv-50:q203"),
-    "locomo-sessions": ("conv-26:session_1", "conv-50:session_30", "conv-26:q000", "conv-50:q203"),
-    "madial": ("m1", "m159", "d000", "d159"),
-    "scifact": ("4983", "198309074", "1", "1407"),
-    "vaswani": ("1", "11429", "1", "93"),
-}
+@pytest.mark.parametrize(
+    ("splits", "tune", "holdout"),
+    [
+        ("test dev train -", ["q2"], ["q0"]),
+        ("test dev -", ["q1"], ["q0"]),  # dev in the place of train
+        ("test - -", ["q1", "q2"], ["q0"]),  # all outside test
+        ("train dev -", ["q0"], []),  # nothing is held out
+        ("- - -", ["q0", "q1", "q2"], []),
+        ("test test test", ["q0", "q1", "q2"], []),  # they serve for both
+    ],
+)
+def test_queries_that_weights_are_tuned_on_and_those_held_out(tiny, splits, tune, holdout):
+    names = [name.strip("-") for name in splits.split()]
+    write(tiny, "queries.jsonl", jsonl({"id": f"q{n}", "text": "t", "split": s} for n, s in enumerate(names)))
+    write(tiny, "qrels.txt", "")
+    (tiny / "queries.m.f16.npy").unlink()
+    assert tuple([q.id for q in own] for own in tuning_queries(load(tiny))) == (tune, holdout)
 
 
 @functools.cache
@@ -922,30 +737,8 @@ class TestSharedSets:
         notice = f"{len(relations) - inside} relations point to entries that are not in the set"
         assert (notice in dataset.notices) == (len(relations) > inside)
 
-    def test_rows_stand_where_they_should(self, data_root, shared_set):
-        dataset = shared(data_root / shared_set)
-        if shared_set not in LANDMARKS:
-            pytest.skip(f"no landmarks are noted for {shared_set}")
-        rows = (dataset.entries[0], dataset.entries[-1], dataset.queries[0], dataset.queries[-1])
-        assert tuple(row.id for row in rows) == LANDMARKS[shared_set]
-
-    def test_vectors_have_a_row_for_each_entry_and_query(self, data_root, shared_set):
-        dataset = shared(data_root / shared_set)
-        layers = ["l0", "l1", "l2", "text"] if shared_set == "locomo-sessions" else ["text"]
-        assert sorted(layer for _, layer in dataset.vectors) == layers
-        for matrix in dataset.vectors.values():
-            assert matrix.shape == (len(dataset.entries), 384)
-        assert dataset.query_vectors["minilm"].shape == (len(dataset.queries), 384)
-
     def test_scifact_is_reported_on_test_and_tuned_on_train(self, data_root):
         """BEIR's counts: 300 test queries, 809 train queries."""
         dataset = shared(data_root / "scifact")
         tune, holdout = tuning_queries(dataset)
         assert (len(dataset.split()), len(tune), len(holdout)) == (300, 809, 300)
-
-    def test_a_session_without_events_has_a_zero_row(self, data_root):
-        dataset = shared(data_root / "locomo-sessions")
-        empty = [n for n, e in enumerate(dataset.entries) if not e.l0]
-        zero = np.flatnonzero(~dataset.vectors["minilm", "l0"].any(axis=1))
-        assert zero.tolist() == empty
-        assert len(empty) == 2

@@ -1,10 +1,25 @@
 # ruff: noqa: RUF001 -- texts in many scripts
-"""Queries that vary together have one unit everywhere: in statistics, in folds, and in what is held out."""
+"""Queries that vary together or ask nearly the same have one unit; starter tells every signal apart."""
 
+import dataclasses
+import json
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import steelyard_eval as sy
 from steelyard.memory.query import Query
-from steelyard_eval.datasets.groups import duplicates_in_words, unit_numbers, wording
+from steelyard.signals import PRIORS
+from steelyard.systems import SYSTEMS
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.groups import COSINE, SHARED, alike, asked_again, by_vectors, unit_numbers, wording
+from steelyard_eval.datasets.manifest import starter
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.workspace import Workspace
 
 
 def test_a_group_called_like_a_query_or_a_text_is_neither():
@@ -16,17 +31,6 @@ def test_a_group_called_like_a_query_or_a_text_is_neither():
     ]
 
     assert unit_numbers(queries).tolist() == [0, 1, 2, 3]
-
-
-def test_queries_of_one_group_have_one_number_and_others_stand_alone():
-    queries = [
-        Query("a", id="a", group="g"),
-        Query("b", id="b"),
-        Query("c", id="c", group="g"),
-        Query("d", id="d"),
-    ]
-
-    assert unit_numbers(queries).tolist() == [0, 1, 0, 2]
 
 
 def test_a_text_that_stands_in_two_groups_joins_them():
@@ -43,10 +47,6 @@ def test_a_text_that_stands_in_two_groups_joins_them():
     queries = [Query(text, id=str(at), group=group) for at, (text, group) in enumerate(asked)]
 
     assert unit_numbers(queries).tolist() == [0, 1, 0, 0, 0, 0, 0]
-
-
-def test_no_queries_have_no_units():
-    assert unit_numbers([]).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,90 @@ def test_different_questions(one, other):
     assert wording(one) != wording(other)
 
 
-@pytest.mark.parametrize(("ids", "more"), [("abc", False), ("abcd", True)])
-def test_entries_that_are_not_named_are_told_to_be_there(ids, more):
-    told = duplicates_in_words([list(ids)])
-    assert ("..." in told) == more
-    assert f"{len(ids) - 1} entries repeat" in told
+PAIRS = Path(__file__).parents[2] / "data" / "paraphrases.jsonl"
+
+
+def numbered(size):
+    return np.arange(size), np.zeros(size, dtype=np.int64)
+
+
+def at_angle(cosine):
+    """Two vectors in the plane with this cosine."""
+    return np.array([[1.0, 0.0], [cosine, np.sqrt(1 - cosine**2)]])
+
+
+def proposed(row):
+    """Whether a pair is proposed, from its texts and its recorded cosine alone."""
+    texts, vectors = {"one": row["one"], "other": row["other"]}, at_angle(row["cosine"])
+    dataset = sy.load({"e": "x"}, texts, {"one": ["e"]}).dataset
+    return alike(dataclasses.replace(dataset, query_vectors={"minilm": vectors}), dataset.queries) == [(0, 1)]
+
+
+def test_six_of_seven_proposals_are_paraphrases_and_most_paraphrases_are_proposed():
+    known = [json.loads(line) for line in PAIRS.read_text().splitlines()]
+    same = np.array([row["same"] for row in known])
+    found = np.array([proposed(row) for row in known])
+
+    assert found[same].mean() >= 0.8
+    assert same[found].mean() >= 0.85
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 150))
+def test_each_query_is_paired_with_the_first_whose_vector_is_close(seed, size):
+    rng = np.random.default_rng(seed)
+    vectors, unit, numbers = rng.standard_normal((size, 3)), rng.integers(0, size, size), rng.integers(0, 2, size)
+    unitary = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    expected = {}
+    for at in range(size):
+        for other in range(at):
+            near = unitary[other] @ unitary[at] >= COSINE
+            if near and unit[other] != unit[at] and numbers[other] == numbers[at]:
+                expected[at] = other
+                break
+
+    assert {b: a for a, b in by_vectors(vectors, unit, numbers)} == expected
+
+
+def test_a_retyped_query_is_found_without_vectors_and_one_on_another_number_is_not():
+    # 34 letters, so 32 runs of three each; a changed letter changes three: (32 - 3) / (32 + 3) = .83.
+    texts = ["where did we store the signing certificate", "where did we store the signing certifikate"]
+    other = ["what did we decide on the second of march 2023", "what did we decide on the second of march 2024"]
+
+    assert SHARED < 29 / 35
+    dataset = sy.load({"e": "x"}, dict(zip("abcd", texts + other, strict=True)), {"a": ["e"]}).dataset
+    assert alike(dataset, dataset.queries) == [(0, 1)]
+
+
+def test_memory_is_not_that_of_all_pairs():
+    size = 4000  # all pairs are 64 MB in float32
+    vectors = np.random.default_rng(0).standard_normal((size, 16))
+    tracemalloc.start()
+    list(by_vectors(vectors, *numbered(size)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10e6
+
+
+def test_queries_that_ask_the_same_are_listed_in_their_order():
+    asked = [Query("B", id="1"), Query("a", id="2"), Query("b?", id="3"), Query("b", id="4")]
+    assert asked_again(asked) == [["1", "3", "4"]]
+
+
+@pytest.fixture(scope="module")
+def workspace():
+    return Workspace.open(load(starter()))
+
+
+@pytest.fixture(scope="module", params=SYSTEMS)
+def recorded(request, workspace):
+    config = SYSTEMS[request.param].config(10, workspace.model, {})
+    return config.effective, record(workspace, workspace.dataset.split("all"), [config])
+
+
+def test_no_signal_of_any_system_is_constant(recorded):
+    strategy, table = recorded
+    used = strategy.signals - {"unindexed"}  # the files of folders, of which this set has none
+    derived = {name: PRIORS[name](table, {}).values for name in used & PRIORS.keys()}
+    values = derived | {name: table.column(name) for name in used - PRIORS.keys()}
+    assert values
+    assert [name for name, own in values.items() if np.nanmin(own) == np.nanmax(own)] == []

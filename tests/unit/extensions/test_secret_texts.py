@@ -1,27 +1,116 @@
-"""Secrets are found in questions, and questions about secrets are not."""
+# ruff: noqa: SIM905 -- words of a list
+"""Secrets are found in questions, and questions about secrets are not.
 
-import importlib.util
+Two hundred are planted, by the formats that their issuers document, which were listed before the patterns were
+written. Each gives a whole query, as a developer or an agent would type it; `planted` draws them with a seed, so
+no two runs differ. In tests/data/planted-secrets.txt stands one a line: `«HEX+- 8»` is eight of these letters,
+`«b64 <word>»` the base64 of what is in it.
+"""
+
+import base64
+import random
+import re
+import string
 from pathlib import Path
 
 import pytest
 
 from steelyard.extensions.secrets import LONGEST_READ, holds_secret
 
-_spec = importlib.util.spec_from_file_location("planted_secrets", Path(__file__).with_name("planted_secrets.py"))
-lists = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(lists)
+LOWER, UPPER, DIGITS = string.ascii_lowercase, string.ascii_uppercase, string.digits
+ALNUM, HEX = LOWER + UPPER + DIGITS, "0123456789abcdef"
+LETTERS = {"LOWER": LOWER, "UPPER": UPPER, "DIGITS": DIGITS, "ALNUM": ALNUM, "HEX": HEX}
+LETTERS |= {"URLSAFE": ALNUM + "-_", "BASE64": ALNUM + "+/"}
+WORDS = (
+    "abandon ability absent acid actor adapt afraid album alley amount anchor angle antenna apple arch arrow "
+    "aunt autumn bacon bamboo banner basket beach bicycle blanket bonus bracket bridge broom bubble burger cabin "
+    "camera candy carbon castle cement chapter cherry circle clever cloud coconut copper coral cradle cricket"
+).split()
+NAMES = "winter hunter dragon falcon summer tiger orange maple rocket velvet copper shadow".split()
+
+
+def text(r, letters, count):
+    return "".join(r.choice(letters) for _ in range(count))
+
+
+def word(r):
+    """A password as people choose it."""
+    name = r.choice(NAMES)
+    return r.choice(
+        [f"{name}{r.randint(1, 99)}", f"{name.title()}{r.randint(1000, 2030)}!", f"{name[:3]}3t-{name}"]
+    )
+
+
+def strong(r):
+    """A password as managers make it; no quotes, spaces or separators of addresses."""
+    return text(r, LOWER, 3) + text(r, ALNUM + "!#%^*_-", 10) + text(r, DIGITS, 2)
+
+
+def card(r, start, count):
+    """A number of a card that passes Luhn's check."""
+    digits = [*map(int, start), *(r.randrange(10) for _ in range(count - len(start) - 1))]
+    doubled = [d if i % 2 else sum(divmod(2 * d, 10)) for i, d in enumerate(reversed(digits))]
+    return "".join(map(str, digits)) + str(-sum(doubled) % 10)
+
+
+def grouped(number, sign):
+    return sign.join(number[i : i + 4] for i in range(0, len(number), 4))
+
+
+def uuid(r):
+    return "-".join(text(r, HEX, n) for n in (8, 4, 4, 4, 12))
+
+
+def filled(r, form):
+    """A format with what it names drawn."""
+
+    def drawn(found):
+        kind, _, more = found[1].partition(" ")
+        if kind == "b64":
+            return base64.b64encode(filled(r, more.replace("<", "«").replace(">", "»")).encode()).decode()
+        if kind == "card":
+            start, count = more.split()
+            return card(r, start, int(count))
+        if kind in ("word", "strong", "uuid"):
+            return {"word": word, "strong": strong, "uuid": uuid}[kind](r)
+        return text(r, "".join(LETTERS.get(part, part) for part in kind.split("+")), int(more))
+
+    return re.sub("«(.+?)»", drawn, form).replace("\\n", "\n")
+
+
+DATA = Path(__file__).parents[2] / "data"
+FORMS = (DATA / "planted-secrets.txt").read_text(encoding="utf-8").splitlines()
+MAKERS = [
+    *(lambda r, form=form: filled(r, form) for form in FORMS),
+    lambda r: "AGE-SECRET-KEY-1" + text(r, "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58),
+    lambda r: "A3-" + "-".join(text(r, UPPER + DIGITS, n) for n in (6, 6, 5, 5, 5, 5)),
+    lambda r: grouped(card(r, "55", 16), " "),
+    lambda r: grouped(card(r, "4", 16), "-") + " declined",
+    lambda r: " ".join(r.sample(WORDS, 12)),
+    lambda r: "seed phrase " + " ".join(r.sample(WORDS, 24)),
+    lambda r: "5" + r.choice("HJK") + text(r, "".join(sorted({*ALNUM} - {*"0OIl"})), 49),
+    lambda r: f"my wifi passphrase is {' '.join(r.sample(WORDS, 4))}",
+]
+
+
+def planted(count=200, seed=2121):
+    """Queries with a secret each, drawn with a seed: every maker once, then some again."""
+    r = random.Random(seed)  # noqa: S311 -- they guard nothing
+    makers = [*MAKERS, *r.sample(MAKERS, max(0, count - len(MAKERS)))]
+    return [make(r) for make in makers[:count]]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 2121])
 def test_at_most_two_of_two_hundred_planted_secrets_are_kept(seed):
-    planted = lists.planted(200, seed)
-    assert len(set(planted)) == 200
-    assert len([text for text in planted if not holds_secret(text)]) <= 2
+    texts = planted(200, seed)
+    assert len(set(texts)) == 200
+    assert len([text for text in texts if not holds_secret(text)]) <= 2
 
 
 def test_at_most_a_few_harmless_questions_are_touched():
-    assert len(lists.HARMLESS) >= 150
-    assert len([text for text in lists.HARMLESS if holds_secret(text)]) <= 3
+    harmless = (DATA / "harmless-questions.txt").read_text(encoding="utf-8").splitlines()
+    assert len(harmless) >= 150
+    assert len([text for text in harmless if holds_secret(text)]) <= 3
 
 
 @pytest.mark.parametrize(

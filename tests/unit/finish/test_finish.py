@@ -38,23 +38,13 @@ def plainly(table, scores):
     return [sorted(own, key=lambda pair: (-pair[1], pair[0].encode())) for own in found]
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_rows_are_ordered_by_score_then_id(seed):
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20))
+def test_rows_are_ordered_by_score_then_id_and_a_cut_keeps_the_first_places_of_every_list(seed, limit):
     table, scores = ranked(seed)
     assert lists(table, order(table, scores)) == plainly(table, scores)
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 20))
-def test_a_cut_keeps_the_first_places_of_every_list(seed, limit):
-    table, scores = ranked(seed)
-    ranking = finish(table, scores, [Cut(limit)])
+    ranking = finish(table, scores, [Cut(limit + 1), Cut(limit)])
     assert lists(table, ranking) == [own[:limit] for own in plainly(table, scores)]
-
-
-def test_stages_act_one_after_the_other():
-    table, scores = ranked(0)
-    assert lists(table, finish(table, scores, [Cut(3), Cut(2)])) == [own[:2] for own in plainly(table, scores)]
-    assert lists(table, finish(table, scores, [])) == plainly(table, scores)
+    assert not finish(table, np.full(len(table), np.nan), [Cut(5)]).offsets.any()
 
 
 # Merging what was searched aside
@@ -79,16 +69,12 @@ def test_merged_entries_get_the_score_and_stand_behind_others_of_that_score():
     ]
 
 
-def test_a_ranked_entry_is_not_merged_again():
-    table = listed({"fts": {"a": 0.2, "b": 0.1}, "memory": {"a": 9.0, "m": 1.0}})
+def test_merging_keeps_queries_apart_and_what_is_ranked_in_its_place():
+    table = listed(
+        {"memory": {"m": 1.0}}, {"fts": {"a": 0.7}}, {"fts": {"a": 0.2, "b": 0.1}, "memory": {"a": 9.0, "m": 1.0}}
+    )
     ranking = finish(table, table.column("fts"), [Merge("memory", score=0.5)])
-    assert lists(table, ranking) == [[("m", 0.5), ("a", 0.2), ("b", 0.1)]]
-
-
-def test_merging_keeps_queries_apart():
-    table = listed({"memory": {"m": 1.0}}, {"fts": {"a": 0.7}}, {"fts": {"a": 0.7}, "memory": {"m": 1.0}})
-    ranking = finish(table, table.column("fts"), [Merge("memory", score=0.5)])
-    assert lists(table, ranking) == [[("m", 0.5)], [("a", 0.7)], [("a", 0.7), ("m", 0.5)]]
+    assert lists(table, ranking) == [[("m", 0.5)], [("a", 0.7)], [("m", 0.5), ("a", 0.2), ("b", 0.1)]]
 
 
 def test_merging_after_a_cut_is_cut_again():
@@ -152,24 +138,6 @@ def test_the_guard_counts_the_candidates_of_one_retriever_and_keeps_them_all():
     assert sizes([few], Cut(10, all_below=50, counting="fts")) == [10]
 
 
-def test_stages_say_what_they_read():
-    assert Cut(3).signals == frozenset()
-    assert Cut(3, 50, "fts").signals == {"fts"}
-    assert Merge("memory", score=0.5).signals == {"memory"}
-    assert Drop("lexical").signals == {"lexical"}
-
-
-def test_nothing_ranked_is_an_empty_list_for_every_query():
-    table, _ = ranked(0)
-    ranking = finish(table, np.full(len(table), np.nan), [Cut(5)])
-    assert ranking.offsets.tolist() == [0] * (len(table.queries) + 1)
-
-
-def test_stages_are_read_as_they_are_printed():
-    assert parse_stages(["cut(10)", "cut(3)"]) == (Cut(10), Cut(3))
-    assert [str(stage) for stage in parse_stages(["cut( 10.0 )"])] == ["cut(10)"]
-
-
 @pytest.mark.parametrize(
     ("text", "stage"),
     [
@@ -205,3 +173,8 @@ def test_every_stage_that_cannot_be_read_is_named():
     assert "finish stage 'cutt(3)':" in message
     assert "finish stage 'cut((':" in message
     assert "finish stage 'cut(0)':" in message
+
+
+def test_stages_say_what_they_read():
+    read = [stage.signals for stage in (Cut(3), Cut(3, 50, "fts"), Merge("memory", score=0.5), Drop("lexical"))]
+    assert read == [frozenset(), {"fts"}, {"memory"}, {"lexical"}]

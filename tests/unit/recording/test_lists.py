@@ -1,21 +1,16 @@
-"""Lists of other engines as retrievers: recorded, compared, tuned, with ir_measures and ranx as witnesses."""
+"""Lists of other engines as retrievers, with ir_measures as a witness; lists in documents are those of runs."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 
-import bm25s
-import faiss
 import ir_measures
 import numpy as np
 import pytest
-import tantivy
+from click.testing import CliRunner
 from ir_measures import nDCG
 
+import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.config import SearchConfig
-from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.stores.sqlite import Vault
@@ -27,24 +22,11 @@ from steelyard_eval.compare import compare
 from steelyard_eval.compare.list_recording import save_lists
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
+from steelyard_eval.recording import replay as kept
 from steelyard_eval.recording.disk import load as open_folder
-from steelyard_eval.recording.replay import only
+from steelyard_eval.recording.replay import ShownLists, only, ordered, rows_by_query
 
 DEPTH = 30
-NORMS = {"none": None, "minmax": "min-max", "max": "max", "zscore": "zmuv", "rank": "rank"}
-"""What ranx calls our normalisations."""
-RANX = """
-import json, os, sys
-os.environ["NUMBA_DISABLE_JIT"] = "1"  # compiling takes many seconds
-from ranx import Qrels, Run, evaluate, fuse
-
-given = json.load(sys.stdin)
-runs, weights = [Run(run) for run in given["runs"]], {"weights": given["weights"]}
-fused = fuse(runs, norm=given["norm"], method="wsum", params=weights)
-values = evaluate(Qrels(given["qrels"]), fused, "ndcg@10", return_mean=False, make_comparable=True)
-json.dump([float(value) for value in values], sys.stdout)
-"""
-STRATEGY = "weighted_sum(0.2*words, 0.3*stems, 0.5*dense, normalize=minmax)"
 
 
 @pytest.fixture(scope="module")
@@ -54,59 +36,15 @@ def dataset():
 
 @pytest.fixture(scope="module")
 def engines(dataset):
-    """Three engines that are not ours: bm25s over texts, tantivy over their stems, faiss over the vectors."""
-    found = {"words": by_bm25s(dataset), "stems": by_tantivy(dataset), "dense": by_faiss(dataset)}
-    return {name: [apart(own) for own in lists] for name, lists in found.items()}
+    """Two lists of thirty for each query, as engines that are not ours give them: relevant entries score more."""
+    rng, ids = np.random.default_rng(0), [entry.id for entry in dataset.entries]
 
+    def drawn(query):
+        labels = dataset.qrels.get(query.id, {})
+        scores = {id_: float(rng.random()) + 0.6 * (labels.get(id_, 0) > 0) for id_ in ids}
+        return sorted(scores.items(), key=lambda one: -one[1])[:DEPTH]
 
-def by_bm25s(dataset):
-    index = bm25s.BM25(method="lucene")
-    texts = [f"{entry.title} {entry.text}" for entry in dataset.entries]
-    index.index(bm25s.tokenize(texts, show_progress=False), show_progress=False)
-    asked = bm25s.tokenize([query.text for query in dataset.queries], show_progress=False)
-    places, scores = index.retrieve(asked, k=DEPTH, show_progress=False)
-    return [named(dataset, *own) for own in zip(places.tolist(), scores.tolist(), strict=True)]
-
-
-def by_tantivy(dataset):
-    schema = tantivy.SchemaBuilder()
-    schema.add_integer_field("place", stored=True)
-    schema.add_text_field("text", tokenizer_name="en_stem")
-    index = tantivy.Index(schema.build())
-    writer = index.writer(num_threads=1)
-    for place, entry in enumerate(dataset.entries):
-        writer.add_document(tantivy.Document(place=place, text=f"{entry.title} {entry.text}"))
-    writer.commit()
-    writer.wait_merging_threads()
-    index.reload()
-    searcher = index.searcher()
-    found = []
-    for query in dataset.queries:
-        asked, _ = index.parse_query_lenient(query.text, ["text"])
-        hits = searcher.search(asked, DEPTH).hits
-        found.append(
-            named(dataset, [searcher.doc(at)["place"][0] for _, at in hits], [score for score, _ in hits])
-        )
-    return found
-
-
-def by_faiss(dataset):
-    vectors = dataset.vectors["minilm", "text"].astype("float32")
-    index = faiss.IndexFlatIP(vectors.shape[1])
-    index.add(vectors)
-    scores, places = index.search(dataset.query_vectors["minilm"].astype("float32"), DEPTH)
-    return [named(dataset, *own) for own in zip(places.tolist(), scores.tolist(), strict=True)]
-
-
-def named(dataset, places, scores):
-    """Ids with scores, best first."""
-    found = [(dataset.entries[at].id, float(score)) for at, score in zip(places, scores, strict=True)]
-    return sorted(found, key=lambda one: (-one[1], one[0]))
-
-
-def apart(own):
-    """No two scores equal, and all positive: programs differ in how they treat ties and maxima below zero."""
-    return [(id_, 1.0 + score - 1e-4 * rank) for rank, (id_, score) in enumerate(own)]
+    return {name: [drawn(query) for query in dataset.queries] for name in ("words", "dense")}
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +76,7 @@ def ndcg(dataset, run):
 def test_each_list_alone_has_the_value_of_its_run(dataset, runs, recording):
     found = compare(dataset, recording=recording)
 
-    assert list(found.values) == ["dense", "stems", "words", "rrf(dense, stems, words, k=60)"]
+    assert list(found.values) == ["dense", "words", "rrf(dense, words, k=60)"]
     for name, path in runs.items():
         values = ndcg(dataset, ir_measures.read_trec_run(str(path)))
         assert found.values[name]["nDCG@10"].tolist() == pytest.approx(
@@ -159,157 +97,47 @@ def test_the_recording_holds_scores_and_places_as_given(dataset, engines, record
             assert held == {id_: (score, rank) for rank, (id_, score) in enumerate(found[at], 1)}
 
 
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaTypeSafetyWarning")  # of ranx's own code
-def test_tuned_weights_fused_by_ranx_give_the_same_ndcg(dataset, engines, recording, tmp_path):
-    found = recommend(dataset, only=STRATEGY, recording=recording)
-    found.save_weights(tmp_path / "w.json")
-
-    file = SearchConfig.load(tmp_path / "w.json")
-    strategy = str(file.strategy)
-    values = compare(dataset, [strategy], recording=recording).values[strategy]["nDCG@10"]
-    theirs, kept = np.array(by_ranx(dataset, engines, strategy)), ~level(dataset, engines)
-    assert kept.mean() > 0.5
-    assert values[kept].tolist() == pytest.approx(theirs[kept].tolist(), abs=1e-9)
-
-
-def test_recommend_tries_every_family_over_the_lists_and_asks_what_is_used_today(dataset, recording, tmp_path):
-    with pytest.raises(ConfigError, match="--current: dense, stems,"):
-        recommend(dataset, recording=recording)
-    found = recommend(dataset, "words", recording=recording)
-
-    result = found.result
-    assert {row.label for row in result.rows} >= {"words", "RRF, tuned", "dense first, tuned"}
-    assert result.provenance.baseline == "words"
-    assert all(row.cost.embedded is None and row.cost.vector_bytes is None for row in result.rows)
+def test_what_a_recording_of_lists_cannot_be_asked_is_refused(dataset, runs, recording, tmp_path):
+    dense, out = {"dense": str(runs["dense"])}, tmp_path / "x"
+    other = replace(dataset, sha256="0" * 64, entries=(*dataset.entries, Entry("more")))
+    found = recommend(dataset, only="rrf(words, dense)", recording=recording)
+    table = open_folder(recording)
     found.save_weights(tmp_path / "w.json")
     assert json.loads((tmp_path / "w.json").read_text())["system"] == "lists"
+    mistakes = [
+        (lambda: recommend(dataset, recording=recording), "--current: dense, words"),
+        (lambda: compare(dataset, "echovault", recording=recording), r"\(dense, words\);"),
+        (lambda: compare(dataset, "rrf(wrods, dense)", recording=recording), "fusion 'wrods'; did"),
+        (lambda: compare(other, recording=recording), "set with hash"),
+        (lambda: Searcher(Vault(":memory:"), found.config), "search cannot query"),
+        (lambda: only(only(table, [dataset.queries[0].id]), [dataset.queries[7].id]), "in the recording"),
+        (lambda: save_lists(dataset, {"far": lambda query: [("a", 0.1), ("b", 0.7)]}, out), "larger score"),
+        (lambda: save_lists(dataset, f"words={runs['words']}, rrf(bm25, vector)", out), r"^rrf\(bm25, vector"),
+        *(
+            (lambda name=name: save_lists(dataset, {name: dense["dense"]}, out), "of a list")
+            for name in ("recency", "rrf", "tfidf", "my list", "2nd", "l\u00e4ngs")
+        ),
+    ]
+    for wrong, why in mistakes:
+        with pytest.raises((ConfigError, DataError), match=why):
+            wrong()
 
 
-def level(dataset, engines):
-    """The queries with a list of equal scores, such as one of a single entry: ranx makes 0 of these, minmax 1."""
-    asked = [at for at, query in enumerate(dataset.queries) if query.split != "log"]
-    lists = ([own[at] for own in engines.values()] for at in asked)
-    return np.array([any(len({score for _, score in own}) == 1 for own in found) for found in lists])
-
-
-def by_ranx(dataset, engines, strategy):
-    """nDCG@10 of every query, of a weighted sum as ranx fuses it."""
-    read = parse_strategy(strategy, engines)
-    weights = {str(term.expr): term.weight for term in read.terms}
-    names = [name for name in engines if name in weights]
-    queries = [query.id for query in dataset.queries]
-    asked = [query.id for query in dataset.queries if query.split != "log"]
-    given = {
-        "runs": [
-            {q: dict(own) for q, own in zip(queries, engines[name], strict=True) if own and q in asked}
-            for name in names
-        ],
-        "norm": NORMS[read.normalize],
-        "weights": [weights[name] for name in names],
-        "qrels": {q: {e: g for e, g in dataset.qrels[q].items() if g > 0} for q in asked},
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", RANX], input=json.dumps(given), capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
-
-
-def test_the_command_line_compares_and_tunes_over_the_recording(recording, runs, tmp_path, capsys):
-    arguments = ["--recording", str(recording), "--json"]
-    main(["compare", str(starter()), STRATEGY, "--current", "dense", *arguments], standalone_mode=False)
-    document = json.loads(capsys.readouterr().out)
-
-    assert document["provenance"]["baseline"] == "dense"
-    assert not any(row.get("cost") for row in document["rows"])
-    assert "recorded_lists" in [notice["key"] for notice in document["notices"]]
-
-    out = tmp_path / "w.json"
-    main(
-        ["tune", str(starter()), "rrf(words, dense)", "--out", str(out), *arguments],
-        standalone_mode=False,
-    )
-    tuned = json.loads(capsys.readouterr().out)
-    assert not any(row.get("cost") for row in tuned["rows"])
-    out = min(tmp_path.glob("w*.json"))  # w.current.json under try
-    assert json.loads(out.read_text())["system"] == "lists"
-
-    main(["compare", str(starter()), f"mine={out}", *arguments], standalone_mode=False)
-    assert json.loads(capsys.readouterr().out)["rows"][0]["label"] == "mine"
-
-
-def test_weights_over_lists_are_refused_by_live_search(dataset, recording, tmp_path):
-    found = recommend(dataset, only="rrf(words, dense)", recording=recording)
-
-    with Vault(":memory:") as vault, pytest.raises(ConfigError, match="search cannot query"):
-        Searcher(vault, found.config)
-
-
-def test_a_system_cannot_run_on_lists_and_says_what_can(dataset, recording):
-    with pytest.raises(ConfigError, match=r"\(dense, stems, words\);"):
-        compare(dataset, "echovault", recording=recording)
-
-
-def test_an_unknown_list_is_told_with_the_nearest(dataset, recording):
-    with pytest.raises(ConfigError, match="fusion 'wrods'; did"):
-        compare(dataset, "rrf(wrods, dense)", recording=recording)
-
-
-def test_a_recording_of_another_corpus_is_refused(dataset, recording):
-    import dataclasses
-
-    other = dataclasses.replace(dataset, sha256="0" * 64, entries=(*dataset.entries, Entry("more")))
-
-    with pytest.raises(DataError, match="set with hash"):
-        compare(other, recording=recording)
-
-
-def test_queries_that_were_not_recorded_are_named(dataset, runs, tmp_path):
-    short = {name: str(path) for name, path in runs.items()}
-    save_lists(dataset, short, tmp_path / "all")
-    table = only(open_folder(tmp_path / "all"), [query.id for query in dataset.queries[:5]])
-
-    with pytest.raises(ConfigError, match="in the recording"):
-        only(table, [dataset.queries[7].id])
-
-
-@pytest.mark.parametrize("name", ["recency", "rrf", "tfidf", "my list", "2nd", "l\u00e4ngs"])
-def test_a_list_cannot_take_a_name_that_means_something_else(dataset, runs, tmp_path, name):
-    with pytest.raises(ConfigError, match="of a list"):
-        save_lists(dataset, {name: str(runs["dense"])}, tmp_path / "x")
-
-
-def test_distances_are_refused(dataset, tmp_path):
-    with pytest.raises(DataError, match="larger score"):
-        save_lists(dataset, {"far": lambda query: [("a", 0.1), ("b", 0.7)]}, tmp_path / "x")
-
-
-def test_a_recording_of_our_own_retrievers_is_replayed_with_the_values_of_a_search(dataset, tmp_path):
+def test_a_recording_of_our_own_retrievers_has_the_values_of_a_search_and_no_depth_beyond_it(dataset, tmp_path):
     out = tmp_path / "own"
     main(["record", str(starter()), str(out), "--systems", "plain", "--split", "all"], standalone_mode=False)
     strategy = "weighted_sum(0.3*fts, 0.7*vector, normalize=minmax)"
+    recording = out / "plain.documented"
 
-    replayed = compare(dataset, strategy, recording=out / "plain.documented", timed=False)
+    replayed = compare(dataset, strategy, recording=recording, timed=False)
     searched = compare(dataset, strategy, timed=False)
-
     assert replayed.values[strategy]["nDCG@10"].tolist() == searched.values[strategy]["nDCG@10"].tolist()
     assert replayed.result.rows[0].cost.embedded == len(replayed.queries)
 
-
-def test_tuning_on_a_recording_tries_no_depth_beyond_it(dataset, tmp_path):
-    out = tmp_path / "own"
-    main(["record", str(starter()), str(out), "--systems", "plain", "--split", "all"], standalone_mode=False)
-
-    tuned = recommend(dataset, only="rrf(fts, vector)", recording=out / "plain.documented").result
-
-    # As it was recorded; twice that is tried in a live search.
+    # A depth of 100, as it was recorded; twice that is tried in a live search.
+    tuned = recommend(dataset, only="rrf(fts, vector)", recording=recording).result
     assert tuned.row(tuned.provenance.baseline).depths["fts"] == 100
     assert {row.depths["fts"] for row in tuned.rows} <= {50, 100}
-
-
-def test_a_configuration_of_ours_among_lists_is_named_alone(dataset, runs, tmp_path):
-    with pytest.raises(ConfigError, match=r"^rrf\(bm25, vector, k=60\):"):
-        save_lists(dataset, f"words={runs['words']}, rrf(bm25, vector)", tmp_path / "x")
 
 
 def test_some_queries_of_a_recording_keep_their_own_facts(dataset):
@@ -322,3 +150,72 @@ def test_some_queries_of_a_recording_keep_their_own_facts(dataset):
     assert some.asked.tags.offsets.tolist() == [0, 1, 3, 3]
     assert some.asked.tags.codes.tolist() == [2, 0, 1]
     assert some.offsets.tolist() == np.cumsum([0, *np.diff(table.offsets)[[2, 0, 1]]]).tolist()
+
+
+@pytest.fixture(scope="module")
+def data():
+    return sy.load(starter())
+
+
+@pytest.fixture(scope="module")
+def document(data, tmp_path_factory):
+    runs = tmp_path_factory.mktemp("runs")
+    return data.compare("fts, echovault, moltnet", current="echovault", timed=False, write_runs=runs).result, runs
+
+
+def test_the_lists_are_those_of_the_runs(document):
+    result, runs = document
+    run = (runs / "moltnet.documented.run").read_text("utf-8").splitlines()
+    for query in result.queries:
+        found = query.lists["moltnet"].entries
+        wanted = [line.split()[2] for line in run if line.split()[0] == query.id]
+        assert found == wanted[: len(found)]
+        assert len(found) == min(len(wanted), 10)
+
+
+def test_what_the_signals_add_is_the_score(document):
+    for query in document[0].queries:
+        for found in query.lists.values():
+            for at, score in enumerate(found.scores):
+                assert sum(own[at] for own in found.parts.values()) == pytest.approx(score, rel=1e-3)
+
+
+def test_the_baseline_comes_first_then_the_best(document):
+    means = {row.label: row.means["nDCG@10"].mean for row in document[0].rows}
+    labels = list(document[0].queries[0].lists)
+    assert labels[0] == "echovault"
+    assert means[labels[1]] > means[labels[2]]
+    assert ordered({"a": 0.1, "b": 0.3, "c": 0.2}, ["c"]) == ["c", "b", "a"]
+
+
+def test_a_document_has_two_lists_and_more_only_below_the_limit(data, document, monkeypatch):
+    queries = data.dataset.queries
+    made = [(label, lambda: ShownLists(sy_ranked(queries))) for label in "abcd"]
+    monkeypatch.setattr(kept, "MOST", 0)
+    assert list(rows_by_query(data.dataset, queries, {}, made)[0][0].lists) == ["a", "b"]
+    monkeypatch.setattr(kept, "MOST", 3 * 10 * len(queries))
+    assert list(rows_by_query(data.dataset, queries, {}, made)[0][0].lists) == ["a", "b", "c"]
+
+
+def sy_ranked(queries):
+    from steelyard_eval.measures.judgments import Ranked
+
+    return Ranked.of([query.id for query in queries], [["m1"] for _ in queries])
+
+
+def run_again(document, out):
+    """The document that its command makes, run as it stands."""
+    job = document["provenance"]["command"]
+    result = CliRunner().invoke(main, [*job[1:], "--json", "--out", str(out)])
+    assert job[0] == "steelyard"
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("embedder", ["auto", "none"])
+def test_the_command_of_a_comparison_makes_it_again(embedder, tmp_path):
+    made = sy.load(starter(), embedder=embedder).compare("fts, echovault", current="echovault", timed=False)
+    again = run_again(made.to_json(), tmp_path / "again.json")
+    assert (again["provenance"], again["answer"]) == (made.record["provenance"], made.record["answer"])
+    kept = [[{**row, "cost": None} for row in found["rows"]] for found in (again, made.record)]
+    assert kept[0] == kept[1]

@@ -1,23 +1,34 @@
-"""Recordings on disk: whole or not at all, and the same as in memory."""
+"""Recordings on disk, which configurations share one, what a replay may not change, and what one costs."""
 
 import dataclasses
 import json
+import logging
+import os
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
+import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.fusion import parse_strategy
-from steelyard.systems import find_system
-from steelyard_eval.cli.main import main
+from steelyard.live.search import Searcher
+from steelyard.live.sources import Sources, identity
+from steelyard.memory.entry import Entry
+from steelyard.retrievers.kinds import Reading
+from steelyard.stores.base import KeywordIndex
+from steelyard.systems import SYSTEMS, find_system
+from steelyard_eval.candidates.settings import of_retrievers
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
+from steelyard_eval.recording import record as price
 from steelyard_eval.recording.disk import _check_codes, save
 from steelyard_eval.recording.disk import load as load_recording
+from steelyard_eval.recording.provenance import agree, share
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.recording.workspace import Workspace
+from steelyard_eval.recording.workspace import KeptTables, Workspace
 
 STRATEGY = "weighted_sum(0.4*rrf(bm25, vector), 0.2*tags, 0.2*recency(half_life=90d), 0.2*domain)"
 
@@ -45,23 +56,6 @@ def test_a_recording_read_back_replays_to_the_same_bits(table, config, tmp_path)
     first, second = replay(table, config), replay(again, config)
     assert first.entry.tolist() == second.entry.tolist()
     assert first.ranking.score.tobytes() == second.ranking.score.tobytes()
-
-
-def test_the_same_recording_gives_the_same_bytes(table, tmp_path):
-    for name in ("a", "b"):
-        save(table, tmp_path / name)
-
-    assert {p.name for p in (tmp_path / "a").iterdir()} == {p.name for p in (tmp_path / "b").iterdir()}
-    for path in (tmp_path / "a").iterdir():
-        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
-
-
-def test_a_newer_recording_replaces_an_older_one_whole(table, tmp_path):
-    save(table, tmp_path / "r")
-    save(table, tmp_path / "r")
-
-    assert [path.name for path in tmp_path.iterdir()] == ["r"]
-    assert not (tmp_path / "r" / "replaced").exists()
 
 
 def test_a_folder_of_something_else_is_left_alone(table, tmp_path):
@@ -111,33 +105,6 @@ def test_every_part_of_the_fingerprint_is_compared(table, config, key, value):
         replay(other, config)
 
 
-def test_a_recording_may_hold_retrievers_that_a_configuration_has_not(table, config):
-    narrow = dataclasses.replace(config, retrievers={"bm25": config.retrievers["bm25"]})
-
-    found = replay(table, narrow.with_strategy(parse_strategy("bm25")))
-    assert len(found.entry) > 0
-
-
-def test_other_vectors_make_another_fingerprint(table, space):
-    assert table.fingerprint["vectors"] == space.dataset.vectors_sha256 != ""
-
-
-def test_a_configuration_that_needs_another_recording_is_refused_by_name(table, config):
-    fields = dict.fromkeys(config.retrievers["fts"].field_weights, 2.0)
-    from dataclasses import replace
-
-    other = replace(
-        config, retrievers={**config.retrievers, "fts": replace(config.retrievers["fts"], field_weights=fields)}
-    )
-    with pytest.raises(ConfigError, match=r"retrievers\.fts\.field_weights"):
-        replay(table, other)
-    deeper = replace(
-        config, retrievers={**config.retrievers, "bm25": replace(config.retrievers["bm25"], depth=101)}
-    )
-    with pytest.raises(ConfigError, match="depth 101"):
-        replay(table, deeper)
-
-
 def test_the_first_code_beyond_a_list_is_refused():
     """A list of 3 names has the codes 0, 1 and 2."""
     _check_codes({"kind": np.array([0, 2])}, "kind", 2, 3)
@@ -146,17 +113,221 @@ def test_the_first_code_beyond_a_list_is_refused():
             _check_codes({"kind": np.array(codes)}, "kind", 2, 3)
 
 
-def test_all_unknown_systems_are_named_at_once(tmp_path):
-    words = [
-        "record",
-        str(starter()),
-        str(tmp_path / "r"),
-        "--systems",
-        "nowhere,bm25,nothing",
-        "--embedder",
-        "none",
-    ]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 2
-    assert "'nowhere'" in done.stderr
-    assert "'nothing'" in done.stderr
+def test_a_configuration_that_needs_another_recording_is_refused_by_name(table, config):
+    def other(name, **more):
+        changed = dataclasses.replace(config.retrievers[name], **more)
+        return dataclasses.replace(config, retrievers={**config.retrievers, name: changed})
+
+    fields = dict.fromkeys(config.retrievers["fts"].field_weights, 2.0)
+    with pytest.raises(ConfigError, match=r"retrievers\.fts\.field_weights"):
+        replay(table, other("fts", field_weights=fields))
+    with pytest.raises(ConfigError, match="depth 101"):
+        replay(table, other("bm25", depth=101))
+
+
+def plain(**parameters):
+    """The system plain with these parameters of bm25."""
+    config = find_system("plain").config()
+    bm25 = replace(config.retrievers["bm25"], parameters=parameters)
+    return replace(config, retrievers={**config.retrievers, "bm25": bm25})
+
+
+def test_the_baselines_share_one_recording_and_the_systems_have_their_own():
+    names = ["fts", "bm25", "vector", "plain", "echovault", "echovault:shipped", "moltnet", "moltnet:shipped"]
+    configs = [find_system(name).config() for name in names]
+
+    assert share(configs) == [[0, 1, 2, 3], [4], [5], [6, 7]]
+
+
+def test_other_parameters_need_another_recording_where_the_retriever_is_used():
+    fts = find_system("fts").config()
+
+    assert share([plain(), plain(k1=0.9), plain(k1=1.2), fts]) == [[0, 2, 3], [1]]
+
+
+def test_a_replay_refuses_other_parameters_by_name():
+    with pytest.raises(ConfigError, match=r"^retrievers.bm25.k1 is 0.9,"):
+        agree(plain(k1=0.9), identity(plain()) | {"model": ""})
+
+
+def test_a_depth_is_no_part_of_it():
+    agree(find_system("fts").config(200), identity(find_system("fts").config(10)) | {"model": ""})
+
+
+def test_texts_embedded_otherwise_make_another_recording(monkeypatch):
+    fts = find_system("fts")
+    other = replace(fts, profile="other", reading=replace(fts.reading, recipe="{text}"))
+    monkeypatch.setitem(SYSTEMS, "fts:other", other)
+
+    assert share([fts.config(), other.config()]) == [[0], [1]]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"k1": -1}, "k1 is -1; it must lie between 0 and 1000"),
+        ({"b": 1.5}, "b is 1.5; it must lie between 0 and 1 "),
+        ({"b": float("nan")}, "b is nan; it must"),
+        ({"k": 1}, "unknown parameter 'k' of bm25; did you mean 'k1'?"),
+    ],
+)
+def test_parameters_out_of_their_ranges(parameters, message):
+    with pytest.raises(ConfigError) as caught:
+        identity(plain(**parameters))
+    assert message in str(caught.value)
+
+
+def test_functions_without_a_name_are_refused():
+    """Two of them would be equal in every recording."""
+    with pytest.raises(ConfigError, match="has no name"):
+        Reading(KeywordIndex("x", ("title",)), "{title}", match=lambda text: text)
+
+
+class BegunError(Exception):
+    """The work began."""
+
+
+def begin(monkeypatch, caplog, queries):
+    """The notes that were given when the first search was about to begin."""
+
+    def stopped(*_args):
+        raise BegunError
+
+    monkeypatch.setattr(Searcher, "record", stopped)
+    space = sy.load(starter()).workspace
+    config = find_system("plain").config(10, space.model, os.environ)
+    with caplog.at_level(logging.INFO, "steelyard"), pytest.raises(BegunError):
+        record(space, list(space.dataset.queries) * queries, [config])
+    return [one.getMessage() for one in caplog.records if "about" in one.getMessage()]
+
+
+def test_a_large_recording_is_told_before_it_begins_and_a_small_one_is_not(monkeypatch, caplog):
+    # 159 queries a thousand times; 131 entries bound every list, whatever its depth.
+    [told] = begin(monkeypatch, caplog, 1_000)
+    assert told.startswith("recording fts, vector of 159,000 queries over 131 entries: about ")
+    assert "GB; --split takes" in told
+    caplog.clear()
+    assert begin(monkeypatch, caplog, 1) == []
+
+
+def test_lists_are_never_longer_than_the_corpus():
+    assert price.price(10, 2, 100, 50)[1] == price.price(10, 2, 10_000, 50)[1] == 10 * 50 * (24 + 2 * 16)
+
+
+def same(one, other):
+    assert one.entries == other.entries
+    assert one.columns.keys() == other.columns.keys()
+    for name, values in one.columns.items():
+        np.testing.assert_array_equal(values, other.columns[name])
+        np.testing.assert_array_equal(one.positions[name], other.positions[name])
+    assert one.asked.numbers.keys() == other.asked.numbers.keys()
+    for name, values in one.asked.numbers.items():
+        np.testing.assert_array_equal(values, other.asked.numbers[name])
+
+
+def watch(monkeypatch, told):
+    """Call `told` with the name of each retriever that searches."""
+    own = Sources._retriever
+
+    def watched(sources, name):
+        retriever = copy(own(sources, name))
+        for way in {"retrieve", "follow"} & set(dir(retriever)):
+            search = getattr(retriever, way)
+            object.__setattr__(retriever, way, lambda *asked, search=search: (told(name), search(*asked))[1])
+        return retriever
+
+    monkeypatch.setattr(Sources, "_retriever", watched)
+
+
+def test_a_recording_with_lists_of_another_one_is_what_it_is_alone(monkeypatch):
+    data = load(starter())
+    queries = data.queries[:12]
+    config = find_system("plain").config(10, "minilm")
+    config = config.with_strategy(parse_strategy("rrf(bm25, vector, graph)"))
+    found = []
+    shared = Workspace.open(data)
+    watch(monkeypatch, found.append)
+    for other in (config, *of_retrievers(config, len(queries))):
+        found.clear()
+        table = record(shared, queries, [other])
+        assert set(found) == {"graph"} if other is not config else {"graph", "bm25", "vector"} <= set(found)
+        same(table, record(Workspace.open(data), queries, [other]))
+
+
+def test_lists_of_another_depth_parameter_or_state_of_the_store_are_found_anew():
+    data = load(starter())
+    queries = data.queries[:5]
+    config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy("bm25"))
+    shared = Workspace.open(data)
+    record(shared, queries, [config])
+
+    bm25 = config.retrievers["bm25"]
+    for own in (replace(bm25, depth=3), replace(bm25, parameters={"k1": 0.3})):
+        other = replace(config, retrievers={**config.retrievers, "bm25": own})
+        same(record(shared, queries, [other]), record(Workspace.open(data), queries, [other]))
+    first = record(shared, queries, [config])
+    shared.store.upsert([Entry("new", text=queries[0].text)])
+    assert "new" not in first.entries
+    assert "new" in record(shared, queries, [config]).entries
+
+
+def test_the_first_places_of_a_deeper_list_are_not_searched_for(monkeypatch):
+    data = load(starter())
+    config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy("rrf(bm25, fts, vector)"))
+    shared, queries = Workspace.open(data), data.queries[:12]
+    deep, shallow = (
+        replace(config, retrievers={name: replace(own, depth=depth) for name, own in config.retrievers.items()})
+        for depth in (30, 7)
+    )
+    record(shared, queries, [deep])
+    with monkeypatch.context() as patch:
+        watch(patch, pytest.fail)
+        table = record(shared, queries, [shallow])
+
+    same(table, record(Workspace.open(data), queries, [shallow]))
+    other = Workspace.open(data)
+    record(other, queries, [shallow])
+    same(record(other, queries, [deep]), record(shared, queries, [deep]))
+
+
+def test_queries_that_were_recorded_are_not_searched_again(monkeypatch):
+    data = load(starter())
+    config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy("rrf(bm25, vector)"))
+    shared = Workspace.open(data)
+    record(shared, data.queries[:12], [config])
+    watch(monkeypatch, pytest.fail)
+
+    some = data.queries[7:3:-1]
+    again = record(shared, some, [config])
+
+    monkeypatch.undo()
+    alone = record(Workspace.open(data), some, [config])
+    assert again.queries == alone.queries
+    assert again.fingerprint == alone.fingerprint
+    np.testing.assert_array_equal(again.offsets, alone.offsets)
+    assert [again.entries[at] for at in again.entry] == [alone.entries[at] for at in alone.entry]
+    for name, values in alone.columns.items():
+        np.testing.assert_array_equal(values, again.columns[name])
+    other = replace(data.queries[5], text=data.queries[20].text)
+    found = record(shared, [other], [config])
+    same(found, record(Workspace.open(data), [other], [config]))
+
+
+def test_recordings_that_are_too_large_or_too_old_are_let_go(monkeypatch):
+    data = load(starter())
+    config = find_system("plain").config(10, "minilm").with_strategy(parse_strategy("bm25"))
+    tables = [record(Workspace.open(data), data.queries[at : at + 1], [config]) for at in range(3)]
+    sizes = [2 * len(table) for table in tables]  # a score and a place in each row
+    monkeypatch.setattr("steelyard_eval.recording.workspace.NUMBERS", sizes[0] + sizes[1])
+    kept = KeptTables()
+    for at in (0, 1):
+        kept.keep("key", data.queries[at : at + 1], tables[at])
+    assert [kept.find("key", data.queries[at : at + 1]) is not None for at in range(3)] == [True, True, False]
+    kept.keep("key", data.queries[2:3], tables[2])
+    assert kept.find("key", data.queries[:1]) is None
+    assert kept.find("other", data.queries[2:3]) is None
+
+    monkeypatch.setattr("steelyard_eval.recording.workspace.NUMBERS", sizes[0] - 1)
+    kept.keep("key", data.queries[:1], tables[0])
+    assert kept.find("key", data.queries[:1]) is None
+    assert kept.find("key", data.queries[2:3]) is not None

@@ -15,7 +15,6 @@ from scipy import stats
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
-from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
 from steelyard_eval.recording.saved_runs import FILE, FOLDER, TABLES, keep, kept
@@ -32,25 +31,19 @@ from steelyard_eval.result.structs import (
     replace,
 )
 
-CORPUS = ['{"id": "m1", "text": "rotate the secret keys"}', '{"id": "m2", "text": "coffee"}']
+CORPUS = [{"id": "m1", "text": "rotate the secret keys"}, {"id": "m2", "text": "coffee"}]
 
 
 NOW = datetime(2026, 11, 23, 17, 40, tzinfo=UTC)
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(written_set, tmp_path, monkeypatch):
     """A data set of two entries, with kept runs switched on and a cache of its own."""
     monkeypatch.delenv("STEELYARD_RUNS")
     monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "400")
-    at = tmp_path / "mine"
-    at.mkdir()
-    (at / "dataset.json").write_text('{"name": "mine"}')
-    (at / "corpus.jsonl").write_text("\n".join(CORPUS) + "\n")
-    (at / "queries.jsonl").write_text('{"id": "q1", "text": "where are secrets"}\n')
-    (at / "qrels.txt").write_text("q1 0 m1 2\n")
-    return at
+    return written_set(tmp_path / "mine", CORPUS, [{"id": "q1", "text": "where are secrets"}], "q1 0 m1 2\n")
 
 
 def document(
@@ -69,13 +62,6 @@ def document(
         decision=Decision(verdict, chosen) if verdict and kind != "gate" else None,
         queries=[QueryRow(query, values={"a": own, "b": 0.4}) for query, own in values.items()],
     )
-
-
-def test_no_text_is_kept(folder):
-    sy.load(folder).compare("bm25", timed=False)
-    raw = (folder / FOLDER / FILE).read_bytes()
-    assert b"secret" not in raw
-    assert b"q1" in raw
 
 
 def test_a_folder_that_cannot_be_written_has_its_runs_in_the_cache(folder, tmp_path):
@@ -153,14 +139,6 @@ def test_a_damaged_file_is_named_and_stops_no_job(folder, raw):
         sy.load(folder).runs()
 
 
-def test_facts_that_are_no_object_are_damage(folder):
-    keep(sy.load(folder).dataset, document())
-    with apsw.Connection(str(folder / FOLDER / FILE)) as db:
-        db.execute("UPDATE runs SET facts = '[NaN]'")
-    with pytest.raises(DataError, match="is damaged"):
-        sy.load(folder).runs()
-
-
 ROW = {"label": "a", "mean": 0.5}
 
 
@@ -168,14 +146,9 @@ ROW = {"label": "a", "mean": 0.5}
     "facts",
     [
         {"rows": 5},
-        {"rows": "abc"},
-        {"rows": [{}]},
         {"rows": [{"label": "a"}]},
-        {"rows": [{**ROW, "mean": None}]},
         {"rows": [{**ROW, "mean": "x"}]},
-        {"rows": [{**ROW, "low": "x"}]},
         {"rows": [{**ROW, "label": ["a"]}]},
-        {"states": ["entries"]},
         {"states": {"entries": [1]}},
         {"metric": ["nDCG@10"]},
         {"verdict": {"a": 1}},
@@ -187,16 +160,6 @@ def test_facts_of_other_types_are_damage(folder, facts):
         db.execute("UPDATE runs SET facts = ?", (json.dumps(facts),))
     with pytest.raises(DataError, match="damaged; delete"):
         sy.load(folder).runs()
-
-
-@pytest.mark.parametrize("content", ['{"a": {"q1": ["x"]}}', '{"a": {"q1": "x"}}', "[[1]]"])
-def test_states_of_other_types_are_damage(folder, content):
-    keep(sy.load(folder).dataset, document())
-    keep(sy.load(folder).dataset, document(0.75))
-    with apsw.Connection(str(folder / FOLDER / FILE)) as db:
-        db.execute("UPDATE states SET content = ?", (content,))
-    with pytest.raises(DataError, match="damaged; delete"):
-        sy.load(folder).runs().between(1, 2)
 
 
 def test_writers_at_the_same_time_lose_nothing(folder, tmp_path):
@@ -220,10 +183,6 @@ def test_writers_at_the_same_time_lose_nothing(folder, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
-def weights(name):
-    return find_system(name).config(10)
-
-
 def run(*words):
     """What the command line prints as JSON."""
     done = CliRunner().invoke(main, [*map(str, words), "--json"])
@@ -232,12 +191,10 @@ def run(*words):
 
 
 @pytest.fixture
-def many(folder):
+def many(folder, written_set):
     """Twelve queries, each answered by m1."""
-    queries = [json.dumps({"id": f"q{at}", "text": f"secret {at}"}) for at in range(12)]
-    (folder / "queries.jsonl").write_text("\n".join(queries) + "\n")
-    (folder / "qrels.txt").write_text("".join(f"q{at} 0 m1 1\n" for at in range(12)))
-    return folder
+    queries = [{"id": f"q{at}", "text": f"secret {at}"} for at in range(12)]
+    return written_set(folder, CORPUS, queries, "".join(f"q{at} 0 m1 1\n" for at in range(12)))
 
 
 def measured(folder, rise, **more):
@@ -291,6 +248,13 @@ def test_over_queries_whose_labels_changed_nothing_is_compared(many):
     found = sy.load(many).runs().between(1, 2)
     assert found["difference"]["queries"] == 8
     assert found["changes"] == {"labels": "4 changed ('q0 m1', 'q1 m1', 'q2 m1', ...)", "weights": "bm25 to fts"}
+    assert b"secret" not in (many / FOLDER / FILE).read_bytes()  # ids are kept, and no texts
+    with pytest.raises(ConfigError, match="9"):
+        sy.load(many).runs().between(1, 9)
+    with apsw.Connection(str(many / FOLDER / FILE)) as db:
+        db.execute("UPDATE states SET content = '[[1]]'")
+    with pytest.raises(DataError, match="damaged; delete"):
+        sy.load(many).runs().between(1, 2)
 
 
 @pytest.mark.parametrize(
@@ -320,13 +284,6 @@ def test_a_run_is_about_what_it_chose_or_kept_else_its_only_weights_file(folder)
         assert kept(sy.load(folder).dataset)[-1].facts.own.label == own
 
 
-def test_how_queries_were_drawn_is_told_as_changed(folder):
-    keep(sy.load(folder).dataset, document())
-    (folder / "dataset.json").write_text('{"name": "mine", "sampled": "random"}')
-    keep(sy.load(folder).dataset, document())
-    assert sy.load(folder).runs().between(1, 2)["changes"].keys() == {"provenance"}
-
-
 def test_runs_are_listed_of_a_set_whose_labels_were_edited(folder):
     """dataset.json holds the hash of qrels.txt, which nobody renewed."""
     sealed = sha256((folder / "qrels.txt").read_bytes()).hexdigest()
@@ -334,17 +291,3 @@ def test_runs_are_listed_of_a_set_whose_labels_were_edited(folder):
     keep(check(folder).dataset, document())
     (folder / "qrels.txt").write_text("q1 0 m1 1\n")
     assert len(run("runs", folder)["runs"]) == 1
-
-
-def test_a_gate_keeps_its_values_by_query(folder):
-    data = sy.load(folder)
-    data.gate("bm25", baseline=folder / "b.json", because="first")
-    data.gate("bm25", baseline=folder / "b.json")
-    assert data.runs().between(1, 2)["difference"]["queries"] == 1
-
-
-def test_runs_that_are_not_kept_are_named(folder):
-    keep(sy.load(folder).dataset, document())
-    with pytest.raises(ConfigError, match="9"):
-        sy.load(folder).runs().between(1, 9)
-    assert CliRunner().invoke(main, ["runs", str(folder), "1"]).exit_code == 2

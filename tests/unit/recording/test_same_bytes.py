@@ -4,9 +4,9 @@ Charts are drawn by the matplotlib of constraints.txt.
 
     python tests/unit/recording/test_same_bytes.py ARCHIVE
 
-makes the archive anew, from three queries of qrels/starter and twelve entries, with the Steelyard that Python
-finds. A change of what is written on purpose needs that; one that was not meant, such as another name of a
-function by which recordings are compared, shows here.
+makes the archive anew, of the set in it (three queries of qrels/starter and the twelve entries that were judged
+for them first), with the Steelyard that Python finds. A change of what is written on purpose needs that; one that
+was not meant, such as another name of a function by which recordings are compared, shows here.
 """
 
 import json
@@ -33,27 +33,6 @@ NAMES = sorted(SYSTEMS)
 
 def run(*words):
     assert main([str(word) for word in words], standalone_mode=False) in (0, None)
-
-
-def small(folder):
-    """Three queries and the twelve entries that were judged for them first, with their vectors."""
-    starter = ROOT / "qrels" / "starter"
-    folder.mkdir()
-    rows = [line.split() for line in (starter / "qrels.txt").read_text().splitlines()]
-    queries = list(dict.fromkeys(query for query, _, _, grade in rows if int(grade) > 1))[:3]
-    judged = sorted((row for row in rows if row[0] in queries), key=lambda row: -int(row[3]))
-    kept = {"queries": queries, "corpus": list(dict.fromkeys(row[2] for row in judged))[:12]}
-    for name, ids in kept.items():
-        lines = (starter / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-        at = [number for number, line in enumerate(lines) if json.loads(line)["id"] in ids]
-        (folder / f"{name}.jsonl").write_text("".join(f"{lines[number]}\n" for number in at), encoding="utf-8")
-        for path in starter.glob(f"{name}.*.npy"):
-            np.save(folder / path.name, np.load(path)[at])
-    own = [" ".join(row) for row in rows if row[0] in queries and row[2] in kept["corpus"]]
-    (folder / "qrels.txt").write_text("\n".join(own) + "\n")
-    manifest = json.loads((starter / "dataset.json").read_text())
-    facts = {name: manifest[name] for name in ("name", "licence", "as_of", "text_for_embedding")}
-    (folder / "dataset.json").write_text(json.dumps(facts))
 
 
 def make(given, folder):
@@ -123,12 +102,11 @@ def test_weights_are_written_as_they_were_read(old, tmp_path):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
-        (home / "given").mkdir()
-        small(home / "given" / "set")
-        make(home / "given", home / "made")
-        with tarfile.open(sys.argv[1], "w:xz") as archive:
-            for path in sorted(
-                path for path in home.rglob("*") if ".steelyard" not in path.parts
-            ):  # runs are kept there
-                archive.add(path, path.relative_to(home), recursive=False)
+        with tarfile.open(SAMPLE) as archive:
+            archive.extractall(home, filter="data")
         shutil.rmtree(home / "made")
+        make(home / "given", home / "made")
+        paths = sorted(path for path in home.rglob("*") if ".steelyard" not in path.parts)  # runs are kept there
+        with tarfile.open(sys.argv[1], "w:xz") as archive:
+            for path in paths:
+                archive.add(path, path.relative_to(home), recursive=False)

@@ -6,8 +6,7 @@ import os
 import pickle
 import signal
 import zipfile
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -29,14 +28,6 @@ from steelyard_eval.recording.workspace import Workspace
 
 def bytes_of(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def test_two_processes_write_the_bytes_of_one(tmp_path):
-    for jobs in (1, 2):
-        record_systems(load(starter()), ["soleri", "spec_kit"], tmp_path / str(jobs), "all", 10, "auto", jobs=jobs)
-    one, two = bytes_of(tmp_path / "1"), bytes_of(tmp_path / "2")
-    assert len(one) > 20
-    assert one == two
 
 
 def test_parts_together_are_what_one_part_is():
@@ -120,42 +111,6 @@ def test_what_lost_workers_had_finished_is_not_made_again(tmp_path, blocks, monk
     assert len(searched) > 5
     assert not set(searched) & set(finished)
     assert blocks() == []
-
-
-class Seen(Executor):
-    """An executor that makes a block when it is waited for, and notes what was given and what was waited for."""
-
-    def __init__(self):
-        self.notes, self.read = [], set()
-
-    def submit(self, task, block):
-        self.read.add((block.config.system, block.path))
-        notes, made = self.notes, partial(task, block)
-
-        class Waited(Future):
-            def result(self, timeout=None):
-                notes.append(("waited", block.config.system))
-                return made()
-
-        self.notes.append(("given", block.config.system))
-        return Waited()
-
-
-def test_workers_have_the_blocks_of_other_systems_while_one_is_joined(tmp_path, blocks):
-    """All are given out before the first is waited for, and they read one copy of the vault."""
-    systems = ["bm25", "fts", "vector", "soleri"]
-    executor = Seen()
-    assert recorded_by(executor, tmp_path / "many", systems) == recorded_by(1, tmp_path / "one", systems)
-    order = [note for at, note in enumerate(executor.notes) if at == 0 or executor.notes[at - 1] != note]
-    assert [kind for kind, _ in order] == ["given"] * 4 + ["waited"] * 4
-    assert len({path for _, path in executor.read}) == 1
-    assert blocks() == []
-
-
-def test_a_system_that_is_named_twice_is_recorded_once(tmp_path, blocks):
-    executor = Counting()
-    assert recorded_by(executor, tmp_path / "many", ["bm25", "bm25"]) == recorded_by(1, tmp_path / "one")
-    assert len(executor.made) == len(set(executor.made))
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2 or not Path("/proc/self/task").is_dir(), reason="needs cores, /proc")

@@ -97,45 +97,29 @@ class TestStem:
 
 
 class TestTsVector:
-    def test_stop_words_take_a_position_and_nothing_else(self):
-        assert tsvector("the cache of the server") == {"cach": (2,), "server": (5,)}
+    @pytest.mark.parametrize(
+        ("text", "vector"),
+        [
+            ("the cache of the server", {"cach": (2,), "server": (5,)}),  # stop words take a position
+            (" ".join(sorted(STOP_WORDS)), {}),
+            ("a cross-validation", {"cross-valid": (2,), "cross": (3,), "valid": (4,)}),
+            ("2Running hS256 the.com", {"2running": (1,), "hs256": (2,), "the.com": (3,)}),  # neither stemmed
+            ("Größe CAFÉ İX \u0394\u03a3", {"größe": (1,), "café": (2,), "ix": (3,), "\u03b4\u03c3": (4,)}),
+            ("scope:auth feat-x", {"scope": (1,), "auth": (2,), "feat-x": (3,), "feat": (4,), "x": (5,)}),
+            ("cache " * 300, {"cach": tuple(range(1, 256))}),  # 255 positions at most, the largest 16383
+            ("x" * 2_048 + " foo", {"foo": (1,)}),  # a word of more than 2047 bytes takes no position
+            ("x" * 993 + "running", {"x" * 993 + "run": (1,)}),  # of more than 1000 bytes it keeps its ending
+            ("x" * 994 + "running", {"x" * 994 + "running": (1,)}),
+        ],
+    )
+    def test_lexemes_and_their_positions(self, text, vector):
+        assert tsvector(text) == vector
 
-    def test_there_are_127_stop_words(self):
+    def test_positions_and_words_end_where_those_of_postgresql_do(self):
         assert len(STOP_WORDS) == 127
-        assert tsvector(" ".join(sorted(STOP_WORDS))) == {}
-
-    def test_a_compound_and_its_parts_take_three_positions(self):
-        assert tsvector("a cross-validation") == {"cross-valid": (2,), "cross": (3,), "valid": (4,)}
-
-    def test_words_with_digits_and_names_are_neither_stemmed_nor_stop_words(self):
-        assert tsvector("2Running hS256 the.com") == {"2running": (1,), "hs256": (2,), "the.com": (3,)}
-
-    def test_accents_stay_and_letters_become_small_one_by_one(self):
-        assert tsvector("Größe CAFÉ İX \u0394\u03a3") == {
-            "größe": (1,),
-            "café": (2,),
-            "ix": (3,),
-            "\u03b4\u03c3": (4,),
-        }
-
-    def test_tags_are_words_of_their_own(self):
-        vector = {"scope": (1,), "auth": (2,), "branch": (3,), "feat-search": (4,), "feat": (5,), "search": (6,)}
-        assert tsvector("scope:auth branch:feat-search") == vector
-
-    def test_a_lexeme_keeps_255_positions(self):
-        assert tsvector("cache " * 300) == {"cach": tuple(range(1, 256))}
-
-    def test_positions_end_at_16383(self):
         vector = tsvector("foo " + "x " * 16_382 + "foo foo bar")
         assert (vector["foo"], vector["bar"]) == ((1, 16_383), (16_383,))
-
-    def test_a_word_of_more_than_2047_bytes_takes_no_position(self):
         assert tsvector("x" * 2_047 + " foo")["foo"] == (2,)
-        assert tsvector("x" * 2_048 + " foo") == {"foo": (1,)}
-
-    def test_a_word_of_more_than_1000_bytes_keeps_its_ending(self):
-        assert list(tsvector("x" * 993 + "running")) == ["x" * 993 + "run"]
-        assert list(tsvector("x" * 994 + "running")) == ["x" * 994 + "running"]
 
 
 class TestWebsearch:
@@ -197,34 +181,23 @@ def found(query, text):
     return bool(best(counted([("a", text)]), websearch(query)))
 
 
-class TestMatches:
-    def test_words_are_joined_by_and(self):
-        assert found("deploy production", "deployed to production")
-        assert not found("deploy production", "deployed to staging")
-
-    def test_a_phrase_asks_for_exact_distances(self):
-        assert found('"event loop"', "the event loop blocks")
-        assert not found('"event loop"', "the loop of an event; events of a loop")
-        assert found('"state of the art"', "state in an art")
-        assert not found('"state of the art"', "state art")
-
-    def test_a_phrase_of_three_parts_needs_them_in_one_place(self):
-        assert found("min_samples_leaf", "set min_samples_leaf")
-        assert not found("min_samples_leaf", "min samples, samples leaf")
-
-    def test_a_negated_word_excludes_and_a_twice_negated_one_does_not(self):
-        assert not found("deploy -staging", "deploy to staging")
-        assert found("deploy -staging", "deploy")
-        assert found("--deploy", "deploy")
-        assert found("-staging", "")
-
-    def test_or_binds_less_than_and(self):
-        assert found("regression OR cluster -linear", "linear regression")
-        assert not found("regression OR cluster -linear", "linear clusters")
-
-    def test_there_is_no_matching_by_prefix_and_no_folding_of_accents(self):
-        assert not found("deplo", "deploy")
-        assert not found("cafe", "café")
+@pytest.mark.parametrize(
+    ("query", "matched", "left"),
+    [
+        ("deploy production", ["deployed to production"], ["deployed to staging"]),
+        ('"event loop"', ["the event loop blocks"], ["the loop of an event; events of a loop"]),
+        ('"state of the art"', ["state in an art"], ["state art"]),
+        ("min_samples_leaf", ["set min_samples_leaf"], ["min samples, samples leaf"]),
+        ("deploy -staging", ["deploy"], ["deploy to staging"]),
+        ("--deploy", ["deploy"], []),
+        ("-staging", [""], []),
+        ("regression OR cluster -linear", ["linear regression"], ["linear clusters"]),
+        ("deplo", [], ["deploy"]),  # no matching by prefix
+        ("cafe", [], ["café"]),  # no folding of accents
+    ],
+)
+def test_what_a_query_matches(query, matched, left):
+    assert [found(query, text) for text in (*matched, *left)] == [True] * len(matched) + [False] * len(left)
 
 
 ONCE = 0.1 / 1.64493406685  # 0.0607927
@@ -239,51 +212,34 @@ class TestRank:
     def ranked(self, query, text):
         return ranker(websearch(query))(tsvector(text))
 
-    def test_one_occurrence_ranks_0_0607927(self):
-        assert self.ranked("incident", "an incident") == near(ONCE)
-        assert self.ranked("incident", "an incident") == near(0.0607927)
-
-    def test_further_occurrences_add_one_over_their_square(self):
-        assert self.ranked("cache", "cache cache cache") == near(ONCE * (1 + 1 / 4 + 1 / 9))
-
-    def test_or_divides_by_all_its_lexemes(self):
-        assert self.ranked("cache or redis or etcd", "redis cache") == near(2 * ONCE / 3)
-
-    def test_the_same_word_twice_is_one_lexeme(self):
-        assert self.ranked("cache caches", "cache") == near(ONCE)
-        assert self.ranked("cache or caches", "cache") == near(ONCE)
-
-    def test_two_words_side_by_side(self):
-        assert self.ranked("event loop", "event loop") == near(BESIDE)
-        assert self.ranked('"event loop"', "event loop") == near(BESIDE)
-        assert self.ranked("event loop", "loop event") == near(BESIDE)
-
-    def test_two_words_three_places_apart(self):
-        # exp(3/1.5 - 2) = 1, so g = 1 / 1.055
-        assert self.ranked("event loop", "event x y loop") == near(0.1 / 1.055**0.5)
-
-    def test_pairs_combine_as_independent_chances(self):
-        twice = 1 - (1 - BESIDE) ** 2  # positions 1-2 and 2-3
-        assert self.ranked("event loop", "event loop event") == near(twice)
+    @pytest.mark.parametrize(
+        ("query", "text", "rank"),
+        [
+            ("incident", "an incident", 0.0607927),
+            ("cache", "cache cache cache", ONCE * (1 + 1 / 4 + 1 / 9)),
+            ("cache or redis or etcd", "redis cache", 2 * ONCE / 3),  # or divides by all its lexemes
+            ("cache caches", "cache", ONCE),  # the same word twice is one lexeme
+            ("cache or caches", "cache", ONCE),
+            ("event loop", "event loop", BESIDE),
+            ('"event loop"', "event loop", BESIDE),
+            ("event loop", "loop event", BESIDE),
+            ("event loop", "event x y loop", 0.1 / 1.055**0.5),  # exp(3/1.5 - 2) = 1, so g = 1 / 1.055
+            ("event loop", "event loop event", 1 - (1 - BESIDE) ** 2),  # pairs at 1-2 and 2-3, as chances
+            ("event loop", "event " + "x " * 100 + "loop", 1e-16),
+            ("event loop", "event " + "x " * 99 + "loop", 0.1 / math.sqrt(1.005 + 0.05 * math.exp(100 / 1.5 - 2))),
+            ("deploy -staging", "deploy deploy", 1e-20),
+            ("-staging", "deploy", 0),
+            ("event loop", "x " * 16_382 + "event loop", 1e-20),  # at the last position they are no pair
+        ],
+    )
+    def test_ranks(self, query, text, rank):
+        assert self.ranked(query, text) == near(rank)
 
     def test_pairs_are_those_of_all_places_of_different_words(self):
         places = [(n, n % 3) for n in range(15)]  # three words in turn
         pairs = [m - n for n, word in places for m, other in places if m > n and word != other]
         missed = math.prod(1 - 0.1 / math.sqrt(1.005 + 0.05 * math.exp(d / 1.5 - 2)) for d in pairs)
         assert self.ranked("event loop server", "event loop server " * 5) == near(1 - missed)
-
-    def test_beyond_100_places_only_a_trace_is_left(self):
-        assert self.ranked("event loop", "event " + "x " * 100 + "loop") == near(1e-16)
-        assert self.ranked("event loop", "event " + "x " * 99 + "loop") > 1e-15
-
-    def test_every_match_of_one_word_without_another_ranks_1e_20(self):
-        assert self.ranked("deploy -staging", "deploy deploy") == near(1e-20)
-
-    def test_a_pure_negation_ranks_0(self):
-        assert self.ranked("-staging", "deploy") == 0
-
-    def test_words_at_the_last_position_are_no_pair(self):
-        assert self.ranked("event loop", "x " * 16_382 + "event loop") == near(1e-20)
 
     def test_many_pairs_end_where_single_precision_no_longer_tells_them_apart(self):
         assert self.ranked("event loop", "event loop " * 200) == 0.9999997019767761
@@ -327,23 +283,8 @@ class TestHostileInput:
     @pytest.mark.parametrize(
         "unit",
         [
-            "a_",
-            "a-1-",
-            "a.1.",
-            "a_1.b@",
-            "./",
-            "<a ",
-            '<a "',
-            "<a '",
-            "<!--",
-            "&a",
-            "a://",
-            "é1/",
-            "-",
-            '"a',
-            "a or ",
-            ":",
-            "\u0301",
+            *("a_", "a-1-", "a.1.", "a_1.b@", "./", "<a ", '<a "', "<a '", "<!--", "&a", "a://", "é1/", "-", '"a'),
+            *("a or ", ":", "\u0301"),
         ],
     )
     def test_repeated_beginnings_of_tokens_end(self, unit):

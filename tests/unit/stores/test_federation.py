@@ -1,7 +1,6 @@
 """Several vaults read as one: which copy stands, what it weighs, and whose vectors are searched.
 
-That a federation reads like a store is in tests/contracts/test_stores.py.
-"""
+That a federation reads like a store is in tests/contracts/test_stores.py."""
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex, Space
-from steelyard.stores.federation import Federation, FederationRule, Tier, copy_key, plain, plain_id
+from steelyard.stores.federation import Federation, FederationRule, Tier, copy_key
 from steelyard.stores.sqlite import Vault
 
 INDEX = KeywordIndex("sample", ("title", "text"))
@@ -47,14 +46,6 @@ def copies(items):
 def herons(count, start=0):
     """Entries that all say the word, the later the longer, so that the first matches best."""
     return [Entry(f"h{i}", title="heron", text="filler " * i) for i in range(start, start + count)]
-
-
-def test_a_copy_is_named_by_id_and_tier():
-    entry = Entry(copy_key("a", "team"), title="t")
-
-    assert plain(entry) == Entry("a", title="t", vault="team")
-    assert (plain_id(entry.id), plain_id("a")) == ("a", "a")
-    assert plain(Entry("a", vault="own")) == Entry("a", vault="own")
 
 
 # Which copy stands
@@ -95,16 +86,6 @@ def test_copies_that_do_not_stand_take_no_places():
         assert copies(keyword(federation, depth=depth)) == expected
         assert copies(nearest(federation, depth)) == expected
         assert copies(federation.recent(EVERYTHING, depth))[:2] == expected
-
-
-def test_a_plain_id_means_the_copy_that_stands():
-    federation = Federation(
-        [tier("team", Entry("a", title="team's"), Entry("b")), tier("agent", Entry("a", title="agent's"))]
-    )
-
-    asked = ["b", "none", "a", copy_key("a", "team"), copy_key("a", "nowhere")]
-    assert copies(federation.get(asked)) == [("b", "team"), ("a", "agent"), ("a", "team")]
-    assert [entry.title for entry in federation.get(["a"])] == ["agent's"]
 
 
 @pytest.mark.parametrize("rule", [None, BEST])
@@ -152,16 +133,17 @@ def test_tiers_of_equal_weight_are_merged_by_score_then_by_id():
     assert copies(keyword(Federation(same))) == [("a", "y"), ("b", "x")]
 
 
-def test_equal_priorities_stand_in_the_order_given():
-    tiers = [tier(name, Entry("a", text="heron"), *FILLER, priority=0.7) for name in ("x", "y")]
-
-    assert copies(keyword(Federation(tiers))) == [("a", "x")]
-    assert copies(keyword(Federation(tiers[::-1]))) == [("a", "y")]
-
-
-def test_a_priority_decides_whose_copy_stands():
-    tiers = [tier("agent", Entry("a", text="heron")), tier("archive", Entry("a", text="heron"), priority=2.0)]
-    assert copies(keyword(Federation(tiers))) == [("a", "archive")]
+@pytest.mark.parametrize(
+    ("names", "priorities", "stands"),
+    [("agent archive", (None, 2.0), "archive"), ("x y", (0.7, 0.7), "x"), ("y x", (0.7, 0.7), "y")],
+)
+def test_a_priority_decides_whose_copy_stands_and_else_the_order_given(names, priorities, stands):
+    own = zip(names.split(), priorities, strict=True)
+    federation = Federation([tier(name, Entry("a", text="heron"), *FILLER, priority=it) for name, it in own])
+    assert copies(keyword(federation)) == [("a", stands)]
+    other = next(name for name in names.split() if name != stands)
+    asked = ["none", "a", copy_key("a", other), copy_key("a", "nowhere")]
+    assert copies(federation.get(asked)) == [("a", stands), ("a", other)]  # a plain id means what stands
 
 
 def test_similarities_are_not_weighted():
@@ -216,12 +198,6 @@ def test_late_filters_leave_gaps_where_all_tiers_are_merged():
 # What cannot be
 
 
-@pytest.mark.parametrize("priority", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_priority_is_a_positive_number(priority):
-    with pytest.raises(ConfigError, match=r"0 and finite"):
-        Federation([tier("agent", priority=priority)])
-
-
 def test_tiers_have_names_of_their_own():
     with pytest.raises(ConfigError, match=r"twice; tier 'team'"):
         Federation([tier(name) for name in ("team", "agent", "team", "agent")])
@@ -229,6 +205,9 @@ def test_tiers_have_names_of_their_own():
         Federation([tier("")])
     with pytest.raises(ConfigError, match="least one vault"):
         Federation([])
+    for priority in (0.0, float("nan"), float("inf")):
+        with pytest.raises(ConfigError, match=r"0 and finite"):
+            Federation([tier("agent", priority=priority)])
 
 
 def test_every_change_of_a_tier_changes_the_revision():
@@ -239,8 +218,3 @@ def test_every_change_of_a_tier_changes_the_revision():
         each.store.upsert([Entry("a")])
         seen.add(federation.revision())
     assert len(seen) == 3
-
-
-def test_a_space_of_several_tiers_is_named_once():
-    tiers = [tier(name, Entry("a"), cosines={"a": 0.5}) for name in ("agent", "team")]
-    assert Federation(tiers).spaces() == [(SPACE, 2)]

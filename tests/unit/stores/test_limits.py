@@ -1,24 +1,33 @@
-"""Limits at their last value and one beyond it; the numbers are those of the documents and messages."""
+"""Limits at their last value and one beyond it, damaged rows, and a vault that threads share."""
 
 import ctypes
+import dataclasses
 import json
 import resource
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import apsw
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from steelyard.base.errors import ConfigError, EmbedderError, MachineError
+from steelyard.base.errors import ConfigError, MachineError, VaultError
 from steelyard.base.files import open_regular
-from steelyard.base.machine import MEMORY, budget, memory_bytes
+from steelyard.base.machine import MEMORY, budget
 from steelyard.config import SearchConfig
-from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.extensions.network import wire
 from steelyard.fusion import parse_strategy
-from steelyard.memory.entry import Entry
-from steelyard.stores.base import Space
+from steelyard.live.search import Searcher
+from steelyard.memory.entry import EVERY_FIELD, Entry, Relation
+from steelyard.memory.query import EVERYTHING
+from steelyard.stores.base import KeywordIndex, Space
 from steelyard.stores.sqlite import Vault, guard
+from steelyard.stores.sqlite.schema import from_rows, to_row
 from steelyard.systems import analyses, find_system
+from steelyard_eval.vaults import reindex_vault, vault_embedder
 
 
 def test_memory_is_a_number_of_mib_of_nine_digits_at_most(monkeypatch):
@@ -27,14 +36,6 @@ def test_memory_is_a_number_of_mib_of_nine_digits_at_most(monkeypatch):
     monkeypatch.setenv(MEMORY, "1000000000")
     with pytest.raises(ConfigError, match="number of MiB"):
         budget()
-
-
-def test_a_machine_that_does_not_tell_its_memory_counts_as_one_of_four_gib(monkeypatch):
-    def untold(name):
-        raise ValueError("unrecognized configuration name")
-
-    monkeypatch.setattr("os.sysconf", untold)
-    assert memory_bytes() == 4_294_967_296
 
 
 def test_a_file_may_be_as_large_as_is_allowed_and_not_a_byte_larger(tmp_path, monkeypatch):
@@ -102,40 +103,6 @@ def test_a_vault_file_that_finds_no_room_for_vectors_says_so(tmp_path):
         assert (vault.count(), vault.spaces()) == (1, [])
 
 
-def test_a_value_of_a_vault_has_256_mib_at_most(tmp_path):
-    with Vault(tmp_path / "vault", create=True) as vault:
-        limits = (apsw.SQLITE_LIMIT_LENGTH, apsw.SQLITE_LIMIT_SQL_LENGTH, apsw.SQLITE_LIMIT_ATTACHED)
-        assert [vault._db.limit(own) for own in limits] == [268_435_456, 1_048_576, 0]
-
-
-@pytest.mark.parametrize(
-    ("system", "retriever", "parameter", "taken", "refused"),
-    [
-        ("bm25", "bm25", "b", (0.0, 1.0), (-0.5, 1.5)),
-        ("spec_kit", "graph", "seeds", (1, 100), (0, 101)),  # of the first places of each list
-    ],
-)
-def test_parameters_of_retrievers_lie_between_their_ends(tmp_path, system, retriever, parameter, taken, refused):
-    record = find_system(system).config(10, "minilm").to_json()
-    for value in (*taken, *refused):
-        record["retrievers"][retriever][parameter] = value
-        (tmp_path / "w.json").write_text(json.dumps(record))
-        if value in taken:
-            read = SearchConfig.load(tmp_path / "w.json")
-            assert read.retrievers[retriever].parameters[parameter] == value
-        else:
-            with pytest.raises(ConfigError, match=rf"{retriever}\.{parameter}"):
-                SearchConfig.load(tmp_path / "w.json")
-
-
-def test_three_texts_of_three_words_are_enough_for_lsa():
-    model = LsaEmbedder.fit(["one two", "two three", "three one"])
-    assert model.embed(["one"]).shape == (1, 2)
-    for texts in (["one two", "two", "one"], ["one two three", "three"]):
-        with pytest.raises(EmbedderError, match="3 different words"):
-            LsaEmbedder.fit(texts)
-
-
 def test_the_words_of_two_thousand_entries_are_stored_and_of_fewer_are_not(tmp_path):
     entries = [Entry(f"e{at}", text="token") for at in range(2_000)]
     [own] = analyses([find_system("bm25")])
@@ -146,6 +113,30 @@ def test_the_words_of_two_thousand_entries_are_stored_and_of_fewer_are_not(tmp_p
         vault.upsert(entries[-1:])
         vault.ensure_words([own])
         assert len(vault.word_indexes()) == 1
+
+
+@pytest.mark.parametrize(
+    ("system", "retriever", "parameter", "taken", "refused"),
+    [
+        ("bm25", "bm25", "b", (0.0, 1.0), (-0.5, 1.5)),
+        ("spec_kit", "graph", "seeds", (1, 100), (0, 101)),  # of the first places of each list
+    ],
+)
+def test_parameters_of_retrievers_lie_between_their_ends(system, retriever, parameter, taken, refused):
+    record = find_system(system).config(10, "minilm").to_json()
+    for value in (*taken, *refused):
+        record["retrievers"][retriever][parameter] = value
+        if value in taken:
+            assert SearchConfig.from_json(record).retrievers[retriever].parameters[parameter] == value
+        else:
+            with pytest.raises(ConfigError, match=rf"{retriever}\.{parameter}"):
+                SearchConfig.from_json(record)
+
+
+def test_a_value_of_a_vault_has_256_mib_at_most(tmp_path):
+    with Vault(tmp_path / "vault", create=True) as vault:
+        limits = (apsw.SQLITE_LIMIT_LENGTH, apsw.SQLITE_LIMIT_SQL_LENGTH, apsw.SQLITE_LIMIT_ATTACHED)
+        assert [vault._db.limit(own) for own in limits] == [268_435_456, 1_048_576, 0]
 
 
 def test_a_pragma_that_is_not_listed_is_denied():
@@ -165,3 +156,201 @@ def test_no_second_is_left_at_the_deadline_itself(monkeypatch):
     wire.begin(0.0, 1)
     with pytest.raises(TimeoutError):
         wire._seconds()
+
+
+entries = st.builds(
+    Entry,
+    id=st.text("abc", min_size=1, max_size=3),
+    title=st.text(max_size=5),
+    tags=st.lists(st.text(max_size=3), max_size=2).map(tuple),
+    importance=st.none() | st.floats(0, 1),
+    created_at=st.none() | st.floats(0, 1e9),
+    relations=st.just(()) | st.just((Relation("supports", "b", 0.5),)),
+    extra=st.just({}) | st.just({"a": 1}),
+)
+
+
+@given(st.lists(entries, max_size=4))
+def test_what_was_written_is_read(given):
+    found = from_rows(EVERY_FIELD, [to_row(entry) for entry in given])
+
+    assert found == given
+    assert [dataclasses.asdict(entry) for entry in found] == [dataclasses.asdict(entry) for entry in given]
+
+
+def test_fields_that_were_not_read_are_empty_and_not_shared():
+    one, other = from_rows(("id", "title"), [("a", "A"), ("b", "B")])
+
+    assert (one, other) == (Entry("a", title="A"), Entry("b", title="B"))
+    assert one.extra is not other.extra
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("title", 3), ("importance", "high"), ("tags", "{}"), ("tags", b"[]"), ("id", "a b")]
+)
+def test_a_damaged_row_among_others_is_named_as_by_itself(name, value):
+    rows = [to_row(Entry("first")), list(to_row(Entry("second")))]
+    rows[1][EVERY_FIELD.index(name)] = value
+
+    with pytest.raises(
+        VaultError, match=f"entry '{'a b' if name == 'id' else 'second'}' of the vault is damaged"
+    ) as alone:
+        from_rows(EVERY_FIELD, [rows[1]])
+    with pytest.raises(VaultError) as among:
+        from_rows(EVERY_FIELD, rows)
+    assert str(among.value) == str(alone.value)
+
+
+WORDS = ["heron", "reed", "marsh", "newt", "pond", "rain", "dawn", "cluster"]
+ENTRIES = [
+    Entry(f"e{at:02}", title=WORDS[at % 8], text=f"{WORDS[at % 7]} {WORDS[at % 5]} {at}") for at in range(40)
+]
+QUERIES = [f"{one} {other}" for one in WORDS for other in WORDS[::2]]
+THREADS = 8
+
+
+@pytest.fixture(params=["file", "memory"])
+def vault(request, tmp_path):
+    path = str(tmp_path / "v.db")
+    if request.param == "file":
+        with Vault(path, create=True) as made:
+            made.upsert(ENTRIES)
+        reindex_vault(path, "lsa")
+    with Vault(path if request.param == "file" else ":memory:") as shared:
+        shared.upsert(ENTRIES)
+        yield shared
+
+
+def answers(searcher, queries):
+    found = [searcher.search(query) for query in queries]
+    return [([(hit.entry.id, hit.score) for hit in each.hits], each.embedding_calls) for each in found]
+
+
+def test_eight_threads_on_one_searcher_get_what_one_gets(vault):
+    def searcher():
+        embedder = vault_embedder(vault)
+        config = find_system("soleri").config(5, embedder.model if embedder else "")
+        return Searcher(vault, config, embedder, clock=lambda: 0)
+
+    expected = answers(searcher(), QUERIES)
+    shared = searcher()
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = list(pool.map(lambda _: answers(shared, QUERIES), range(THREADS)))
+
+    assert found == [expected] * THREADS
+
+
+def test_searches_go_on_while_a_thread_writes(vault):
+    """What was there before is found throughout, whole; at the end all that was written."""
+    searcher = Searcher(vault, find_system("soleri").config(50))
+    searcher.search("heron")  # makes the indexes: a snapshot cannot write beside a writer
+    done = threading.Event()
+
+    def write():
+        for at in range(60):
+            vault.upsert(
+                [Entry(f"new{at}", title="heron", text="written meanwhile"), Entry(f"pair{at}", title="heron")]
+            )
+        done.set()
+
+    def read():
+        seen = 0
+        while not done.is_set() or not seen:
+            with vault.snapshot():
+                ids = {hit.entry.id for hit in searcher.search("heron").hits}
+                counts = vault.count(), vault.count()
+            assert ids, "nothing found"
+            assert counts[0] == counts[1]
+            assert counts[0] % 2 == 0  # both entries of a pair, or neither
+            seen += 1
+            time.sleep(0.05)  # a vault in memory lets a writer in only while nobody reads
+        return seen
+
+    readers = 1 if vault.path == ":memory:" else THREADS - 1
+    with ThreadPoolExecutor(THREADS) as pool:
+        writing, *reading = [pool.submit(write), *(pool.submit(read) for _ in range(readers))]
+        writing.result()
+        assert all(each.result() for each in reading)
+    assert vault.count() == len(ENTRIES) + 120
+
+
+def test_the_revision_of_a_snapshot_is_read_once_and_follows_its_own_writes(vault):
+    before, asked = vault.revision(), []
+    with vault.snapshot():
+        vault._db.exec_trace = lambda _, sql, values: asked.append(sql) or True
+        assert [vault.revision() for _ in range(3)] == [before] * 3
+        vault._db.exec_trace = None
+        assert sum("revision" in sql for sql in asked) == 1
+        vault.upsert([Entry("own", text="heron")])
+        assert vault.revision() == before + 1
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(vault.delete, ["own"]).result()
+    assert vault.revision() == before + 2
+
+
+def test_a_snapshot_cannot_make_an_index_beside_a_writer(vault):
+    """SQLite does not let a reader wait for a writer who waits for the reader."""
+    index, begun, done = KeywordIndex("threads", ("title",)), threading.Event(), threading.Event()
+
+    def write():
+        with vault.transaction():
+            begun.set()
+            done.wait(10)
+
+    with ThreadPoolExecutor(1) as pool:
+        with vault.snapshot():
+            vault.count()
+            writing = pool.submit(write)
+            begun.wait(10)
+            who = "thread" if vault.path == ":memory:" else "process"
+            vault._db.set_busy_timeout(0)
+            with pytest.raises(MachineError, match=f"another {who} is writing"):
+                vault.ensure_index(index)
+            done.set()
+        writing.result()
+        vault.ensure_index(index)
+
+
+def test_a_transaction_is_of_the_thread_that_began_it(tmp_path):
+    with Vault(tmp_path / "v.db", create=True) as vault, ThreadPoolExecutor(1) as pool:
+        with pytest.raises(KeyError), vault.transaction():
+            vault.upsert(ENTRIES)
+            assert vault.count() == 40
+            assert pool.submit(vault.count).result() == 0
+            raise KeyError
+        assert vault.count() == pool.submit(vault.count).result() == 0
+
+
+def test_a_vault_is_closed_for_every_thread(vault):
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(vault.count).result() == 40
+        vault.close()
+        for ask in (vault.count, lambda: pool.submit(vault.count).result()):
+            with pytest.raises(VaultError, match="is closed"):
+                ask()
+
+
+def test_closing_ends_a_search_under_way_with_an_error_of_ours(vault):
+    begun = threading.Event()
+    vault.ensure_index(KeywordIndex("threads", ("title",)))
+
+    def read():
+        while True:
+            vault.keyword(KeywordIndex("threads", ("title",)), "heron", [1.0], EVERYTHING, 5)
+            begun.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read)
+        begun.wait(10)
+        vault.close()
+        with pytest.raises(VaultError, match="is closed"):
+            reading.result(10)
+
+
+def test_the_connection_of_a_thread_ends_with_it(tmp_path):
+    with Vault(tmp_path / "v.db", create=True) as vault:
+        for _ in range(20):
+            thread = threading.Thread(target=vault.count)
+            thread.start()
+            thread.join()
+        assert len(vault._connections) <= 2

@@ -1,7 +1,6 @@
 """Vectors searched in memory are found as sqlite-vec finds them: the same ids and the same float64 bits."""
 
 import os
-from dataclasses import replace
 from threading import Thread
 
 import apsw
@@ -12,12 +11,11 @@ import sqlite_vec
 from steelyard.base.errors import ConfigError, VaultError
 from steelyard.base.machine import MEMORY, PRECISION, PRECISIONS
 from steelyard.extensions.int8 import Codes
-from steelyard.extensions.int8.scan import add_products
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
-from steelyard.stores.sqlite.matrix import Matrix, VectorSegment
+from steelyard.stores.sqlite.matrix import VectorSegment
 
 SPACE = Space("random", "text", "{text}")
 SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"tags": ["x"]}), Filters.of({"project": "none"})]
@@ -61,7 +59,7 @@ def write(rng, vault, names, dim):
         vault.put_vectors(SPACE, some, vectors(rng, len(some), dim))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_random_vaults_give_the_same_bits_with_and_without_the_matrix(pair, seed):
     fast, plain = pair
     rng = np.random.default_rng(seed)
@@ -86,17 +84,6 @@ def test_random_vaults_give_the_same_bits_with_and_without_the_matrix(pair, seed
         assert kept[0] == kept[1]
         write(rng, [fast, plain][int(rng.integers(0, 2))], names, dim)
     assert asked > 500
-
-
-def test_the_margin_is_needed():
-    """Without it a candidate is lost on which a product and sqlite-vec disagree in the last bits."""
-    rng = np.random.default_rng(0)
-    base = rng.normal(size=(1, 64)).astype(np.float32)
-    near = base + rng.normal(size=(400, 64)).astype(np.float32) * np.float32(1e-7)
-    matrix = Matrix.of(VectorSegment.of(np.arange(400), near))
-    found = matrix.near(base[0], 10, "cosine", None)
-    assert found is not None
-    assert len(found) > 10
 
 
 def shapes(rng, dim):
@@ -146,19 +133,6 @@ def test_the_error_of_a_code_is_no_less_than_what_it_lacks():
         assert (codes.errors >= lacks).all()
 
 
-def test_without_the_bound_of_its_rounding_int8_loses_the_nearest():
-    rng = np.random.default_rng(0)
-    vectors_ = rng.normal(size=(2000, 64)).astype(np.float32)
-    codes = Codes.of(np.arange(2000), vectors_)
-    careless = replace(codes, errors=np.zeros_like(codes.errors))
-    lost = 0
-    for query in rng.normal(size=(50, 64)).astype(np.float32):
-        nearest = np.argsort(-(vectors_ @ query) / np.linalg.norm(vectors_, axis=1))[:10]
-        assert np.isin(nearest, Matrix.of(codes).near(query, 10, "cosine", None)).all()
-        lost += np.count_nonzero(~np.isin(nearest, Matrix.of(careless).near(query, 10, "cosine", None)))
-    assert lost > 0
-
-
 def test_a_vector_that_is_listed_and_not_there_is_a_damaged_vault(tmp_path, monkeypatch):
     monkeypatch.setenv(PRECISION, "int8")
     with Vault(tmp_path / "vault", create=True) as vault:
@@ -205,20 +179,6 @@ def test_sqlite_vec_is_asked_for_more_only_while_the_last_are_alike(tmp_path, fi
         assert counts == asked
 
 
-def test_all_vectors_come_in_the_order_of_ids(pair):
-    fast, plain = pair
-    rng = np.random.default_rng(0)
-    names = [f"e{at:03d}" for at in rng.permutation(30)]
-    made = dict(zip(names, vectors(rng, 30, 5), strict=True))
-    fast.upsert(Entry(name, project=f"p{at % 2}") for at, name in enumerate(names))
-    fast.put_vectors(SPACE, names[:20], np.array([made[name] for name in names[:20]]))
-    plain.delete(names[:3])
-    for scope, some in ((EVERYTHING, names[3:20]), (SCOPES[1], names[4:20:2])):
-        ids, matrix = fast.vectors(SPACE, scope)
-        assert ids == sorted(some)
-        assert np.array_equal(matrix, [made[id_] for id_ in ids])
-
-
 def test_changes_are_read_and_not_the_whole_space(pair, monkeypatch):
     fast, plain = pair
     fast.upsert(Entry(f"e{at}") for at in range(50))
@@ -229,28 +189,6 @@ def test_changes_are_read_and_not_the_whole_space(pair, monkeypatch):
     plain.put_vectors(SPACE, ["e3"], 5 * probe[None])
     plain.delete(["e7"])
     assert [hit.id for hit in fast.nearest(SPACE, probe, EVERYTHING, 2, True)] == ["e3", "e0"]
-
-
-def test_what_is_expected_is_computed_in_blocks(pair, monkeypatch):
-    fast, plain = pair
-    rng = np.random.default_rng(0)
-    names = [f"e{at}" for at in range(40)]
-    fast.upsert(Entry(name) for name in names)
-    fast.put_vectors(SPACE, names, vectors(rng, 40, 8))
-    monkeypatch.setattr("steelyard.stores.sqlite.matrix.AHEAD", 40 * 3)
-    probes = vectors(rng, 7, 8)
-    fast.expect(SPACE, probes)
-    (matrix,) = (held.value for held in fast.cache._held["vectors"].values())
-    sizes, counted = [], type(matrix.base).products
-
-    def products(own, some):
-        sizes.extend([len(some)] * (own is matrix.base))  # beside it stands a tail without entries
-        return counted(own, some)
-
-    monkeypatch.setattr(type(matrix.base), "products", products)
-    for probe in probes:
-        assert fast.nearest(SPACE, probe, EVERYTHING, 5, True) == plain.nearest(SPACE, probe, EVERYTHING, 5, True)
-    assert sizes == [3, 3, 1]
 
 
 def test_what_was_never_committed_is_not_kept(pair):
@@ -294,12 +232,3 @@ def test_above_the_budget_sqlite_vec_searches(tmp_path, monkeypatch):
         monkeypatch.setenv(MEMORY, "much")
         with pytest.raises(ConfigError, match=r"STEELYARD_MEMORY is 'much';"):
             vault.nearest(SPACE, np.array([1, 0], np.float32), EVERYTHING, 9, True)
-
-
-def test_products_of_codes_are_those_of_the_matrix():
-    """The loop as Python runs it, beside numpy's matrix product in int32."""
-    rng = np.random.default_rng(0)
-    codes, queries = rng.integers(-127, 128, (7, 5), np.int8), rng.integers(-127, 128, (3, 5), np.int16)
-    found = np.zeros((3, 7), np.int32)
-    add_products(codes, queries, found)
-    assert found.tolist() == (queries.astype(np.int32) @ codes.T.astype(np.int32)).tolist()

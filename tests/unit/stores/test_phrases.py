@@ -4,12 +4,11 @@ import apsw
 import numpy as np
 import pytest
 
-from steelyard.base.errors import ConfigError, VaultError
+from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.sqlite import Vault, keywords
-from steelyard.stores.sqlite.keywords import TokenPhrase, phrases
 from steelyard.stores.sqlite.words import TermSegment, _lengths
 
 INDEXES = [
@@ -91,31 +90,10 @@ def test_random_vaults_give_the_same_bits_with_and_without_fts5(pair, seed):
 @pytest.mark.parametrize(
     "match",
     [
-        "token AND cache",
-        "token cache",
-        "NOT token",
-        "title : token",
-        "NEAR(token cache)",
-        "^token",
-        '"token',
-        "token OR",
-        "OR token",
-        "token + cache",
-        "token\0cache",
-        '"token"OR"cache"',
-        '"token" OR"cache"',
-        "tokenOR cache",
-        '""',
-        '"!!" OR token',
-        '"!!"',
-        "*",
-        "token*cache",
-        "token OR token OR token",
-        "-token",
-        "(token)",
-        "token OR OR",
-        "\u00a0token",
-        "token\nOR\tcache",
+        *("token AND cache", "token cache", "NOT token", "title : token", "NEAR(token cache)", "^token", '"token'),
+        *("token OR", "OR token", "token + cache", "token\0cache", '"token"OR"cache"', '"token" OR"cache"'),
+        *("tokenOR cache", '""', '"!!" OR token', '"!!"', "*", "token*cache", "token OR token OR token", "-token"),
+        *("(token)", "token OR OR", "\u00a0token", "token\nOR\tcache"),
     ],
 )
 def test_every_expression_is_answered_as_fts5_answers_it(pair, match):
@@ -123,19 +101,6 @@ def test_every_expression_is_answered_as_fts5_answers_it(pair, match):
     rng = np.random.default_rng(0)
     fast.upsert(entries(rng, [f"e{at:02d}" for at in range(30)]))
     same(fast, plain, rng, match)
-
-
-def test_phrases_are_read():
-    assert phrases('"Foo bar"* OR tokens OR "!"', "porter unicode61") == [
-        TokenPhrase(("foo", "bar"), True),
-        TokenPhrase(("token",), False),
-        TokenPhrase((), False),
-    ]
-    assert phrases('"token"OR"cache"', "porter unicode61") == [
-        TokenPhrase(("token",), False),
-        TokenPhrase(("cach",), False),
-    ]
-    assert phrases("token AND cache", "porter unicode61") is None
 
 
 def test_a_token_that_fts5_cuts_is_left_to_it(pair):
@@ -147,26 +112,6 @@ def test_a_token_that_fts5_cuts_is_left_to_it(pair):
             assert fast.keyword(index, match, weights, EVERYTHING, 9) == plain.keyword(
                 index, match, weights, EVERYTHING, 9
             )
-
-
-def test_above_the_budget_fts5_searches(pair, monkeypatch):
-    fast, _ = pair
-    fast.upsert([Entry("a", text="token")])
-    monkeypatch.setenv("STEELYARD_MEMORY", "0")
-    monkeypatch.setattr(fast, "counted", lambda *_: pytest.fail("counted"))
-    assert len(fast.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1
-
-
-def test_a_write_that_fts5_reads_otherwise_is_read_but_once(pair, monkeypatch):
-    fast, _ = pair
-    fast.upsert([Entry("b", text="token")])
-    assert len(fast.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1
-    fast.upsert([Entry("a", text="y" * 40_000 + " token")])
-    texts, read = fast._texts, []
-    monkeypatch.setattr(fast, "_texts", lambda *own: read.append(1) or texts(*own))
-    for _ in range(3):
-        assert len(fast.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 2
-    assert read == [1]
 
 
 def test_only_the_words_that_are_asked_for_are_read(pair, monkeypatch):
@@ -240,17 +185,26 @@ def test_a_position_beyond_the_last_field_is_damage(pair, tmp_path):
         fast.keyword(INDEXES[1], "alpha", [1.0] * 2, EVERYTHING, 9)
 
 
-def test_few_searches_read_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(Vault, "counted", lambda *_: pytest.fail("counted"))
-    with Vault(tmp_path / "vault", create=True) as vault:
-        vault.upsert([Entry("a", text="token")])
-        for _ in range(keywords.OFTEN):
-            assert len(vault.keyword(INDEXES[0], "token", [1.0] * 3, EVERYTHING, 9)) == 1
+TIES = 32
+INDEX = KeywordIndex("content", ("title", "text"))
 
 
-@pytest.mark.parametrize(
-    ("name", "tokenizer"), [(3, "trigram"), (None, "trigram"), ("a", b"trigram"), ("A", "trigram")]
-)
-def test_an_index_of_an_odd_name_is_refused(name, tokenizer):
-    with pytest.raises(ConfigError, match="small letters, digits"):
-        KeywordIndex(name, ("text",), tokenizer)
+@pytest.fixture(scope="module")
+def vault():
+    """Three good matches, then more equal ones than the cut takes; ids against insertion order."""
+    size = 2 * TIES + 20
+    with Vault(":memory:") as made:
+        made.upsert(Entry(f"tie{at:03d}", text="token cache", project="p") for at in reversed(range(size)))
+        made.upsert(Entry(f"best{at}", text="token token", project="p") for at in (2, 0, 1))
+        made.upsert(Entry(f"other{at:03d}", text="graph retry", project="p") for at in range(2 * size))
+        yield made
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 20, TIES, TIES + 3, 2 * TIES + 22, 2 * TIES + 23, 500, -1])
+@pytest.mark.parametrize("filters", [EVERYTHING, Filters.of({"project": "p"})])
+def test_the_cut_is_by_score_and_then_by_id(vault, depth, filters):
+    found = vault.keyword(INDEX, '"token"', [1.0, 1.0], filters, depth)
+
+    expected = [f"best{at}" for at in range(3)] + [f"tie{at:03d}" for at in range(2 * TIES + 20)]
+    assert [one.id for one in found] == (expected if depth < 0 else expected[:depth])
+    assert [one.position for one in found] == list(range(1, len(found) + 1))

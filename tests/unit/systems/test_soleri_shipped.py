@@ -1,24 +1,23 @@
-"""What Soleri's code does and its document does not say: hashes of contents, filters on a merged list."""
+"""Parts of Soleri's code that its document does not say, and of system-spec-kit's scores by hand."""
 
 from dataclasses import replace
+
+import pytest
 
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
-from steelyard.memory.query import Filters, Query, valid_at
+from steelyard.memory.query import Filters, Query
+from steelyard.retrievers.vector import fading
+from steelyard.signals.formulas import DOCUMENT_TYPES, TIERS
+from steelyard.signals.reviews import stability_after
 from steelyard.stores.federation import Federation, FederationRule, Tier, plain_id
 from steelyard.stores.sqlite import Vault
+from steelyard.systems import spec_kit as forms
 from steelyard.systems.soleri import DOCUMENTED, SHIPPED
+from steelyard.systems.spec_kit.words import stem_js
 
 # Recorded values are compared in tests/parity; here, what counts and what does not.
-
-
-def test_a_scope_is_split_by_the_fields_it_asks_for():
-    asked = Filters.of({"domain": "auth", "project": "api"}) & valid_at(7.0)
-    others, own = asked.split(("domain", "type"))
-    assert own == Filters.of({"domain": "auth"})
-    assert others == Filters.of({"project": "api"}) & valid_at(7.0)
-    assert asked.split(()) == (asked, Filters())
 
 
 def vault(*entries):
@@ -56,3 +55,51 @@ def test_shipped_filters_act_on_the_merged_list_and_leave_gaps():
 
 def test_documented_filters_act_in_every_tier():
     assert found(DOCUMENTED, FederationRule(per_tier=1), AUTH).keys() == {"a", "c"}
+
+
+NOW = 1_800_000_000.0
+
+
+def ago(days):
+    return NOW - days * 86_400.0
+
+
+def entry(**fields):
+    return Entry("e", **fields)
+
+
+def test_the_scales_of_the_six_tiers_and_of_the_document_types():
+    tiers = ["constitutional", "critical", "important", "normal", "temporary", "deprecated"]
+    assert {scale: [values[tier] for tier in tiers] for scale, values in TIERS.items()} == {
+        "multiplier": [2.0, 1.5, 1.3, 1.0, 0.6, 0.1],
+        "value": [1.0, 1.0, 0.8, 0.5, 0.3, 0.1],
+        "boost": [3.0, 2.0, 1.5, 1.0, 0.5, 0.0],
+    }
+    assert [DOCUMENT_TYPES[name] for name in ("spec", "decision_record", "plan", "tasks")] == [1.4, 1.4, 1.3, 1.1]
+    assert [DOCUMENT_TYPES[name] for name in ("constitutional", "readme", "scratch")] == [2.0, 0.8, 0.6]
+
+
+def test_importance_fades_by_what_passed_since_the_date():
+    """Half of 0.8 after a half-life of 30 days, half of that after another; 0.8 before the date or without one."""
+    since = [{"updated_at": ago(days), "half_life_days": 30} for days in (30, 60, -30)]
+    importance = fading([entry(importance=8, **dates) for dates in (*since, {})])
+    assert importance(NOW) == pytest.approx([0.4, 0.2, 0.8, 0.8])
+
+
+def test_a_snippet_begins_before_the_first_word_that_was_asked():
+    """At the beginning where a word is the first one; a quarter of 200 characters before it elsewhere."""
+    text = "token " + "x" * 294 + " rotate" + "y" * 300
+    assert forms.snippet_around(text, "rotate token") == text[:200]
+    assert forms.snippet_around(text, "rotate") == text[251:451]
+
+
+def test_stability_grows_more_where_it_is_easy_and_was_nearly_forgotten():
+    """A difficulty of 6 gives 1 + 5 / 10, a retrievability of 0.8 gives 1 + 0.2 / 2, an easy review 1.3."""
+    assert stability_after(10, 6, "easy", 0.8) == pytest.approx(10 * 1.5 * 1.1 * 1.3)
+    assert [stability_after(days, 6, "again", 0.8) for days in (10, 0.1)] == [2.0, 0.1]
+
+
+@pytest.mark.parametrize(("word", "stem"), [("ties", "ti"), ("sing", "sing"), ("flying", "fly")])
+def test_a_javascript_stem_of_two_letters_stays(word, stem):
+    """The suffixes in turn: ties loses ies for i; sing would keep one letter, so it stays whole."""
+    assert stem_js(word) == stem

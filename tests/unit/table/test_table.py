@@ -1,7 +1,5 @@
 """The table: ranks under the one tie rule, masks of depth, reductions within a query."""
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +13,7 @@ from steelyard.memory.query import Query
 from steelyard.stores.base import Found
 from steelyard.table.join import join
 from steelyard.table.signal_table import TagSets, count_rows, per_query, ranks
-from steelyard.testing import random_table, same_bits, select_queries, select_rows
+from steelyard.testing import random_table, same_bits
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -78,16 +76,6 @@ class TestReductions:
         ]
         assert per_query(table, rows, np.add, values, 0.0) == pytest.approx([sum(values[r]) for r in own])
 
-    def test_queries_without_rows_stand_first_last_and_in_between(self):
-        lists = [{}, {"fts": [Found("a", 3.0, 1), Found("b", 1.0, 2)]}, {}, {"fts": [Found("b", 5.0, 1)]}, {}]
-        queries = [Query("t", id=str(at)) for at in range(5)]
-        table = join(queries, [0.0] * 5, lists, {}, lambda ids, _: [Entry(i) for i in ids])
-        values = table.columns["fts"]
-
-        assert per_query(table, table.exists, np.add, values, -1.0).tolist() == [-1, 4, -1, 5, -1]
-        assert count_rows(table, table.exists).tolist() == [0, 2, 0, 1, 0]
-        assert per_query(table, ~table.exists, np.add, values, -1.0).tolist() == [-1] * 5
-
 
 class TestDepth:
     def test_a_depth_keeps_the_first_places_of_a_list(self):
@@ -99,12 +87,6 @@ class TestDepth:
     def test_layers_make_no_candidates(self):
         """They cover every entry in scope, so strategies that name no layer do not count them."""
         assert listed(fts="a", l2="a b").exists.tolist() == [True, False]
-
-    def test_a_candidate_in_no_masked_list_does_not_exist(self):
-        table = listed(fts="a b c", vector="c d")
-
-        assert table.exists.all()
-        assert table.at_depth({"fts": 2, "vector": 1}).exists.tolist() == [True, True, True, False]
 
     def test_positions_are_cut_not_ranks(self):
         """A late filter left places 2 and 5: depth 4 keeps one of them, though both are among four."""
@@ -121,15 +103,6 @@ class TestDepth:
         for name, values in table.at_depth({"fts": min(first, second)}).columns.items():
             assert same_bits(twice.columns[name], values)
 
-    def test_what_was_masked_is_masked_once_unless_it_would_fill_the_memory(self, monkeypatch):
-        table = listed(fts="a b c", vector="c d")
-        masked = table.at_depth({"fts": 2, "vector": None})
-
-        assert table.at_depth({"vector": None, "fts": 2}) is masked
-        assert table.at_depth({"vector": None, "fts": 1}).exists.tolist() == [True, False, True, True]
-        monkeypatch.setattr("steelyard.table.signal_table.KEPT_ROWS", 3)
-        assert table.at_depth({"fts": 2}) is not table.at_depth({"fts": 2})
-
     def test_only_a_depth_beyond_the_recorded_one_is_refused(self):
         table = replace(listed(fts="a b"), fingerprint={"max_depth": {"fts": 20}})
 
@@ -139,26 +112,8 @@ class TestDepth:
         with pytest.raises(ConfigError, match="0 of 'fts'"):
             table.at_depth({"fts": 0})
 
-    def test_a_retriever_that_is_not_named_is_no_part_of_the_configuration(self):
-        table = listed(fts="a b", vector="b c").at_depth({"fts": None})
-
-        assert table.columns.keys() == {"fts"}
-        assert table.exists.tolist() == [True, True, False]
-
-    def test_an_absent_column_is_named_with_what_there_is(self):
-        with pytest.raises(ConfigError, match=r"signal 'bm25'"):
-            listed(fts="a").column("bm25")
-
 
 class TestJoin:
-    def test_rows_are_the_union_of_a_querys_lists(self):
-        table = listed(fts="b c", vector="c a")
-
-        assert table.entries == ("a", "b", "c")
-        assert table.entry.tolist() == [0, 1, 2]
-        assert np.array_equal(table.columns["fts"], [np.nan, 9, 8], equal_nan=True)
-        assert table.positions["vector"].tolist() == [2, 0, 1]
-
     def test_a_list_without_results_is_a_column_all_the_same(self):
         table = listed(fts="a", vector="")
         assert np.isnan(table.columns["vector"]).all()
@@ -171,10 +126,6 @@ class TestJoin:
         assert table.entries == ("a", "b", "c")
         assert [table.entries[entry] for entry in table.entry] == ["a", "b", "c"]
         assert all(table.positions[name].tolist() == [3, 1, 2] for name in names)
-
-    def test_nothing_at_all_is_an_empty_table(self):
-        table = join([], [], [], {}, lambda ids, _: [])
-        assert (len(table), table.offsets.tolist(), table.exists.tolist()) == (0, [0], [])
 
     @pytest.mark.parametrize("score", [float("nan"), float("inf"), float("-inf")])
     def test_a_score_that_is_not_finite_is_refused(self, score):
@@ -194,37 +145,3 @@ class TestJoin:
         assert sets.offsets.tolist() == [0, 2, 2, 4]
         assert sets.codes.tolist() == [0, 1, 1, 2]
         assert codes == {"b": 0, "a": 1, "c": 2}
-
-
-@pytest.mark.parametrize("module", ["steelyard.table", "steelyard.table.signal_table"])
-def test_a_table_loads_no_store_and_no_sqlite(module):
-    found = subprocess.run(
-        [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    loaded = found.stdout.split()
-    assert module in loaded
-    assert [name for name in loaded if name.startswith("steelyard.stores") or name in ("apsw", "sqlite3")] == []
-
-
-class TestHelpers:
-    """The tools of the contract tests are themselves right."""
-
-    @given(seeds)
-    def test_all_rows_and_all_queries_are_the_table_itself(self, seed):
-        table, _, _ = chosen(seed)
-        for same in (
-            select_rows(table, np.ones(len(table), dtype=bool)),
-            select_queries(table, range(len(table.queries))),
-        ):
-            assert same_bits(same.offsets, table.offsets)
-            assert same_bits(same.entry, table.entry)
-            assert same_bits(same.asked.tags.codes, table.asked.tags.codes)
-
-    def test_bits_tell_zeros_apart_and_hold_nan_equal(self):
-        assert same_bits([0.0, np.nan], [0.0, np.nan])
-        assert not same_bits([0.0], [-0.0])
-        assert not same_bits([1], [1.0])

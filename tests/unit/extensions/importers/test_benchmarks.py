@@ -1,14 +1,20 @@
-"""Benchmarks in their published forms, in small samples written by hand after the real files."""
+"""Benchmarks, exports of vector databases and MCP memory files, in small samples after the real ones."""
 
+import hashlib
 import json
 import sys
 import types
 from collections import namedtuple
 
+import numpy as np
 import pytest
 from tests.contracts.importer_contract import ImporterContract
 
-from steelyard_eval.extensions.importers import import_store, importers, load_store
+from steelyard.base.errors import DataError
+from steelyard.systems import find_system
+from steelyard_eval.datasets import check, load
+from steelyard_eval.extensions.importers import Options, import_store, importers, load_store
+from steelyard_eval.recording.workspace import Workspace
 
 LOCOMO = [
     {
@@ -92,25 +98,13 @@ def test_what_published_files_lack_is_no_fault(tmp_path):
     odd = {**QUESTION, "answer": 2, "question_date": "2023-05-30", "haystack_sessions": [turns, turns[1:]]}
     bare = {**LOCOMO[0], "conversation": {**LOCOMO[0]["conversation"], "session_3_date_time": "noon"}}
     written(tmp_path, {"longmemeval_s.json": [odd], "locomo10.json": [bare]})
+    written(tmp_path / "odd", {"longmemeval_s.json": [{**odd, "question_date": "noon"}]})
+    told = [note for note in load_store(tmp_path / "odd" / "longmemeval_s.json").notices if "read without" in note]
+    assert [note.split(",")[0].split()[-1] for note in told] == ["asked_at"]
     asked = load_store(tmp_path / "longmemeval_s.json")
     assert [entry.text for entry in asked.entries if entry.text] == ["Soup at two.", "Soup at two."]
     assert asked.queries[0].asked_at == 1685404800  # date -u -d 2023-05-30 +%s
     assert len(load_store(tmp_path / "locomo10.json").entries) == 3
-
-
-def test_dates_of_questions_that_are_none_are_counted(tmp_path):
-    odd = {**QUESTION, "question_date": "noon", "haystack_dates": ["2023-05-20", "noon"]}
-    data = load_store(written(tmp_path, {"longmemeval_s.json": [odd]}) / "longmemeval_s.json")
-    assert [entry.created_at for entry in data.entries] == [
-        1684540800,
-        1684540800,
-        None,
-    ]  # date -u -d 2023-05-20 +%s
-    told = [note for note in data.notices if "read without" in note]
-    assert sorted((note.split()[1], note.split(",")[0].split()[-1]) for note in told) == [
-        ("entry", "created_at"),
-        ("query", "asked_at"),
-    ]
 
 
 CORPUS = {
@@ -137,7 +131,7 @@ def test_beir_and_mteb(tmp_path, form):
 
 TREC = {
     "docs.trec": "<DOC>\n<DOCNO> A-1 </DOCNO>\n<TITLE>Keys</TITLE>\n<TEXT>Rotate &amp; log.</TEXT>\n</DOC>\n"
-    "<DOC><DOCNO>A-2</DOCNO><TEXT>Sleep.</TEXT></DOC>\n",
+    "<DOC><DOCNO>A-2</DOCNO><TEXT>Sleep & < 5 min</TEXT></DOC>\n",
     "topics.txt": "<top>\n<num> Number: 301\n<title> key rotation\n<desc> Description:\nHow?\n</top>\n",
     "qrels.txt": "301 0 A-1 1\n301 0 A-2 -2\n",
     "prod.run": "301 Q0 A-2 1 9.5 prod\n301 Q0 A-1 2 3\n",
@@ -150,21 +144,12 @@ def test_trec(tmp_path):
     data = load_store(tmp_path)
     assert [(entry.id, entry.title, entry.text) for entry in data.entries] == [
         ("A-1", "Keys", "Keys Rotate & log."),
-        ("A-2", "", "Sleep."),
+        ("A-2", "", "Sleep & < 5 min"),
     ]
     assert [(query.id, query.text) for query in data.queries] == [("301", "key rotation")]
     assert data.qrels == {"301": {"A-1": 1, "A-2": 0}}
     run = (tmp_path / "out" / "mine" / "runs" / "prod.run").read_text()
     assert run == "301 Q0 A-2 1 9.5 prod\n301 Q0 A-1 2 3.0 prod\n"
-
-
-def test_signs_of_markup_in_a_text_are_signs(tmp_path):
-    written(
-        tmp_path, {**TREC, "docs.trec": "<DOC>\n<DOCNO> A-1 </DOCNO>\n<TEXT>\nheat & < 5 min\n</TEXT>\n</DOC>\n"}
-    )
-    done = import_store(tmp_path, tmp_path / "out" / "mine")
-    assert load_store(tmp_path).entries[0].text == "heat & < 5 min"
-    assert any("wait in qrels.lost.txt" in note for note in done.notes)  # A-2 is judged, and not there
 
 
 SAMPLES = {
@@ -206,3 +191,181 @@ def test_ids_of_ir_datasets(monkeypatch):
     data = load_store("irds:small")
     assert data.qrels == {"q1": {"d1": 1}}
     assert data.entries[0].title == "T"
+
+
+POINTS = [
+    {"id": 7, "payload": {"text": "The pump is loud.", "title": "Pump", "tags": ["hall"]}, "vector": [0.5, 0.25]},
+    {"id": 8, "payload": {"text": "The fan is slow."}, "vector": [0.75, 0.5]},
+]
+READ = {"7": ("The pump is loud.", [0.5, 0.25]), "8": ("The fan is slow.", [0.75, 0.5])}
+TEXTS = [text for text, _ in READ.values()]
+VECTORS = [vector for _, vector in READ.values()]
+PINECONE = {
+    str(point["id"]): {
+        "id": str(point["id"]),
+        "values": point["vector"],
+        "metadata": {"text": point["payload"]["text"]},
+    }
+    for point in POINTS
+}
+WEAVIATE = [
+    {"class": "Note", "id": id_, "creationTimeUnix": 1772323200000, "properties": {"body": text}, "vector": vector}
+    for id_, (text, vector) in READ.items()
+]
+FORMS = {
+    "points.json": {"result": {"points": POINTS, "next_page_offset": None}, "status": "ok", "time": 0.1},
+    "points.jsonl": POINTS,
+    "named.jsonl": [{**point, "vector": {"": point["vector"], "image": [1, 2, 3]}} for point in POINTS],
+    "only.jsonl": [{**point, "vector": {"body": point["vector"]}} for point in POINTS],
+    "fetch.json": {"vectors": PINECONE, "namespace": ""},
+    "query.json": {"matches": list(PINECONE.values())},
+    "get.json": {
+        "ids": ["7", "8"],
+        "documents": TEXTS,
+        "metadatas": [{"page": 1}, None],
+        "embeddings": VECTORS,
+        "uris": None,
+        "included": ["documents"],
+    },
+    "objects.json": {"objects": WEAVIATE},
+    "graphql.json": {
+        "data": {
+            "Get": {
+                "Note": [
+                    {"content": text, "_additional": {"id": id_, "vector": vector}}
+                    for id_, (text, vector) in READ.items()
+                ]
+            }
+        }
+    },
+    "search.json": {
+        "took": 3,
+        "hits": {
+            "total": {"value": 2},
+            "hits": [
+                {"_id": id_, "_score": 1, "_source": {"message": text, "embedding": vector}}
+                for id_, (text, vector) in READ.items()
+            ],
+        },
+    },
+    "table.csv": 'id,content,embedding\n7,The pump is loud.,"[0.5, 0.25]"\n8,The fan is slow.,[0.75 0.5]\n',
+}
+
+
+def imported(tmp_path, name, content, **columns):
+    lines = name.endswith(".jsonl") and not isinstance(content, str)
+    text = content if isinstance(content, str) else json.dumps(content)
+    (tmp_path / name).write_text("\n".join(map(json.dumps, content)) if lines else text)
+    done = import_store(tmp_path / name, tmp_path / "mine", "table", Options(columns=columns))
+    assert check(tmp_path / "mine").faults == ()
+    return done, load(tmp_path / "mine")
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_texts_and_vectors_are_read(tmp_path, name):
+    done, data = imported(tmp_path, name, FORMS[name])
+    matrix = data.vectors[done.models[0], "text"]
+    found = {entry.id: (entry.text, row.tolist()) for entry, row in zip(data.entries, matrix, strict=True)}
+    assert found == READ
+    assert "vector" not in data.entries[0].extra
+
+
+@pytest.mark.parametrize("vector", [None, [0, 0], [1], ["a", "b"], [1e39, 1]])
+def test_an_entry_without_a_vector_costs_only_its_own(tmp_path, vector):
+    rows = [*POINTS, {"id": 9, "payload": {"text": "The tap drips."}, "vector": vector}]
+    done, data = imported(tmp_path, "points.jsonl", rows)
+    assert np.array_equal(data.vectors[done.models[0], "text"], [*VECTORS, [0, 0]])
+    assert any("no usable vector" in note for note in done.notes)
+    np.save(tmp_path / "mine" / f"queries.{done.models[0]}.f16.npy", np.float16([[1, 0.5]]))
+    (tmp_path / "mine" / "queries.jsonl").write_text('{"id": "q", "text": "noise"}\n')
+    (tmp_path / "mine" / "qrels.txt").write_text("q 0 7 1\n")
+    hits = Workspace.open(load(tmp_path / "mine"), "recorded")
+    hits.index_for([find_system("vector")], ["vector"])
+    found = hits.searcher(find_system("vector").config(10)).search("noise")
+    assert {hit.entry.id for hit in found.hits} == {"7", "8"}
+
+
+def test_a_column_of_words_called_values_stays(tmp_path):
+    _, data = imported(tmp_path, "a.jsonl", [{"id": "1", "text": "Choose one.", "values": ["red", "deep green"]}])
+    assert data.entries[0].extra["values"] == ["red", "deep green"]
+    assert data.entries[0].context == "values: deep green"
+
+
+KILN = '{"type":"entity","name":"Kiln 2","entityType":"oven","observations":["Fires at noon"]}'
+OWNS = '{"type":"relation","from":"Bo","to":"Kiln 2","relationType":"tends"}'
+BO = '{"type":"entity","name":"Bo","entityType":"potter","observations":["Prefers ash glaze"]}'
+MCP_READ = {"Kiln%202": "Fires at noon", "Bo": "Prefers ash glaze"}
+LATER = '{"type":"entity","name":"Bo","entityType":"potter","observations":["Prefers ash glaze","Moved away"]}'
+GRAPH = {
+    "entities": [{"name": "Kiln 2", "entityType": "oven", "observations": ["Fires at noon"]}, json.loads(BO)],
+    "relations": [{"from": "Bo", "to": "Kiln 2", "relationType": "tends"}],
+}
+
+
+def loaded(tmp_path, text, name="memory.jsonl"):
+    (tmp_path / name).write_text(text)
+    data = load_store(tmp_path / name)
+    return {entry.id: entry for entry in data.entries}, data.notices
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (f"{KILN}\n{BO}\n{OWNS}", None),
+        (f"{KILN}\n{BO}{OWNS}\n", None),
+        (f'{KILN}\n{BO}\n{OWNS}\n{{"type":"entity","na', "4"),
+        (f'{KILN}\n{BO}\n{{"type":"relation","fr{OWNS}\n', "3"),
+        (f'\n{KILN}\nnonsense\n{BO}\n[1]\n{OWNS}\n{{"type":"tool"}}', "3, 5, 7"),
+        (f'{{"type":"_aim","source":"mcp-knowledge-graph"}}\n{KILN}\n{BO}\n{OWNS}', None),
+        (json.dumps(GRAPH, indent=2), None),
+        (json.dumps({**GRAPH, "entities": ["Shed", *GRAPH["entities"], 7]}), "1"),
+        (f"[{KILN},\n{BO},\n{OWNS}]", None),
+        (f"{KILN}\n{BO}\n" + OWNS.replace('"from"', '"from_entity"').replace('"to"', '"to_entity"'), None),
+        (f"{KILN}\n{BO}\n" + OWNS.replace('"from"', '"source"').replace('"to"', '"target"'), None),
+        (f"{KILN}\n{BO}\n" + OWNS.replace("relationType", "relation_type"), None),
+        (f"{KILN}\n{BO}\n{OWNS}\n" + '{"type":"entity","name":"x","observations":[' * 3000, "4"),
+    ],
+)
+@pytest.mark.parametrize("name", ["memory.jsonl", "memory.json"])
+def test_what_can_be_read_is_read_and_the_rest_counted(tmp_path, text, lines, name):
+    entries, notices = loaded(tmp_path, text, name)
+    assert {id_: entry.text for id_, entry in entries.items()} == MCP_READ
+    assert [(r.type, r.target) for r in entries["Bo"].relations] == [("tends", "Kiln%202")]
+    told = [note for note in notices if "no entity and" in note]
+    assert [note.rpartition("line ")[2] for note in told] == ([lines] if lines else [])
+
+
+@pytest.mark.parametrize(
+    ("observations", "text", "counted"),
+    [
+        ('[{"content":"Cracked","timestamp":"2026-01-01T00:00:00Z"},"Mended"]', "Cracked\nMended", 0),
+        ('"Cracked"', "Cracked", 0),
+        ("[]", "", 0),
+        ('["Cracked",7]', "Cracked", 1),
+    ],
+)
+def test_observations_of_other_forms(tmp_path, observations, text, counted):
+    line = KILN.replace('["Fires at noon"]', observations)
+    entries, notices = loaded(tmp_path, f"{line}\n{BO}")
+    assert entries["Kiln%202"].text == text
+    assert len([note for note in notices if "no entity and" in note]) == counted
+
+
+def test_an_entity_that_is_there_twice_is_merged_and_names_of_other_case_are_two(tmp_path):
+    other = BO.replace('"Bo"', '"bo"')
+    entries, notices = loaded(tmp_path, f"{BO}\n{KILN}\n{LATER}\n{other}")
+    assert list(entries) == ["Bo", "Kiln%202", "bo"]
+    assert entries["Bo"].text == "Prefers ash glaze\nMoved away"
+    assert len([note for note in notices if note.startswith("1 entity")]) == 1
+
+
+def test_a_file_without_anything_is_refused(tmp_path):
+    with pytest.raises(DataError, match="neither entities"):
+        loaded(tmp_path, '{"type":"entity","observations":["na\n')
+
+
+def test_a_row_without_an_id_keeps_the_id_it_had(tmp_path):
+    """The first 16 digits of the SHA-256 of the row as sorted JSON, by sha256sum."""
+    row = {"text": "The tap drips.", "answer": "Turn it off.", "vector": [1, 2]}
+    _, data = imported(tmp_path, "a.jsonl", [row])
+    assert data.entries[0].id == hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,11 +1,14 @@
-"""Stores that other programs wrote, beside what was put into them (`expected.json` of each)."""
+"""Stores that other programs wrote, beside what was put into them; damaged rows cost that row and are counted."""
 
+import contextlib
 import json
+import sqlite3
 
 import pytest
 
 from steelyard.base.fields import parse_time
 from steelyard.memory.query import Filters
+from steelyard.memory.text import CONTENT
 from steelyard_eval.extensions.importers import import_store, load_store
 from steelyard_eval.measures.trec_runs import read_run
 
@@ -26,10 +29,19 @@ def check(found, expected):
     }
 
 
-def equal(entry, row, form):
-    """Fields of an entry, each with the column of the row that it has: `ours=theirs`, or one name of both."""
-    names = dict(part.split("=") if "=" in part else (part, part) for part in form.split())
-    check({ours: getattr(entry, ours) for ours in names}, {ours: row.get(names[ours]) for ours in names})
+def pairs(form):
+    return dict(part.split("=") if "=" in part else (part, part) for part in form.split())
+
+
+def equal(entry, row, form, times="", extra=""):
+    """Fields, times, and what no field stands for, each with its column: `ours=theirs`, or one name of both."""
+    found = {name: getattr(entry, name) for name in pairs(form) | pairs(times)}
+    found = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+    found |= {f"extra {name}": entry.extra.get(name) for name in pairs(extra)}
+    expected = {name: row.get(theirs) for name, theirs in pairs(form).items()}
+    expected |= {name: seconds(row.get(theirs)) for name, theirs in pairs(times).items()}
+    expected |= {f"extra {name}": row.get(theirs) for name, theirs in pairs(extra).items()}
+    check(found, expected)
 
 
 def seconds(text):
@@ -44,17 +56,14 @@ def relations(entry):
 def test_echovault(store_root, folder):
     store = Store(store_root, folder)
     assert list(store.entries) == [memory["id"] for memory in store.expected["memories"]]
+    fields = "text=what title why impact category project source superseded_by details tags"
+    times = "created_at updated_at valid_from valid_until last_accessed_at=last_used_at"
+    extra = "related_files updated_count confidence branch commit_sha links retrieved_count details_opened_count "
+    extra += "dismissed_count archive_reason archived_at"
     for memory in store.expected["memories"]:
         entry = store.entries[memory["id"]]
-        equal(entry, memory, "text=what title why impact category project source superseded_by details")
-        assert list(entry.tags) == memory["tags"]
-        for name in ("created_at", "updated_at", "valid_from", "valid_until"):
-            assert getattr(entry, name) == seconds(memory.get(name)), name
-        assert entry.last_accessed_at == seconds(memory.get("last_used_at"))
-        extra = ("status", "related_files", "updated_count", "confidence", "branch", "commit_sha", "links")
-        extra += ("retrieved_count", "details_opened_count", "dismissed_count", "archive_reason", "archived_at")
-        found = {"status": "active"} | dict(entry.extra)  # the older schema has no column of it
-        check({name: found.get(name) for name in extra}, {name: memory.get(name) for name in extra})
+        equal(entry, memory, fields, times, extra)
+        assert entry.extra.get("status", "active") == memory["status"]  # the older schema has no column of it
 
 
 def test_echovault_golden_queries(store_root):
@@ -70,23 +79,22 @@ def test_soleri(store_root):
     store = Store(store_root, "soleri")
     expected = store.expected
     assert set(store.entries) == {row["id"] for row in (*expected["entries"], *expected["memories"])}
+    fields = (
+        "type domain title severity context why created_at updated_at valid_from valid_until text=description "
+    )
     for row in expected["entries"]:
         entry = store.entries[row["id"]]
-        equal(entry, row, "type domain title severity context why created_at updated_at valid_from valid_until")
-        equal(entry, row, "text=description vault=tier")
-        assert list(entry.tags) == row["tags"]
-        extra = ("example", "counter_example", "applies_to", "origin")
-        check({name: entry.extra.get(name) for name in extra}, {name: row[name] for name in extra})
-        links = [
-            (link["link_type"], link["target_id"]) for link in expected["links"] if link["source_id"] == row["id"]
-        ]
-        assert relations(entry) == sorted(links)
-        notes = {link["target_id"]: link["note"] for link in expected["links"] if link["source_id"] == row["id"]}
-        assert {link["target"]: link["note"] for link in entry.extra.get("link_notes", [])} == notes
+        equal(entry, row, fields + "vault=tier tags", extra="example counter_example applies_to origin")
+        links = [link for link in expected["links"] if link["source_id"] == row["id"]]
+        assert relations(entry) == sorted((link["link_type"], link["target_id"]) for link in links)
+        notes = {link["target"]: link["note"] for link in entry.extra.get("link_notes", [])}
+        assert notes == {link["target_id"]: link["note"] for link in links}
     for row in expected["memories"]:
-        entry = store.entries[row["id"]]
-        assert (entry.kind, entry.text, entry.context) == ("memory", row["summary"], row["context"])
-        assert (entry.type, list(entry.tags), entry.created_at) == (row["type"], row["topics"], row["created_at"])
+        equal(
+            store.entries[row["id"]],
+            row | {"kind": "memory"},
+            "kind text=summary context type tags=topics created_at",
+        )
 
 
 def test_soleri_feedback(store_root, tmp_path):
@@ -109,15 +117,13 @@ def test_soleri_feedback(store_root, tmp_path):
 def test_spec_kit(store_root):
     store = Store(store_root, "spec-kit")
     assert set(store.entries) == {str(memory["id"]) for memory in store.expected["memories"]}
+    fields = "title importance_tier context_type embedding_status access_count review_count text=content_text "
+    fields += "project=spec_folder uri=file_path tags=trigger_phrases"
+    extra = ("session_id", "is_pinned", "confidence", "validation_count", "importance_weight")
     for memory in store.expected["memories"]:
         entry = store.entries[str(memory["id"])]
-        equal(entry, memory, "title importance_tier context_type embedding_status access_count review_count")
-        equal(entry, memory, "text=content_text project=spec_folder uri=file_path")
-        assert list(entry.tags) == memory["trigger_phrases"]
+        equal(entry, memory, fields, "created_at", " ".join(name for name in extra if name in memory))
         assert entry.importance == pytest.approx(10 * memory["importance_weight"])
-        assert entry.created_at == parse_time(memory["created_at"])
-        extra = ("session_id", "is_pinned", "confidence", "validation_count", "importance_weight")
-        check({name: entry.extra.get(name) for name in extra if name in memory}, {n: memory.get(n) for n in extra})
         edges = [edge for edge in store.expected["edges"] if edge["source_id"] == entry.id]
         assert relations(entry) == sorted((edge["relation"], edge["target_id"]) for edge in edges)
         assert sorted(r.strength for r in entry.relations) == sorted(edge["strength"] for edge in edges)
@@ -168,13 +174,11 @@ def test_moltnet(store_root, source):
     store = Store(store_root, "moltnet", source)
     diaries = {diary["id"]: diary for diary in store.expected["diaries"]}
     assert set(store.entries) == {row["id"] for row in store.expected["entries"]}
+    fields = "title tags text=content type=entry_type importance access_count vault=diary_id"
     for row in store.expected["entries"]:
-        entry, diary = store.entries[row["id"]], diaries[row["diary_id"]]
-        assert (entry.title, list(entry.tags)) == (row["title"] or "", row["tags"] or [])
-        equal(entry, row, "text=content type=entry_type importance access_count vault=diary_id")
-        for name in ("created_at", "updated_at", "last_accessed_at"):
-            assert getattr(entry, name) == seconds(row[name])
-        equal(entry, diary, "tenant=team_id visibility project=name")
+        entry = store.entries[row["id"]]
+        equal(entry, row, fields, "created_at updated_at last_accessed_at")
+        equal(entry, diaries[row["diary_id"]], "tenant=team_id visibility project=name")
         assert (entry.category == "suspicious") is row["injection_risk"]
         own = [r for r in store.expected["relations"] if r["source_id"] == row["id"]]
         assert sorted((r.type, r.target, r.status) for r in entry.relations) == sorted(
@@ -228,13 +232,9 @@ def test_mem0(store_root):
     store = Store(store_root, "mem0")
     assert set(store.entries) == {memory["id"] for memory in store.expected["memories"]}
     for memory in store.expected["memories"]:
-        entry, metadata = store.entries[memory["id"]], memory["metadata"]
-        assert (entry.text, list(entry.tags)) == (memory["data"], metadata.get("tags", []))
-        equal(entry, metadata, "title category project")
-        assert entry.created_at == parse_time(memory["created_at"])
-        assert entry.updated_at == parse_time(memory["updated_at"])
-        extra = ("user_id", "agent_id", "run_id", "role")
-        check({name: entry.extra.get(name) for name in extra}, {name: memory[name] for name in extra})
+        entry = store.entries[memory["id"]]
+        equal(entry, memory, "text=data", "created_at updated_at", "user_id agent_id run_id role")
+        equal(entry, memory["metadata"], "tags title category project")
     assert ("mem0", "text") in store.data.vectors
 
 
@@ -284,3 +284,235 @@ def test_claude_memory(store_root):
     stems = {entry.id: entry.uri.rpartition("/")[2].removesuffix(".md") for entry in store.data.entries}
     found = [(stems[e.id], stems[r.target]) for e in store.data.entries for r in e.relations]
     assert sorted(found) == sorted((link["source"], link["target"]) for link in store.expected["links"])
+
+
+SEARCHED = (*CONTENT, "l0", "l1")
+STORES = {
+    "echovault": "echovault-newest",
+    "soleri": "soleri",
+    "spec_kit": "spec-kit",
+    "moltnet": "moltnet/moltnet.sql",
+    "cortex_mem": "cortex-mem",
+    "claude": "claude-memory",
+    "basic_memory": "basic-memory/notes",
+    "mem0": "mem0",
+    "langgraph": "langgraph-sqlite/store.db",
+    "mcp_memory": "mcp-memory/memory.jsonl",
+}
+ENTRIES = (
+    "memories",
+    "entries",
+    "notes",
+    "entities",
+    "items",
+    "messages",
+    "layers",
+    "resources",
+    "edges",
+    "links",
+)
+"""Parts of expected.json that say what entries hold; the others are queries, logs, and what was deleted."""
+
+
+def texts_in(value):
+    """Every text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    else:
+        for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from texts_in(part)
+
+
+def searched(data):
+    return flat("\n".join(getattr(entry, name) for entry in data.entries for name in SEARCHED))
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_of_a_store_that_its_program_wrote(store_root, kind):
+    place = store_root / STORES[kind]
+    expected = json.loads((store_root / STORES[kind].split("/")[0] / "expected.json").read_text())
+    texts = {flat(text) for part in ENTRIES for text in texts_in(expected.get(part, [])) if len(text.split()) > 2}
+    found = searched(load_store(place, kind))
+    assert len(texts) > 20
+    assert [text for text in texts if text not in found] == []
+
+
+MARKDOWN = """---
+title: Cobalt
+summary: blue at any heat
+aliases: Smalt, Zaffre of old
+warning: keep it off food
+---
+# Use
+
+Two parts in a hundred.
+
+- [ ] weigh it twice
+> [!tip] Sieve it well
+> Dust is harmful here.
+
+| what | how much |
+|---|---|
+| oxide | one spoon only |
+
+```sh
+grind --very fine
+```
+
+key:: a dataview value
+
+A footnote[^1]. ![[Other#^abc]] %% a comment too %%
+
+[^1]: The note below it.
+"""
+MARKED = [line for line in MARKDOWN.split("\n") if len(line.split()) > 2]
+SAMPLES = {
+    "markdown": {"notes/Cobalt.md": MARKDOWN},
+    "basic_memory": {"notes/Cobalt.md": MARKDOWN.replace("title:", "permalink: main/cobalt\ntitle:")},
+    "claude": {"notes/Cobalt.md": MARKDOWN, "notes/MEMORY.md": "- [Cobalt](Cobalt.md): never by hand\n"},
+    "mcp_memory": {"memory.jsonl": json.dumps({"type": "entity", "name": "a", "observations": ["It is lit.", 1]})},
+    "table": {"t.csv": "id,text,answer,note\n1,The kiln is lit.,By Ann of course.,She came at noon.\n"},
+}
+SAID = {
+    "markdown": MARKED,
+    "basic_memory": MARKED,
+    "claude": [*MARKED, "never by hand"],
+    "mcp_memory": ["It is lit."],
+    "table": ["The kiln is lit.", "By Ann of course.", "She came at noon."],
+}
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_of_a_small_store(tmp_path, kind):
+    for name, text in SAMPLES[kind].items():
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text(text)
+    found = searched(load_store(tmp_path / "in" / next(iter(SAMPLES[kind])).split("/")[0], kind))
+    header = ("title: ", "summary: ", "aliases: ", "# ")
+    said = [flat(next((line.removeprefix(h) for h in header if line.startswith(h)), line)) for line in SAID[kind]]
+    assert [text for text in said if text.replace("Smalt, ", "") not in found] == []
+
+
+@pytest.fixture
+def damaged(store_copy):
+    """Copies a store and runs statements on one of its databases; the store before and after."""
+
+    def make(folder, file, *statements):
+        place = store_copy(folder, folder)
+        source = place / file if folder == "langgraph-sqlite" else place
+        whole = load_store(source)
+        with contextlib.closing(sqlite3.connect(place / file)) as db, db:
+            for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+                db.execute(f'DROP TRIGGER "{name}"')
+            for statement in statements:
+                db.execute(statement)
+        return whole, load_store(source)
+
+    return make
+
+
+def count(data, words):
+    """The notes that say this."""
+    return [note for note in data.notices if words in note]
+
+
+# table, column, id, and the field that loses its value
+LISTS = [
+    ("echovault-newest", "index.db", "memories", "tags", "tags"),
+    ("soleri", "vault.db", "entries", "tags", "tags"),
+    ("soleri", "vault.db", "memories", "topics", "tags"),
+    ("spec-kit", "context-index.sqlite", "memory_index", "trigger_phrases", "tags"),
+]
+
+
+@pytest.mark.parametrize(("folder", "file", "table", "column", "field"), LISTS)
+def test_broken_json_costs_the_value_and_not_the_store(damaged, folder, file, table, column, field):
+    with_some = f'id IN (SELECT id FROM {table} WHERE length("{column}") > 2 ORDER BY id LIMIT 2)'
+    whole, found = damaged(folder, file, f"""UPDATE {table} SET "{column}" = '["open' WHERE {with_some}""")
+
+    assert [entry.id for entry in found.entries] == [entry.id for entry in whole.entries]
+    lost = [(was, now) for was, now in zip(whole.entries, found.entries, strict=True) if was.tags and not now.tags]
+    assert len(lost) == 2
+    assert all(now.text == was.text and now.created_at == was.created_at for was, now in lost)
+    assert count(found, f"2 rows have {column} ")
+
+
+# store, file, the table and its column with a value that is none, the entries that are lost, and what is said
+ROWS = [
+    ("langgraph-sqlite", "store.db", "store", "value", """'{"text": '""", 1, "1 row left"),
+    ("soleri", "vault.db", "entries", "description", "X'FF00'", 1, " (text "),
+    ("soleri", "vault.db", "entry_vectors", "vector", "X'0000'", 0, " cut short"),
+    ("spec-kit", "speckit-eval.db", "eval_final_results", "scores", "'[0.5, '", 0, " scores that"),
+]
+
+
+@pytest.mark.parametrize(("folder", "file", "table", "column", "value", "lost", "note"), ROWS)
+def test_a_value_that_is_none_costs_its_row_at_most(damaged, folder, file, table, column, value, lost, note):
+    first = f"rowid = (SELECT min(rowid) FROM {table})"
+    whole, found = damaged(folder, file, f"UPDATE {table} SET {column} = {value} WHERE {first}")
+
+    assert len(found.entries) == len(whole.entries) - lost
+    assert all(entry in whole.entries for entry in found.entries)
+    assert count(found, note)
+
+
+def test_a_date_or_number_that_is_none_costs_the_value(damaged):
+    whole, found = damaged(
+        "echovault-newest",
+        "index.db",
+        "UPDATE memories SET created_at = 'soon', retrieved_count = 'many' WHERE rowid IN (1, 2)",
+        "UPDATE memories SET branch = X'FF00' WHERE rowid = 3",
+    )
+
+    assert [entry.text for entry in found.entries] == [entry.text for entry in whole.entries]
+    assert sum(entry.created_at is None for entry in found.entries) == 2
+    assert count(found, "without created_at")
+    assert count(found, "without branch")
+
+
+def test_feedback_of_soleri_without_a_time_is_left_out(damaged, tmp_path, store_root):
+    import_store(store_root / "soleri", tmp_path / "whole")
+    # As the column may not be NULL, the table is made anew, as an older program may have had it.
+    damaged(
+        "soleri",
+        "vault.db",
+        "CREATE TABLE other AS SELECT * FROM brain_feedback",
+        "DROP TABLE brain_feedback",
+        "ALTER TABLE other RENAME TO brain_feedback",
+        "UPDATE brain_feedback SET created_at = NULL WHERE id = 1",
+        "UPDATE brain_feedback SET created_at = 'soon' WHERE id = 2",
+    )
+    done = import_store(tmp_path / "soleri", tmp_path / "mine")
+
+    whole, mine = ((tmp_path / name / "feedback.jsonl").read_text().splitlines() for name in ("whole", "mine"))
+    assert mine == [line for line in whole if json.loads(line)["query_id"] not in ("brain-1", "brain-2")]
+    assert [note for note in done.notes if note.startswith("2 lists")]
+
+
+def test_events_of_spec_kit_without_a_time_are_left_out(damaged, tmp_path):
+    damaged(
+        "spec-kit",
+        "context-index.sqlite",
+        "CREATE TABLE other AS SELECT * FROM feedback_events",
+        "DROP TABLE feedback_events",
+        "ALTER TABLE other RENAME TO feedback_events",
+        "UPDATE feedback_events SET timestamp = NULL WHERE id IN (SELECT min(id) FROM feedback_events)",
+    )
+    done = import_store(tmp_path / "spec-kit", tmp_path / "mine")
+
+    assert [note for note in done.notes if note.startswith("1 list ")]
+    assert done.counts["impressions"] > 1
+
+
+def test_an_index_of_cortex_mem_that_is_no_json_costs_its_dates(store_copy):
+    place = store_copy("cortex-mem")
+    whole = load_store(place)
+    min(place.rglob(".memory_index.json")).write_text('{"memories": ')
+    found = load_store(place)
+
+    assert [entry.text for entry in found.entries] == [entry.text for entry in whole.entries]
+    assert count(found, "1 file") and count(found, ".memory_index.json'")
