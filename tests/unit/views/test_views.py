@@ -1,17 +1,19 @@
 """Every view of every kind of result: hostile text stays text, and numbers are those of the result."""
 
+import base64
 import itertools
 import json
+import zlib
 
 import pytest
 
 from steelyard.base.errors import DataError
 from steelyard_eval.result import document
-from steelyard_eval.result.structs import Estimate, Latency, Said, Table
+from steelyard_eval.result.structs import Estimate, Latency, Said, Table, replace
 from steelyard_eval.views import latex, terminal
 from steelyard_eval.views.frames import Answered, board_frame, frame_of
 from steelyard_eval.views.report import write
-from steelyard_eval.views.report.write import piece
+from steelyard_eval.views.report.write import pack, piece
 from steelyard_eval.views.sheets import sheets
 
 from .made import COST, HOSTILE, decided, paired, result, row
@@ -49,6 +51,14 @@ def test_a_report_is_whole_and_leaves_out_what_differs_from_run_to_run(tmp_path)
     assert again == files
     slower = result(*made.rows[:1], row("x2", 0.7, paired(0.1, "better"), tuned=True, cost=COST))
     assert document.render(slower) == document.render(made)
+
+
+def test_a_report_first_shows_the_lists_of_today_and_of_the_choice():
+    """A document has its keys in the order of letters: `a` is neither."""
+    made = decided()
+    with_a = [replace(query, lists={"a": query.lists["x"], **query.lists}) for query in made.queries]
+    data = json.loads(zlib.decompress(base64.b64decode(pack(replace(made, queries=with_a), 10**6).text)))
+    assert data["labels"] == ["x", "x2", "a"]
 
 
 def test_sheets_have_the_numbers_of_the_result():

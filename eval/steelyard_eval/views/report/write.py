@@ -50,9 +50,11 @@ class Packed:
 
 def pack(result: Result, room: int) -> Packed:
     """As much as fits into `room` bytes: with all lists, else with fewer of them, shorter texts, fewer places."""
+    sides = two_sides(result)
     labels = list(dict.fromkeys(label for query in result.queries for label in query.lists))
-    if not labels or two_sides(result) is None:
+    if not labels or sides is None:
         return Packed("")
+    labels.sort(key=lambda label: (*sides, label).index(label))  # the page shows the first two
     least = min(len(labels), 2)
     plans = [(many, PLACES, TEXT) for many in range(len(labels), least - 1, -1)]
     plans += [(least, places, columns) for places, columns in ((10, 70), (10, 40), (5, 70), (5, 40), (3, 40))]
