@@ -36,7 +36,7 @@ from steelyard_eval.choose.public import DEFAULT
 from steelyard_eval.choose.rule import folds
 from steelyard_eval.datasets import LOGGED, load
 from steelyard_eval.measures.judgments import Ranked
-from steelyard_eval.measures.metrics import parse_measures
+from steelyard_eval.measures.metrics import evaluate_lists, parse_measures
 from steelyard_eval.measures.paired import mean_interval, paired
 from steelyard_eval.measures.trec_runs import read_run, write_run
 from steelyard_eval.recording.provenance import share
@@ -223,7 +223,7 @@ def _tuned(workspace, dataset, queries, folder):
     configs = [base.with_strategy(parse_strategy(text)) for text in (DEFAULT, *TRIED)]
     table = record(workspace, queries, configs)
     lists = [replay(table, config).ranked for config in configs]
-    values = np.array([own.metrics(dataset.qrels, MEASURES[:1])[MEASURES[0]] for own in lists])
+    values = np.array([evaluate_lists(own, dataset.qrels, MEASURES[:1])[MEASURES[0]] for own in lists])
     gains = values[1:] - values[0]
     groups = [group_of(query) or query.id for query in queries]
     _, code = np.unique(groups, return_inverse=True)
@@ -378,7 +378,7 @@ def _checked(folder, run, dataset):
 def measured(dataset, queries, lists):
     """float64[Q] of every measure, by its name, of {query: ids}."""
     ranked = Ranked.of([query.id for query in queries], [lists.get(query.id, []) for query in queries])
-    return {str(measure): values for measure, values in ranked.metrics(dataset.qrels, MEASURES).items()}
+    return {str(measure): values for measure, values in evaluate_lists(ranked, dataset.qrels, MEASURES).items()}
 
 
 def rows_of(name, dataset, kind, facts, others):

@@ -183,7 +183,7 @@ def of_values(
     return [
         *([] if proven else few(queries, tests)),
         *dependent(queries, alike(dataset, queries), primary, baseline),
-        *([] if dataset.complete else unjudged(judged, baseline, dataset)),
+        *([] if dataset.complete else unjudged(judged, baseline, dataset, proven)),
         *lsa(model),
     ]
 
@@ -240,10 +240,11 @@ def effective_number(values: Floats, groups: Sequence[str] | Indices) -> float:
     return n * min(1.0, alone / together) if together > 0 else float(n)
 
 
-def unjudged(judged: Values, baseline: str, dataset: Dataset) -> list[Said]:
+def unjudged(judged: Values, baseline: str, dataset: Dataset, proven: bool = False) -> list[Said]:
     """Contenders whose first ten hits are judged less often than the baseline's, and the reverse.
 
-    The command judges what the baseline and the first of them that can be typed differ on; tuned rows cannot.
+    Where nothing is proven yet, the command judges what the baseline and the first of them differ on, if that can
+    be typed: a tuned row cannot, and another contender would be another answer.
     """
     share = {label: float(column.mean()) for label, column in judged.items()}
     if (base := share.pop(baseline, None)) is None:
@@ -253,11 +254,11 @@ def unjudged(judged: Values, baseline: str, dataset: Dataset) -> list[Said]:
     if not fewer and not more:
         return []
     command = None
-    for other in (*fewer, *more):
+    if not proven:
         with suppress(ConfigError):
+            other = (*fewer, *more)[0]
             distinct(read_all([baseline, other]))
             command = words_of("judge", dataset, baseline, other, options={}) or None
-            break
     facts: dict[str, Fact] = {"share": base, "baseline": baseline, "fewer": fewer or None, "more": more or None}
     return [Said("unjudged", {**facts, "command": command})]
 

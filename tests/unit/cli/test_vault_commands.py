@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,7 @@ from steelyard_eval.common.configurations import written_name
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
-from steelyard_eval.measures.judgments import Ranked
-from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.measures.metrics import Measure, evaluate_lists
 from steelyard_eval.vaults import index_dataset, reindex_vault, vault_embedder, visible_vault
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.write import layered_entries
@@ -293,7 +293,7 @@ class TestContextSettings:
 
 class TestVerify:
     def test_a_value_that_is_wrong_ends_with_2_and_is_named(self, monkeypatch):
-        values, measured = Ranked.metrics, []
+        values, measured = evaluate_lists, []
 
         def wrong(*arguments):
             measured.append(values(*arguments))
@@ -301,7 +301,7 @@ class TestVerify:
                 measured[1][Measure("nDCG", 10)][4] += 1e-6
             return measured[-1]
 
-        monkeypatch.setattr(Ranked, "metrics", wrong)
+        monkeypatch.setattr(sys.modules["steelyard_eval.compare.compare"], "evaluate_lists", wrong)
         result = run("compare", starter(), "fts,bm25", "--verify", "--json")
         assert result.exit_code == 2
         (table,) = [one for one in json.loads(result.stdout)["tables"] if one["key"] == "verification"]

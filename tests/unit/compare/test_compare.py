@@ -198,8 +198,16 @@ def test_too_few_queries_are_told_with_what_they_miss():
 
 def test_hits_that_are_judged_less_often_are_told_on_either_side(dataset):
     judged = {"a": np.full(30, 0.8), "b": np.full(30, 0.7), "c": np.full(30, 0.9), "d": np.full(30, 0.82)}
-    (told,) = unjudged(judged, "a", dataset)
-    assert (told.facts["share"], told.facts["fewer"], told.facts["more"]) == (pytest.approx(0.8), ["b"], ["c"])
+    judged = {{"a": "bm25", "b": "vector"}.get(label, label): share for label, share in judged.items()}
+    (told,), (proven,) = unjudged(judged, "bm25", dataset), unjudged(judged, "bm25", dataset, proven=True)
+    assert told.facts["command"][-2:] == ["bm25", "vector"] and proven.facts["command"] is None
+    (tuned,) = unjudged({"bm25": np.ones(30), "rrf, tuned": NOTHING, "vector": NOTHING}, "bm25", dataset)
+    assert tuned.facts["command"] is None  # to judge for another contender is no step towards this answer
+    assert (told.facts["share"], told.facts["fewer"], told.facts["more"]) == (
+        pytest.approx(0.8),
+        ["vector"],
+        ["c"],
+    )
 
 
 @pytest.mark.parametrize("complete", [True, False])

@@ -190,7 +190,7 @@ class BegunError(Exception):
 def begin(monkeypatch, caplog, queries):
     """The notes that were given when the first search was about to begin."""
 
-    def stopped(*_args):
+    def stopped(*_args, **_how):
         raise BegunError
 
     monkeypatch.setattr(Searcher, "record", stopped)

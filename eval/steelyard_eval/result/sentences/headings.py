@@ -136,7 +136,7 @@ ABOUT = {
     "about": "{data} ({split}): {queries:queries}, limit {limit}<<, intents {intents}>>, vectors {model}",
     "note": "note: {text}",
     "more_notes": "{count} more with -v",
-    "more_rows": "{count} more tie or lose; the report and -v show them.",
+    "more_rows": "{count} more tie or lose: all are listed in the report, and with -v.",
 }
 
 LATEX = {
