@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
-import msgspec
 
 from steelyard_eval.cli.options import Handed, bench_of, command, note, pairs, put
 from steelyard_eval.common import SYSTEMS, extension
@@ -59,6 +58,8 @@ def import_(
             "name the SOURCE and the folder OUT that is written, or the folder of an earlier import alone; --list "
             "shows the kinds"
         )
+    import msgspec  # for every command it would take a tenth of the time of --help
+
     importing = extension("importers")
     if out is None:
         if kind or map_ or set_:
