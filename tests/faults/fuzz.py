@@ -66,7 +66,7 @@ from steelyard_eval.extensions.usage.gather import gather
 from steelyard_eval.extensions.usage.session import Corpus
 from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.gate.baseline import SEAL
-from steelyard_eval.learn.reader import DatasetIndex, read_log
+from steelyard_eval.learn.log_reader import DatasetIndex, read_log
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 from steelyard_eval.recording import disk as recordings
 from steelyard_eval.recording.record import record

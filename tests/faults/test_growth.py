@@ -36,7 +36,7 @@ from steelyard_eval.extensions.usage.session import AGENT, MEMORY, Acted, Corpus
 from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.extensions.usage.what_followed import followed
 from steelyard_eval.gate.baseline import SEAL, load_baseline
-from steelyard_eval.learn.reader import DatasetIndex, read_log
+from steelyard_eval.learn.log_reader import DatasetIndex, read_log
 from steelyard_eval.measures.trec_runs import read_run
 from steelyard_eval.notebook.label.judgment_file import read_judgments
 from steelyard_eval.recording.disk import load as load_recording

@@ -32,7 +32,7 @@ from steelyard_eval.extensions.usage.session import Corpus
 from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.gate.baseline import SEAL
 from steelyard_eval.learn import searchers as waiting
-from steelyard_eval.learn.reader import DatasetIndex, read_log
+from steelyard_eval.learn.log_reader import DatasetIndex, read_log
 
 KEY = "sk-live-0123456789"
 

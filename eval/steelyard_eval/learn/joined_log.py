@@ -27,7 +27,7 @@ from steelyard_eval.datasets.logs import HeldLog
 from steelyard_eval.learn.counts import Hits, InterleavingResult, PositionCounts
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 from steelyard_eval.learn.gains import FeedbackGains
-from steelyard_eval.learn.reader import DatasetIndex, Log, read_log
+from steelyard_eval.learn.log_reader import DatasetIndex, Log, read_log
 from steelyard_eval.recording.provenance import share
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace

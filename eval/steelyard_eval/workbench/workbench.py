@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from steelyard_eval.datasets.in_memory import Judged, Rows
     from steelyard_eval.datasets.logs import HeldLog
     from steelyard_eval.explain import QueryExplanation
-    from steelyard_eval.explain.found_hits import FoundHits
+    from steelyard_eval.explain.notebook_search import FoundHits
     from steelyard_eval.export import Export
     from steelyard_eval.gate.setup import Gate
     from steelyard_eval.learn import Learned
@@ -490,7 +490,7 @@ class Workbench:
         from steelyard.systems import find_system
         from steelyard_eval.common.configurations import Setting
         from steelyard_eval.compare.contenders import Contender, read_config, usable
-        from steelyard_eval.explain.found_hits import FoundHits
+        from steelyard_eval.explain.notebook_search import FoundHits
         from steelyard_eval.recording.record import needed
         from steelyard_eval.result.sentences import say
 

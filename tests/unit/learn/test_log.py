@@ -17,9 +17,8 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.datasets.logs import Action
 from steelyard_eval.extensions.usage.transcripts import read_ubi
-from steelyard_eval.learn import reader
 from steelyard_eval.learn.counts import CODE, KINDS
-from steelyard_eval.learn.reader import MOST_A_DAY, DatasetIndex, read_log
+from steelyard_eval.learn.log_reader import MOST_A_DAY, DatasetIndex, read_log
 from steelyard_eval.learn.searchers import SeenFilter
 
 NOW = 1_760_000_000.0

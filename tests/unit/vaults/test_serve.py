@@ -30,7 +30,7 @@ from steelyard_eval.extensions.serve.feedback_tools import OPERATIONS
 from steelyard_eval.extensions.serve.server import MemoryServer, Served, TokenGate, token_of
 from steelyard_eval.extensions.serve.tool_call import ServerLog
 from steelyard_eval.extensions.serve.tool_sets import MIMICS, find_face
-from steelyard_eval.learn.reader import DatasetIndex, read_log
+from steelyard_eval.learn.log_reader import DatasetIndex, read_log
 from steelyard_eval.vaults import index_dataset
 
 ROOT = Path(__file__).resolve().parents[3]
