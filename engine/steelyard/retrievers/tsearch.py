@@ -237,7 +237,7 @@ def _vectors(counted: Counted, node: Node, numbers: Indices) -> list[TsVector]:
     vectors: list[TsVector] = [{} for _ in numbers]
     for word in {word for phrase, _ in phrases(node) for word in phrase.lexemes}:
         posting = counted.posting(word)
-        held, places = np.flatnonzero(np.isin(numbers, posting.at)), np.flatnonzero(np.isin(posting.at, numbers))
+        _, held, places = np.intersect1d(numbers, posting.at, assume_unique=True, return_indices=True)
         for row, end, count in zip(held, np.cumsum(posting.counts)[places], posting.counts[places], strict=True):
             vectors[row][word] = tuple(posting.positions[end - count : end].tolist())
     return vectors
