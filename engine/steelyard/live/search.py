@@ -302,14 +302,12 @@ class Searcher:
         the configuration, else the system's own. Source: EchoVault's document, context retrieval.
         """
         usual, configured, limit = self.system.contexts, self.config.context, self.config.limit
-        choices = (topup_recent, configured.topup_recent, usual.topup_recent)
+        choices = (usual.no_query(text) or topup_recent, configured.topup_recent, usual.topup_recent)
         topup = next(choice for choice in choices if choice is not None)
         hits: list[Hit] = []
         asked = self._timed(Query(text, filters=filters))
         scope = self._sources.answers(asked)
-        if usual.no_query(text):
-            topup = True
-        else:
+        if not usual.no_query(text):
             mode = configured.semantic or usual.semantic if semantic is None else semantic
             result = self.search(asked, semantic=mode)
             hits = list(result.hits)

@@ -160,15 +160,14 @@ class Sources:
             elif not keep or depth is None:
                 found = retriever.retrieve(scoped, depth)
             else:
-                by_depth = cache.get("lists", self._key(name, scoped), dict[int, Sequence[Found]], most=LISTS_KEPT)
-                if max(by_depth, default=0) < depth:
-                    by_depth[depth] = retriever.retrieve(scoped, depth)
-                found = [item for item in by_depth[max(by_depth)] if item.position <= depth]
+                deepest: dict[str, Any] = cache.get("lists", self._key(name, scoped), dict, most=LISTS_KEPT)
+                cut, found = deepest.get(name, (-1, []))
+                if cut < depth:
+                    _, found = deepest[name] = depth, retriever.retrieve(scoped, depth)
+                found = [item for item in found if item.position <= depth]
             return same_copies(found, lists) if lists else found
-        except EmbedderError:
-            raise
         except SteelyardError as error:
-            if name not in self._searching.dispensable or isinstance(error, ConfigError):
+            if name not in self._searching.dispensable or isinstance(error, (ConfigError, EmbedderError)):
                 raise
             raise LostError(name, error) from None
 

@@ -65,7 +65,7 @@ class Bm25Retriever:
     """BM25 over the words of an entry, with the statistics of each scope.
 
     Where the words say `whole`, statistics are those of the `corpus` of a query, and its scope acts on what is
-    found, before the cut.
+    found, before the cut. ConfigError for a parameter outside the legal range.
     """
 
     store: Readable
@@ -74,6 +74,10 @@ class Bm25Retriever:
     words: Words = field(default_factory=Words)
     corpus: Callable[[Query], Filters] = lambda query: EVERYTHING
     mean_length: float = LENGTH.default
+
+    def __post_init__(self) -> None:
+        for option in BM25.parameters:
+            option.checked(getattr(self, option.name))
 
     def _asked(self, query: Query) -> tuple[Bm25Index, list[str]]:
         """The index that a query is searched in, and its terms."""
@@ -166,8 +170,8 @@ class Vocabulary:
     def weigh(self, texts: Sequence[Sequence[str]]) -> list[Sparse]:
         """Weigh the words of texts by TF-IDF; those outside the vocabulary are left out."""
         size = len(self.counted.numbers)
-        new = list({word: 0 for words in texts for word in words if word not in self._idf})
-        for word, count in zip(new, self.counted.frequencies(new), strict=True):
+        for word in {word for words in texts for word in words} - self._idf.keys():
+            count = len(self.counted.posting(word).at)
             self._idf[word] = math.log((size + 1) / (count + 1)) + 1 if count else 0.0
         weighed = []
         for words in texts:

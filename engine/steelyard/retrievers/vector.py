@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from steelyard.base.arrays import Floats
+from steelyard.base.arrays import Floats, dots
 from steelyard.base.errors import ConfigError, DimensionMismatchError
 from steelyard.embedders.embed import Vectors
 from steelyard.memory.entry import DAY, Entry, fsrs
@@ -31,8 +31,6 @@ from steelyard.stores.federation import plain_id
 Fading = Callable[[float | None], Floats]
 COSINES = (-1.0, 1.0)
 """The ends of a cosine."""
-BLOCK = 256
-"""Rows that are widened to float64 at a time, so that they stay in the processor's cache."""
 HALF_LIFE = 90.0
 """Days after which the importance of an entry that states no half-life is halved."""
 IMPORTANCE = (
@@ -164,9 +162,8 @@ class Unindexed:
 
     def retrieve(self, query: Query, depth: int | None) -> list[Found]:
         """See Retriever.retrieve; by ascending id."""
-        scope = query.filters
-        read = partial(self.store.unembedded, self.spaces, scope)
-        ids = self.store.cache.get("unembedded", (self.spaces, scope), read)
+        read = partial(self.store.unembedded, self.spaces, query.filters)
+        ids = self.store.cache.get("unembedded", (self.spaces, query.filters), read)
         return [Found(id_, 0.0, place) for place, id_ in enumerate(ids[:depth], 1)]
 
 
@@ -217,16 +214,6 @@ def cosine(matrix: Vectors, vector: Vectors, lengths: Floats | None = None) -> F
     both = (np.sqrt(dots(matrix)) if lengths is None else lengths) * np.sqrt((query * query).sum())
     result: Floats = np.where(both > 0, dots(matrix, query) / np.where(both > 0, both, 1.0), 0.0)
     return result
-
-
-def dots(matrix: Vectors, vector: Floats | None = None) -> Floats:
-    """float64[rows]: each row times the vector, or times itself, in double precision; blocks change no bit."""
-    products = np.empty(len(matrix))
-    for begin in range(0, len(matrix), BLOCK):
-        rows = matrix[begin : begin + BLOCK].astype(np.float64)
-        rows *= rows if vector is None else vector
-        rows.sum(axis=1, out=products[begin : begin + BLOCK])
-    return products
 
 
 # Declarations

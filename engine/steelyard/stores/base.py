@@ -154,6 +154,10 @@ class Readable(Protocol):
 
     def revision(self) -> int:
         """A number that grows with every change of the entries or of their vectors."""
+        return self.at()[1]
+
+    def at(self) -> tuple[int, int]:
+        """How often it was seen to go back to an older state, as when its file is restored, and its revision."""
 
     def uncommitted(self) -> bool:
         """Whether this thread has written what is not committed: nothing that it reads may be kept."""

@@ -18,23 +18,24 @@ SCOPES = 64
 
 
 class _Held(NamedTuple):
-    revision: int
+    at: tuple[int, int]
     value: Any
     lasting: bool
     """Whether it can be brought up to date."""
 
 
 class RevisionCache:
-    """Values by kind and key, each with the revision of the store that it is of. Threads may share it.
+    """Values by kind and key, each with the state of the store that it is of. Threads may share it.
 
-    Once the store has changed, a value is brought up to date where its kind can be, and else forgotten. Of each
-    kind as many are kept as whoever asks says, and the first kept is the first to go. Nothing is kept for a thread
-    that has written what is not committed, or reads an older state than others do. At worst two make one value.
+    Once the store has changed, a value is brought up to date where its kind can be, and else forgotten; all are
+    where the store went back to an older state, because its revisions come again. Of each kind as many are kept
+    as whoever asks says, and the first kept is the first to go. Nothing is kept for a thread that has written what
+    is not committed, or reads an older state than others do. At worst two make one value.
     """
 
     def __init__(self, store: Any) -> None:  # noqa: ANN401 -- a Readable, which names this class
         self._store = weakref.ref(store)  # which holds this: in a circle it would outlive whoever opened it
-        self._newest = -1
+        self._newest = 0, -1
         self._held: defaultdict[str, dict[Hashable, _Held]] = defaultdict(dict)
         self._changing = threading.Lock()
 
@@ -45,15 +46,15 @@ class RevisionCache:
         store = self._store()
         if store is None or store.uncommitted():
             return make()
-        now = store.revision()
+        now = store.at()
         if now > self._newest:
             self._forget(now)
         held = self._held[kind].get(key)
-        if held is not None and held.revision == now:
+        if held is not None and held.at == now:
             known: T = held.value
             return known
-        older = held is not None and held.revision < now
-        value = renew(held.revision, held.value) if renew and held and older else make()
+        older = held is not None and held.at < now
+        value = renew(held.at[1], held.value) if renew and held and older else make()
         with self._changing:
             if now == self._newest:
                 self._held[kind][key] = _Held(now, value, renew is not None)
@@ -78,12 +79,12 @@ class RevisionCache:
         """Whether something is kept under a key, perhaps of an older revision."""
         return key in self._held[kind]
 
-    def _forget(self, now: int) -> None:
+    def _forget(self, now: tuple[int, int]) -> None:
         with self._changing:
             if now > self._newest:
-                self._newest = now
+                fell, self._newest = now[0] > self._newest[0], now
                 for values in list(self._held.values()):  # threads add kinds
-                    for key in [key for key, held in values.items() if not held.lasting]:
+                    for key in [key for key, held in values.items() if fell or not held.lasting]:
                         del values[key]
 
 

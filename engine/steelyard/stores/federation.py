@@ -172,8 +172,9 @@ class Federation(Readable):
     def covers(self, filters: Filters) -> bool:
         return all(tier.store.covers(filters) for tier in self.tiers)
 
-    def revision(self) -> int:
-        return sum(tier.store.revision() for tier in self.tiers)
+    def at(self) -> tuple[int, int]:
+        falls, revisions = zip(*(tier.store.at() for tier in self.tiers), strict=True)
+        return sum(falls), sum(revisions)
 
     def uncommitted(self) -> bool:
         return any(tier.store.uncommitted() for tier in self.tiers)

@@ -202,10 +202,6 @@ class Counted:
         """The mean number of words of the texts in scope; 0 where there are none."""
         return float(self.lengths[self.numbers].sum() / len(self.numbers)) if len(self.numbers) else 0.0
 
-    def frequencies(self, words: Sequence[str]) -> list[int]:
-        """How many texts in scope each word occurs in."""
-        return [len(self.posting(word).at) for word in words]
-
     def posting(self, word: str) -> Posting:
         """Where a word occurs in the texts in scope."""
         parts, first = [], 0

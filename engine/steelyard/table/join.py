@@ -42,7 +42,8 @@ def join(
 
     `clocks` are seconds UTC, `lists` those of each query; `scorers` score its candidates, by signal. `get` fetches
     the entries whose facts it contains, None for a table without; `directories` gives the place of each entry's
-    directory among them, where layers are read. ConfigError for a score that is not a finite number.
+    directory among them, where layers are read. ConfigError for a score that is not a finite number, or is
+    missing.
     """
     return complete([part(queries, lists, scorers, ends)], queries, clocks, get, directories)
 
@@ -86,7 +87,7 @@ def part(
     for name, score in scorers.items():
         columns[name] = np.zeros(offsets[-1])
         for query, union, begin, end in zip(queries, unions, offsets, offsets[1:], strict=False):
-            columns[name][begin:end] = _finite(name, score(query, [ids[e] for e in union]))
+            columns[name][begin:end] = _finite(name, score(query, [ids[e] for e in union]), len(union))
     bounded = sorted({name for pairs in ends for name in pairs})
     scales = {name: np.array([pairs.get(name, UNKNOWN) for pairs in ends], dtype=np.float64) for name in bounded}
     return Part(ids, offsets, np.concatenate([np.zeros(0, np.int32), *unions]), columns, positions, scales)
@@ -95,13 +96,15 @@ def part(
 def _arrays(name: str, found: Sequence[Found]) -> tuple[tuple[str, ...], Floats, Any]:
     """The ids of a list, their scores and their positions."""
     if isinstance(found, ScoredIds):
-        return found.ids, _finite(name, found.scores), found.positions
-    scores = _finite(name, [item.score for item in found])
+        return found.ids, _finite(name, found.scores, len(found)), found.positions
+    scores = _finite(name, [item.score for item in found], len(found))
     return tuple(item.id for item in found), scores, [item.position for item in found]
 
 
-def _finite(name: str, values: Any) -> Floats:  # noqa: ANN401 -- a list or an array of numbers
+def _finite(name: str, values: Any, count: int) -> Floats:  # noqa: ANN401 -- a list or an array of numbers
     array = np.asarray(values, dtype=np.float64)
+    if array.shape != (count,):  # one alone would stand for all
+        raise ConfigError(f"{name} returned {array.size} scores for {count} entries; it must give one for each")
     if not np.isfinite(array).all():
         raise ConfigError(f"{name} returned a score that is not a finite number; check its vectors and weights")
     return array

@@ -12,7 +12,7 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import DAY, Entry
 from steelyard.memory.query import Query
 from steelyard.results import hits_of
-from steelyard.retrievers.keywords import BM25
+from steelyard.retrievers.keywords import BM25, Bm25Retriever
 from steelyard.retrievers.kinds import RetrieverConfig
 from steelyard.signals.reviews import review
 from steelyard.stores.federation import Federation, Tier
@@ -55,10 +55,21 @@ def test_a_recording_has_no_more_of_a_list_than_asked(vault):
     assert [len(vault.searcher.part([query], ["bm25"], depth).entry) for depth in (1, 2, None)] == [1, 2, 2]
 
 
+def test_of_the_lists_that_are_kept_for_recordings_the_deepest_is(vault):
+    lengths = [
+        len(vault.searcher.record([Query("apple", asked_at=0.0)], ["bm25"], depth, "", keep=True))
+        for depth in (0, 1, 2, 1, 0)
+    ]
+    [kept] = (held.value for held in vault.cache._held["lists"].values())
+    assert (lengths, len(kept)) == ([0, 1, 2, 1, 0], 1)
+
+
 @pytest.mark.parametrize("settings", [{"k1": -1.0}, {"b": 1.5}, {"mean_length": float("nan")}])
 def test_bm25_refuses_what_its_formula_cannot_take(settings):
     with pytest.raises(ConfigError, match=f"^{next(iter(settings))} is"):
         BM25.values(RetrieverConfig(parameters=settings))
+    with pytest.raises(ConfigError, match=f"^{next(iter(settings))} is"):
+        Bm25Retriever(None, **settings)
 
 
 def test_an_entry_that_is_gone_by_now_is_named(vault):

@@ -138,6 +138,12 @@ class TestJoin:
         with pytest.raises(ConfigError, match="returned a score"):
             join([Query("t", id="q")], [0.0], lists, scorers, lambda ids, _: [Entry("a")])
 
+    @pytest.mark.parametrize("scores", [[1.0], [1.0] * 3, [[1.0, 2.0]], 1.0])
+    def test_scores_that_are_not_one_a_candidate_are_refused(self, scores):
+        lists = [{"fts": [Found("a", 2.0, 1), Found("b", 1.0, 2)]}]
+        with pytest.raises(ConfigError, match=r"^tfidf returned \d scores"):
+            join([Query("t", id="q")], [0.0], lists, {"tfidf": lambda q, ids: scores}, None)
+
     def test_tags_are_sets_with_shared_codes(self):
         codes = {}
         sets = TagSets.of([("b", "a", "b"), (), ("c", "a")], codes)

@@ -14,9 +14,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Indices, Vectors, compiled
+from steelyard.base.arrays import Indices, Vectors, compiled, dots
 from steelyard.extensions.int8.scan import SIGNATURE, add_products
-from steelyard.stores.sqlite.matrix import UNIT, VectorSegment, length_of, lengths_of
+from steelyard.stores.sqlite.matrix import UNIT, VectorSegment, length_of
 
 CODE, LEVEL = 127, 2**15 - 1
 """The largest numbers of 8 and of 16 bits."""
@@ -36,7 +36,7 @@ class Codes(VectorSegment):
     @classmethod
     def of(cls, rowids: Indices, vectors: Vectors) -> Self:
         """See VectorSegment.of."""
-        lengths = lengths_of(vectors)
+        lengths = np.sqrt(dots(vectors))
         with np.errstate(all="ignore"):  # a file may hold anything; see `sound`
             steps = (np.abs(vectors).max(axis=1, initial=0) / CODE / lengths).astype(np.float32)
             worth = (steps * lengths).astype(np.float32)[:, None]

@@ -97,11 +97,11 @@ class PostgresVault(HnswSearch):
 
     # Reading
 
-    def revision(self) -> int:
-        """See Readable.revision: that of the copy."""
+    def at(self) -> tuple[int, int]:
+        """See Readable.at: that of the copy."""
         if self._ready and time.monotonic() >= self._look_at and not self._db.in_transaction:
             self.refresh(wait=False)
-        return super().revision()
+        return super().at()
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

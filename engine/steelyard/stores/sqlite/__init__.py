@@ -10,11 +10,10 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
-from weakref import WeakValueDictionary
 
 from steelyard.base.errors import ConfigError
 from steelyard.base.extensions import extension
@@ -84,10 +83,6 @@ class Vault(KeywordTables, NearestSearch, Readable):
                 if ids:
                     copy.put_vectors(space, ids, matrix)
         return copy
-
-    @cached_property
-    def _views(self) -> WeakValueDictionary[Filters, ScopedStore]:
-        return WeakValueDictionary()
 
     # Writing
 
@@ -187,9 +182,7 @@ class Vault(KeywordTables, NearestSearch, Readable):
     def covers(self, filters: Filters) -> bool:
         sql = "SELECT EXISTS (SELECT 1 FROM entries e WHERE {})"
         return self.cache.get(
-            "covers",
-            filters,
-            lambda: not any(self._one(sql.format(one), own) for one, own in failing(filters)),
+            "covers", filters, lambda: not any(self._one(sql.format(one), own) for one, own in failing(filters))
         )
 
     # Models that were fitted on the vault, as plain arrays (never pickled)
@@ -263,18 +256,12 @@ class ScopedStore:
         if any(rule.field == SUPERSEDED for clause in visible.clauses for rule in clause):
             raise ConfigError("a scope cannot ask for superseded entries; filter by that instead")
         self._vault, self._visible = vault, Filters(visible.clauses)
+        self.revision, self.at, self.uncommitted = vault.revision, vault.at, vault.uncommitted
         self._building = threading.Lock()
         self.cache = RevisionCache(self)
 
     def seen_by(self, visible: Filters) -> Readable:
         return cast(Readable, ScopedStore(self._vault, self._visible & Filters(visible.clauses)))
-
-    def revision(self) -> int:
-        """See Readable.revision: that of the vault, at which it is copied again."""
-        return self._vault.revision()
-
-    def uncommitted(self) -> bool:
-        return self._vault.uncommitted()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Everything else that is read, asked of the copy each time; what would write is not there."""
@@ -282,8 +269,19 @@ class ScopedStore:
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
 
         def asked(*values: Any, **options: Any) -> Any:  # noqa: ANN401 -- as the method of the vault has it
-            with self._building:
-                copy = self.cache.get("copy", self._visible, lambda: self._vault.copied(self._visible))
-            return getattr(copy, name)(*values, **options)
+            state = self._vault.state()
+            if self not in state:  # of what is not committed, and of an older state, the cache keeps nothing
+                state[self] = self.cache.get("copy", self._visible, self._copied)
+            return getattr(state[self], name)(*values, **options)
 
         return asked
+
+    def _copied(self) -> Vault:
+        """A new copy, or the one that another thread made while this one waited for its turn.
+
+        One that writes takes no turn: whoever has it may be waiting until that is committed.
+        """
+        if self.uncommitted():
+            return self._vault.copied(self._visible)
+        with self._building, self._vault._steady():
+            return self.cache.get("copy", self._visible, lambda: self._vault.copied(self._visible))

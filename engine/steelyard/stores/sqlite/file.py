@@ -15,7 +15,7 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -56,6 +56,9 @@ class VaultFile:
         self._closed = False
         self._checked: set[str] = set()
         self._searches: Counter[str] = Counter()
+        self._views: weakref.WeakValueDictionary[Filters, Any] = weakref.WeakValueDictionary()
+        self._last = 0, -1
+        """The newest committed state that some thread has seen; see `Readable.at`."""
         self.cache = RevisionCache(self)
         self._first = self._connect(create)  # kept for the vault's life: what is in memory lives as long as this
         try:
@@ -146,12 +149,8 @@ class VaultFile:
         if self._file == self.path != guard.MEMORY:
             return self.path
         try:
-            copy = apsw.Connection(str(path))
-            try:
-                with copy.backup("main", self._db, "main") as backup:
-                    backup.step()
-            finally:
-                copy.close()
+            with closing(apsw.Connection(str(path))) as copy, copy.backup("main", self._db, "main") as backup:
+                backup.step()
         except guard.FAILURES as error:
             raise guard.explained(error, str(path), on_disk=True) from None
         return str(path)
@@ -174,15 +173,15 @@ class VaultFile:
         if self._db.in_transaction:
             yield
             return
+        self._begun()
         try:
             # At once: one that reads first could not write any more after another process has.
             self._db.run("BEGIN IMMEDIATE")
             guard.fold_log(self._db, True)
             yield
             self._db.run("COMMIT")
-        except BaseException:
-            self._end("ROLLBACK")
-            raise
+        finally:
+            self._end("ROLLBACK")  # unless it was committed
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -191,12 +190,18 @@ class VaultFile:
         A vault in memory is not written meanwhile: writers wait until the snapshot ends.
         """
         self._db.run("BEGIN")
-        self._thread.steady = True
+        self._begun()
         try:
             yield
         finally:
-            self._thread.steady, self._thread.revision = False, None
             self._end("COMMIT")
+
+    def _begun(self) -> None:
+        self._thread.state = {"last": self._last}
+
+    def state(self) -> dict[Any, Any]:
+        """What this thread keeps of the transaction or snapshot that it is in, until it writes or that ends."""
+        return getattr(self._thread, "state", None) or {}
 
     def _steady(self) -> AbstractContextManager[None]:
         """One state of the file for several reads: that of the transaction this thread is in, else a snapshot."""
@@ -204,6 +209,7 @@ class VaultFile:
 
     def _end(self, how: str) -> None:
         """End a transaction unless it has ended: a full disk does that, and closing, if an interrupt lets it."""
+        self._thread.state = None
         with suppress(apsw.ConnectionClosedError, VaultError):
             if self._db.in_transaction:
                 self._db.run(how)
@@ -230,21 +236,28 @@ class VaultFile:
 
     # What changed
 
-    def revision(self) -> int:
-        """See Readable.revision; of one state it is read once."""
-        known: int | None = getattr(self._thread, "revision", None)
+    def at(self) -> tuple[int, int]:
+        """See Readable.at; of one state it is read once.
+
+        It went back where the revision is lower than one that was seen before this state began: a snapshot that
+        is older than what others see by now has seen none.
+        """
+        state = self.state()
+        known: tuple[int, int] | None = state.get("at")
         if known is None:
+            falls, highest = state.get("last", self._last)
             rows = self._db.run("SELECT value FROM meta WHERE key = 'revision'")
             read = rows[0][0] if rows else None
             if not (isinstance(read, str) and re.fullmatch(r"[0-9]{1,18}", read)):
                 raise schema.damaged(self.path, f"its revision is {read!r}")
-            known = int(read)
-            if getattr(self._thread, "steady", False):
-                self._thread.revision = known
+            fell = int(read) < highest
+            known = state["at"] = falls + fell, int(read)
+            if fell or not self.uncommitted():
+                self._last = max(self._last, known)
         return known
 
     def _revise(self) -> None:
-        self._thread.revision = None
+        self._begun()
         self._db.run("UPDATE meta SET value = value + 1 WHERE key = 'revision'")
 
     def _note(self, entries: str, values: tuple[str, ...] = ()) -> None:

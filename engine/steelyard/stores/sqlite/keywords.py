@@ -125,7 +125,7 @@ class KeywordTables(WordTables):
             try:
                 ranked = self._db.run(sql, (*bound, match, *values, depth), (TEXT,))
             except VaultError:
-                if readable(match, index.fields):
+                if _accepted(index.fields, "SELECT 1 FROM t WHERE t MATCH ?", match):  # so the fault is elsewhere
                     raise
                 return []
         return [Found(id_, value, place) for place, (id_, value) in enumerate(ranked, 1)]
@@ -153,11 +153,6 @@ class KeywordTables(WordTables):
                 return None
             known = self.cache.get("phrases", analysis.key, lambda: Phrases(counted, budget() // PHRASE_BYTES))
             return known.best(asked, tuple(weights), filters, None if depth < 0 else depth)
-
-
-def readable(expression: str, fields: Sequence[str]) -> bool:
-    """Whether FTS5 can read the expression as a search of a table with these fields."""
-    return _accepted(fields, "SELECT 1 FROM t WHERE t MATCH ?", expression)
 
 
 @lru_cache
@@ -224,8 +219,7 @@ def columns(index: KeywordIndex) -> Analysis:
             places += range(number << FIELD, (number << FIELD) + len(tokens))
         return words, places
 
-    name = f"fts5 {index.name} {index.tokenizer}"
-    return Analysis(name, read, index.fields, index=index.name)
+    return Analysis(f"fts5 {index.name} {index.tokenizer}", read, index.fields, index=index.name)
 
 
 def phrases(match: str, tokenizer: str) -> list[TokenPhrase] | None:

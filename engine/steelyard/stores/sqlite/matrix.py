@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.arrays import Bools, Floats, Indices, Vectors
+from steelyard.base.arrays import Bools, Indices, Vectors, dots
 from steelyard.stores.base import COSINE
 
 AHEAD = 2**25
@@ -45,7 +45,7 @@ class VectorSegment:
     @classmethod
     def of(cls, rowids: Indices, vectors: Vectors) -> Self:
         """Measure the vectors, float32[n, dim], in float64."""
-        return cls(rowids, lengths_of(vectors).astype(np.float32), vectors)
+        return cls(rowids, np.sqrt(dots(vectors)).astype(np.float32), vectors)
 
     @staticmethod
     def size(dim: int) -> int:
@@ -209,12 +209,3 @@ class Matrix:
 def length_of(vector: Vectors) -> float:
     """The length of one vector, by float64."""
     return float(np.sqrt(np.square(vector, dtype=np.float64).sum()))
-
-
-def lengths_of(vectors: NDArray[Any], block: int = 4096) -> Floats:
-    """float64[n]: the length of each, a block at a time, because float64 takes memory."""
-    lengths = [
-        np.sqrt(np.square(vectors[begin : begin + block], dtype=np.float64).sum(axis=1))
-        for begin in range(0, len(vectors), block)
-    ]
-    return np.concatenate([np.zeros(0), *lengths])

@@ -376,9 +376,8 @@ def _indexes(run: Run) -> Iterator[_Thing]:
 
 def _spaces(run: Run) -> Iterator[_Thing]:
     for number, dim, *texts in run("SELECT space, dim, model, layer, recipe FROM spaces"):
-        if type(number) is not int or type(dim) is not int or not all(isinstance(text, str) for text in texts):
-            raise ValueError(f"vector space {shown(number)} cannot exist")
-        if number < 1 or not 1 <= dim <= LARGEST_DIMENSION:
+        typed = type(number) is type(dim) is int and all(isinstance(text, str) for text in texts)
+        if not typed or number < 1 or not 1 <= dim <= LARGEST_DIMENSION:
             raise ValueError(f"vector space {shown(number)} of dimension {shown(dim)} cannot exist")
         own = partial(_SPACE.sub, f"vec_{number:d}")  # the statements at hand are those of space 1
         for thing in _made(space_statement(1, dim)):

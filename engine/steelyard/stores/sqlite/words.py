@@ -178,7 +178,7 @@ class WordTables(VaultFile):
         self._db.run("DELETE FROM word_indexes WHERE name = ?", (analysis.key,))
         self._db.run(
             "INSERT INTO word_indexes VALUES(?, ?, ?, ?, ?)",
-            (number, analysis.key, self.revision(), _bytes(np.array(rowids), 8), _bytes(counted.lengths, 4)),
+            (number, analysis.key, self.at()[1], _bytes(np.array(rowids), 8), _bytes(counted.lengths, 4)),
         )
         words = sorted(set().union(*(block.words for block in blocks)))
         rows = ((number, word, *_encoded(counted.posting(word))) for word in words)
