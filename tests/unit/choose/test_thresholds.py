@@ -242,3 +242,8 @@ def test_tuning_puts_a_floor_into_what_it_writes(folder, tmp_path, capsys):
     wrong = [*words[:-4], "--floor", "words", "--out", str(out)]
     assert main(wrong, standalone_mode=False) == 2
     assert "write lost=10%" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("floors", "key"), [((None,), "floor_none"), ((0.3, 0.6), "floor_neither")])
+def test_that_no_floor_keeps_one_promise_or_both_is_told(floors, key):
+    assert said_of_floor(None, [{"floor": floor} for floor in floors]).key == key

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.systems import find_system
-from steelyard_eval.cli.init_from_data import find_dataset, start
+from steelyard_eval.cli.init_from_data import _misplaced, find_dataset, start
 from steelyard_eval.cli.main import main
 from steelyard_eval.cli.workflow import installing, named, recorded, workflow_text
 from steelyard_eval.datasets.labels import JudgedPool
@@ -212,3 +212,11 @@ class TestStart:
 
         done = subprocess.run([*os.environ["ACTIONLINT"].split(), str(path)], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(("name", "told"), [("mine", 0), ("../mine", 1), ("{here}/mine", 1)])
+def test_a_folder_that_github_does_not_have_is_told(name, told, tmp_path, monkeypatch):
+    """A workflow is read at the top of a repository, elsewhere than here."""
+    (tmp_path / "top" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "top")
+    assert len(list(_misplaced(Path(name.format(here=tmp_path / "top"))))) == told

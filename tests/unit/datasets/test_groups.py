@@ -16,7 +16,16 @@ from steelyard.memory.query import Query
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.groups import COSINE, SHARED, alike, asked_again, by_vectors, unit_numbers, wording
+from steelyard_eval.datasets.groups import (
+    COSINE,
+    SHARED,
+    alike,
+    asked_again,
+    by_vectors,
+    duplicates_in_words,
+    unit_numbers,
+    wording,
+)
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
@@ -172,3 +181,7 @@ def test_no_signal_of_any_system_is_constant(recorded):
     values = derived | {name: table.column(name) for name in used - PRIORS.keys()}
     assert values
     assert [name for name, own in values.items() if np.nanmin(own) == np.nanmax(own)] == []
+
+
+def test_of_equal_entries_all_but_one_repeat():
+    assert duplicates_in_words([["a", "b", "c"], ["d", "e"]]).startswith("3 entries repeat")

@@ -14,6 +14,7 @@ from steelyard_eval.extensions.importers import import_store
 from steelyard_eval.extensions.usage import KINDS
 from steelyard_eval.extensions.usage.gather import gather
 from steelyard_eval.extensions.usage.log_writer import TIMELESS
+from steelyard_eval.extensions.usage.traces import _placed
 
 ENTRIES = [
     {
@@ -491,3 +492,9 @@ def test_dry_run_shows_and_writes_nothing(small, tmp_path):
     assert not (small.path / "feedback.transcripts.jsonl").exists()
     assert json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)["searches"] == 1
     assert CliRunner().invoke(main, ["learn", str(small.path), "--dry-run"]).exit_code == 2
+
+
+@pytest.mark.parametrize("span", [{"traceId": "0xt"}, {"context": {"trace_id": "t"}}, {"context.trace_id": "t"}])
+def test_a_trace_has_its_id_in_every_spelling(span):
+    placed = _placed({**span, "spanId": "1", "parentSpanId": "2"}, ("", "", None, None, ""))
+    assert (placed.trace, placed.key, placed.parent) == ("t", "t/1", "t/2")
