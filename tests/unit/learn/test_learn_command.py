@@ -19,7 +19,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.learn import learn
-from steelyard_eval.learn.decision import LogDecision
+from steelyard_eval.learn.decision import LogDecision, _sampled
 from steelyard_eval.learn.result import evidence
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import say
@@ -229,3 +229,12 @@ def test_acts_that_do_not_follow_labels_are_not_said_to_lack_queries():
 def test_too_few_labels_to_decide_are_counted():
     (told,) = evidence(decision(others(9), few=14))
     assert (told.key, told.facts["labelled"], told.facts["fewest"]) == ("learn_few_labels", 14, 15)
+
+
+def test_of_the_logged_queries_every_labelled_one_is_used_and_so_many_others(monkeypatch):
+    """Of these five 0, 2 and 3 have acts; 0 and 1 are labelled."""
+    monkeypatch.setattr("steelyard_eval.learn.decision.MAX_LOGGED_QUERIES", 1)
+    queries = [Query("text", id=str(at)) for at in range(5)]
+    case = SimpleNamespace(queries=queries, cells=SimpleNamespace(queries=np.array([0, 2, 3])))
+    found = _sampled(case, queries[:2]).tolist()
+    assert found in ([0, 2], [0, 3])
