@@ -13,6 +13,7 @@ from steelyard_eval.result.structs import Estimate, Latency, Said, Table, replac
 from steelyard_eval.views import latex, terminal
 from steelyard_eval.views.frames import Answered, board_frame, frame_of
 from steelyard_eval.views.report import write
+from steelyard_eval.views.report.page import sections
 from steelyard_eval.views.report.write import pack, piece
 from steelyard_eval.views.sheets import sheets
 
@@ -59,6 +60,14 @@ def test_a_report_first_shows_the_lists_of_today_and_of_the_choice():
     with_a = [replace(query, lists={"a": query.lists["x"], **query.lists}) for query in made.queries]
     data = json.loads(zlib.decompress(base64.b64decode(pack(replace(made, queries=with_a), 10**6).text)))
     assert data["labels"] == ["x", "x2", "a"]
+
+
+def test_a_report_does_not_send_its_reader_to_itself():
+    """Three rows of one kind lose, and are not in the short table."""
+    made = decided()
+    many = replace(made, rows=[*made.rows, *(row(f"z{at}", 0.1, strategy="rrf(fts, vector)") for at in range(3))])
+    board = next(section for section in sections(many, "0") if section.id == "leaderboard").blocks[0].sheet
+    assert sheets(many, short=True)[0].legend and not board.legend
 
 
 def test_sheets_have_the_numbers_of_the_result():

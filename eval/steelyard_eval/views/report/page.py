@@ -118,8 +118,9 @@ def sections(result: Result, sha256: str) -> list[Section]:
     """The sections that have something in them; `sha256` is that of the report.json beside the page."""
     every, board = sheets(result), contenders(result, leading(result), short=True)
     names = [(row.label, ", ".join(filter(None, (brief(row.strategy), row.settings)))) for row in ranked(result)]
+    first = replace(board, legend="") if board and result.decision else board  # all rows follow in this page
     shown = [
-        Section("leaderboard", heading("title_contenders"), (TableBlock(board),) if board else ()),
+        Section("leaderboard", heading("title_contenders"), (TableBlock(first),) if first else ()),
         _section("queries", list(widest(result)), folded=True),
         _section("differences", list(_differences(result))),
         *(_table(result, sheet) for sheet in every if sheet != board),
