@@ -58,7 +58,7 @@ def import_(
             "name the SOURCE and the folder OUT that is written, or the folder of an earlier import alone; --list "
             "shows the kinds"
         )
-    import msgspec  # for every command it would take a tenth of the time of --help
+    import msgspec  # at the top it would take a tenth of the time of --help
 
     importing = extension("importers")
     if out is None:
