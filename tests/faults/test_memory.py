@@ -78,6 +78,19 @@ def test_whatever_tells_that_there_is_no_memory_is_one_message(error, monkeypatc
     assert "command may" in outcome.stderr
 
 
+def test_memory_that_ends_while_a_command_closes_is_the_same_message(monkeypatch):
+    """Seen in CI: what handled the first error found no memory either."""
+
+    def fails(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("steelyard_eval.cli.diagnosis.diagnose", fails)
+    monkeypatch.setattr("steelyard_eval.cli.main.LOGGER.removeHandler", fails)
+    outcome = CliRunner().invoke(main, ["doctor"])
+    assert outcome.exit_code == 4
+    assert "command may" in outcome.stderr
+
+
 @pytest.mark.parametrize(("text", "size"), [("512M", LEAST), ("2G", 2**31), ("800m", 800 * MIB), ("1GiB", 2**30)])
 def test_sizes(text, size):
     assert read_size(text) == size

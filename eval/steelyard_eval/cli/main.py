@@ -75,6 +75,15 @@ def _say(kind: str, message: str) -> None:
 
 _NO_ROOM = ("failed to map segment", "can't start new thread")
 """What the system says of a library, or a thread, that finds no memory."""
+
+_MEMORY_ENDED = "this takes more memory than a command may; allow more with --memory, or give it less"
+
+
+def _took_all_memory(error: BaseException) -> bool:
+    """SystemError is raised where Python had no memory left to say so."""
+    return isinstance(error, MemoryError | SystemError) or any(text in str(error) for text in _NO_ROOM)
+
+
 _SECRET = re.compile(
     r"\s*postgres(ql)?(\+\w+)?:(//)?([^/@:]*:[^@]*@|.*[?&]\w*password=)", re.IGNORECASE | re.DOTALL
 )
@@ -97,16 +106,22 @@ class _Main(click.Group):
         LOGGER.setLevel(logging.INFO)  # --quiet raises it
         try:
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
-        except (click.Abort, KeyboardInterrupt, SystemError) as error:
-            if isinstance(error, SystemError) and not was_interrupted(error):
-                raise
-            click.echo(INTERRUPTED, err=True)
-            code = 130
         except click.ClickException as error:
             text = io.StringIO()
             error.show(text)
             tell(text.getvalue().rstrip("\n"))
             code = error.exit_code
+        except (click.Abort, KeyboardInterrupt, Exception) as error:
+            if isinstance(error, click.Abort) or was_interrupted(error):
+                click.echo(INTERRUPTED, err=True)
+                code = 130
+            elif _took_all_memory(error):  # said here, where the command has ended and so has its bound
+                _say(
+                    "error", "this takes more memory than a command may; allow more with --memory, or give it less"
+                )
+                code = MachineError.exit_code
+            else:
+                raise
         finally:
             LOGGER.setLevel(level)
         if standalone_mode:
@@ -179,12 +194,10 @@ class _Main(click.Group):
             if was_interrupted(error):
                 click.echo(INTERRUPTED, err=True)
                 ctx.exit(130)
-            told = "this takes more memory than a command may; allow more with --memory, or give it less"
-            # SystemError is raised where Python had no memory left to say so
-            if not (isinstance(error, MemoryError | SystemError) or any(text in str(error) for text in _NO_ROOM)):
-                tell(traceback.format_exc())
-                told = "this is a fault of steelyard; please report it with the lines above"
-            _say("error", told)
+            if _took_all_memory(error):
+                raise
+            tell(traceback.format_exc())
+            _say("error", "this is a fault of steelyard; please report it with the lines above")
             ctx.exit(MachineError.exit_code)
 
 
