@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from steelyard_eval.candidates.settings import round_weights, same_sum
 from steelyard_eval.candidates.source import Only, Source
 from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
 from steelyard_eval.choose.differences import ModelLabels, Scored, SecondMeasurement
-from steelyard_eval.choose.duel import MIN_PAIRS, PairSelectionState, pairwise_estimate
 from steelyard_eval.choose.few_labels import (
     Advice,
     FewLabelCandidates,
@@ -30,10 +30,14 @@ from steelyard_eval.choose.few_labels import (
 )
 from steelyard_eval.choose.public import lookup_priors, public_table
 from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, Gates, Ruling, apply_rule, gain_prior_over
+from steelyard_eval.datasets.dataset import PAIRS
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure
 from steelyard_eval.recording.next_steps import named
 from steelyard_eval.result.structs import Blocker, Said
+
+if TYPE_CHECKING:
+    from steelyard_eval.choose.duel import PairSelectionState
 
 SMOOTHED = 2
 """Weights of one strategy that move together; more are too many to smooth along: the metric chooses better."""
@@ -139,6 +143,8 @@ class Choice:
         """Where contenders stand by pairs that were chosen one by one."""
         if self.source.dataset.sampled != "duel" or self.few is None:
             return None
+        from steelyard_eval.choose.duel import pairwise_estimate
+
         configs = dict(zip(self.few.labels, map(self.candidates.grid.config, self.few.rows.tolist()), strict=True))
         lists = {label: self.candidates.replayed(config).ranked.lists() for label, config in configs.items()}
         return pairwise_estimate(lists, self.queries, self.source.dataset, self.source.model)
@@ -148,7 +154,7 @@ class Choice:
         """Pairs to judge until they count, as `judge` says it: of all queries, not of the labelled alone."""
         if self.pairs is None:
             return 0
-        enough = MIN_PAIRS if self.source.dataset.unlabelled else self.pairs.enough
+        enough = PAIRS if self.source.dataset.unlabelled else self.pairs.enough
         return enough - int(self.pairs.judged.sum())
 
     @cached_property

@@ -22,7 +22,6 @@ from steelyard_eval.compare.lists_and_latency import ties
 from steelyard_eval.compare.result import categories
 from steelyard_eval.compare.score_scales import of_scales, weightless
 from steelyard_eval.datasets.labels import unstated
-from steelyard_eval.export.strategy_changes import changes
 from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
 from steelyard_eval.recording.next_steps import words_of
 from steelyard_eval.recording.replay import ShownLists, facts_of, lists_of, ordered, rows_by_query
@@ -107,6 +106,8 @@ def _beside(decided: Decided, rows: Sequence[Row], decision: Decision) -> Iterat
         yield Said(f"place_{decision.verdict}", {"row": at})
     choice, config = decided.choice, decided.choice.current.config
     if choice.only and config and decided.picked:  # what one strategy that was tuned lost
+        from steelyard_eval.export.strategy_changes import changes
+
         lost = [str(one) for one in changes(config.effective, decided.picked.strategy) if one.dropped]
         yield from [Said("dropped", {"terms": lost})] if lost else []
     if not choice.candidates.complete:

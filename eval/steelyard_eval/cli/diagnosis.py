@@ -7,6 +7,7 @@ imported inside their checks, so that a broken one becomes a row and not a trace
 from __future__ import annotations
 
 import importlib
+import platform
 import shutil
 import sys
 import tempfile
@@ -24,7 +25,6 @@ from steelyard_eval.common.console import table
 if TYPE_CHECKING:
     from steelyard.stores.sqlite import Vault
 
-LEAST_PYTHON = (3, 11)
 LEAST_FREE = 100 * 2**20
 """Bytes: below this a vault or a recording soon cannot be written."""
 IMPORTED = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn", "matplotlib": "matplotlib"}
@@ -79,7 +79,7 @@ def diagnose(vaults: Sequence[str] = ()) -> Diagnosis:
     again, restore = "pip install --force-reinstall", "restore a copy, or index the data set again"
     checks: dict[str, tuple[Callable[[], str], str]] = {  # what finds a value, or raises, and what helps then
         "steelyard": (lambda: metadata.version("steelyard"), "pip install . in the checkout"),
-        "Python": (_python, f"install Python {'.'.join(map(str, LEAST_PYTHON))} or newer"),
+        "Python": (platform.python_version, "install Python 3.11 or newer"),
         "SQLite (in apsw)": (_sqlite, f"{again} apsw"),
         "FTS5": (_fts5, f"{again} apsw, whose wheel on PyPI has FTS5 compiled in"),
         "sqlite-vec": (_sqlite_vec, f"{again} sqlite-vec"),
@@ -111,13 +111,6 @@ def mebibytes(size: int) -> str:
 
 
 # The program and what it is made of
-
-
-def _python() -> str:
-    value = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info[:2] < LEAST_PYTHON:
-        raise FaultError(value)
-    return value
 
 
 def _sqlite() -> str:

@@ -116,9 +116,7 @@ class _Main(click.Group):
                 click.echo(INTERRUPTED, err=True)
                 code = 130
             elif _took_all_memory(error):  # said here, where the command has ended and so has its bound
-                _say(
-                    "error", "this takes more memory than a command may; allow more with --memory, or give it less"
-                )
+                _say("error", _MEMORY_ENDED)
                 code = MachineError.exit_code
             else:
                 raise
@@ -176,9 +174,8 @@ class _Main(click.Group):
         except SteelyardError as error:
             _say("error", str(error))
             ctx.exit(error.exit_code)
-        except KeyboardInterrupt:
-            click.echo(INTERRUPTED, err=True)
-            ctx.exit(130)
+        except KeyboardInterrupt as error:
+            raise click.Abort from error
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever reads the output has enough: click ends quietly
                 raise
@@ -191,10 +188,7 @@ class _Main(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:  # a fault of ours: never exit code 1, which says that relevance got worse
-            if was_interrupted(error):
-                click.echo(INTERRUPTED, err=True)
-                ctx.exit(130)
-            if _took_all_memory(error):
+            if was_interrupted(error) or _took_all_memory(error):
                 raise
             tell(traceback.format_exc())
             _say("error", "this is a fault of steelyard; please report it with the lines above")

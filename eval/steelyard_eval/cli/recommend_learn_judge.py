@@ -22,7 +22,17 @@ from steelyard_eval.common import extension
 from steelyard_eval.workbench.workbench import Workbench, load
 
 if TYPE_CHECKING:
+    from steelyard_eval.choose.find_floor import ChosenT
     from steelyard_eval.datasets.logs import HeldLog
+
+
+def _floored(result: ChosenT, bench: Workbench, floor: str | None) -> tuple[ChosenT, list[str]]:
+    """A result with the floors that were asked for, and what they promise."""
+    if floor is None:
+        return result, []
+    from steelyard_eval.choose.find_floor import floored
+
+    return floored(result, bench.dataset, floor, bench.embedder)
 
 
 def _choose(
@@ -45,12 +55,11 @@ def _choose(
     floor: Also find the score below which nothing is shown, so that this promise holds: lost=10%, false, or both.
     """
     from steelyard.base.files import regular_target
-    from steelyard_eval.choose.find_floor import floored
 
     regular_target(Path(out))  # before the work, whose result would be lost
     bench = bench_of(dataset, [options["current"], only], options)
     answer = bench.recommend(only=only, target=for_, **options)
-    answer, floors = (answer, []) if floor is None else floored(answer, bench.dataset, floor, bench.embedder)
+    answer, floors = _floored(answer, bench, floor)
     answer, files = answer.saved(out, bench.dataset)
     files += [str(path) for path in (answer.report(report) if report else [])]
     put_answer(answer, *floors, *files)
@@ -133,8 +142,6 @@ def learn(
     steelyard learn mine --from otel:traces.jsonl
     steelyard learn mine --feedback prod.jsonl.gz --current "weighted_sum(0.3*bm25, 0.7*vector)"
     """
-    from steelyard_eval.choose.find_floor import floored
-
     bench = bench_of(dataset, [], options)
     log: str | HeldLog | None = feedback
     if from_:
@@ -148,7 +155,7 @@ def learn(
     elif dry_run or keep_queries:
         raise click.UsageError("--dry-run and --keep-queries are about --from KIND[:PATH]; name what is read")
     result = bench.learn(log, rule=rule, **options)
-    result, floors = (result, []) if floor is None else floored(result, bench.dataset, floor, bench.embedder)
+    result, floors = _floored(result, bench, floor)
     result, files = result.saved(out, bench.dataset)
     put_answer(result, *floors, *files)
 

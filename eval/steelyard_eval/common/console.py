@@ -248,14 +248,10 @@ def bar(label: str) -> Wrapper:
     def wrap(items: Sequence[T]) -> Iterable[T]:
         if not LOGGER.isEnabledFor(logging.WARNING):
             return items
-        return _progress_bar(items, label) if _has_bar() else _progress_lines(items, label)
+        watched = sys.stderr.isatty() or "ipykernel" in sys.modules  # by somebody who sees a bar move
+        return _progress_bar(items, label) if watched else _progress_lines(items, label)
 
     return wrap
-
-
-def _has_bar() -> bool:
-    """Whether somebody sees a bar that moves: in a terminal, or in a notebook."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 def _progress_bar(items: Sequence[T], label: str) -> Iterable[T]:

@@ -25,8 +25,9 @@ class Tabular(ABC):
     def to_frame(self) -> pd.DataFrame:
         """Return the result as a table."""
 
-    @abstractmethod
-    def _repr_html_(self) -> str: ...
+    def _repr_html_(self) -> str:
+        """Return the table for a notebook; pandas escapes every text in it."""
+        return str(self.to_frame().to_html(index=False, max_rows=60, float_format="{:.4f}".format))
 
     def save(self, path: str | Path) -> None:
         """Write the result to this file: `to_frame` as .parquet, else the JSON document.
@@ -44,9 +45,3 @@ def parquet(frame: pd.DataFrame) -> bytes:
     require("parquet", "a Parquet file")
     data: bytes = frame.to_parquet(None, index=False)
     return data
-
-
-def frame_html(frame: pd.DataFrame) -> str:
-    """A frame as an HTML table, every text in it escaped."""
-    table: str = frame.to_html(index=False, escape=True, float_format=lambda value: f"{value:.4f}")
-    return table

@@ -28,28 +28,7 @@ from steelyard_eval.common.configurations import (
     refuse_lists,
     separate,
 )
-from steelyard_eval.compare.list_contenders import (
-    ListContender,
-    is_run,
-    of_frame,
-    of_run,
-    of_scores,
-    of_search,
-    of_transformer,
-)
-from steelyard_eval.compare.python_searches import (
-    AtAddress,
-    HasScores,
-    Invoked,
-    Limited,
-    Opened,
-    Retrieving,
-    Search,
-    Transformer,
-    by_text,
-    search_of,
-    takes_text,
-)
+from steelyard_eval.compare.list_contenders import ListContender, is_run, of_run
 from steelyard_eval.datasets.manifest import EMBEDDERS
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.workspace import Workspace
@@ -57,6 +36,15 @@ from steelyard_eval.result.structs import Fact, Said
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from steelyard_eval.compare.python_searches import (
+        AtAddress,
+        HasScores,
+        Invoked,
+        Retrieving,
+        Search,
+        Transformer,
+    )
 
 Given: TypeAlias = (
     "str | Path | SearchConfig | Search | AtAddress | Named | ListContender "
@@ -102,28 +90,9 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
         return Named(label or given.name, "weights", given)
     if isinstance(given, Named | ListContender):
         return replace(given, label=label or given.label)
-    if isinstance(given, type):
-        raise ConfigError(f"{shown(given)} is a class; give one of its objects: {given.__name__}(...)")
-    if (search := search_of(given)) is not None:  # before transformers: what LangChain runs has both
-        return of_search(label or type(given).__name__, "function", type(given).__name__, search)
-    if hasattr(given, "columns"):
-        return of_frame(label or "frame", cast("pd.DataFrame", given))
-    if isinstance(given, AtAddress):
-        return of_search(label or given.label, "endpoint", given.shown, cast("Limited | Opened", given))
-    if isinstance(given, Mapping):
-        return of_scores(label or "run", given)
-    if isinstance(given, HasScores):  # before transformers: a column of a table has both
-        return of_scores(label or str(getattr(given, "name", None) or "run"), given)
-    if isinstance(given, Transformer):
-        return of_transformer(label or type(given).__name__, given)
-    if callable(given):
-        name = getattr(given, "__name__", type(given).__name__)
-        return of_search(label or name, "function", name, by_text(given) if takes_text(given) else given)
-    raise ConfigError(
-        f"{shown(given)} is no contender; name a system, a strategy, a file, a URL, a DataFrame, a function, a "
-        "retriever, a transformer or a run, or make a function of it: "
-        "lambda query: [hit.id for hit in search(query.text)]"
-    )
+    from steelyard_eval.compare.python_contenders import of_object  # which most comparisons have none of
+
+    return of_object(given, label)
 
 
 def read_config(given: Given, lists: Collection[str] = ()) -> Named:

@@ -23,7 +23,6 @@ from steelyard_eval.datasets.corpus_and_queries import QUERY_FIELDS, Item, JsonL
 from steelyard_eval.datasets.dataset import LOGGED, Dataset, Matrix, Report
 from steelyard_eval.datasets.file_reader import FolderReader, meant
 from steelyard_eval.datasets.groups import asked_again_in_words, unit_numbers
-from steelyard_eval.datasets.logs import check_log
 from steelyard_eval.datasets.manifest import Manifest
 
 Grades = Mapping[str, Mapping[str, int]]
@@ -52,6 +51,8 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
     """
     feedback = reader.find("feedback.jsonl", required=False)
     if feedback is not None and log:
+        from steelyard_eval.datasets.logs import check_log
+
         check_log(reader, feedback)
     entries, queries, manifest = parts.entries, parts.queries, parts.manifest
     vectors = read_vectors(reader, entries, queries, manifest.imported)

@@ -10,7 +10,7 @@ from steelyard.fusion.plan import Explanation
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Query
 from steelyard.results import SearchResult
-from steelyard_eval.common.tabular import Tabular, frame_html
+from steelyard_eval.common.tabular import Tabular
 from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.explain.view import contributions
 from steelyard_eval.views.drawing import plots
@@ -68,9 +68,6 @@ class FoundHits(Tabular):
 
     def __repr__(self) -> str:
         return visible(f"FoundHits({len(self.hits)} for {self.text!r} by {self.contender.label})")
-
-    def _repr_html_(self) -> str:
-        return frame_html(self.to_frame())
 
     def plot(self) -> Figure:
         """Plot what each signal adds to the score of each hit."""

@@ -13,7 +13,6 @@ from steelyard.fusion import RECIPROCAL, Expr, Fallback, Linear, Signal, Term
 from steelyard.grammar import Duration
 from steelyard.systems import find_system
 from steelyard_eval.export.base import Fusion, Lost, Parts, Target, date_of, weights_of, whole, with_priors
-from steelyard_eval.export.strategy_changes import changes
 
 POOL = 2
 """Both lists are this many times the limit deep."""
@@ -274,6 +273,8 @@ def _cortex_mem(config: SearchConfig) -> Parts:
             return {"options": {"limit": config.limit, "threshold": threshold}}, []
     if config.system != "cortex_mem":
         raise Lost(FIXED)
+    from steelyard_eval.export.strategy_changes import changes
+
     lost = changes(ask(None, config.limit, False)[0], config.strategy)
     ours = not any(change.name.startswith("strategy") for change in lost)
     raise Lost(FIXED, *(map(str, lost) if ours else ()))

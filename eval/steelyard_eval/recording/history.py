@@ -11,7 +11,7 @@ import msgspec
 from steelyard.base.errors import ConfigError, DataError
 from steelyard_eval.common.console import brief, table, wrapped
 from steelyard_eval.common.formatting import interval, number, p_value
-from steelyard_eval.common.tabular import Tabular, frame_html
+from steelyard_eval.common.tabular import Tabular
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.dataset import NAMED, moved
 from steelyard_eval.datasets.groups import unit_numbers
@@ -57,9 +57,6 @@ class Runs(Tabular):
 
     def __str__(self) -> str:
         return table(self._rows(), dict(zip(COLUMNS, COLUMNS, strict=True))) if self.runs else "no run is kept yet"
-
-    def _repr_html_(self) -> str:
-        return frame_html(self.to_frame())
 
     def trend(self, metric: str) -> list[dict[str, Any]]:
         """A row for each run of a metric, oldest first; ConfigError without any."""

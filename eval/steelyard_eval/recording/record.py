@@ -25,7 +25,6 @@ from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.console import bar
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.recording.disk import save
-from steelyard_eval.recording.workers import submitted
 from steelyard_eval.recording.workspace import Workspace
 
 LOGGER = logging.getLogger("steelyard")
@@ -64,6 +63,8 @@ def begun(
     with ExitStack() as ending:
         parts_of = None
         if workspace.workers.share(len(queries)):
+            from steelyard_eval.recording.workers import submitted
+
             with resumable(workspace.embedder):
                 given = submitted(searcher, queries, sorted(signals), depth, workspace)
                 parts_of = ending.enter_context(given)

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 from steelyard.base.arrays import Floats
 from steelyard.base.errors import ConfigError, nearest, shown, visible
 from steelyard.base.files import write_text
-from steelyard_eval.common.tabular import parquet
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.result import document
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Estimate, Result, Row, Table
 from steelyard_eval.views import latex, terminal
-from steelyard_eval.views.figures import draw, figures
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,6 +127,8 @@ class Answered:
             and what else the result has, such as curve of recommend. All but means are of the primary metric.
             By default what answers: the decision, else the means.
         """
+        from steelyard_eval.views.figures import draw, figures  # which a terminal does not draw
+
         if name in figures(self.result, ""):
             return draw(self.result, str(name))
         usual = "means" if name or not self.result.decision else "answer"
@@ -149,6 +149,8 @@ class Answered:
             case ".tex":
                 write_text(path, self.to_latex())
             case ".parquet":
+                from steelyard_eval.common.tabular import parquet
+
                 write_text(path, parquet(self.to_frame()))
             case _:
                 write_text(path, document.render(self.result))

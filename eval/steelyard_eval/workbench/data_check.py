@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard.base.errors import shown, visible
 from steelyard_eval.common.console import folded
 from steelyard_eval.common.formatting import counted
-from steelyard_eval.common.tabular import Tabular, frame_html
+from steelyard_eval.common.tabular import Tabular
 from steelyard_eval.datasets import LOGGED, Dataset, Report, check
 from steelyard_eval.datasets.file_reader import FolderReader, grouped
 from steelyard_eval.datasets.groups import alike, duplicates, duplicates_in_words, lack_groups
@@ -88,8 +88,7 @@ class Checked(Tabular):
 
     def _repr_html_(self) -> str:
         items = "".join(f"<li>{html.escape(notice)}</li>" for notice in self.notices)
-        page = f"<p>{html.escape(repr(self.found.dataset))}</p><ul>{items}</ul>"
-        return page + frame_html(self.to_frame().head(10))
+        return f"<p>{html.escape(repr(self.found.dataset))}</p><ul>{items}</ul>" + super()._repr_html_()
 
 
 def checked(

@@ -109,7 +109,6 @@ def in_a_file(patch, folder):
             "free some disk space",
         ),
         ("current folder", gone, "cannot be written", "go to one that can be"),
-        ("Python", lambda patch, _: patch.setattr(sys, "version_info", (3, 10, 4)), "3.10.4", "3.11"),
         (
             "font of figures",
             lambda patch, _: patch.setattr("matplotlib.font_manager.findfont", failing(ValueError("no font"))),

@@ -126,6 +126,8 @@ def test_nothing_is_said_of_what_is_short(capsys):
 def test_whoever_has_no_terminal_gets_lines_and_a_notebook_a_bar(monkeypatch):
     monkeypatch.setattr("sys.stderr", io.StringIO())
     monkeypatch.delitem(console.sys.modules, "ipykernel", raising=False)
-    assert not console._has_bar()
+    monkeypatch.setattr(console, "_progress_bar", lambda items, label: "a bar")
+    monkeypatch.setattr(console, "_progress_lines", lambda items, label: "lines")
+    assert console.bar("asking")([1]) == "lines"
     monkeypatch.setitem(console.sys.modules, "ipykernel", None)
-    assert console._has_bar()
+    assert console.bar("asking")([1]) == "a bar"
