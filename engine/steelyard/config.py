@@ -9,7 +9,7 @@ from hashlib import sha256
 from importlib import resources
 from os.path import exists
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from steelyard.base.errors import PATH_WIDTH, ConfigError, beside, nearest, shown, together
 from steelyard.base.extensions import extension
@@ -72,8 +72,7 @@ def reranker_asked(config: RerankConfig, environ: Mapping[str, str]) -> str:
 
 def open_reranker(config: RerankConfig, environ: Mapping[str, str]) -> CrossEncoder:
     """The re-ranker, guarded and cached. ConfigError for a provider that was named and has no key."""
-    opened: CrossEncoder = extension("rerank").opened(config, environ)
-    return opened
+    return cast("CrossEncoder", extension("rerank").opened(config, environ))
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,7 @@ class RecordedEmbedder:
 def unit(matrix: Vectors) -> Vectors:
     """Scale rows to length 1; rows of zeros stay unchanged."""
     length = np.linalg.norm(matrix, axis=1, keepdims=True)
-    scaled: Vectors = (matrix / np.where(length > 0, length, 1.0)).astype(np.float32)
-    return scaled
+    return (matrix / np.where(length > 0, length, 1.0)).astype(np.float32)
 
 
 def embed_checked(embedder: Embedder, texts: Sequence[str], kind: Kind = "entry") -> Vectors:

@@ -240,6 +240,11 @@ class Expr(Node):
         return np.ones(len(table), dtype=bool) if self.retrievers else table.exists
 
     @cached_property
+    def fixed(self) -> bool:
+        """Whether it needs the same signals for every query, whatever is found."""
+        return not any(node.routes for node in self.walk())
+
+    @cached_property
     def _finders(self) -> tuple[Expr, ...]:
         """The children that find entries; the others only score what these found."""
         return tuple(child for child in self.children if child.retrievers)
@@ -250,12 +255,13 @@ class Expr(Node):
         Signals are fetched on demand: search fetches what is listed, joins it to the table and calls this again
         until nothing new is listed. `retrievers` are those of the system, all of which scorers alone need.
         """
-        others = (child.signals for child in self.children if not child.retrievers)
+        asked = [child for child in self._finders if not child.fixed]
+        others = (child.signals for child in self.children if child not in asked)
         names = self.reads.union(*others).difference(PRIORS)
         if not self.retrievers:
             names |= FINDERS & frozenset(retrievers)
         needed = dict.fromkeys(sorted(names), np.ones(len(table.queries), dtype=bool))
-        for child in self._finders:
+        for child in asked:
             needed = join_needs(needed, child.needs(table, retrievers))
         return needed
 
@@ -374,8 +380,7 @@ class Signal(Expr):
             return within
         if self.name not in table.columns:
             return np.zeros(len(table), dtype=bool)
-        rows: Bools = within & ~np.isnan(table.columns[self.name])
-        return rows
+        return within & ~np.isnan(table.columns[self.name])
 
     def without(self, missing: Collection[str]) -> Expr | None:
         return None if self.name in missing else self

@@ -109,8 +109,7 @@ class Branch:
         """bool[N]: the rows that stay."""
         if self.floor is None:
             return self.rows
-        stay: Bools = self.rows & (self.scores() >= self.floor)
-        return stay
+        return self.rows & (self.scores() >= self.floor)
 
     @property
     def alone(self) -> Column | None:

@@ -289,8 +289,7 @@ def _median(values: Floats) -> Floats:
     ordered = np.sort(values, axis=0)  # NaN comes last
     held = np.maximum((~np.isnan(values)).sum(axis=0), 1)
     low, high = (np.take_along_axis(ordered, row[None, :], axis=0)[0] for row in ((held - 1) // 2, held // 2))
-    middle: Floats = np.where(low == high, low, (low + high) / 2)
-    return middle
+    return np.asarray(np.where(low == high, low, (low + high) / 2))
 
 
 COMBINED: dict[str, Callable[[Floats], Floats]] = {"median": _median, "max": np.fmax.reduce, "min": np.fmin.reduce}

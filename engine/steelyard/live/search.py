@@ -172,7 +172,7 @@ class Searcher:
         ConfigError for an empty query, and for a strategy that needs vectors when there are none; EmbedderError
         when the embedder fails and the strategy cannot do without vectors.
         """
-        query = Query(query) if isinstance(query, str) else query
+        query = Query(query, asked_at=self._clock()) if isinstance(query, str) else query
         asked = self.admitted(query)
         sources, config = self._sources, self.config
         mode = str(semantic) if semantic in SEMANTIC else self.system.searching.mode(semantic)

@@ -18,7 +18,7 @@ from steelyard.config import LISTS, SearchConfig
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, Vectors, embed_checked, space_of
 from steelyard.fusion import Expr
 from steelyard.memory.query import EVERYTHING, Filters, Query, Rule, as_asked, valid_at
-from steelyard.retrievers import DEPENDENT, EMBEDDING, LAYERS, RETRIEVER_KINDS, SCORER_KINDS
+from steelyard.retrievers import DEPENDENT, EMBEDDING, FINDERS, LAYERS, RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.retrievers.graph import directories
 from steelyard.retrievers.kinds import QueryVector, RetrieverConfig, Scorer
 from steelyard.signals import PRIORS
@@ -113,15 +113,18 @@ class Sources:
         possible = config.retrievers.keys() - (missing if self.usable() else missing | EMBEDDING)
         lists: dict[str, Sequence[Found]] = {}
         scorers: dict[str, ScoreIds] = {}
+        finders = () if strategy.retrievers else FINDERS & possible
+        always = strategy.signals.difference(PRIORS).union(finders) if strategy.fixed else frozenset[str]()
         while True:
-            ends = [self.ends(sorted(lists.keys() & read_ends), query)]
-            table = join([query], [query.asked_at or 0.0], [lists], scorers, get, self.homes(lists), ends)
-            names = {name for name, queries in strategy.needs(table, possible).items() if queries.any()}
+            if always <= lists.keys() | scorers.keys():
+                ends = [self.ends(sorted(lists.keys() & read_ends), query)]
+                table = join([query], [query.asked_at or 0.0], [lists], scorers, get, self.homes(lists), ends)
+            names = set(always) or {name for name, by in strategy.needs(table, possible).items() if by.any()}
             names |= config.needs - missing
             for name in names & DEPENDENT & config.retrievers.keys():
                 starts = (self._stands_in(other, other not in missing) for other in config.before(name))
                 names |= possible.intersection(starts)
-            if not (wanted := names - table.columns.keys()):
+            if not (wanted := names - lists.keys() - scorers.keys()):
                 return table
             scorers |= {name: self.scorer(name) for name in wanted & SCORER_KINDS.keys()}
             # A retriever stands behind those that it starts from.
@@ -267,7 +270,7 @@ class Sources:
     def usable(self) -> list[Embedder]:
         """Return the embedders whose vectors the store has, and whose model the configuration does not exclude."""
         models, held = self.config.models, self.spaces()
-        able = [embedder for embedder in self.embedders if not models - {embedder.model}]
+        able = [embedder for embedder in self.embedders if held and not models - {embedder.model}]
         return [one for one in able if any(self._space(one, layer) in held for layer in ("text", *LAYER_RECIPES))]
 
     def spaces(self) -> set[Space]:

@@ -21,7 +21,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import cache, lru_cache, reduce
 from itertools import accumulate, product
 
 import numpy as np
@@ -187,6 +187,7 @@ def _of_pairs(present: list[tuple[int, ...]]) -> float:
 # All texts of a scope
 
 
+@cache
 def analysis(search: TextSearch) -> Analysis:
     """How a store counts the lexemes of its entries: each as often as it has positions, and those."""
     text = search.text

@@ -147,8 +147,7 @@ def fading(entries: Sequence[Entry]) -> Fading:
 
     def at(clock: float | None) -> Floats:
         days = np.zeros(len(since)) if clock is None else np.fmax(0.0, (clock - since) / DAY)
-        left: Floats = stated * np.where(reviewed > 0, fsrs(days, stability), 0.5 ** (days / half_life))
-        return left
+        return stated * np.where(reviewed > 0, fsrs(days, stability), 0.5 ** (days / half_life))
 
     return at
 
@@ -212,8 +211,7 @@ def cosine(matrix: Vectors, vector: Vectors, lengths: Floats | None = None) -> F
         )
     query = vector.astype(np.float64)
     both = (np.sqrt(dots(matrix)) if lengths is None else lengths) * np.sqrt((query * query).sum())
-    result: Floats = np.where(both > 0, dots(matrix, query) / np.where(both > 0, both, 1.0), 0.0)
-    return result
+    return np.where(both > 0, dots(matrix, query) / np.where(both > 0, both, 1.0), 0.0)
 
 
 # Declarations

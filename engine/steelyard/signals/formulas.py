@@ -133,8 +133,7 @@ def _first(table: SignalTable, *dates: str) -> Floats:
 
 def _days(table: SignalTable, *dates: str) -> Floats:
     """float64[N]: days since the first of these dates that an entry has, none below 0; NaN without any."""
-    age: Floats = np.maximum((table.asked.numbers["clock"][table.query] - _first(table, *dates)) / DAY, 0.0)
-    return age
+    return np.maximum((table.asked.numbers["clock"][table.query] - _first(table, *dates)) / DAY, 0.0)
 
 
 @partial(DerivedSignal, unit=False, reads="dates")

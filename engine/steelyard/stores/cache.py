@@ -7,7 +7,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 Key = TypeVar("Key", bound=Hashable)
 T = TypeVar("T")
@@ -51,8 +51,7 @@ class RevisionCache:
             self._forget(now)
         held = self._held[kind].get(key)
         if held is not None and held.at == now:
-            known: T = held.value
-            return known
+            return cast("T", held.value)
         older = held is not None and held.at < now
         value = renew(held.at[1], held.value) if renew and held and older else make()
         with self._changing:

@@ -65,6 +65,8 @@ def part(
     queries: Sequence[Query], lists: Sequence[Lists], scorers: Mapping[str, ScoreIds], ends: Sequence[Ends] = ()
 ) -> Part:
     """Join the lists of some queries, and score their candidates; see `join`."""
+    if not (scorers or any(lists)):  # before anything is looked up
+        return Part((), np.zeros(len(lists) + 1, np.int64), np.zeros(0, np.int32), {}, {}, {})
     listed = [{name: _arrays(name, found) for name, found in by_name.items()} for by_name in lists]
     distinct = {id(own): own for by_name in listed for own, _, _ in by_name.values()}
     ids, *places = (_united if len(lists) == 1 else _united.__wrapped__)(*distinct.values())

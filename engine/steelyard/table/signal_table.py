@@ -20,7 +20,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -158,8 +158,7 @@ class SignalTable:
         first = self.query.astype(np.int64) * len(self.entries)
         keys, wanted = first + self.entry, first + self.directory[self.entry]
         places = np.minimum(np.searchsorted(keys, wanted), max(len(self) - 1, 0))
-        home: Indices = np.where(keys[places] == wanted, places, -1) if len(self) else rows
-        return home
+        return np.where(keys[places] == wanted, places, -1) if len(self) else rows
 
     @cached_property
     def exists(self) -> Bools:
@@ -199,8 +198,7 @@ class SignalTable:
         1 or beyond the recorded one.
         """
         if (key := ("depths", *sorted(depths.items()))) in self.derived:
-            kept: SignalTable = self.derived[key]
-            return kept
+            return cast("SignalTable", self.derived[key])
         recorded = self.fingerprint.get("max_depth", {})
         named = _kinds().SCORERS | depths.keys() | {RERANK}
         columns = {name: column for name, column in self.columns.items() if name in named}

@@ -22,7 +22,7 @@ from steelyard_eval.measures.metrics import ALL, ANY, FIRST, GAIN, HITS, PRECISI
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 SIGNATURE = (
     "void(f4[:, ::1], i8[::1], i8[::1], i8[::1], f8[::1], f4[:, :, ::1], "
-    "i8[::1], i8[::1], f8[:, ::1], f8[::1], f8[:, :, ::1])"
+    "i8[::1], i8[::1], f8[:, ::1], f8[::1], f8[:, :, :])"
 )
 
 
@@ -37,7 +37,7 @@ def fill_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, di
     `rows`, `offsets`: float32[N, S], int64[Q+1]: the rows by query; `relevant`, `ends`, `grade`: int64[R],
     int64[Q+1], float64[R]: the relevant rows, the ends of each query's, and their grades; `tiles`: float32[T, S,
     LANES]: the weights; `kinds`, `cutoffs`, `divisors`: int64[M], int64[M], float64[M, Q]: the metrics; `logs`:
-    float64[deepest+1]: log2(rank + 1); `each`: float64[W, Q, M]: filled.
+    float64[deepest+1]: log2(rank + 1); `each`: float64[M, W, Q]: filled.
     """
     most = 1
     for q in range(len(offsets) - 1):
@@ -47,7 +47,7 @@ def fill_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, di
     key, value = np.empty((most, LANES), np.int64), np.empty(LANES, np.float64)
     for t in range(len(tiles)):
         first = t * LANES
-        last = min(first + LANES, len(each))
+        last = min(first + LANES, each.shape[1])
         for q in range(len(offsets) - 1):
             begin, end = ends[q], ends[q + 1]
             if begin == end:
@@ -57,7 +57,7 @@ def fill_metrics(rows, offsets, relevant, ends, grade, tiles, kinds, cutoffs, di
             for m in range(len(kinds)):
                 _measure(kinds[m], cutoffs[m], divisors[m, q], key, grade[begin:end], logs, value)
                 for w in range(first, last):
-                    each[w, q, m] = value[w - first]
+                    each[m, w, q] = value[w - first]
 
 
 @njit(inline="always", **OPTIONS)  # a call would cost as much as its sums

@@ -189,7 +189,8 @@ def sweep(objective: Objective, start: Floats, direction: Floats, low: float = 0
     index = form.offsets, form.relevant, form.relevant_offsets
     where, of, step, ranks = rank_steps(*scores, *index, len(objective.by_rank) - 2)
     query, column = (places[of] for places in form.relevant_places)
-    order = np.lexsort((of, where, query))
+    along = np.argsort(where, kind="stable")  # changes at one place stay in the order of the rows
+    order = along[np.argsort(query[along], kind="stable")]
     bounds, table = np.searchsorted(query[order], np.arange(form.queries + 1)), objective.by_query(ranks[0])
     change = np.zeros(len(order))
     for q in np.unique(query).tolist():
@@ -197,8 +198,7 @@ def sweep(objective: Objective, start: Floats, direction: Floats, low: float = 0
         steps = np.zeros((len(own) + 1, table.shape[1]), dtype=np.int64)
         steps[np.arange(1, len(own) + 1), column[own]] = step[own]
         change[own] = np.diff(objective.value_of(table[q] + np.cumsum(steps, axis=0), objective.gain[q]))
-    changing = np.lexsort((of, where))
-    changing = changing[change[changing] != 0]
+    changing = along[change[along] != 0]
     at_start, *ends = (objective.values_of(own) for own in ranks)
     return Curve(
         edges=np.concatenate(([low], low + (high - low) * where[changing], [high])),

@@ -86,7 +86,7 @@ class Kernel:
         form = self.form
         pairs = len(scaled) * int(np.diff(form.offsets) @ np.diff(form.relevant_offsets))
         each = self._in_numpy(scaled) if threads is None and pairs <= TINY else self._compiled(scaled, threads)
-        return {m: np.ascontiguousarray(each[..., i]) for i, m in enumerate(self.measures)}
+        return dict(zip(self.measures, each, strict=True))
 
     def _scaled(self, weights: Floats) -> Singles:
         """float32[W, S']: weights scaled so that a configuration's largest product is near 1."""
@@ -100,7 +100,7 @@ class Kernel:
         return _filled(np.ldexp(fraction, exponent - exponent.max(axis=1, initial=-(2**20), keepdims=True)))
 
     def _compiled(self, scaled: Singles, threads: int | None) -> Floats:
-        """float64[W, Q, M]: every measure by the compiled loops."""
+        """float64[M, W, Q]: every measure by the compiled loops."""
         from numba import config as numba_settings  # takes longer to load than a small search
 
         from steelyard_eval.candidates.compiled_loops import compiled
@@ -108,17 +108,17 @@ class Kernel:
         fill_metrics, form = compiled(), self.form
         index = (form.offsets, form.relevant, form.relevant_offsets, form.grade)
         metrics = (self.kinds, self.cutoffs, self.divisors, self.logs)
-        each = np.zeros((len(scaled), form.queries, len(self.measures)))
+        each = np.zeros((len(self.measures), len(scaled), form.queries))
         tiles = np.zeros((-(-len(scaled) // LANES) * LANES, scaled.shape[1]), dtype=np.float32)
         tiles[: len(scaled)] = scaled
         tiles = np.ascontiguousarray(tiles.reshape(-1, LANES, scaled.shape[1]).transpose(0, 2, 1))
 
         def work(first: int, last: int) -> None:
             lanes = slice(first * LANES, last * LANES)
-            fill_metrics(self.rows, *index, tiles[first:last], *metrics, each[lanes])
+            fill_metrics(self.rows, *index, tiles[first:last], *metrics, each[:, lanes])
 
         available: int = numba_settings.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # set as numba is loaded
-        asked = threads or (1 if len(each) * len(form) < SMALL else available)
+        asked = threads or (1 if len(scaled) * len(form) < SMALL else available)
         count = max(1, min(asked, len(tiles)))
         ends = [len(tiles) * i // count for i in range(count + 1)]
         if count == 1:
@@ -129,12 +129,12 @@ class Kernel:
         return each
 
     def _in_numpy(self, scaled: Singles) -> Floats:
-        """float64[W, Q, M]: the same, bit by bit: scores are added in the order of the columns, gains by rank."""
+        """float64[M, W, Q]: the same, bit by bit: scores are added in the order of the columns, gains by rank."""
         form = self.form
         each = np.zeros((form.queries, len(self.measures), len(scaled)))
         some = np.diff(form.relevant_offsets) > 0
         if not some.any():
-            return each.transpose(2, 0, 1)
+            return each.transpose(1, 2, 0)
         rank, grade = self._ranks(self._scores(scaled))
         place = np.arange(1, rank.shape[1] + 1)[:, None]
         gains = grade / self.logs[np.minimum(rank, len(self.logs) - 1)]
@@ -146,7 +146,7 @@ class Kernel:
             if kind in (ANY, ALL):
                 value = (value >= (1.0 if kind == ANY else divisor)).astype(np.float64)
             each[some, m] = value / divisor if kind in (GAIN, PRECISIONS, HITS) else value
-        return each.transpose(2, 0, 1)
+        return np.ascontiguousarray(each.transpose(1, 2, 0))
 
     def _scores(self, scaled: Singles) -> Singles:
         """float32[N, W]: a weight of one configuration beside that of the next, so that they are added at once."""

@@ -39,8 +39,7 @@ def open_vault(name: str | Path, *, create: bool = False, hnsw: int | None = Non
     `hnsw` is the ef_search with which a database is searched by its HNSW index; ConfigError for a file.
     """
     if is_address(name):
-        database: Vault = extension("postgres").PostgresVault(str(name), create=create, hnsw=hnsw)
-        return database
+        return cast("Vault", extension("postgres").PostgresVault(str(name), create=create, hnsw=hnsw))
     if hnsw is not None:
         raise ConfigError(f"{name} is a file, and HNSW is an index of a database; leave --hnsw out")
     return Vault(name, create=create)

@@ -13,7 +13,6 @@ import re
 import shlex
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from ctypes import addressof, c_int64
 from itertools import islice
 from pathlib import Path
@@ -109,8 +108,11 @@ class GuardedConnection(apsw.Connection):
 
         VaultError where they have others, because somebody changed the file without its tables' rules.
         """
-        with self._statement(sql):
+        self._begin(sql)
+        try:
             rows: list[Any] = self.execute(sql, tuple(values)).fetchall()
+        except FAILURES as error:
+            raise self._explained(error) from None
         for column, kind in enumerate(columns):
             if odd := {type(row[column]) for row in rows} - kind:
                 wrong, right = (" or ".join(sorted(type_.__name__ for type_ in types)) for types in (odd, kind))
@@ -119,26 +121,30 @@ class GuardedConnection(apsw.Connection):
 
     def each(self, sql: str, values: Sequence[Value] = (), ahead: int = ROWS) -> Iterator[Any]:
         """The rows, read some at a time, which costs a tenth of looking at each."""
-        with self._statement(sql):
+        self._begin(sql)
+        try:
             rows = self.execute(sql, tuple(values))
             while some := list(islice(rows, ahead)):
                 yield from some
                 self.since = monotonic()
+        except FAILURES as error:
+            raise self._explained(error) from None
 
     def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Run the statement with the values of each row."""
-        with self._statement(sql):
+        self._begin(sql)
+        try:
             self.executemany(sql, rows)
+        except FAILURES as error:
+            raise self._explained(error) from None
 
-    @contextmanager
-    def _statement(self, sql: str) -> Iterator[None]:
+    def _begin(self, sql: str) -> None:
         if ";" in sql and not sql.startswith("CREATE TRIGGER"):
             raise ValueError("more than one statement")
         self.spent, self.worked, self.since = 0, 0.0, monotonic()
-        try:
-            yield
-        except FAILURES as error:
-            raise explained(error, self.path, bool(self._file), self.exhausted) from None
+
+    def _explained(self, error: Exception) -> Exception:
+        return explained(error, self.path, bool(self._file), self.exhausted)
 
     def _look(self) -> bool:
         """Whether the statement is to be broken off."""

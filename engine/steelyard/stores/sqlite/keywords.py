@@ -293,8 +293,7 @@ class Phrases:
     def _norm(self) -> Floats:
         """float64[rows]: how much more often a phrase has to occur in a longer row."""
         lengths, mean = self.counted.lengths.astype(np.float64), self.counted.mean_length
-        norm: Floats = K1 * (1 - B + B * lengths / mean) if mean else lengths
-        return norm
+        return K1 * (1 - B + B * lengths / mean) if mean else lengths
 
 
 def _where(segment: Segment, phrase: TokenPhrase) -> Indices:

@@ -61,8 +61,7 @@ class VectorSegment:
         """What `cosines` needs of each vector and each row, [vectors, n]."""
         if len(vectors) == 1:  # which is slower as a product of matrices
             return (self.numbers @ vectors[0])[None]
-        product: Vectors = np.array(vectors) @ self.numbers.T
-        return product
+        return np.asarray(np.array(vectors) @ self.numbers.T)
 
     def cosines(self, products: NDArray[Any], vector: Vectors) -> tuple[Vectors, Vectors]:
         """The cosines of a vector and each row, float32[n], and their largest errors, float32[n] or [1].

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -316,5 +316,4 @@ def _kind() -> type[VectorSegment]:
     """How vectors are kept in memory."""
     if precision() == "float":
         return VectorSegment
-    codes: type[VectorSegment] = extension("int8").Codes
-    return codes
+    return cast("type[VectorSegment]", extension("int8").Codes)

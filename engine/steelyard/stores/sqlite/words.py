@@ -60,8 +60,7 @@ class _Index:
         whole = np.concatenate([self.alive, np.ones(len(self.changed), dtype=bool)])
 
         def within(asked: Filters) -> Bools:
-            inside: Bools = np.isin(rowids, self.vault._inside(asked)) & whole
-            return inside
+            return np.asarray(np.isin(rowids, self.vault._inside(asked)) & whole)
 
         segments, scope = [self.base, Postings.of(self.changed.values())], None if whole.all() else whole
         return Counted(segments, scope, lambda texts: self.vault._named(rowids[texts]), within)
@@ -333,5 +332,4 @@ def _lengths(blobs: Sequence[bytes], fields: int) -> Indices:
     if (np.diff(counted, prepend=0) != fields).any() or place.max(initial=0) >= LONGEST_SIZE:
         raise ValueError("the numbers of tokens are not one a field")
     sizes = np.bincount(number, weights=(raw & 127) * 128.0**place, minlength=len(ends))
-    lengths: Indices = sizes.astype(np.int64).reshape(len(blobs), fields).sum(axis=1)
-    return lengths
+    return np.asarray(sizes.astype(np.int64).reshape(len(blobs), fields).sum(axis=1))

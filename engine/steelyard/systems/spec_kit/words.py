@@ -72,8 +72,7 @@ def tokens_documented(text: str) -> list[str]:
     >>> tokens_documented("the user_authentication_flow")
     ['user', 'authent', 'flow']
     """
-    stems: list[str] = _porter.stemWords([word for word in _WORDS.findall(text.lower()) if word not in STOP_WORDS])
-    return stems
+    return list(_porter.stemWords([word for word in _WORDS.findall(text.lower()) if word not in STOP_WORDS]))
 
 
 def tokens_shipped(text: str) -> list[str]:
