@@ -37,18 +37,11 @@ from steelyard_eval.result.structs import Fact, Said
 if TYPE_CHECKING:
     import pandas as pd
 
-    from steelyard_eval.compare.python_searches import (
-        AtAddress,
-        HasScores,
-        Invoked,
-        Retrieving,
-        Search,
-        Transformer,
-    )
+    from steelyard_eval.compare import python_searches as objects
 
 Given: TypeAlias = (
-    "str | Path | SearchConfig | Search | AtAddress | Named | ListContender "
-    "| pd.DataFrame | Transformer | HasScores | Invoked | Retrieving "
+    "str | Path | SearchConfig | objects.Search | objects.AtAddress | Named | ListContender | pd.DataFrame "
+    "| objects.Transformer | objects.HasScores | objects.Invoked | objects.Retrieving "
     "| Mapping[str, Mapping[str, float] | Sequence[str]]"
 )
 """One contender, as it may be written."""
