@@ -152,12 +152,12 @@ class SearchConfig:
         again = (stage.strategy for stage in self.finish if isinstance(stage, Rescore))
         return frozenset().union(*map(intents_of, (self.effective, *again)))
 
-    @property
+    @cached_property
     def models(self) -> frozenset[str]:
         """The models whose vectors alone its retrievers compare; none where any will do."""
         return frozenset(retriever.model for retriever in self.retrievers.values() if retriever.model)
 
-    @property
+    @cached_property
     def depths(self) -> dict[str, int | None]:
         """The depth of every retriever; None where it returns all."""
         return {name: retriever.depth for name, retriever in self.retrievers.items()}
