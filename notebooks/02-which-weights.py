@@ -14,25 +14,14 @@
 # %% [markdown]
 # # Which weights, and do they hold?
 #
-# A tuned weight is a claim about queries that nobody has asked yet. This notebook follows the claim: what the
-# weights do on the labelled queries, what remains of that on queries that did not choose them, and what to do.
+# EchoVault merges keywords and vectors as 0.3 and 0.7. Tuning chooses other weights on the labelled queries, and
+# proves them on queries that did not choose.
 
 # %%
 # %matplotlib inline
-import matplotlib.pyplot as plt
-import numpy as np
-
 import steelyard_eval as sy
 
 data = sy.demo()
-
-# %% [markdown]
-# ## One weight, followed from end to end
-#
-# EchoVault merges keywords and vectors as 0.3 and 0.7. The curve is exact: every change of nDCG@10 along the
-# weight, on the queries that tuning may see.
-
-# %%
 tuned = data.tune("echovault", timed=False)
 print(tuned.sentence)
 
@@ -40,10 +29,13 @@ print(tuned.sentence)
 tuned.plot("curve")
 
 # %% [markdown]
+# The curve is exact: it shows every change of nDCG@10 along the weight, on the queries that tuning may see.
+
+# %% [markdown]
 # ## By hand
 #
-# The explorer needs a live kernel. Every slider is a weight: the curve above it is exact, its grey band is where
-# nothing changes, its blue band is the best. Arrow keys step, *pin* keeps a setting, *adopt* writes a weights file.
+# The explorer needs a live kernel. Every slider is a weight. The grey band of its curve is where nothing changes, the
+# blue band is the best. Arrow keys step, *pin* keeps a setting, *adopt* writes a weights file.
 
 # %%
 explorer = data.explore()
@@ -52,8 +44,8 @@ explorer
 # %% [markdown]
 # ## What the chosen weights show, and what they keep
 #
-# They are a fit to these queries. The promise is what is left of the gain on queries that did not choose:
-# each fifth of them is judged by a choice made on the other four.
+# The weights fit these queries. The promise is what is left of the gain on queries that did not choose: each fifth of
+# the queries is judged by a choice made on the other four.
 
 # %%
 result = tuned.result
@@ -64,7 +56,7 @@ print(f"the promise is     {promise.mean:+.3f} [{promise.low:+.3f}, {promise.hig
 print(result.decision.verdict)
 
 # %% [markdown]
-# The split `test` had no part in that. It was held out, so it can be measured on:
+# The split `test` had no part in that, so it can be measured on:
 
 # %%
 held_out = data.compare({"tuned": tuned.config, "echovault": "echovault"}, split="test", timed=False)
@@ -73,7 +65,7 @@ held_out.to_frame()[["label", "metric", "mean", "low", "high"]].round(3).head(4)
 # %% [markdown]
 # ## Over all families
 #
-# The same question without naming a strategy first: every family, every system, one leaderboard, one sentence.
+# `recommend` asks the same of every family and every system: one table, one sentence.
 
 # %%
 found = data.recommend(timed=False)
@@ -86,8 +78,7 @@ found.to_frame()[["label", "mean", "gain", "gain_low", "gain_high"]].round(3).he
 found.plot()
 
 # %% [markdown]
-# The tuned rows were chosen on these very queries, so they are optimistically biased; the promise is not. Over a fusion
-# it is named in the sentence from 200 labelled queries on ([docs/tuning.md](../docs/tuning.md)):
+# The tuned rows were chosen on these very queries, so their means flatter them. The promise does not:
 
 # %%
 found.result.decision.gain
@@ -98,14 +89,7 @@ found.result.decision.gain
 # The gain, query by query, over what is used today.
 
 # %%
-result = found.result
-chosen, current = result.rows[0].label, result.provenance.baseline
-gains = np.sort([query.values[chosen] - query.values[current] for query in result.queries])
-figure, axes = plt.subplots(figsize=(6, 3))
-axes.bar(range(len(gains)), gains, color=np.where(gains < 0, "tab:red", "tab:blue"))
-axes.axhline(gains.mean(), linestyle="--", color="black")
-axes.set_xlabel("queries, worst first")
-axes.set_ylabel("difference in nDCG@10");
+found.plot("queries")
 
 # %% [markdown]
 # ## The file

@@ -14,40 +14,38 @@
 # %% [markdown]
 # # What does the feedback say?
 #
-# A log of accepted and dismissed results is cheap, and it misleads: people act on what they are shown, and they are
-# shown what the old weights put on top. This notebook learns from such a log, and asks how far that can be believed.
-# The log of the demo is **simulated**, so the truth is known.
+# A log of accepted and dismissed results costs nothing, and it misleads. People act on what they are shown, and the old
+# weights decide what that is. The log of the demo is **simulated**, so the truth is known.
 
 # %%
 # %matplotlib inline
 import steelyard_eval as sy
 
 data = sy.demo()
+learned = data.learn(labels=False)
+print(learned.sentence)
 
 # %% [markdown]
-# ## What the log suggests
-#
-# The learner reads no label here, so at most it offers a try: no log tells an act that follows worth from one that
+# The learner read no label here, so at most it offers a try. No log can tell an act that follows worth from one that
 # follows a signal.
 
 # %%
-learned = data.learn(labels=False)
-print(learned.sentence)
 learned.to_frame().round(4)
 
 # %% [markdown]
 # ## Where people look, and what an act is worth
 #
-# Relevant entries are acted upon more often at every place, and all entries less often further down. How much each
-# kind of act is worth is learned from the log: a lift of 1 says nothing, below 1 it speaks against an entry.
+# People act more often on relevant entries at every place, and less often on all entries further down.
 
 # %%
 learned.plot(what="places")
 
-# %%
-import pandas as pd
+# %% [markdown]
+# The log also tells how much each kind of act is worth. A lift of 1 says nothing; below 1 it speaks against an entry.
 
-pd.DataFrame(learned.result.table("acts")).round(2)
+# %%
+for row in learned.result.table("acts"):
+    print({name: round(value, 2) if isinstance(value, float) else value for name, value in row.items()})
 
 # %% [markdown]
 # ## Is it true?
@@ -62,18 +60,11 @@ checked.tests()[["challenger", "delta", "low", "high", "p"]].round(4)
 # %% [markdown]
 # ## Labels decide, acts sharpen
 #
-# With the labels of a third of the queries the answer rests on more than acts. What acts say of the other queries is
-# corrected by the labelled ones, so wrong acts would cost precision and not truth. [docs/feedback.md](../docs/feedback.md)
-# says how often that did harm in simulations. (Here all queries are labelled, so that the rest of the labels is left out.)
+# With labels the answer rests on more than acts. The labelled queries correct what the acts say of the others, so wrong
+# acts cost precision and not truth. [docs/feedback.md](../docs/feedback.md) says how often that did harm.
 
 # %%
-from dataclasses import replace
-
-from steelyard_eval.learn import learn
-
-third = {query.id for query in data.dataset.queries[::3]}
-labels = {query: grades for query, grades in data.dataset.qrels.items() if query in third}
-decided = learn(replace(data.dataset, qrels=labels))
+decided = data.learn()
 print(decided.sentence)
 decided.to_frame().head(2).round(4)
 

@@ -14,55 +14,33 @@
 # %% [markdown]
 # # Your own data
 #
-# From a table of memories to a recommendation, an exported file, and a gate in continuous integration. Here the
-# table is made of workshop, the data set of the package; yours comes from a database, a CSV file or a folder.
+# Three tables are enough: what is searched, what is asked, and what is relevant. Here they are made of workshop, the
+# data set of the package. Yours come from a database, a CSV file or a folder; data frames work as well.
 
 # %%
 # %matplotlib inline
-from pathlib import Path
-
-import pandas as pd
-
 import steelyard_eval as sy
 
 source = sy.demo().dataset
+asked = [query for query in source.queries if query.answerable]
+entries = [{"id": e.id, "title": e.title, "text": e.text, "tags": list(e.tags)} for e in source.entries]
+queries = [{"id": query.id, "text": query.text} for query in asked]
+labels = {query.id: dict(source.qrels[query.id]) for query in asked}
+
+data = sy.load(entries, queries, labels)
+found = data.recommend("bm25", timed=False)
+print(found.sentence)
 
 # %% [markdown]
-# ## Three tables
-#
-# What is searched, what is asked, and what is relevant. Only `id` and `text` are needed; further columns (`title`,
-# `created_at`, `tags`, `importance`, ...) become signals.
+# `"bm25"` is what you run today. Only `id` and `text` are needed; further columns (`title`, `created_at`, `tags`,
+# `importance`, ...) become signals.
 
 # %%
-asked = [query for query in source.queries if query.answerable]
-entries = pd.DataFrame(
-    {"id": e.id, "title": e.title, "text": e.text, "tags": list(e.tags), "importance": e.importance}
-    for e in source.entries
-)
-queries = pd.DataFrame({"id": query.id, "text": query.text} for query in asked)
-labels = pd.DataFrame(
-    {"query": query.id, "entry": entry, "grade": grade}
-    for query in asked
-    for entry, grade in source.qrels[query.id].items()
-)
-entries.head(3)
-
-# %%
-data = sy.load(entries, queries, labels)
 data.check()
 
 # %% [markdown]
 # No vectors came with the tables, so an LSA model is fitted on the texts, and the results say so. With an extra,
 # `embedder="minilm-int8"` embeds them locally; `vectors=` takes those you have.
-
-# %% [markdown]
-# ## Use this, try this, or keep what you have
-#
-# `current` is what you run today; here plain BM25.
-
-# %%
-found = data.recommend("bm25", timed=False)
-print(found.sentence)
 
 # %%
 found.to_frame()[["label", "mean", "gain", "gain_low", "gain_high"]].round(3).head(6)
@@ -70,11 +48,11 @@ found.to_frame()[["label", "mean", "gain", "gain_low", "gain_high"]].round(3).he
 # %% [markdown]
 # ## Take it away
 #
-# The weights file, read by the engine and by `steelyard search --weights`.
+# The engine and `steelyard search --weights` read the weights file.
 
 # %%
-folder = Path("../reports/notebook")
-[path.name for path in found.save_weights(folder / "search-weights.json")]
+folder = "../reports/notebook/own"
+[path.name for path in found.save_weights(f"{folder}/search-weights.json")]
 
 # %% [markdown]
 # ## Into another engine
@@ -84,8 +62,8 @@ folder = Path("../reports/notebook")
 
 # %%
 tuning = data.tune("weighted_sum(0.5*fts, 0.5*vector, normalize=minmax)", timed=False)
-tuning.save_weights(folder / "opensearch-weights.json")
-print(data.export(folder / "opensearch-weights.json", "opensearch"))
+tuning.save_weights(f"{folder}/opensearch-weights.json")
+print(data.export(f"{folder}/opensearch-weights.json", "opensearch"))
 
 # %% [markdown]
 # ## Keep it that way
@@ -94,5 +72,5 @@ print(data.export(folder / "opensearch-weights.json", "opensearch"))
 # `steelyard init` writes the same with a workflow for GitHub.
 
 # %%
-data.update_baseline("bm25", baseline=folder / "baseline.json", because="first baseline")
-print(data.gate(baseline=folder / "baseline.json"))
+data.update_baseline("bm25", baseline=f"{folder}/baseline.json", because="first baseline")
+print(data.gate(baseline=f"{folder}/baseline.json"))

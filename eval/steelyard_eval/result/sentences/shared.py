@@ -23,7 +23,7 @@ SENTENCES: dict[str, str] = {
     "worse": f"Keep <<{{used:yours}}>><<{{baseline}}>>: {_NAME} is {{gain:mean}} {{metric}} against it{_SURE}.",
     "same": f"No difference of {{margin}} or more: {_NAME} is {_CHANGE}.",
     "open": f"Too few queries to tell<<, corrected for the {{tried}} tried>>: {_NAME} is {_CHANGE}.",
-    "equal": f"Equal on every query: {_NAME} is {_CHANGE}.",
+    "equal": f"Equal on every query: {_NAME} has the {{metric}} of <<{{used:yours}}>><<{{baseline}}>>.",
     "alone": "Nothing to compare with: {choice:brief} has {value:number} {metric}; name a baseline.",
     "disagree": f"{_NO_LABELS} only that configurations disagree on {{disagreement:percent}} of the first ten (by "
     "rank-biased overlap).",
