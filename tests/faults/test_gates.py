@@ -59,8 +59,8 @@ class TestReading:
 
     @pytest.mark.parametrize(
         ("size", "why"),
-        [("1", "set STEELYARD_LARGEST_FILE_MB"), ("2", "")]
-        + [(size, f"{LIMIT} is not a whole number") for size in ("abc", "-1", "\u0661", "9" * 5000)],
+        [("1", "set STEELYARD_LARGEST_FILE_MB"), ("2", ""), ("000000002", "")]
+        + [(size, f"{LIMIT} is not a whole number") for size in ("abc", "-1", "\u0661", "0000000002", "9" * 5000)],
     )
     def test_the_largest_file_can_be_set(self, tmp_path, monkeypatch, size, why):
         (tmp_path / "file").write_bytes(b"\n" * (2**20 + 1))

@@ -351,6 +351,7 @@ class TestSnippets:
         ("text", "query", "shown", "marked"),
         [
             ("x " * 150 + "end", "end", ("x " * 150)[-100:] + "end", ((100, 103),)),  # what stands before it stays
+            ("x " * 150 + "key" + " y" * 50, "key", "x " * 50 + "key" + " y" * 48 + " ", ((100, 103),)),
             *(("z" * 250, query, "z" * 200, ()) for query in ("absent", "", "  ")),
             ("Keys are what we rotate.", "rotate keys", "Keys are what we rotate.", ((0, 4), (17, 23))),
             ("ROTATE", "rotate", "ROTATE", ((0, 6),)),

@@ -219,7 +219,7 @@ class TestFaults:
 
     def test_a_corpus_without_lines(self, tiny):
         faults = faults_after(tiny, corpus="\n \n", qrels="")
-        assert ("corpus.jsonl", "has no lines") in [(f.file, f.rule) for f in faults]
+        assert ("corpus.jsonl", 0, "has no lines") in [(f.file, f.line, f.rule) for f in faults]
 
     def test_a_folder_in_the_place_of_a_file(self, tiny):
         (tiny / "qrels.txt").unlink()

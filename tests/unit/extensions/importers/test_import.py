@@ -218,7 +218,7 @@ def test_a_table_s_columns_are_guessed_and_can_be_named(tmp_path):
         load_store(table, options=Options(columns={"created_at": "wen"}))
 
 
-@pytest.mark.parametrize("name", ["a.tsv", "a.jsonl", "a.json", "a.db"])
+@pytest.mark.parametrize("name", ["a.tsv", "a.jsonl", "a.json", "wrapped.json", "a.db"])
 def test_other_tables_hold_the_same_rows(tmp_path, name):
     rows = [{"id": "1", "text": "one"}, {"id": "2", "text": "two"}]
     path = tmp_path / name
@@ -231,6 +231,7 @@ def test_other_tables_hold_the_same_rows(tmp_path, name):
             "a.tsv": "id\ttext\n1\tone\n2\ttwo\n",
             "a.jsonl": "".join(json.dumps(row) + "\n" for row in rows),
             "a.json": json.dumps(rows),
+            "wrapped.json": json.dumps({"columns": ["id", "text"], "rows": rows}),
         }
         path.write_text(written[name])
     assert [(entry.id, entry.text) for entry in load_store(path).entries] == [("1", "one"), ("2", "two")]
