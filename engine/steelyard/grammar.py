@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from steelyard.base.errors import ConfigError, shown
@@ -25,14 +26,14 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Duration:
     """A span of time that prints as it was written: 365d or 69h."""
 
     amount: float
     unit: str
 
-    @property
+    @cached_property
     def seconds(self) -> float:
         """The span in seconds."""
         return self.amount * {"d": 86_400.0, "h": 3_600.0}[self.unit]

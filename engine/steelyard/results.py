@@ -18,8 +18,7 @@ from steelyard.memory.entry import Hit
 from steelyard.memory.query import Query
 from steelyard.retrievers import LAYERS
 from steelyard.signals import PRIORS
-from steelyard.stores.base import Readable
-from steelyard.stores.federation import plain, plain_id
+from steelyard.stores.base import Readable, plain, plain_id
 from steelyard.table.signal_table import SignalTable, ranks
 
 

@@ -14,7 +14,8 @@ from steelyard.live.search import Searcher, rank_table
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import Filters, Query
 from steelyard.retrievers import EMBEDDING, SCORERS
-from steelyard.stores.federation import Federation, Tier, plain_id
+from steelyard.stores.base import plain_id
+from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.testing import same_bits

@@ -11,8 +11,8 @@ from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.keywords import Bm25Retriever, FtsRetriever
 from steelyard.retrievers.kinds import words_or
 from steelyard.retrievers.vector import LayerRetriever, VectorRetriever, cosine, cosines
-from steelyard.stores.base import KeywordIndex, Space
-from steelyard.stores.federation import Federation, Tier, plain_id
+from steelyard.stores.base import KeywordIndex, Space, plain_id
+from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard.systems.echovault import prefix_or

@@ -34,7 +34,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.query import Query
 from steelyard.retrievers import EMBEDDING
-from steelyard.stores.federation import plain
+from steelyard.stores.base import plain
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard_eval.vaults.read import list_entries, read_entries

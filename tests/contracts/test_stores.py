@@ -9,7 +9,8 @@ import pytest
 
 from steelyard.extensions.postgres import PostgresVault
 from steelyard.memory.entry import Entry
-from steelyard.stores.federation import Federation, FederationRule, Tier, plain_id
+from steelyard.stores.base import plain_id
+from steelyard.stores.federation import Federation, FederationRule, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.testing import ReadableContract, StoreContract
 from steelyard.testing.readable import SPACE, rows

@@ -9,7 +9,8 @@ from steelyard.embedders.embed import LAYER_RECIPES, space_of
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import Filters, Rule
-from steelyard.stores.federation import Federation, Tier, plain
+from steelyard.stores.base import plain
+from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 
 CHECKS = int(os.environ.get("STEELYARD_ISOLATION_CHECKS", "75"))

@@ -22,7 +22,8 @@ from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry, Hit
 from steelyard.memory.query import Filters, Query
-from steelyard.stores.federation import Federation, Tier, plain
+from steelyard.stores.base import plain
+from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault, keywords
 from steelyard.systems import find_system
 from steelyard.systems.soleri import DOCUMENTED, SHIPPED, STOP_WORDS, soleri_or, soleri_tokens

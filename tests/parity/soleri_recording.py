@@ -20,7 +20,8 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query, is_blank
 from steelyard.memory.text import render
-from steelyard.stores.federation import Federation, Tier, plain_id
+from steelyard.stores.base import plain_id
+from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems.soleri import FACTORS, SHIPPED
 

@@ -13,7 +13,7 @@ import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -405,6 +405,7 @@ class Signal(Expr):
                 table.derived[key] = derived
         return derived
 
+    @lru_cache(maxsize=1024)  # noqa: B019 -- a search writes the same signals again, and they are small
     def __str__(self) -> str:
         written = ", ".join(f"{name}={value}" for name, value in self.given)
         return f"{self.name}({written})" if written else self.name

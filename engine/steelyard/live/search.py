@@ -40,8 +40,7 @@ from steelyard.memory.query import EVERYTHING, Filters, Query, clean_query
 from steelyard.memory.text import content
 from steelyard.results import SearchResult, hits_of
 from steelyard.retrievers import DEPENDENT, EMBEDDING, LAYERS, RETRIEVERS, SCORERS
-from steelyard.stores.base import Found, Readable
-from steelyard.stores.federation import plain
+from steelyard.stores.base import Found, Readable, plain
 from steelyard.systems import find_system
 from steelyard.systems.base import SEMANTIC
 from steelyard.table.join import Ends, Lists, Part, complete, part

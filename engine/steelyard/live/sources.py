@@ -22,8 +22,7 @@ from steelyard.retrievers import DEPENDENT, EMBEDDING, FINDERS, LAYERS, RETRIEVE
 from steelyard.retrievers.graph import directories
 from steelyard.retrievers.kinds import QueryVector, RetrieverConfig, Scorer
 from steelyard.signals import PRIORS
-from steelyard.stores.base import COSINE, Found, Readable, Space
-from steelyard.stores.federation import same_copies
+from steelyard.stores.base import COSINE, Found, Readable, Space, same_copies
 from steelyard.systems import find_system
 from steelyard.systems.base import System
 from steelyard.table.join import Ends, ScoreIds, join
@@ -63,6 +62,7 @@ class Sources:
         self._retrievers: dict[str, Any] = {}
         self._scorers: dict[str, Scorer] = {}
         self._settings: dict[str, str] = {}
+        self._spaces: dict[tuple[int, str], Space] = {}
 
     # The table of one query
 
@@ -239,7 +239,7 @@ class Sources:
 
     def answers(self, query: Query) -> Filters:
         """Return the scope of the entries that may answer a query, which needs its clock."""
-        return self._limited(self.reading.corpus) & self._asked(query)
+        return self._limited(self.reading.corpus) & query.filters & self._valid(query, self.reading.valid_only)
 
     def word_scope(self, query: Query) -> Filters:
         """Return the scope of the entries whose words TF-IDF counts for a query."""
@@ -252,11 +252,8 @@ class Sources:
             hidden = self.reading.hidden.get(name, EVERYTHING)
             inside = self._limited(self.reading.corpus) & self._limited(hidden)
         if self.settings(name).filters != "none":
-            inside = inside & self._asked(query)
+            inside = inside & query.filters & self._valid(query, self.reading.valid_only)
         return query if inside == query.filters else replace(query, filters=inside)
-
-    def _asked(self, query: Query) -> Filters:
-        return query.filters & self._valid(query, self.reading.valid_only)
 
     def _valid(self, query: Query, only: bool) -> Filters:
         return valid_at(query.asked_at or 0.0) if only and self._limited(UNLIMITED) else EVERYTHING
@@ -322,7 +319,8 @@ class Sources:
         return wanted if layer != "l2" or wanted in self.spaces() else self._space(embedder, "text")
 
     def _space(self, embedder: Embedder, layer: str) -> Space:
-        return space_of(embedder, layer, self.reading.recipe)
+        kept, key = self._spaces, (id(embedder), layer)
+        return kept.get(key) or kept.setdefault(key, space_of(embedder, layer, self.reading.recipe))
 
     def _embed(self, embedder: Embedder, text: str) -> Vectors:
         """The vector of a query, float32[dim], kept until the thread embeds another text; see `expect`, too."""

@@ -11,8 +11,7 @@ from steelyard.base.arrays import Ints
 from steelyard.memory.query import Query
 from steelyard.node import Option
 from steelyard.retrievers.kinds import RetrieverKind
-from steelyard.stores.base import Found, Readable
-from steelyard.stores.federation import TIER_MARK
+from steelyard.stores.base import TIER_MARK, Found, Readable
 
 STRENGTHS = {
     "caused": 1.0,

@@ -25,8 +25,7 @@ from steelyard.retrievers.kinds import (
     Scorer,
     ScorerKind,
 )
-from steelyard.stores.base import COSINE, Found, Readable, ScoredIds, Space
-from steelyard.stores.federation import plain_id
+from steelyard.stores.base import COSINE, Found, Readable, ScoredIds, Space, plain_id
 
 Fading = Callable[[float | None], Floats]
 COSINES = (-1.0, 1.0)

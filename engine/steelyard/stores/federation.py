@@ -20,40 +20,21 @@ from numpy.typing import NDArray
 from steelyard.base.errors import ConfigError, shown
 from steelyard.memory.entry import EVERY_FIELD, Entry
 from steelyard.memory.query import EVERYTHING, Filters
-from steelyard.stores.base import COSINE, Edge, Found, KeywordIndex, Readable, Space
-from steelyard.stores.cache import RevisionCache
+from steelyard.stores.base import (
+    COSINE,
+    TIER_MARK,
+    Edge,
+    Found,
+    KeywordIndex,
+    Readable,
+    RevisionCache,
+    Space,
+    copy_key,
+    plain_id,
+)
 from steelyard.stores.postings import Analysis, Counted
 
 EntryOrFound = TypeVar("EntryOrFound", Entry, Found)
-TIER_MARK = "\x1f"
-"""Between id and tier; a white-space character, so no id of a data set holds it."""
-
-
-def copy_key(id_: str, tier: str) -> str:
-    """The name of one copy; copies sort by id first, so that ties are by id."""
-    return f"{id_}{TIER_MARK}{tier}"
-
-
-def plain_id(key: str) -> str:
-    """The id of a copy; any other id is itself."""
-    return key.partition(TIER_MARK)[0]
-
-
-def plain(entry: Entry) -> Entry:
-    """The entry under its own id, with its tier as `vault`; unchanged when it is not a copy."""
-    id_, mark, tier = entry.id.partition(TIER_MARK)
-    return replace(entry, id=id_, vault=tier) if mark else entry
-
-
-def same_copies(hits: Sequence[Found], lists: Mapping[str, Sequence[Found]]) -> Sequence[Found]:
-    """The list with the copies of a federation's entries that the lists before it chose.
-
-    Unchanged where the entries of the list are not copies.
-    """
-    if not hits or TIER_MARK not in hits[0].id:
-        return hits
-    chosen = {plain_id(hit.id): hit.id for earlier in lists.values() for hit in earlier}
-    return [replace(hit, id=chosen.get(plain_id(hit.id), hit.id)) for hit in hits]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.keywords import Bm25Retriever
-from steelyard.stores.cache import RevisionCache
+from steelyard.stores.base import RevisionCache
 from steelyard.stores.sqlite import Vault
 
 

@@ -8,8 +8,8 @@ import pytest
 from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters
-from steelyard.stores.base import KeywordIndex, Space
-from steelyard.stores.federation import Federation, FederationRule, Tier, copy_key
+from steelyard.stores.base import KeywordIndex, Space, copy_key
+from steelyard.stores.federation import Federation, FederationRule, Tier
 from steelyard.stores.sqlite import Vault
 
 INDEX = KeywordIndex("sample", ("title", "text"))

@@ -11,7 +11,8 @@ from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.vector import fading
 from steelyard.signals.formulas import DOCUMENT_TYPES, TIERS
 from steelyard.signals.reviews import stability_after
-from steelyard.stores.federation import Federation, FederationRule, Tier, plain_id
+from steelyard.stores.base import plain_id
+from steelyard.stores.federation import Federation, FederationRule, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import spec_kit as forms
 from steelyard.systems.soleri import DOCUMENTED, SHIPPED

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -20,8 +19,7 @@ from steelyard.base.extensions import extension
 from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import EVERY_FIELD, Entry, named, naming
 from steelyard.memory.query import EVERYTHING, SUPERSEDED, Filters
-from steelyard.stores.base import Edge, Readable, Space, is_address
-from steelyard.stores.cache import RevisionCache
+from steelyard.stores.base import Edge, Readable, RevisionCache, Space, is_address
 from steelyard.stores.sqlite.guard import MEMORY, NULL, REAL, ROWS, TEXT
 from steelyard.stores.sqlite.keywords import KeywordTables
 from steelyard.stores.sqlite.nearest import NearestSearch
@@ -171,9 +169,11 @@ class Vault(KeywordTables, NearestSearch, Readable):
         return from_rows(names, rows)
 
     def count(self, filters: Filters = EVERYTHING) -> int:
-        condition, values = where(filters)
-        sql = f"SELECT count(*) FROM entries e WHERE {condition}"
-        return int(self.cache.get("count", filters, partial(self._one, sql, values)))
+        def read() -> int:
+            condition, values = where(filters)
+            return int(self._one(f"SELECT count(*) FROM entries e WHERE {condition}", values))
+
+        return self.cache.get("count", filters, read)
 
     def spaces(self) -> list[tuple[Space, int]]:
         return [(space, dim) for _, space, dim in self._spaces()]

@@ -16,7 +16,6 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,8 +25,7 @@ import numpy as np
 from steelyard.base.arrays import Indices
 from steelyard.base.errors import VaultError
 from steelyard.memory.query import Filters
-from steelyard.stores.base import Space
-from steelyard.stores.cache import RevisionCache
+from steelyard.stores.base import RevisionCache, Space
 from steelyard.stores.sqlite import guard, schema
 
 IDS_KEPT = 2**20
@@ -276,9 +274,12 @@ class VaultFile:
 
     def _inside(self, filters: Filters) -> Indices:
         """The entries in scope, ascending."""
-        condition, values = schema.where(filters)
-        sql = f"SELECT e.rowid FROM entries e WHERE {condition} ORDER BY e.rowid"
-        return self.cache.get("rows in scope", filters, partial(self._numbers_of, sql, values))
+
+        def read() -> Indices:
+            condition, values = schema.where(filters)
+            return self._numbers_of(f"SELECT e.rowid FROM entries e WHERE {condition} ORDER BY e.rowid", values)
+
+        return self.cache.get("rows in scope", filters, read)
 
     def _named(self, rowids: Indices) -> list[str]:
         """The ids of entries."""

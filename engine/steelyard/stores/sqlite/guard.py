@@ -112,7 +112,7 @@ class GuardedConnection(apsw.Connection):
         try:
             rows: list[Any] = self.execute(sql, tuple(values)).fetchall()
         except FAILURES as error:
-            raise self._explained(error) from None
+            raise explained(error, self.path, bool(self._file), self.exhausted) from None
         for column, kind in enumerate(columns):
             if odd := {type(row[column]) for row in rows} - kind:
                 wrong, right = (" or ".join(sorted(type_.__name__ for type_ in types)) for types in (odd, kind))
@@ -128,7 +128,7 @@ class GuardedConnection(apsw.Connection):
                 yield from some
                 self.since = monotonic()
         except FAILURES as error:
-            raise self._explained(error) from None
+            raise explained(error, self.path, bool(self._file), self.exhausted) from None
 
     def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Run the statement with the values of each row."""
@@ -136,15 +136,12 @@ class GuardedConnection(apsw.Connection):
         try:
             self.executemany(sql, rows)
         except FAILURES as error:
-            raise self._explained(error) from None
+            raise explained(error, self.path, bool(self._file), self.exhausted) from None
 
     def _begin(self, sql: str) -> None:
         if ";" in sql and not sql.startswith("CREATE TRIGGER"):
             raise ValueError("more than one statement")
         self.spent, self.worked, self.since = 0, 0.0, monotonic()
-
-    def _explained(self, error: Exception) -> Exception:
-        return explained(error, self.path, bool(self._file), self.exhausted)
 
     def _look(self) -> bool:
         """Whether the statement is to be broken off."""

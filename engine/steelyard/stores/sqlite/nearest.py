@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
@@ -161,12 +161,19 @@ class NearestSearch(VaultFile):
 
     # In memory
 
+    @cached_property
+    def _kind(self) -> type[VectorSegment]:
+        """How vectors are kept in memory."""
+        if precision() == "float":
+            return VectorSegment
+        return cast("type[VectorSegment]", extension("int8").Codes)
+
     def _matrix(self, table: str, dim: int, searches: int = 1) -> Matrix | None:
         """The vectors in memory; None for the first search, above the budget, and where they cannot be trusted."""
         self._searches[table] += searches
         if self._searches[table] < 2 or self.uncommitted():
             return None
-        kind = _kind()
+        kind = self._kind
         key = table, dim, kind
         if not self.cache.holds("vectors", key) and self._bytes(table, dim) > budget():
             return None
@@ -179,7 +186,7 @@ class NearestSearch(VaultFile):
         return {space: self._bytes(table, dim) for table, space, dim in self._spaces()}
 
     def _bytes(self, table: str, dim: int) -> int:
-        return _kind().size(dim) * int(self._one(f"SELECT count(*) FROM {table}_rowids"))
+        return self._kind.size(dim) * int(self._one(f"SELECT count(*) FROM {table}_rowids"))
 
     def _read(self, table: str, dim: int, kind: type[VectorSegment]) -> Matrix:
         """All vectors of a space."""
@@ -310,10 +317,3 @@ class NearestSearch(VaultFile):
             if len(rows) < count or rows[-1][1] != rows[depth - 1][1]:
                 return sorted(rows, key=itemgetter(1, 0))[:depth]
             count *= 2
-
-
-def _kind() -> type[VectorSegment]:
-    """How vectors are kept in memory."""
-    if precision() == "float":
-        return VectorSegment
-    return cast("type[VectorSegment]", extension("int8").Codes)
