@@ -15,6 +15,7 @@ import pytest
 sys.path.append(str(Path(__file__).parent / "candidates"))  # for search_forms
 sys.path.append(str(Path(__file__).parent / "learn"))  # for made_world
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # for by_trec_eval
+sys.path.append(str(Path(__file__).parents[1] / "parity"))  # for moltnet_text
 
 PROVIDER_VARIABLES = [
     *(f"{provider}_{what}" for provider in ("VOYAGE", "OPENAI", "COHERE") for what in ("API_KEY", "BASE_URL")),
