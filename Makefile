@@ -15,7 +15,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header
 FAST := $(addprefix tests/unit/,base net memory table fusion finish stores retrievers config live systems testing \
   common measures datasets result views)
 
-.PHONY: help check demo test browser docs pictures nightly gate lab lint types parity postgres bench evidence leaderboard priors fuzz endpoints interference tenants databases kills campaign mutants versions lock clean
+.PHONY: help check demo test browser docs pictures nightly gate lab lint types parity postgres bench evidence leaderboard priors fuzz interference tenants databases kills campaign mutants versions lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -85,9 +85,6 @@ CAMPAIGN = $(BIN)/python tests/faults/
 fuzz: .venv/tested  ## somebody else's schemas, then changed bytes: MINUTES of each, going on where it stopped
 	$(CAMPAIGN)schemas.py --minutes $(MINUTES)
 	$(CAMPAIGN)fuzz.py --minutes $(MINUTES)
-
-endpoints: .venv/tested  ## 200 behaviours of an endpoint
-	$(CAMPAIGN)endpoints.py --minutes $(MINUTES)
 
 interference: .venv/tested  ## 100,000 changes outside a scope: nothing inside it moves
 	$(CAMPAIGN)noninterference.py --minutes $(MINUTES)

@@ -24,7 +24,6 @@ RUN = {
     "clean": [],
     "evidence": ["EVIDENCE=--draws 2 --only cacm,cranfield"],
     "fuzz": [SHORT],
-    "endpoints": [SHORT],
     "interference": [SHORT],
     "tenants": [SHORT],
     "kills": [SHORT],
