@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+sys.path.append(str(Path(__file__).parent))  # for command_line
 sys.path.append(str(Path(__file__).parent / "candidates"))  # for search_forms
 sys.path.append(str(Path(__file__).parent / "learn"))  # for made_world
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # for by_trec_eval

@@ -9,21 +9,16 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from command_line import run
 from written_set import write_set
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard.systems import find_system
-from steelyard_eval.cli.main import main
 
 MANIFEST = {"name": "tiny", "text_for_embedding": "{title} {text}", "as_of": "2026-01-01"}
 ENTRIES = [{"id": f"e{n}", "title": f"note {n}", "text": f"words about {what}"} for n, what in enumerate("abcd")]
 QUERIES = [{"id": "q1", "text": "words about a"}, {"id": "q2", "text": "note of b"}]
-
-
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 @pytest.fixture
@@ -239,7 +234,7 @@ def test_a_table_that_cannot_be_written_costs_no_answer(tiny):
     ],
 )
 def test_a_password_in_an_address_is_never_said_again(command, address):
-    ended = CliRunner().invoke(main, command.format(address).split())
+    ended = run(*command.format(address).split())
     assert ended.exit_code == 2
     assert "hun" not in ended.output
     assert "set PGPASSWORD" in ended.output

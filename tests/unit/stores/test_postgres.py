@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import document, done
 
 from steelyard.base.errors import ConfigError, MachineError, VaultError
 from steelyard.embedders.embed import RecordedEmbedder
@@ -34,7 +34,6 @@ from steelyard.stores.sqlite import Vault, open_vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.systems.moltnet import text as moltnet_text
 from steelyard.testing.readable import rows
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.serve.server import Served
 from steelyard_eval.recording.workspace import Workspace
@@ -395,19 +394,16 @@ def test_what_is_no_store_is_refused(postgres):
 def test_the_commands_take_an_address(postgres, tmp_path):
     """index, search, get, import: what they print of a file they print of a database."""
 
-    def run(*words):
-        found = CliRunner().invoke(main, [*words, "--json"])
-        assert found.exit_code == 0, found.output
-        return json.loads(found.stdout)
-
     file = str(tmp_path / "starter.db")
     for place in (file, postgres):
-        counts = run("index", str(STARTER), place)
+        counts = document("index", str(STARTER), place)
         assert (counts["entries"], counts["changed"]) == (131, 131)
-    assert run("index", str(STARTER), postgres)["changed"] == 0
-    there, here = (run("search", place, "rotate the tokens", "--system", "plain") for place in (postgres, file))
+    assert document("index", str(STARTER), postgres)["changed"] == 0
+    there, here = (
+        document("search", place, "rotate the tokens", "--system", "plain") for place in (postgres, file)
+    )
     assert there["hits"] == here["hits"]
-    run("import", postgres, str(tmp_path / "again"))
+    document("import", postgres, str(tmp_path / "again"))
     assert list(load(tmp_path / "again").entries) == sorted(load(STARTER).entries, key=lambda entry: entry.id)
 
 
@@ -653,16 +649,10 @@ def test_a_connection_that_is_in_use_while_settings_change_is_not_used_again(fil
 # Commands
 
 
-def run(*words, code=0):
-    done = CliRunner().invoke(main, [*words])
-    assert done.exit_code == code, done.output
-    return done
-
-
 def test_the_commands_make_it_measure_it_and_search_by_it(postgres, tmp_path, monkeypatch):
     """131 entries: lists of 100 visit nearly all, and half precision may take another one for the last place."""
     monkeypatch.setattr("steelyard.extensions.postgres.measured.SAMPLE", 20)
-    counts = json.loads(run("index", str(STARTER), postgres, "--hnsw", "--json").stdout)
+    counts = json.loads(done("index", str(STARTER), postgres, "--hnsw", "--json").stdout)
     assert {record["recipe"] for record in counts["hnsw"]} == {
         system.reading.recipe for system in map(find_system, ("vector", "moltnet", "soleri", "echovault"))
     }
@@ -670,18 +660,18 @@ def test_the_commands_make_it_measure_it_and_search_by_it(postgres, tmp_path, mo
         assert record["probes"] == "20 queries of the data set" and record["bytes"] > 0
         assert [row["ef_search"] for row in record["rows"]] == [None, 40, 100, 200, 400]
         assert all(row["recall@10"] == 1 and row["recall@100"] > 0.99 for row in record["rows"])
-    text = run("index", str(STARTER), postgres, "--hnsw").stdout
+    text = done("index", str(STARTER), postgres, "--hnsw").stdout
     assert "ef_search  recall@10" in text
     asked = ("search", postgres, "rotate keys", "--system", "vector", "--json")
-    exact, near = json.loads(run(*asked).stdout), json.loads(run(*asked, "--set", "hnsw=1000").stdout)
+    exact, near = json.loads(done(*asked).stdout), json.loads(done(*asked, "--set", "hnsw=1000").stdout)
     assert near["hits"] == exact["hits"]
     assert (near["notes"], exact["notes"]) == (
         ["vectors were searched by HNSW with ef_search 1000, which may miss some of the nearest"],
         [],
     )
-    refused = run("search", postgres, "keys", "--set", "hnsw=100", "--scope", "vault=notes", code=2)
+    refused = done("search", postgres, "keys", "--set", "hnsw=100", "--scope", "vault=notes", code=2)
     assert "--hnsw or --scope" in refused.stderr
-    assert "leave --hnsw out" in run("index", str(STARTER), str(tmp_path / "v.db"), "--hnsw", code=2).stderr
+    assert "leave --hnsw out" in done("index", str(STARTER), str(tmp_path / "v.db"), "--hnsw", code=2).stderr
     assert not (tmp_path / "v.db").exists()
 
 
