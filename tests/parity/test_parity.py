@@ -7,7 +7,6 @@ import gzip
 import json
 import math
 from copy import copy, deepcopy
-from pathlib import Path
 
 import echovault
 import echovault_recording
@@ -16,9 +15,7 @@ import pytest
 import report
 import soleri
 import soleri_recording
-
-LEAST = json.loads(Path(__file__).with_name("least.json").read_text("utf-8"))
-"""Fewest cases that must be equal, so that a recording that stopped being read is seen."""
+from verdicts import LEAST
 
 
 @pytest.fixture(scope="module", params=report.SYSTEMS, ids=":".join)
