@@ -92,7 +92,7 @@ interference: .venv/tested  ## 100,000 changes outside a scope: nothing inside i
 tenants: .venv/tested  ## 100,000 checks that nothing crosses from one tenant to another
 	$(CAMPAIGN)tenants.py --minutes $(MINUTES)
 
-databases: .venv/tested .venv/postgres  ## stores in PostgreSQL beside vaults, with clients that die (STEELYARD_POSTGRES; make postgres)
+databases: .venv/tested .venv/postgres  ## stores in PostgreSQL with clients and servers that die (STEELYARD_POSTGRES; make postgres)
 	$(CAMPAIGN)databases.py --minutes $(MINUTES)
 
 kills: .venv/tested  ## 300 kills over all commands that write
