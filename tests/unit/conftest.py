@@ -168,6 +168,15 @@ def endpoint(monkeypatch, tmp_path):
     made.close()
 
 
+@pytest.fixture(scope="session")
+def dataset():
+    """The starter set, for tests that change nothing of it."""
+    from steelyard_eval.datasets import load
+    from steelyard_eval.datasets.manifest import starter
+
+    return load(starter())
+
+
 @pytest.fixture
 def until():
     """Waits for a condition, ten seconds at most."""

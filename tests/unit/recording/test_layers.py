@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import run
 from written_set import write_set
 
 import steelyard_eval as sy
@@ -20,7 +20,6 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.source import Source
-from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.disk import load as read
@@ -219,7 +218,7 @@ def test_a_baseline_is_of_one_of_them(folder, tmp_path):
 def test_another_word_is_refused(folder):
     with pytest.raises(ConfigError, match="'labelled' are unknown;"):
         load(folder, "labelled")
-    assert CliRunner().invoke(main, ["compare", str(folder), "fts", "--intents", "labelled"]).exit_code == 2
+    assert run("compare", folder, "fts", "--intents", "labelled").exit_code == 2
 
 
 def test_weights_by_intent_are_proposed_only_where_intents_are_given(folder):
