@@ -15,7 +15,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header
 FAST := $(addprefix tests/unit/,base net memory table fusion finish stores retrievers config live systems testing \
   common measures datasets result views)
 
-.PHONY: help check demo test browser docs pictures nightly gate lab lint types parity postgres bench evidence leaderboard coverage priors feedback fuzz endpoints interference tenants clusters databases kills campaign mutants versions lock clean
+.PHONY: help check demo test browser docs pictures nightly gate lab lint types parity postgres bench evidence leaderboard priors fuzz interference tenants databases kills campaign mutants versions lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -76,14 +76,8 @@ evidence: .venv/tested  ## whether recommendations keep what they promise (STEEL
 leaderboard: .venv/tested  ## docs/leaderboard.md and .html: one table of memory retrieval (STEELYARD_DATA; LEADERBOARD='--record')
 	$(BIN)/python tests/benchmarks/leaderboard.py $(LEADERBOARD)
 
-coverage: .venv/tested  ## whether printed intervals cover what they promise, on the matrices of make evidence
-	$(BIN)/python tests/benchmarks/intervals.py $(EVIDENCE)
-
 priors: .venv/tested  ## make the table of public collections again, from the matrices of make evidence
 	$(BIN)/python tests/benchmarks/priors.py $(EVIDENCE)
-
-feedback: .venv/tested  ## what can be learned from feedback, on simulated logs (STEELYARD_DATA; FEEDBACK='--minutes 30')
-	$(BIN)/python tests/benchmarks/feedback.py $(FEEDBACK)
 
 MINUTES ?= 10
 CAMPAIGN = $(BIN)/python tests/faults/
@@ -92,20 +86,13 @@ fuzz: .venv/tested  ## somebody else's schemas, then changed bytes: MINUTES of e
 	$(CAMPAIGN)schemas.py --minutes $(MINUTES)
 	$(CAMPAIGN)fuzz.py --minutes $(MINUTES)
 
-endpoints: .venv/tested  ## 200 behaviours of an endpoint
-	$(CAMPAIGN)endpoints.py --minutes $(MINUTES)
-
 interference: .venv/tested  ## 100,000 changes outside a scope: nothing inside it moves
 	$(CAMPAIGN)noninterference.py --minutes $(MINUTES)
 
 tenants: .venv/tested  ## 100,000 checks that nothing crosses from one tenant to another
 	$(CAMPAIGN)tenants.py --minutes $(MINUTES)
 
-clusters: .venv/tested  ## workers and schedulers of Dask that die while they record; installs the extra dask
-	$(PIP) '.[dask]'
-	$(CAMPAIGN)clusters.py --minutes $(MINUTES)
-
-databases: .venv/tested .venv/postgres  ## stores in PostgreSQL beside vaults, with clients that die (STEELYARD_POSTGRES; make postgres)
+databases: .venv/tested .venv/postgres  ## stores in PostgreSQL with clients and servers that die (STEELYARD_POSTGRES; make postgres)
 	$(CAMPAIGN)databases.py --minutes $(MINUTES)
 
 kills: .venv/tested  ## 300 kills over all commands that write
@@ -118,8 +105,8 @@ campaign: .venv/tested  ## kills, full disks, races, clocks, umasks, locales, Py
 mutants: .venv/tested  ## 200 mutants against the tests that run their line
 	$(BIN)/python tests/mutants/mutate.py --minutes $(MINUTES)
 
-versions: .venv/tested  ## the pinned versions beside the newest, with their ages; needs uv (make UV=...)
-	UV="$(UV)" $(BIN)/python tests/faults/versions.py
+versions: .venv/tested  ## what is installed and not the newest; asks the index of packages
+	$(BIN)/python -m pip list --outdated
 
 lock:  ## hashes of all dependencies anew, after a change of pyproject.toml or constraints.txt; needs uv (make UV=...)
 	$(LOCK) -o requirements/base.txt

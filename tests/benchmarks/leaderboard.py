@@ -487,30 +487,9 @@ def sections(datasets, kinds, again):
     return found
 
 
-TEXT = """`make leaderboard` writes this page from the lists that it records in `reports/leaderboard`. The same contenders search the same collections, with the same vectors, and every list has ten places.
-
-**Definitions.** A query counts when it has judgments and something answers it: of LoCoMo the 1,536 questions of categories 1 to 4. It is asked of its own conversation. *nDCG@10*: linear gain, discount log2(rank + 1). *R@5*, *R@10*: the share of the relevant entries found, averaged over queries. *any@5*: the share of queries with one relevant entry among five (*hit rate*, Success@5). *MRR*: of the first ten places. Intervals and tests are of nDCG@10, over conversations where a collection has them: Student's t, sign flips of whole conversations, Holm's correction over the contenders of a table; *no difference* within 0.02 of zero. *embedded*: queries embedded per search. *MB*: float32 vectors that have to be kept beside the texts. *ms*: processor time of a live search, the median of a hundred queries, where vectors of queries are looked up; `--time` measures it into `leaderboard/timing.json`, and what was not measured is empty.
-
-**Contenders.** Five systems as documented and as shipped, and mem0 by its code ([systems.md](systems.md)); BM25, FTS5 and vectors alone; TM2C2 at alpha 0.8, RRF at 60 and DBSF as published; `{start}`, with which Steelyard starts without labels; and *{tuned}*: the best of {tried} settings on the other folds, whole conversations left out of the choice, so its figure is that of the procedure. Nothing else was tuned. A star marks a contributed run. *Corrected key*: the evidence that errors.json of github.com/dial481/locomo-audit (9493fb4, CC BY-NC 4.0) names, put into STEELYARD_DATA/locomo-audit; it changes what answers 92 of the 1,536 questions by turns, 55 by sessions. The lists are the same; only what is tuned was tuned on it.
-
-**Embedders.** *recorded*: MiniLM vectors of the collection (all-MiniLM-L6-v2; its int8 form in workshop). *wordllama*: static vectors of 256 numbers (extra `wordllama`).
-
-**Checks.** pytrec_eval, ir_measures and ranx computed every metric of every run again; the largest difference is {gap}."""
+TEXT, _, ADD = Path(__file__).with_suffix(".md").read_text("utf-8").rstrip("\n").partition("\n\n## Add a run")
+ADD = f"## Add a run{ADD}"
 ORDER = "By the mean over the tables, in which a contender that could not run counts 0; no mean of collections is a figure of its own."
-ADD = """## Add a run
-
-1. Search a collection with your system, every query of its judged ones in its own scope, and write a TREC run of at least ten places: `query Q0 entry rank score tag`. Ids are those of the collection's files; `steelyard compare SET "mine=http://localhost:8000/search?q={query}" --split all --runs FOLDER` writes one from an endpoint, a tool of an MCP server or a strategy; rename the file that it writes.
-2. Put it into `docs/leaderboard/NAME/` beside a `manifest.json`:
-
-```json
-{"name": "my memory", "url": "https://example.org", "runs": [
-  {"collection": "workshop", "embedder": "recorded", "file": "workshop.run", "sha256": "...",
-   "latency_ms": 12.5, "embedding_calls": 1, "bytes": 1700000}]}
-```
-
-   `sha256sum workshop.run` prints its hash; `embedder` names the table that the run joins; cost is optional, and your own statement.
-3. `python tests/benchmarks/leaderboard.py --check docs/leaderboard/NAME` says what is wrong: another hash, unknown ids, entries outside a query's scope, queries without a list. `--collections workshop,starter` makes the tables of the collections that are in this repository anew; the others stay as they stand.
-4. Open one pull request with the folder. `make leaderboard` adds the rows, with intervals and tests as for all others."""
 
 
 def markdown(found):

@@ -1,24 +1,14 @@
 """The contract of importers, on a store of each kind that its program wrote."""
 
+import json
+from pathlib import Path
+
 import pytest
 from tests.contracts.importer_contract import ImporterContract
 
 from steelyard_eval.extensions.importers import importers
 
-STORES = {
-    "echovault": "echovault-newest",
-    "soleri": "soleri",
-    "spec_kit": "spec-kit",
-    "moltnet": "moltnet/moltnet.sql",
-    "cortex_mem": "cortex-mem",
-    "claude": "claude-memory",
-    "basic_memory": "basic-memory/notes",
-    "mem0": "mem0",
-    "langgraph": "langgraph-sqlite/store.db",
-    "mcp_memory": "mcp-memory/memory.jsonl",
-    "markdown": "echovault-newest/vault",
-    "table": "moltnet/entries.csv",
-}
+STORES = json.loads((Path(__file__).parents[1] / "data" / "stores.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("kind", STORES)

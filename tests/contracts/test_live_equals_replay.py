@@ -1,6 +1,8 @@
 """One code path: what live search answers is what replay answers, to the last bit."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,28 +29,7 @@ SCOPES = [{}, {"project": "p0"}, {"project": "p1", "type": "t0"}, {"project": "n
 MAX_DEPTH = 40
 NOW = 1_795_305_600.0
 
-STRATEGIES = [
-    "fts",
-    "vector",
-    "weighted_sum(0.4*fts, 0.6*vector, normalize=zscore)",
-    "weighted_sum(0.3*bm25, 0.3*tfidf, 0.2*cosine, 0.2*recency(half_life=69h), normalize=minmax)",
-    "weighted_sum(0.5*tfidf, 0.2*severity, 0.2*tags, 0.1*domain)",
-    "weighted_sum(0.7*tiered(fts, min_results=4, then=vector), 0.3*recency, normalize=max)",
-    "weighted_sum(0.5*bm25, 0.5*tiered(fts, min_results=4, then=importance), normalize=rank)",
-    "rrf(vector, fts, 1.5*bm25, k=60, bonus=times(0.1))",
-    "tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
-    "tiered(tiered(fts, min_results=1, then=vector), min_results=4, then=bm25)",
-    "tiered(fts, min_results=3, then=tiered(bm25, min_results=5, then=rrf(vector, cosine)))",
-    "tiered(fts, min_results=3, then=importance)",
-    "rrf(vector, fts, 1.5*graph, k=60, bonus=times(0.1))",
-    "tiered(fts, min_results=3, then=rrf(graph, bm25))",
-    "boost(rrf(fts, graph), decay, 0.5*promised)",
-    "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])",
-    "tiered(fts, min_results=2, then=layered(0.4*l0, 0.6*l2, threshold=0.7))",
-    "gated(vector, bm25, least=0.1)",
-    "tiered(fts, min_results=3, then=gated(vector, bm25))",
-    "by_intent(default=fts, fix=rrf(fts, vector), learn=tiered(bm25, min_results=6, then=vector))",
-]
+STRATEGIES = json.loads(Path(__file__).with_name("strategies.json").read_text("utf-8"))["live and replayed"]
 
 
 def world(seed):

@@ -435,6 +435,17 @@ def _asked_list() -> object:
 # What the targets work on
 
 
+DATA = json.loads(Path(__file__).parents[1].joinpath("data", "fuzz.json").read_text(encoding="utf-8"))
+"""Seeds, and hostile pieces: a text, or [before, piece, how often, after]."""
+
+
+def _whole(piece: str | list[Any]) -> str:
+    if isinstance(piece, str):
+        return piece
+    before, repeated, times, after = piece
+    return str(before + repeated * times + after)
+
+
 LOGS = ("log.jsonl", "log.jsonl.gz", "log.json")
 SPOKEN = "what-nobody-else-may-read"
 """A word of everything that agents did, which no log of ours may hold."""
@@ -469,16 +480,7 @@ ENTRIES = tuple(
 FROM_FACTS = parse_strategy(
     "weighted_sum(1*fts, 0.2*recency(half_life=30d), 0.2*importance, 0.1*severity, 0.1*tags, 0.1*domain)"
 )
-STRATEGIES = (
-    "fts",
-    "tiered(fts, min_results=3, then=weighted_sum(0.3*fts, 0.7*vector, normalize=max))",
-    "weighted_sum(0.25*tfidf, 0.15*cosine, 0.15*severity, 0.15*recency(half_life=365d), 0.15*tags, 0.15*domain)",
-    "weighted_sum(1*rrf(vector, fts, k=60), 0*recency(half_life=69h), 0*importance)",
-    "rrf(vector, fts, 1.5*bm25, k=60, bonus=times(0.1))",
-    "rrf(weighted_sum(1*fts, 2*bm25, normalize=zscore), vector, k=0, bonus=each(0.5))",
-    "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])",
-    "by_intent(default=fts, fix=weighted_sum(1*bm25, normalize=minmax), ask=weighted_sum(2*l2, normalize=rank))",
-)
+STRATEGIES = tuple(DATA["strategies"])
 WORDS = (
     *(*re.findall(r"[a-z_]+[0-9]?", " ".join(STRATEGIES)), *"(),*=[]"),
     *("normalize=", "k=", "half_life=", "then="),
@@ -614,25 +616,9 @@ def _weight_seeds() -> list[bytes]:
 # Mutation
 
 
-DEPTHS = (30, 33, 64, 101, 250, 330, 490, 700, 900, 950, 960, 970, 980, 985, 990, 993, 996, 1100, 3000, 100_000)
-HOSTILE_TEXT = (
-    *("\0", "\x1b[31m", "\u202e", "\ud800", "\udc80", "\u2028", "\x85", "\ufeff", "\r\n", "\t", "\U0001f600", "İ"),
-    *("ß", "٣", "''", '"', "%", "\\", "{", "}", "{{", "}}", "{0.__class__}", "{title!r:>{text}}", "*", "^", "-"),
-    *(":", " OR ", " AND ", " NOT ", " NEAR(a b) ", "NEAR/2", "'; DROP TABLE entries; --", "../", "nan", "inf"),
-    *("1e999", "1e308", "1e6", "1e14*", "-0.0", "5e-324", "0d", "1e300d", "1e-320d", "1e18", "9" * 400),
-    *("9" * 5000, "a" * 300, "<script>", "default"),
-)
-HOSTILE_JSON = (
-    *("NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1e308", "-1e308", "1e300", "5e-324", "-0.0", "0", "-1"),
-    *("1", "1.5", "10.0", "1e18", "1000000", "9223372036854775808", "9" * 400, "9" * 4299, "9" * 5000, "true"),
-    *("false", "null", '""', "[]", "{}", '"\\ud800"', '"\\udc80x"', '"\\u0000"', '"\\u001b[2J"', '"\\u202e"'),
-    *('"\\n"', '"fix\\n"', '"default"', '"9999-12-31T23:59:59.999999-23:59"', '"0001-01-01T00:00:00+23:59"'),
-    *('"2026-11-21"', "253402300799.99999", "1.7e12", '"nan"', '"p"', '"e1"', '"../../x"', '"all"', '"train"'),
-    *('"\'; DROP TABLE entries; --"', '"{title.__class__}"', '"{text}{"', f'"{"x" * 300}"', f'"{"y " * 9000}"'),
-    *(json.dumps(text) for text in STRATEGIES),
-    *('"cut(1e300)"', '"cut(1)"', '"recency(half_life=1e-300d)"', '"weighted_sum(1000000*importance)"'),
-    '["cut(2)"]',
-)
+DEPTHS = tuple(DATA["depths of nesting"])
+HOSTILE_TEXT = tuple(map(_whole, DATA["text"]))
+HOSTILE_JSON = tuple(map(_whole, (*DATA["json"], *map(json.dumps, STRATEGIES), *DATA["json behind"])))
 
 
 def _spoilt(rng: random.Random, text: str, words: Sequence[str]) -> str:
@@ -869,73 +855,18 @@ def mutate_kind(mutate: Callable[[random.Random, bytes], bytes]) -> Callable[[ra
 
 
 def _log_seeds() -> list[bytes]:
-    hits = [{"object_id": f"e{at}", "position": at + 1, "score": 1.5 - at} for at in range(3)]
-    act = {"action_name": "clicked", "object_id": "e1", "timestamp": "2026-01-02T03:04:06Z"}
-    ours = {"schema_version": 1, "timestamp": "2026-01-02T03:04:05Z", "query_id": "q0", "user_query": "token"}
-    ours |= {"client_id": "c", "policy": "p", "hits": hits, "actions": [act]}
-    later = {"schema_version": 1, "query_id": "q0", "timestamp": act["timestamp"], "actions": [act]}
-    clicked = {"object": {"object_id": "e2"}, "position": {"ordinal": 2}}
-    ubi = [
-        {"query_id": "u1", "user_query": "token", "query_response_hit_ids": ["e1", "e2"], "timestamp": 1.7e12},
-        {"action_name": "click", "query_id": "u1", "timestamp": ours["timestamp"], "event_attributes": clicked},
-    ]
-    soleri = [{"query": "token", "entryId": "e1", "action": "accepted", "createdAt": 1.7e9, "id": 1}]
-    logs = [_lines([ours, later]), _lines(ubi), _lines(soleri)]
-    return [*(bytes([at]) + one for one in logs for at in (0, 131))]
+    """A search and what was done, as each program writes it."""
+    return [*(bytes([at]) + _lines(log) for log in DATA["logs"] for at in (0, 131))]
 
 
 def _use_seeds() -> list[bytes]:
     """A search, its list and what followed, as each program writes it; an earlier log of ours."""
-    when = {"start_time": "2026-07-22T09:00:00Z", "end_time": "2026-07-22T09:00:01Z"}
-    listed = [{"id": f"e{at}", "title": f"Token {at}", "score": 0.5, "content": SPOKEN} for at in range(3)]
-    asked, answer = {"query": f"token {SPOKEN}", "project": "p", "limit": 9}, json.dumps(listed)
-    said = f'"Token 1" says it, {SPOKEN}. Token 2 is of no use.'
-    stamp = {"sessionId": SPOKEN, "timestamp": "2026-07-22T09:00:00Z"}
-    calls = [
-        {"type": "tool_use", "id": "1", "name": "mcp__echovault__memory_search", "input": asked},
-        {"type": "tool_use", "id": "2", "name": "memory_details", "input": {"ids": ["e1", SPOKEN]}},
-        {"type": "tool_use", "id": "3", "name": "Edit", "input": {"file_path": f"a/{SPOKEN}", "new_string": said}},
-        {"type": "tool_use", "id": "4", "name": "vault_facade", "input": {"op": "record_feedback", "params": {}}},
-    ]
-    result = {"type": "tool_result", "tool_use_id": "1"}
-    claude = [
-        {**stamp, "type": "user", "message": {"content": f"about {SPOKEN}"}},
-        *({**stamp, "type": "assistant", "message": {"content": [call]}} for call in calls),
-        {**stamp, "type": "user", "message": {"content": [{**result, "content": answer}]}},
-        {**stamp, "type": "assistant", "message": {"content": [{"type": "text", "text": said}]}},
-    ]
-    context = {"trace_id": f"0x{SPOKEN}", "span_id": "0x1"}
-    memory = {"gen_ai.operation.name": "search_memory", "gen_ai.memory.query.text": SPOKEN}
-    memory |= {"gen_ai.memory.records": answer, "gen_ai.conversation.id": SPOKEN, "gen_ai.memory.store.id": SPOKEN}
-    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.output.messages": said}
-    agent["gen_ai.input.messages"] = json.dumps([{"role": "user", "content": SPOKEN}])
-    otlp = [{"key": key, "value": {"stringValue": value}} for key, value in memory.items()]
-    nano = {"startTimeUnixNano": "1784710800000000000", "endTimeUnixNano": "1784710801000000000"}
-    spans = [{"traceId": SPOKEN, "spanId": "9", **nano, "attributes": otlp}]
-    otel = [{"context": context, **when, "attributes": memory}]
-    otel += [{"context": {**context, "span_id": "2"}, **when, "attributes": agent}]
-    otel += [{"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}]
-    asked_ubi = {"query_id": SPOKEN, "user_query": SPOKEN, "timestamp": when["start_time"]}
-    ubi = [
-        {**asked_ubi, "query_response_hit_ids": ["e1", "e2"]},
-        {"action_name": "click", "query_id": SPOKEN, "event_attributes": {"object": {"object_id": "e2"}}},
-    ]
-    earlier = {"schema_version": 1, "timestamp": when["start_time"], "query_id": "use-1", "query_key": "ab"}
-    earlier |= {"search": "cd", "client_id": "ef", "policy": "transcripts-1", "filter": {"project": "p"}}
-    earlier |= {"hits": [{"object_id": "e1", "position": 1, "score": 0.5}]}
-    earlier["actions"] = [{"object_id": "e1", "action_name": "cited", "strength": "strong"}]
-    policy = {"schema_version": 1, "configuration": {"strategy": "fts"}, "policy": "p"}
-    files = (claude, otel, ubi)
-    found = [bytes([at + first]) + _lines(records) for at, records in enumerate(files) for first in (0, 128)]
-    return [*found, b"\xc0" + _lines([policy, earlier])]
+    found = [bytes([at + first]) + _lines(log) for at, log in enumerate(DATA["used"]) for first in (0, 128)]
+    return [*found, b"\xc0" + _lines(DATA["earlier log"])]
 
 
 def _answer_seeds() -> list[bytes]:
-    vectors = {"data": [{"index": at, "embedding": [0.5] * 8} for at in range(2)]}
-    scores = {"data": [{"index": at, "relevance_score": 0.5 + at} for at in range(2)]}
-    text = {"choices": [{"message": {"content": "a text"}}]}
-    hits = {"hits": [{"id": "e1", "score": 2.5}, {"id": "e2", "score": 1}]}
-    return [bytes([at]) + json.dumps(one).encode() for at, one in enumerate((vectors, scores, text, hits))]
+    return [bytes([at]) + json.dumps(one).encode() for at, one in enumerate(DATA["answers"])]
 
 
 def _texts(*texts: str) -> Callable[[], list[bytes]]:

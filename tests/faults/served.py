@@ -18,10 +18,6 @@ LATEST = 0.02
 """Seconds after a request within which the kill falls."""
 
 
-class LostActError(AssertionError):
-    """Something was acknowledged and is not in the log."""
-
-
 def forked(vault, log):
     """A server in a child of ours, which has imported everything: its number, and both ends of its pipes."""
     from steelyard_eval.cli.main import main

@@ -4,6 +4,8 @@ The first two are attacks that succeeded: they deleted another vault's entries a
 """
 
 import itertools
+import json
+from pathlib import Path
 
 import apsw
 import numpy as np
@@ -20,9 +22,8 @@ from steelyard.systems import SYSTEMS, analyses, keyword_indexes
 
 SPACE = Space("lsa", "text", "{text}")
 INDEX = next(iter(keyword_indexes(SYSTEMS.values())))
-REFUSED = (
-    r"is not a vault as Steelyard writes it \(.*\); restore a copy of it, or index the data set into a new vault"
-)
+DATA = json.loads(Path(__file__).with_name("hostile_vaults.json").read_text("utf-8"))
+"""Statements of somebody with another program: what each makes of a sound vault."""
 
 
 @pytest.fixture
@@ -83,57 +84,7 @@ class TestSqlOfTheFile:
         assert not (tmp_path / "written").exists()
 
 
-FOREIGN = {
-    "a trigger": ["CREATE TRIGGER evil AFTER INSERT ON entries BEGIN DELETE FROM entries; END"],
-    "a trigger of a known name": [
-        "DROP TRIGGER fts_content_insert",
-        "CREATE TRIGGER fts_content_insert AFTER INSERT ON entries BEGIN DELETE FROM entries; END",
-    ],
-    "a view": ["CREATE VIEW evil AS SELECT 1"],
-    "entries as an endless view": [
-        "ALTER TABLE entries RENAME TO kept",
-        "CREATE VIEW entries AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id+1 FROM n) SELECT id FROM n",
-    ],
-    "a column": ["ALTER TABLE entries ADD COLUMN evil TEXT"],
-    "a generated column": ["ALTER TABLE models ADD COLUMN evil TEXT AS (hex(zeroblob(100000000)))"],
-    "a collation": [
-        "DROP TABLE models",
-        "CREATE TABLE models(name TEXT COLLATE evil PRIMARY KEY, kind, settings)",
-    ],
-    "an index on an expression": ["CREATE INDEX evil ON entries(lower(text))"],
-    "a partial index": ["CREATE INDEX evil ON entries(id) WHERE id > 'a'"],
-    "a table": ["CREATE TABLE evil(x)"],
-    "another virtual table": ["CREATE VIRTUAL TABLE evil USING fts4(x)"],
-    "a vector table of no space": ["CREATE VIRTUAL TABLE vec_9 USING vec0(embedding float[4])"],
-    "a missing vector table": ["DROP TABLE vec_1"],
-    "an index with another tokenizer": ["UPDATE keyword_indexes SET tokenizer = 'trigram'"],
-    "an index with a tokenizer that is none": ["UPDATE keyword_indexes SET tokenizer = 'qorter'"],
-    "an index of fields that are none": ["UPDATE keyword_indexes SET fields = '[\"rowid\"]'"],
-    "an index of fields nested without end": [
-        "UPDATE keyword_indexes SET fields = replace(hex(zeroblob(2000)), '00', '[')"
-    ],
-    "an index of no list": ["UPDATE keyword_indexes SET fields = '{}'"],
-    "an index of no JSON": ["UPDATE keyword_indexes SET fields = 'x'"],
-    "a space of another dimension": ["UPDATE spaces SET dim = 5"],
-    "a space of no dimension": ["UPDATE spaces SET dim = -1"],
-    "a space of another number": ["UPDATE spaces SET space = -1"],
-    "a shadow table with an expression": [
-        'UPDATE sqlite_schema SET sql = \'CREATE TABLE "vec_1_rowids"(rowid INTEGER PRIMARY KEY AUTOINCREMENT,id,'
-        "chunk_id INTEGER,chunk_offset INTEGER AS (hex(zeroblob(9))))' WHERE name = 'vec_1_rowids'"
-    ],
-    "a shadow view": ["DROP TABLE fts_content_config", "CREATE VIEW fts_content_config AS SELECT 1 AS k, 4 AS v"],
-    "a table on the pages of another": [
-        "UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema "
-        "WHERE name = 'vec_1_vector_chunks00') WHERE name = 'entries'"
-    ],
-    "two tables with each other's pages": [
-        "UPDATE sqlite_schema SET rootpage = (SELECT sum(rootpage) FROM sqlite_schema "
-        "WHERE name IN ('entries', 'models')) - rootpage WHERE name IN ('entries', 'models')",
-        "INSERT INTO entries(rowid, id) VALUES(9, 'x')",
-    ],
-    "a schema version below 0": ["PRAGMA user_version = -5"],
-    "a schema version of an empty file": ["PRAGMA user_version = 0"],
-}
+FOREIGN = DATA["foreign"]
 
 
 @pytest.mark.parametrize("foreign", FOREIGN)
@@ -251,16 +202,7 @@ def test_relations_refuse_other_types(path, values, odd):
         vault.edges(["a"])
 
 
-WORDS = {
-    "entries of text": ("word_indexes", "UPDATE word_indexes SET entries = ''"),
-    "lengths that are a number": ("word_indexes", "UPDATE word_indexes SET lengths = 1"),
-    "a revision of bytes": ("word_indexes", "UPDATE word_indexes SET revision = x'ff'"),
-    "no revision": ("word_indexes", "UPDATE word_indexes SET revision = NULL"),
-    "places of text": ("postings", "UPDATE postings SET entries = 'abcd'"),
-    "places that are a number": ("postings", "UPDATE postings SET entries = 1"),
-    "places that are cut off": ("postings", "UPDATE postings SET entries = x'00'"),
-    "positions that are a number": ("postings", "UPDATE postings SET positions = 1"),
-}
+WORDS = DATA["words"]
 
 
 @pytest.mark.parametrize("system", ["bm25", "moltnet", "soleri"])
@@ -285,31 +227,7 @@ def test_a_vector_of_zeros_is_damage(path):
         READS["nearest"](vault)
 
 
-BOOKKEEPING = {
-    "no revision": "DELETE FROM meta",
-    "a revision that is no number": "UPDATE meta SET value = 'x'",
-    "a revision in other digits": "UPDATE meta SET value = '\u0661'",
-    "a revision below 0": "UPDATE meta SET value = '-1'",
-    "a huge revision": f"UPDATE meta SET value = '{'9' * 5000}'",
-    "settings that are a list": "INSERT INTO models VALUES('lsa', 'lsa', '[]')",
-    "settings that are no JSON": "INSERT INTO models VALUES('lsa', 'api', '{')",
-    "settings of text": "INSERT INTO models VALUES('lsa', 'api', '\"x\"')",
-    "settings of odd kinds": "INSERT INTO models VALUES('x', 'api', '{\"provider\": [], \"dimension\": \"x\"}')",
-    "an unknown kind of model": "INSERT INTO models VALUES('lsa', '\x1b[31m', '{}')",
-    "an infinite date": "UPDATE entries SET created_at = 9e999",
-    "a date beyond all calendars": "UPDATE entries SET created_at = 1e300, valid_until = 1e18",
-    "an infinite number": "UPDATE entries SET importance = -9e999",
-    "an id with a separator in it": "UPDATE entries SET id = 'a' || char(31) || 'b' WHERE id = 'a'",
-    "an id with a line break": "UPDATE entries SET id = 'a' || char(10) WHERE id = 'a'",
-    "an empty id": "UPDATE entries SET id = '' WHERE id = 'a'",
-    "tags that are numbers": "UPDATE entries SET tags = '[1]'",
-    "tags that are an object": "UPDATE entries SET tags = '{\"a\": 1}'",
-    "tags that are text": "UPDATE entries SET tags = '\"ab\"'",
-    "relations of odd shapes": "UPDATE entries SET relations = '[[1, 2], 3]'",
-    "relations without end": 'UPDATE entries SET relations = \'[["a", "b", 1e999, ""]]\'',
-    "unknown fields that are none": "UPDATE entries SET extra = '[1]'",
-    "fields that are absent": "UPDATE entries SET text = NULL, tags = NULL",
-}
+BOOKKEEPING = {**DATA["odd values"], "a huge revision": f"UPDATE meta SET value = '{'9' * 5000}'"}
 
 
 @pytest.mark.parametrize("odd", BOOKKEEPING)

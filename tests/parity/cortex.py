@@ -88,7 +88,7 @@ class Fixture:
 
 def cases(folder):
     """Every comparison of Cortex-Mem with its recording."""
-    return run_groups((intents, directories, snippets, cosines, layered_runs, semantic_runs), Fixture(folder))
+    return run_groups("cortex_mem shipped", globals(), Fixture(folder))
 
 
 def intents(fixture):

@@ -12,6 +12,7 @@ cosines (|a - b|^2 = |a|^2 + |b|^2 - 2ab; the vectors are of length 1 only to 1e
 """
 
 import apsw
+import echovault_recording
 import numpy as np
 from echovault_recording import (
     HYBRID,
@@ -20,12 +21,8 @@ from echovault_recording import (
     failed,
     key,
     keyed,
-    keyword_lists,
-    keyword_totals,
     listed,
-    match_expressions,
     merge,
-    merge_function,
     merged_tolerance,
     refused,
     scope,
@@ -39,21 +36,7 @@ from steelyard.systems.echovault import DOCUMENTED
 
 def cases(folder):
     """Every comparison of EchoVault with its recording."""
-    groups = (
-        match_expressions,
-        keyword_lists,
-        keyword_totals,
-        vector_lists,
-        tiered_by_keywords,
-        keywords_alone,
-        embedding_calls,
-        tiered_by_vectors,
-        hybrid_always,
-        scaled_vectors,
-        min_results,
-        merge_function,
-    )
-    return run_groups(groups, Documented(folder))
+    return run_groups("echovault documented", vars(echovault_recording) | globals(), Documented(folder))
 
 
 class Documented(Fixture):

@@ -4,6 +4,8 @@ Every ranking is compared score by score, twice where vectors count: the strateg
 to 1e-9, and the whole search from the memories on, to 1e-6. `cases` is as in echovault.py.
 """
 
+import echovault_recording
+import echovault_service
 from echovault_recording import (
     HYBRID,
     Fixture,
@@ -12,18 +14,13 @@ from echovault_recording import (
     fused,
     hybrid,
     keyed,
-    keyword_lists,
-    keyword_totals,
     listed,
-    match_expressions,
     merge,
-    merge_function,
     merged_tolerance,
     refused,
     scope,
     scored,
 )
-from echovault_service import context, result_form, scenarios, search_tool
 from verdicts import EXACT, SINGLE, both, run_groups, same
 
 from steelyard.memory.query import Query
@@ -36,24 +33,11 @@ NEAR_ZERO = {"e079"}
 
 def cases(folder):
     """Every comparison of the shipped EchoVault with its recording."""
-    groups = (
-        match_expressions,
-        keyword_lists,
-        keyword_totals,
-        vector_lists,
-        recorded_pools,
-        tiered,
-        keywords_alone,
-        hybrid_always,
-        scaled_vectors,
-        min_results,
-        merge_function,
-        context,
-        result_form,
-        search_tool,
-        scenarios,
+    return run_groups(
+        "echovault shipped",
+        vars(echovault_recording) | vars(echovault_service) | globals(),
+        Fixture(folder, SHIPPED),
     )
-    return run_groups(groups, Fixture(folder, SHIPPED))
 
 
 # Helpers

@@ -30,27 +30,7 @@ FACADE = {"scan": 10, "full": 20}  # systems/soleri.md: "facade default limit: s
 
 def cases(folder):
     """Every comparison of Soleri with its recording."""
-    groups = (
-        tokens,
-        match_expressions,
-        tag_overlap,
-        keyword_lists,
-        expired_too,
-        vocabulary,
-        rankings,
-        with_timestamps,
-        scan,
-        weights,
-        adapted_rankings,
-        embedding,
-        nearest_vectors,
-        hybrid_rankings,
-        federation,
-        federated_lists,
-        federated_rankings,
-        search_operation,
-    )
-    return run_groups(groups, Fixture(folder))
+    return run_groups("soleri shipped", globals(), Fixture(folder))
 
 
 def brain(limit):

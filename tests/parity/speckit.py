@@ -30,23 +30,7 @@ from steelyard.table.signal_table import RERANK
 
 def cases(folder):
     """Every comparison of scores and lists."""
-    groups = (
-        fused_shipped,
-        fused_js,
-        simple_fusion,
-        intent_weights,
-        length_penalties,
-        reranked,
-        cache_and_guard,
-        spaced_repetition,
-        tables,
-        coactivation,
-        keyword_lists,
-        vector_lists,
-        fused_lists,
-        sorted_again,
-    )
-    return run_groups(groups, Fixture(folder))
+    return run_groups("spec_kit both", globals(), Fixture(folder))
 
 
 # Reciprocal rank fusion

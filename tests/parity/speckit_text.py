@@ -10,8 +10,7 @@ from steelyard.systems.spec_kit import words as tokens
 
 def cases(folder):
     """Every comparison of texts."""
-    groups = (stemmer, tokenize, stop_words, sanitized, bm25, classified, keywords, fuzzy)
-    return run_groups(groups, Fixture(folder))
+    return run_groups("spec_kit both", globals(), Fixture(folder))
 
 
 def generations(fixture):

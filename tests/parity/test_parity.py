@@ -15,32 +15,7 @@ import pytest
 import report
 import soleri
 import soleri_recording
-
-LEAST = """
-echovault documented: match expressions 40, keyword lists 80, keyword totals 40, vector lists 80,
-  tiered by keywords 25, keywords alone 80, embedding calls 40, tiered by vectors 20, hybrid always 40,
-  scaled vectors 40, min results 20, merge function 8
-moltnet shipped: tsvectors 390, tsqueries 150, negation flags 150, ranks of recorded vectors 1700,
-  own analysis 300, keyword lists 85, vector lists 85, fusion of recorded lists 90, end to end 91
-soleri shipped: tokens 35, match expressions 30, tag overlap 5, keyword lists 40, expired too 10, vocabulary 500,
-  rankings 40, with timestamps 40, scan 10, weights 20, adapted rankings 10, embedding 200, nearest vectors 10,
-  hybrid rankings 40, federation 5, federated lists 20, federated rankings 20, search operation 40
-cortex_mem shipped: intents 40, directories 10, snippets 12, cosines 4, layered runs 30, semantic runs 30
-echovault shipped: match expressions 50, keyword lists 100, keyword totals 50, vector lists 100,
-  recorded pools 130, tiered 100, keywords alone 150, hybrid always 50, scaled vectors 90, min results 30,
-  merge function 10, context 25, result form 20, search tool 6, scenarios 27
-spec_kit both: stemmer 70, tokenize 92, stop words 2, sanitized 47, bm25 99, classified 144, keywords 12,
-  fuzzy 108, fused shipped 18, fused js 10, simple fusion 23, intent weights 7, length penalties 9, reranked 3,
-  cache and guard 27, spaced repetition 23, tables 15, coactivation 9, keyword lists 46, vector lists 23,
-  fused lists 42, sorted again 3
-"""
-"""Fewest cases that must be equal, so that a recording that stopped being read is seen."""
-
-
-def least(system):
-    (line,) = [line for line in LEAST.replace(",\n", ",").splitlines() if line.startswith(" ".join(system) + ": ")]
-    pairs = (part.strip().rpartition(" ") for part in line.partition(": ")[2].split(","))
-    return {group: int(count) for group, _, count in pairs}
+from verdicts import LEAST
 
 
 @pytest.fixture(scope="module", params=report.SYSTEMS, ids=":".join)
@@ -51,7 +26,7 @@ def counted(request, oracle_root):
 def test_nothing_differs_without_a_reason_and_every_group_compares_enough(counted):
     system, rows = counted
     assert [f"{row.group}, {case}" for row in rows for case in row.differing] == []
-    expected = least(system)
+    expected = LEAST[" ".join(system)]
     assert {row.group: row.equal >= expected[row.group] for row in rows} == dict.fromkeys(expected, True)
 
 

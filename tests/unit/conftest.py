@@ -12,9 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+sys.path.append(str(Path(__file__).parent))  # for command_line
 sys.path.append(str(Path(__file__).parent / "candidates"))  # for search_forms
 sys.path.append(str(Path(__file__).parent / "learn"))  # for made_world
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # for by_trec_eval
+sys.path.append(str(Path(__file__).parents[1] / "parity"))  # for moltnet_text
 
 PROVIDER_VARIABLES = [
     *(f"{provider}_{what}" for provider in ("VOYAGE", "OPENAI", "COHERE") for what in ("API_KEY", "BASE_URL")),
@@ -164,6 +166,15 @@ def endpoint(monkeypatch, tmp_path):
     made = Endpoint()
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def dataset():
+    """The starter set, for tests that change nothing of it."""
+    from steelyard_eval.datasets import load
+    from steelyard_eval.datasets.manifest import starter
+
+    return load(starter())
 
 
 @pytest.fixture

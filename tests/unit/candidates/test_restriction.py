@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import run
 
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
@@ -20,7 +20,6 @@ from steelyard_eval.choose.choice import Choice, decide
 from steelyard_eval.choose.leaderboard import leaderboard
 from steelyard_eval.choose.recommend import METRICS, weights_of
 from steelyard_eval.choose.result import result_of
-from steelyard_eval.cli.main import main
 from steelyard_eval.compare.lists_and_latency import Latencies
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
@@ -126,13 +125,13 @@ def test_wrong_restrictions_are_refused_before_anything_runs(wrong, said):
 def test_the_command_writes_what_the_next_one_exports(tmp_path):
     out = tmp_path / "w.json"
     arguments = ["--for", "elasticsearch", "--current", "soleri", "--out", str(out), "--json"]
-    ended = CliRunner().invoke(main, ["recommend", str(starter()), *arguments])
+    ended = run("recommend", str(starter()), *arguments)
     record = json.loads(ended.stdout)
     (step,) = [one for one in record["answer"]["steps"] if one["key"] == "export"]
     file = step["command"][2]
 
     assert SearchConfig.load(file).effective.signals <= {"fts", "bm25", "vector"}
-    done = CliRunner().invoke(main, step["command"][1:])
+    done = run(*step["command"][1:])
     assert done.exit_code == 0, done.output
     assert "--for elasticsearch" in " ".join(record["provenance"]["command"])
 

@@ -5,14 +5,10 @@ import shlex
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from command_line import run
 
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets.manifest import starter
-
-
-def run(*words: object) -> Result:
-    return CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
 
 
 def fails(result: Result, code: int, *parts: str) -> None:
@@ -21,13 +17,6 @@ def fails(result: Result, code: int, *parts: str) -> None:
     assert "Traceback" not in result.stderr
     for part in parts:
         assert part in result.stderr, result.stderr
-
-
-@pytest.fixture(scope="module")
-def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("vault") / "memory.db"
-    assert run("index", starter(), path).exit_code == 0
-    return path
 
 
 def test_limit_beats_the_weights_file_and_a_torn_one_is_refused(vault: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from click.testing import CliRunner
+from command_line import run
 
 from steelyard.fusion import FAMILIES, fuse, parse_strategy
 from steelyard.fusion.sums import NORMALIZERS
@@ -70,7 +70,7 @@ def test_the_four_files_of_the_page_are_a_data_set(mine):
 
 def test_the_commands_of_the_page_run_on_it(mine):
     for line in commands(DATA):
-        result = CliRunner().invoke(main, shlex.split(line)[1:])
+        result = run(*shlex.split(line)[1:])
         assert result.exit_code == 0, (line, result.output)
     assert (mine.parent / "reports" / "mine" / "report.html").is_file()
 

@@ -10,7 +10,7 @@ import apsw
 import numpy as np
 import pytest
 import sqlite_vec
-from click.testing import CliRunner
+from command_line import run
 
 from steelyard.base.extensions import EXTRAS
 from steelyard.memory.entry import Entry
@@ -18,7 +18,6 @@ from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import analyses, find_system
 from steelyard_eval.cli.diagnosis import Check, diagnose
-from steelyard_eval.cli.main import main
 
 
 def row(name):
@@ -153,9 +152,9 @@ def test_the_encoding_of_the_terminal(monkeypatch, encoding, state):
 def test_the_command_exits_0_or_4_and_tells_no_value_of_the_environment(monkeypatch):
     for name in ("OPENAI_API_KEY", "HF_TOKEN", "STEELYARD_SECRET", "STEELYARD_DATA"):
         monkeypatch.setenv(name, "s3cr3t-value\x1b[31m")
-    sound = CliRunner().invoke(main, ["doctor", "--json"])
+    sound = run("doctor", "--json")
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at/all")
-    text = CliRunner().invoke(main, ["doctor"])
+    text = run("doctor")
 
     assert (sound.exit_code, text.exit_code) == (0, 4)
     assert json.loads(sound.stdout)["fit"] is True

@@ -5,14 +5,9 @@ import json
 
 import click
 import pytest
-from click.testing import CliRunner
+from command_line import run
 
 from steelyard_eval.cli.main import main
-from steelyard_eval.datasets.manifest import starter
-
-
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 @pytest.fixture
@@ -41,13 +36,6 @@ def test_a_reader_that_has_enough_is_no_error_to_tell(failing):
     found = failing(errno.EPIPE)
     assert found.exit_code != 4
     assert "reason" not in found.output
-
-
-@pytest.fixture(scope="module")
-def vault(tmp_path_factory):
-    path = tmp_path_factory.mktemp("typed") / "v.db"
-    assert run("index", starter(), path).exit_code == 0
-    return path
 
 
 @pytest.mark.parametrize("text", ["-incident", "-5", "-q5", "-kx", "-hot", "--why this", "why", "-"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
+from command_line import run
 from simulation import simulate_log
 from written_set import write_set
 
@@ -75,10 +75,6 @@ def declared():
                 spelled = param.metavar.strip("[].") if argument else next(o for o in param.opts if o[:2] == "--")
                 found[f"{name} {spelled}"] = param.type.name
     return found
-
-
-def run(*words):
-    return CliRunner().invoke(main, [*map(str, words)])
 
 
 @pytest.fixture(scope="module")

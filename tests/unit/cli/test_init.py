@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner
+from command_line import run
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
@@ -163,7 +163,7 @@ class TestStart:
         about = Path("memory/dataset.json")
         plain = json.loads(about.read_text())
 
-        CliRunner().invoke(main, ["init", "--sampled", "log", "--pool", "bm25, vector"], catch_exceptions=False)
+        run("init", "--sampled", "log", "--pool", "bm25, vector")
         told = {"sampled": "log", "pool": {"contenders": ["bm25", "vector"], "depth": 10}}
         assert json.loads(about.read_text()) == plain | told
         assert start().notices == []
@@ -172,7 +172,7 @@ class TestStart:
         about = Path("memory/dataset.json")
         about.write_text('{"name": "mine", "sampled": "failing"}')
 
-        found = CliRunner().invoke(main, ["init", "--sampled", "random"])
+        found = run("init", "--sampled", "random")
         assert found.exit_code == 2
         assert "says sampled is 'failing', not 'random'" in " ".join(found.stderr.split())
         assert json.loads(about.read_text()) == {"name": "mine", "sampled": "failing"}

@@ -9,21 +9,16 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from command_line import run
 from written_set import write_set
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard.systems import find_system
-from steelyard_eval.cli.main import main
 
 MANIFEST = {"name": "tiny", "text_for_embedding": "{title} {text}", "as_of": "2026-01-01"}
 ENTRIES = [{"id": f"e{n}", "title": f"note {n}", "text": f"words about {what}"} for n, what in enumerate("abcd")]
 QUERIES = [{"id": "q1", "text": "words about a"}, {"id": "q2", "text": "note of b"}]
-
-
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 @pytest.fixture
@@ -239,7 +234,7 @@ def test_a_table_that_cannot_be_written_costs_no_answer(tiny):
     ],
 )
 def test_a_password_in_an_address_is_never_said_again(command, address):
-    ended = CliRunner().invoke(main, command.format(address).split())
+    ended = run(*command.format(address).split())
     assert ended.exit_code == 2
     assert "hun" not in ended.output
     assert "set PGPASSWORD" in ended.output
@@ -259,48 +254,8 @@ def test_weights_of_two_models_are_refused_together(tiny, monkeypatch):
 # What strangers tried and found sound: filters, words that are syntax elsewhere, vectors that are none
 
 SYSTEMS = ("plain", "echovault", "soleri", "moltnet", "spec_kit")
-WORDS = {
-    "multi-stage": "multi-stage builds cache their layers",
-    "post-merge": "a post-merge hook reloads the schema",
-    "billing::refund": "billing::refund retries three times",
-    "FIXME: expire": "FIXME: expire the sessions of tablets",
-    "tenant:acme": "tenant:acme has a quota of its own",
-    "MB/s": "the disk writes 90 MB/s at night",
-    "https://docs.example.org/x/y?p=2&q=%20r#top": "see https://docs.example.org/x/y?p=2&q=%20r#top for limits",
-    "lib/cache/evict.rs": "lib/cache/evict.rs drops the oldest",
-    "can't reproduce flake": "can't reproduce the flake on arm",
-    "can\u2019t reproduce flake": "can't reproduce the flake on arm",
-    "debian 12.5": "images are built on debian 12.5",
-    "v3.0.1-beta.2": "v3.0.1-beta.2 changed the wire format",
-    "cron AND backup": "the cron job makes a backup",
-    "NEAR(canary rollout, 5)": "a canary rollout takes an hour",
-    '"say when': "say when the window opens",
-    '"post-merge" hook': "a post-merge hook reloads the schema",
-    "(golang": "golang services share a module",
-    "^release": "the release train leaves on Tuesdays",
-    "\U0001f9ca frozen": "\U0001f9ca frozen branches are merged on Mondays",
-    "r\u00e9gion": "every r\u00e9gion has a replica",
-    "parseHttpHeader": "parseHttpHeader ignores folded lines",
-    "kebab_or_snake": "kebab_or_snake names are checked",
-}
-"""A query, and the entry that holds its words."""
-ODD = (
-    "*",
-    "AND",
-    "NOT",
-    "' OR 1=1 --",
-    '"',
-    "()",
-    "{a}",
-    "^",
-    "a*",
-    "\u00bd",
-    "\u2460",
-    "\U0001f680",
-    "col:",
-    "\uff21\uff30\uff29",
-)
-"""What no entry needs to answer, and no query may fail on."""
+WORDS, ODD = json.loads(Path(__file__).with_name("queries.json").read_text("utf-8")).values()
+"""A query with the entry that holds its words; what no entry needs to answer, and no query may fail on."""
 
 
 def ids(found):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
+from command_line import run
 
 import steelyard
 from steelyard.base.arrays import compiled
@@ -19,10 +19,6 @@ from steelyard_eval.candidates import compiled_loops
 from steelyard_eval.cli.main import GROUPS, main
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.learn import first_ten
-
-
-def run(*words: object) -> object:
-    return CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
 
 
 def walk(group=main, before=()):

@@ -4,12 +4,11 @@ import json
 import shlex
 
 import pytest
-from click.testing import CliRunner
+from command_line import done, run
 from written_set import write_set
 
 import steelyard_eval as sy
 from steelyard.base.errors import DataError
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.next_steps import spelled
@@ -30,26 +29,20 @@ def about(folder):
     return json.loads((folder / "dataset.json").read_text())
 
 
-def run(*words):
-    done = CliRunner().invoke(main, list(map(str, words)))
-    assert done.exit_code == 0, done.output
-    return done
-
-
 def test_a_choice_stands_for_all_later_commands_until_it_is_taken_out(folder):
-    run("compare", folder, "bm25, fts", "--embedder", "none")
+    done("compare", folder, "bm25, fts", "--embedder", "none")
     assert about(folder)["embedder"] == "none"
-    assert "model" not in json.loads(run("recommend", folder, "--json").stdout)["provenance"]
-    run("recommend", folder, "--embedder", "lsa")
+    assert "model" not in json.loads(done("recommend", folder, "--json").stdout)["provenance"]
+    done("recommend", folder, "--embedder", "lsa")
     assert about(folder)["embedder"] == "lsa"
-    run("compare", folder, "bm25", "--embedder", "auto")
+    done("compare", folder, "bm25", "--embedder", "auto")
     assert "embedder" not in about(folder)
 
 
 def test_a_printed_command_names_what_dataset_json_does_not(folder):
     command = spelled("judge", load(folder).embedded_by("none"), options={})
     assert shlex.split(command)[-2:] == ["--embedder", "none"]
-    run("compare", folder, "bm25", "--embedder", "none")
+    done("compare", folder, "bm25", "--embedder", "none")
     assert "--embedder" not in spelled("judge", load(folder).embedded_by("none"), options={})
     assert "lsa" in spelled("judge", load(folder).embedded_by("lsa"), options={})
     assert "--embedder" not in spelled("runs", load(folder).embedded_by("lsa"), options={})
@@ -72,13 +65,13 @@ SHOWS = (
 def test_what_only_shows_or_fails_chooses_nothing(folder, words):
     before = (folder / "dataset.json").read_bytes()
     job, *rest = words
-    CliRunner().invoke(main, [job, str(folder), *rest, "--embedder", "none"])
+    run(job, folder, *rest, "--embedder", "none")
     assert (folder / "dataset.json").read_bytes() == before
 
 
 def test_a_set_that_comes_with_the_package_is_never_written():
     before = (starter() / "dataset.json").read_bytes()
-    run("compare", starter(), "bm25", "--embedder", "none")
+    done("compare", starter(), "bm25", "--embedder", "none")
     assert (starter() / "dataset.json").read_bytes() == before
 
 

@@ -3,11 +3,10 @@
 import json
 import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import document, run
 from written_set import write_set
 
 from steelyard.base.errors import ConfigError
@@ -17,7 +16,6 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import visible_to
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval.cli.main import main
 from steelyard_eval.common.configurations import written_name
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.datasets import load
@@ -28,16 +26,6 @@ from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.write import layered_entries
 
 WORDS = ("red apple", "green pear", "red pear", "blue plum", "green apple")
-
-
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
-
-
-def document(*words):
-    result = run(*words, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
 
 
 def folder_of(path, entries):
@@ -51,13 +39,6 @@ def fruit(**more):
 
 def ids(rows):
     return [row["id"] for row in rows]
-
-
-@pytest.fixture(scope="module")
-def vault(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("vault") / "memory.db"
-    assert run("index", starter(), path).exit_code == 0
-    return path
 
 
 class TestDashes:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import run
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, RerankError
@@ -17,7 +17,6 @@ from steelyard.config import RerankConfig, open_reranker
 from steelyard.fusion import parse_strategy
 from steelyard.memory.query import Filters, Query
 from steelyard.systems import find_system
-from steelyard_eval.cli.main import main
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.answer import dependent, effective_number, few, unjudged
@@ -29,11 +28,6 @@ from steelyard_eval.recording import workspace
 from steelyard_eval.recording.provenance import vouched
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Estimate, Paired, Said
-
-
-@pytest.fixture(scope="module")
-def dataset():
-    return load(starter())
 
 
 def test_a_query_without_judgments_is_left_out_and_counted(dataset):
@@ -54,7 +48,7 @@ def test_alone_it_names_the_command_that_compares_with_what_is_used(dataset):
         assert (step.key, step.facts) == ("compare_today", {"today": used})
         assert step.command[-3:] == ["fts", "--current", used]
 
-    said = CliRunner().invoke(main, ["compare", str(starter()), "fts", "--embedder", "none", "--json"]).stdout
+    said = run("compare", str(starter()), "fts", "--embedder", "none", "--json").stdout
     assert json.loads(said)["provenance"]["baseline"] == "echovault"
 
 
@@ -176,7 +170,7 @@ def test_a_command_takes_the_vectors_that_a_weights_file_was_tuned_with(tmp_path
         "gate": ["w.json", "--update", "--because", "first"],
         "init today": ["--baseline", "b.json", "--workflow", "w.yml"],
     }[job]
-    found = CliRunner().invoke(main, [job.split()[0], folder, *map(str, words)])
+    found = run(job.split()[0], folder, *words)
     assert (found.exit_code, "was tuned with the vectors" in found.output) == (0, False), found.output
 
 

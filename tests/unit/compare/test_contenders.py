@@ -14,8 +14,6 @@ from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard_eval.common.configurations import separate
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read
-from steelyard_eval.datasets import load
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.explain import explain
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.measures.trec_runs import best_first, read_run
@@ -28,11 +26,6 @@ MEASURES = {
     "Success@5": Success @ 5,
     "RR": RR,
 }
-
-
-@pytest.fixture(scope="module")
-def dataset():
-    return load(starter())
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import traceback
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -136,7 +137,9 @@ class TestTryingAgain:
             asked.embed(["a"])
         assert asked.waited == []
 
-    @pytest.mark.parametrize("value", ["soon", "-1", "\u00b2", "9" * 5000])
+    @pytest.mark.parametrize(
+        "value", ["soon", "-1", "\u00b2", "9" * 5000, "1e9", "nan", "0" * 60_000, "Thu, 99 Foo 2026"]
+    )
     def test_a_wish_that_cannot_be_read_is_no_wish(self, endpoint, value):
         endpoint.script = [endpoint.status(503, Retry_After=value)]
         asked = embedder(endpoint)
@@ -220,12 +223,23 @@ class TestRefusing:
         with pytest.raises(EmbedderError, match="9, expected 8"):
             asked.embed(["b"])
 
-    @pytest.mark.parametrize("content", [b"<html>not JSON</html>", b"", b"\xff\xfe", b"[" * 100_000])
+    @pytest.mark.parametrize("content", [b"<html>not JSON</html>", b"", b"\xff\xfe", b"[" * 100_000, b"{}{}"])
     def test_what_is_not_json_is_named(self, endpoint, content):
         endpoint.script = [endpoint.raw(content)] * 2
         with pytest.raises(EmbedderError, match="whole JSON") as raised:
             embedder(endpoint, attempts=2).embed(["a"])
         assert len(str(raised.value)) < 500
+
+    @pytest.mark.parametrize("body", [b"[]," * 2**20, b'"a",' * 2**20, b"{}," * 2**20, b"0," * 2**22])
+    def test_an_answer_that_becomes_much_in_memory_is_refused_in_little(self, endpoint, body):
+        endpoint.script = [endpoint.raw(b"[" + body + b"0]")]
+        tracemalloc.start()
+        try:
+            with pytest.raises(EmbedderError):
+                embedder(endpoint, attempts=1).embed(["a"])
+            assert tracemalloc.get_traced_memory()[1] < 300 * 2**20
+        finally:
+            tracemalloc.stop()
 
     @pytest.mark.parametrize(
         ("status", "remedy"),

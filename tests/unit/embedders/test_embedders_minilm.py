@@ -17,18 +17,11 @@ from steelyard.base.errors import MachineError
 from steelyard.base.extensions import EXTRAS, installing
 from steelyard.extensions.models import MiniLmEmbedder, MiniLmInt8Embedder, WordLlamaEmbedder, minilm, wordllama
 from steelyard.memory.text import render
-from steelyard_eval.datasets import load
-from steelyard_eval.datasets.manifest import starter
 
 
 def installed(extra):
     missing = [module for module in EXTRAS[extra] if find_spec(module) is None]
     return pytest.mark.skipif(bool(missing), reason=f"the extra {extra} is not installed: {', '.join(missing)}")
-
-
-@pytest.fixture(scope="module")
-def dataset():
-    return load(starter())
 
 
 @pytest.fixture(scope="module")

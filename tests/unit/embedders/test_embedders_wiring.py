@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import run
 
 from steelyard import Vault, find_system
 from steelyard.base.errors import ConfigError, EmbedderError
@@ -17,17 +17,12 @@ from steelyard.base.extensions import EXTRAS
 from steelyard.embedders.embed import KINDS, UnavailableEmbedder, restore
 from steelyard.extensions import models
 from steelyard.memory.query import EVERYTHING
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.workspace import choose_embedder
 
 KEY = "sk-test-0123456789abcdef"
 VECTOR = ("--system", "vector")
-
-
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
 
 
 @pytest.fixture

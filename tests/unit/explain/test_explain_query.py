@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from click.testing import CliRunner
+from command_line import run
 from written_set import write_set
 
 from steelyard.base.errors import ConfigError
@@ -13,7 +13,6 @@ from steelyard.fusion import parse_strategy
 from steelyard.fusion.plan import Explanation
 from steelyard.systems import find_system
 from steelyard.testing.fusions import recomputed
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.explain import explain
@@ -306,10 +305,6 @@ def test_a_strategy_loses_what_the_data_set_cannot_feed_and_fails_when_nothing_i
     assert only(explain(plain, "q01", "weighted_sum(0.5*fts, 0.5*vector)"))["strategy"] == "weighted_sum(0.5*fts)"
     with pytest.raises(ConfigError, match="needs vector"):
         explain(plain, "q01", "vector")
-
-
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
 
 
 def test_a_weights_file_keeps_its_limit_unless_one_is_given(tmp_path):

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import run
 
 from steelyard.memory.entry import Entry
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.explain.known_items import ask_known_items, broken_vectors, known_items
@@ -94,7 +93,7 @@ def test_entries_without_a_sentence_are_left_out(dataset):
 
 def test_the_command_asks(dataset):
     folder = str(starter())
-    found = CliRunner().invoke(main, ["check", folder, "--known-items", "--current", "bm25", "--json"])
+    found = run("check", folder, "--known-items", "--current", "bm25", "--json")
 
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["known_items"]["asked"] > 100

@@ -8,13 +8,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import run
 
 from steelyard.base.errors import DataError
 from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.systems import find_system
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.labels import JudgedPool
 from steelyard_eval.datasets.manifest import starter
@@ -26,10 +25,6 @@ from steelyard_eval.result.sentences import say
 from steelyard_eval.workbench import Workbench
 
 LOG = starter() / "feedback.jsonl.gz"
-
-
-def run(*words):
-    return CliRunner().invoke(main, list(map(str, words)))
 
 
 @pytest.fixture(scope="module")

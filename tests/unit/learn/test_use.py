@@ -4,11 +4,10 @@ import json
 from collections import Counter
 
 import pytest
-from click.testing import CliRunner
+from command_line import run
 from written_set import write_lines, write_set
 
 from steelyard.base.errors import ConfigError, DataError
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.importers import import_store
 from steelyard_eval.extensions.usage import KINDS
@@ -484,14 +483,14 @@ def test_the_programs_own_places_are_looked_at(small, tmp_path, monkeypatch):
 def test_dry_run_shows_and_writes_nothing(small, tmp_path):
     path = write(tmp_path / "one.jsonl", claude([("search", "x y", LIST)]))
     words = ["learn", str(small.path), "--from", f"transcripts:{path}", "--dry-run"]
-    done = CliRunner().invoke(main, words)
+    done = run(*words)
     assert done.exit_code == 0, done.output
     assert '"object_id":"a1b2c3d4-0003"' in done.stdout
     assert " 1 searches" in done.stdout
     assert "x y" not in done.stdout
     assert not (small.path / "feedback.transcripts.jsonl").exists()
-    assert json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)["searches"] == 1
-    assert CliRunner().invoke(main, ["learn", str(small.path), "--dry-run"]).exit_code == 2
+    assert json.loads(run(*words, "--json").stdout)["searches"] == 1
+    assert run("learn", small.path, "--dry-run").exit_code == 2
 
 
 @pytest.mark.parametrize("span", [{"traceId": "0xt"}, {"context": {"trace_id": "t"}}, {"context.trace_id": "t"}])

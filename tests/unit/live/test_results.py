@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from click.testing import CliRunner
+from command_line import done
 
 from steelyard.base.errors import ConfigError, DataError, VaultError
 from steelyard.live.search import Searcher
@@ -18,7 +18,6 @@ from steelyard.signals.reviews import review
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
-from steelyard_eval.cli.main import main
 from steelyard_eval.vaults import reindex_vault, vault_embedder
 from steelyard_eval.vaults.read import RankedBy, open_searcher
 
@@ -122,12 +121,6 @@ def test_what_cannot_be_reviewed_is_refused():
         review(stored(), "a", "god", NOW)
 
 
-def run(*words, code=0):
-    ended = CliRunner().invoke(main, [str(word) for word in words])
-    assert ended.exit_code == code, ended.output
-    return ended
-
-
 @pytest.fixture
 def logged(tmp_path):
     (tmp_path / "set").mkdir()
@@ -136,8 +129,8 @@ def logged(tmp_path):
     (tmp_path / "set" / "queries.jsonl").write_text('{"id": "q", "text": "keys"}\n')
     (tmp_path / "set" / "qrels.txt").write_text("q 0 one 1\n")
     (tmp_path / "set" / "dataset.json").write_text('{"name": "two"}')
-    run("index", tmp_path / "set", tmp_path / "v.db")
-    shown = run("search", tmp_path / "v.db", "keys", "--log", tmp_path / "log.jsonl", "--json")
+    done("index", tmp_path / "set", tmp_path / "v.db")
+    shown = done("search", tmp_path / "v.db", "keys", "--log", tmp_path / "log.jsonl", "--json")
     return tmp_path, json.loads(shown.stdout)["query_id"]
 
 
@@ -150,14 +143,14 @@ def signal(folder):
 def test_a_review_by_command_makes_the_signal_live_and_survives_indexing(logged):
     folder, query_id = logged
     before = signal(folder)
-    run("vault", "act", folder / "log.jsonl", query_id, "one", "--action", "reviewed", "--vault", folder / "v.db")
+    done("vault", "act", folder / "log.jsonl", query_id, "one", "--action", "reviewed", "--vault", folder / "v.db")
     after = signal(folder)
 
     assert before["one"] == before["two"] < 0.1  # years after a day's stability
     assert after["one"] == pytest.approx(1.0, abs=1e-3)
     assert after["two"] == pytest.approx(before["two"], abs=1e-3)
     assert '"reviewed"' in (folder / "log.jsonl").read_text()
-    run("index", folder / "set", folder / "v.db")
+    done("index", folder / "set", folder / "v.db")
     assert signal(folder)["one"] == pytest.approx(1.0, abs=1e-3)
 
 
@@ -175,7 +168,7 @@ def test_a_review_that_cannot_be_logged_is_not_written(logged):
         "--vault",
         folder / "v.db",
     )
-    assert "no impression" in run(*act, code=2).stderr
+    assert "no impression" in done(*act, code=2).stderr
     assert signal(folder)["one"] < 0.1
     assert (folder / "log.jsonl").read_text() == before
 

@@ -90,6 +90,7 @@ SLOW = {
     "chunk sizes": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"0"),
     "chunk extensions": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n1;", b"x"),
     "trailers": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n"),
+    "chunks of one byte": drip(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
     "body": drip(OK + b"Content-Length: 1000000\r\n\r\n", b" "),
     "body without length": drip(OK + b"\r\n", b" "),
 }
@@ -105,7 +106,10 @@ def test_whatever_drips_ends_at_the_deadline(serve, behaviour):
 FLOODS = {
     "headers": flood(OK, b"X: y\r\n"),
     "informational answers": flood(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "status line": flood(b"", b"x"),
     "chunks": flood(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"5\r\nhello\r\n"),
+    "chunk extensions": flood(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"5;e="),
+    "trailers": flood(OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n"),
     "body": flood(OK + b"Content-Length: 10000000000\r\n\r\n", b"hello"),
     "body without length": flood(OK + b"\r\n", b"hello"),
 }
@@ -123,7 +127,9 @@ def test_a_flood_is_refused_in_little_memory(serve, behaviour):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("encoding", [b"gzip, gzip", b"br"])
+@pytest.mark.parametrize(
+    "encoding", [b"gzip, gzip", b"gzip", b"deflate", b"br", b"zstd", b"GZIP", b"x-gzip", b"identity, gzip"]
+)
 def test_nothing_is_decompressed(serve, encoding):
     """Two rounds of gzip make a gigabyte of a few kilobytes; nothing was asked to be compressed."""
     server = serve(answer(gzip.compress(gzip.compress(b"[]")), b"Content-Encoding: " + encoding))
@@ -132,7 +138,7 @@ def test_nothing_is_decompressed(serve, encoding):
     assert b"Accept-Encoding: identity\r\n" in server.heard[0]
 
 
-@pytest.mark.parametrize("status", [301, 307])
+@pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
 def test_no_redirect_is_followed_and_the_key_stays(serve, status):
     other = serve(answer(b"[]"))
     head = b"HTTP/1.1 %d Moved\r\nLocation: %s/v1\r\nContent-Length: 0\r\n\r\n" % (status, other.url.encode())
@@ -153,6 +159,17 @@ LIES = {
     "cut off": say(OK + b"Content-Length: 9\r\n\r\n[]"),
     "an unknown transfer coding": say(OK + b"Transfer-Encoding: gzip\r\n\r\n[]"),
     "another protocol": say(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
+    "TLS": say(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 600),
+    "SSH": say(b"SSH-2.0-OpenSSH_9.9\r\n"),
+    "the key in the status": say(b"HTTP/1.1 401 %s\r\nContent-Length: 2\r\n\r\n[]" % KEY.encode()),
+    **{
+        f"a length of {length}": say(OK + b"Content-Length: " + length.encode() + b"\r\n\r\n[]")
+        for length in ("0x10", "99999999999999999999", "\u0662", "1, 2", "", "+7")
+    },
+    **{
+        f"status {status}": say(f"HTTP/1.1 {status} x\r\nContent-Length: 2\r\n\r\n[]".encode())
+        for status in (204, 206, 999, 20, -200)
+    },
 }
 
 
@@ -160,9 +177,22 @@ LIES = {
 def test_a_lie_is_an_error_or_another_status(serve, behaviour):
     server = serve(LIES[behaviour])
     try:
-        assert Endpoint(server.url, timeout=5).ask().status != 200
+        assert Endpoint(server.url, Secret(KEY), timeout=5).ask().status != 200
     except EndpointError as error:
-        assert str(error).isprintable()
+        assert str(error).isprintable() and KEY not in str(error)
+
+
+WHOLE = (
+    OK + b"Content-Type: application/json\r\nContent-Length: 2\r\n\r\n[]",
+    OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n\r\n",
+)
+
+
+@pytest.mark.parametrize("whole", WHOLE, ids=["a length", "chunks"])
+def test_an_answer_that_is_cut_off_anywhere_is_an_error(serve, whole):
+    for place in range(len(whole) - 1):
+        with pytest.raises(EndpointError):
+            Endpoint(serve(say(whole[:place])).url, timeout=5).ask()
 
 
 def test_the_key_is_masked_in_what_comes_back(serve):
@@ -170,7 +200,7 @@ def test_the_key_is_masked_in_what_comes_back(serve):
     assert Endpoint(server.url, Secret(KEY)).ask().json() == ["***"]
 
 
-@pytest.mark.parametrize("body", [b"[" * 100_000, b"{}," * 100_000, b"not JSON", b""])
+@pytest.mark.parametrize("body", [b"[" * 2**20, b"[" + b"{}," * 2**20, b"[" + b"1e308," * 2**20, b"not JSON", b""])
 def test_what_is_no_sensible_json_is_a_value_error(serve, body):
     server = serve(answer(body))
     with pytest.raises(ValueError, match=r"."):

@@ -4,7 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import run
+from written_set import write_set
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
@@ -19,7 +20,6 @@ from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 from steelyard_eval.candidates.families import starts
 from steelyard_eval.candidates.source import Source
-from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.recording.disk import load as read
@@ -35,7 +35,7 @@ LAYERED = "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])"
 
 
 @pytest.fixture
-def write(written_set, tmp_path):
+def write(tmp_path):
     """Four entries with text, abstract and overview, and random vectors of the layers named."""
 
     def made(vectors, **fields):
@@ -46,7 +46,7 @@ def write(written_set, tmp_path):
             for at in range(4)
         ]
         queries = [{"id": "q", "text": "which token"}]
-        folder = written_set(tmp_path / "set", entries, queries, "q 0 e1 1\n", text_for_embedding="{title}")
+        folder = write_set(tmp_path / "set", entries, queries, "q 0 e1 1\n", text_for_embedding="{title}")
         for name in ("queries", *vectors):
             file = name if name == "queries" else "corpus" if name == "text" else f"corpus.{name}"
             rows[name] = rng.normal(size=(1 if name == "queries" else 4, 5)).astype(np.float16)
@@ -97,14 +97,14 @@ def test_a_vault_embeds_l2_where_its_entries_have_layers(write, tmp_path, fields
         assert len(hits) == 4
 
 
-def test_the_directories_of_a_recording_are_kept(written_set, tmp_path):
+def test_the_directories_of_a_recording_are_kept(tmp_path):
     """The score of the message is 0.2 x 1 + 0.3 x 1 + 0.5 x 1 of vectors that are all the query's."""
     home = "cortex://session/a/timeline"
     entries = [
         {"id": "d", "uri": home, "l0": "the token", "l1": "the token"},
         {"id": "m", "uri": f"{home}/1.md", "text": "the token"},
     ]
-    dataset = load(written_set(tmp_path / "set", entries, [{"id": "q", "text": "the token"}], "q 0 m 1\n"))
+    dataset = load(write_set(tmp_path / "set", entries, [{"id": "q", "text": "the token"}], "q 0 m 1\n"))
     store = Vault(":memory:")
     store.upsert(dataset.entries)
     space = Workspace(dataset, store, RecordedEmbedder("ones", "{title}\n{text}", {"the token": np.ones(2)}))
@@ -142,9 +142,9 @@ QUERIES = [
 
 
 @pytest.fixture(scope="module")
-def folder(written_set, tmp_path_factory):
+def folder(tmp_path_factory):
     qrels = "q0 0 e0 1\nq1 0 e1 1\nq2 0 e2 1\n"
-    return written_set(tmp_path_factory.mktemp("asked"), ENTRIES, QUERIES, qrels, as_of="2026-01-01T00:00:00Z")
+    return write_set(tmp_path_factory.mktemp("asked"), ENTRIES, QUERIES, qrels, as_of="2026-01-01T00:00:00Z")
 
 
 def bench(folder, intents=None):
@@ -218,7 +218,7 @@ def test_a_baseline_is_of_one_of_them(folder, tmp_path):
 def test_another_word_is_refused(folder):
     with pytest.raises(ConfigError, match="'labelled' are unknown;"):
         load(folder, "labelled")
-    assert CliRunner().invoke(main, ["compare", str(folder), "fts", "--intents", "labelled"]).exit_code == 2
+    assert run("compare", folder, "fts", "--intents", "labelled").exit_code == 2
 
 
 def test_weights_by_intent_are_proposed_only_where_intents_are_given(folder):

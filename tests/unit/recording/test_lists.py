@@ -6,7 +6,7 @@ from dataclasses import replace
 import ir_measures
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import run
 from ir_measures import nDCG
 
 import steelyard_eval as sy
@@ -20,18 +20,12 @@ from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.list_recording import save_lists
-from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import replay as kept
 from steelyard_eval.recording.disk import load as open_folder
 from steelyard_eval.recording.replay import ShownLists, only, ordered, rows_by_query
 
 DEPTH = 30
-
-
-@pytest.fixture(scope="module")
-def dataset():
-    return load(starter())
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +200,7 @@ def sy_ranked(queries):
 def run_again(document, out):
     """The document that its command makes, run as it stands."""
     job = document["provenance"]["command"]
-    result = CliRunner().invoke(main, [*job[1:], "--json", "--out", str(out)])
+    result = run(*job[1:], "--json", "--out", out)
     assert job[0] == "steelyard"
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)

@@ -10,12 +10,12 @@ from hashlib import sha256
 
 import apsw
 import pytest
-from click.testing import CliRunner
+from command_line import document as printed
 from scipy import stats
+from written_set import write_set
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check
 from steelyard_eval.recording.saved_runs import FILE, FOLDER, TABLES, keep, kept
 from steelyard_eval.result.document import render
@@ -38,12 +38,12 @@ NOW = datetime(2026, 11, 23, 17, 40, tzinfo=UTC)
 
 
 @pytest.fixture
-def folder(written_set, tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch):
     """A data set of two entries, with kept runs switched on and a cache of its own."""
     monkeypatch.delenv("STEELYARD_RUNS")
     monkeypatch.setenv("STEELYARD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "400")
-    return written_set(tmp_path / "mine", CORPUS, [{"id": "q1", "text": "where are secrets"}], "q1 0 m1 2\n")
+    return write_set(tmp_path / "mine", CORPUS, [{"id": "q1", "text": "where are secrets"}], "q1 0 m1 2\n")
 
 
 def document(
@@ -183,18 +183,11 @@ def test_writers_at_the_same_time_lose_nothing(folder, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
-def run(*words):
-    """What the command line prints as JSON."""
-    done = CliRunner().invoke(main, [*map(str, words), "--json"])
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
-
-
 @pytest.fixture
-def many(folder, written_set):
+def many(folder):
     """Twelve queries, each answered by m1."""
     queries = [{"id": f"q{at}", "text": f"secret {at}"} for at in range(12)]
-    return written_set(folder, CORPUS, queries, "".join(f"q{at} 0 m1 1\n" for at in range(12)))
+    return write_set(folder, CORPUS, queries, "".join(f"q{at} 0 m1 1\n" for at in range(12)))
 
 
 def measured(folder, rise, **more):
@@ -219,7 +212,7 @@ def test_the_list_has_a_line_a_run(many):
         ("compare", "0.600", "a"),
         ("gate", "", ""),
     ]
-    assert [one["value"] for one in run("runs", many, "--trend", "nDCG@10")["runs"]] == ["0.500", "0.600"]
+    assert [one["value"] for one in printed("runs", many, "--trend", "nDCG@10")["runs"]] == ["0.500", "0.600"]
     with pytest.raises(ConfigError, match="P@5"):
         sy.load(many).runs().trend("MRR")
 
@@ -230,14 +223,14 @@ def test_two_runs_are_compared_by_query_where_both_kept_values(many):
     measured(many, [0.0] * 12)
     measured(many, rise)
 
-    found = run("runs", many, 1, 2)
+    found = printed("runs", many, 1, 2)
     assert found["difference"]["delta"] == pytest.approx(0.95 / 12)
     assert found["difference"]["queries"] == 12
     flipped = stats.permutation_test((rise,), sum, permutation_type="samples", n_resamples=float("inf")).pvalue
     assert found["difference"]["p"] == pytest.approx(flipped)
     assert found["difference"]["low"] > 0
     assert found["changes"] == {}
-    assert run("runs", many, 2, 1)["difference"]["delta"] == pytest.approx(-0.95 / 12)
+    assert printed("runs", many, 2, 1)["difference"]["delta"] == pytest.approx(-0.95 / 12)
 
 
 def test_over_queries_whose_labels_changed_nothing_is_compared(many):
@@ -268,7 +261,7 @@ def test_over_queries_whose_labels_changed_nothing_is_compared(many):
 def test_why_two_runs_are_not_compared_is_said_in_one_sentence(many, more):
     measured(many, [0.0] * 12)
     measured(many, [0.1] * 12, **more)
-    found = run("runs", many, 1, 2)
+    found = printed("runs", many, 1, 2)
     assert found["difference"] is None
     assert found["sentence"].endswith(".") and found["sentence"].count(". ") == 0
 
@@ -290,4 +283,4 @@ def test_runs_are_listed_of_a_set_whose_labels_were_edited(folder):
     (folder / "dataset.json").write_text(json.dumps({"name": "mine", "files": {"qrels.txt": sealed}}))
     keep(check(folder).dataset, document())
     (folder / "qrels.txt").write_text("q1 0 m1 1\n")
-    assert len(run("runs", folder)["runs"]) == 1
+    assert len(printed("runs", folder)["runs"]) == 1

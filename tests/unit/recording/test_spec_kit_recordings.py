@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from written_set import write_set
 
 from steelyard.base.errors import ConfigError, DataError, EmbedderError, RerankError, VaultError
 from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
@@ -74,11 +75,11 @@ def corpus():
 
 
 @pytest.fixture
-def folder(written_set, tmp_path):
+def folder(tmp_path):
     texts = ("jwt token", "cookie", "fix the cache key")
     queries = [{"id": f"q{at}", "text": text} for at, text in enumerate(texts)]
     qrels = "q0 0 a0 2\nq1 0 e4 1\nq2 0 c2 1\n"
-    return written_set(tmp_path / "set", corpus(), queries, qrels, as_of="2026-06-01")
+    return write_set(tmp_path / "set", corpus(), queries, qrels, as_of="2026-06-01")
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import document, done
 
 from steelyard.base.errors import ConfigError, MachineError, VaultError
 from steelyard.embedders.embed import RecordedEmbedder
@@ -34,7 +34,6 @@ from steelyard.stores.sqlite import Vault, open_vault
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.systems.moltnet import text as moltnet_text
 from steelyard.testing.readable import rows
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.serve.server import Served
 from steelyard_eval.recording.workspace import Workspace
@@ -43,7 +42,7 @@ from steelyard_eval.vaults.write import _renew
 
 STARTER = Path(__file__).resolve().parents[3] / "qrels" / "starter"
 SPACE = Space("model", "text", "{text}")
-FILTERS = (EVERYTHING, Filters.of({"project": "api"}), Filters.of({"superseded": False}))
+FILTERS = (EVERYTHING, *map(Filters.of, ({"project": "api"}, {"superseded": False}, {"tags": "auth"})))
 
 
 def connect(address):
@@ -96,7 +95,7 @@ def reader(postgres):
 
 
 def test_every_system_finds_and_ranks_as_in_a_vault(postgres, dataset):
-    """Ids, scores and signals to the bit, as another process that only reads them has them."""
+    """Ids, scores and signals to the bit, as another process that reads them has them while entries change."""
     with PostgresVault(postgres, create=True) as written, Vault(":memory:") as vault:
         both = [Workspace.open(dataset, vault=own) for own in (vault, written)]
         with written.transaction():
@@ -110,6 +109,11 @@ def test_every_system_finds_and_ranks_as_in_a_vault(postgres, dataset):
                     for store in (vault, read)
                 ]
                 for at, query in enumerate(dataset.queries[:24]):
+                    if at % 8 == 7:
+                        for own in (vault, written):
+                            own.delete([dataset.entries[at].id])
+                            own.upsert([Entry(f"new{at}", title=query.text, text=name)])
+                        read.refresh()
                     asked = Query(query.text, filters=FILTERS[at % len(FILTERS)])
                     here, there = (
                         [(hit.entry, hit.score, hit.signals) for hit in own.search(asked).hits]
@@ -247,17 +251,19 @@ def test_a_role_sees_its_tenants_and_nothing_of_others(postgres, reader):
             assert [e.id for e in seen.entries()] == ["1", "3"]
             assert seen.vectors(SPACE, EVERYTHING)[0] == ["1", "3"]
             assert seen.get(["2"]) == []
-            before = [
-                seen.keyword(index, "apple OR pear", [1.0], EVERYTHING, 9),
-                seen.nearest(SPACE, rows((1, 1))[0], EVERYTHING, 9, True),
-            ]
+
+            def looks():
+                yield seen.keyword(index, "apple OR pear", [1.0], EVERYTHING, 9)
+                yield seen.nearest(SPACE, rows((1, 1))[0], EVERYTHING, 9, True)
+                yield [entry.id for entry in seen.entries()]
+                yield seen.count(), seen.get(["2", "x0", "x5"])
+
+            before = list(looks())
             for at in range(30):
-                owner.upsert([Entry(f"x{at * 5 % 9}", text=f"apple {at}", tenant="b")])
+                theirs = ("b", "a b", "A", "'; --", "")[at % 5]
+                owner.upsert([Entry(f"x{at * 5 % 9}", text=f"apple {at}", tenant=theirs)], keep_vectors=True)
                 seen.refresh()
-                assert before == [
-                    seen.keyword(index, "apple OR pear", [1.0], EVERYTHING, 9),
-                    seen.nearest(SPACE, rows((1, 1))[0], EVERYTHING, 9, True),
-                ]
+                assert list(looks()) == before
             owner.upsert([Entry("1", text="apple", tenant="b"), Entry("2", text="apple pear", tenant="a")])
             seen.refresh()
             assert [e.id for e in seen.entries()] == ["2", "3"]
@@ -395,19 +401,16 @@ def test_what_is_no_store_is_refused(postgres):
 def test_the_commands_take_an_address(postgres, tmp_path):
     """index, search, get, import: what they print of a file they print of a database."""
 
-    def run(*words):
-        found = CliRunner().invoke(main, [*words, "--json"])
-        assert found.exit_code == 0, found.output
-        return json.loads(found.stdout)
-
     file = str(tmp_path / "starter.db")
     for place in (file, postgres):
-        counts = run("index", str(STARTER), place)
+        counts = document("index", str(STARTER), place)
         assert (counts["entries"], counts["changed"]) == (131, 131)
-    assert run("index", str(STARTER), postgres)["changed"] == 0
-    there, here = (run("search", place, "rotate the tokens", "--system", "plain") for place in (postgres, file))
+    assert document("index", str(STARTER), postgres)["changed"] == 0
+    there, here = (
+        document("search", place, "rotate the tokens", "--system", "plain") for place in (postgres, file)
+    )
     assert there["hits"] == here["hits"]
-    run("import", postgres, str(tmp_path / "again"))
+    document("import", postgres, str(tmp_path / "again"))
     assert list(load(tmp_path / "again").entries) == sorted(load(STARTER).entries, key=lambda entry: entry.id)
 
 
@@ -653,16 +656,10 @@ def test_a_connection_that_is_in_use_while_settings_change_is_not_used_again(fil
 # Commands
 
 
-def run(*words, code=0):
-    done = CliRunner().invoke(main, [*words])
-    assert done.exit_code == code, done.output
-    return done
-
-
 def test_the_commands_make_it_measure_it_and_search_by_it(postgres, tmp_path, monkeypatch):
     """131 entries: lists of 100 visit nearly all, and half precision may take another one for the last place."""
     monkeypatch.setattr("steelyard.extensions.postgres.measured.SAMPLE", 20)
-    counts = json.loads(run("index", str(STARTER), postgres, "--hnsw", "--json").stdout)
+    counts = json.loads(done("index", str(STARTER), postgres, "--hnsw", "--json").stdout)
     assert {record["recipe"] for record in counts["hnsw"]} == {
         system.reading.recipe for system in map(find_system, ("vector", "moltnet", "soleri", "echovault"))
     }
@@ -670,18 +667,18 @@ def test_the_commands_make_it_measure_it_and_search_by_it(postgres, tmp_path, mo
         assert record["probes"] == "20 queries of the data set" and record["bytes"] > 0
         assert [row["ef_search"] for row in record["rows"]] == [None, 40, 100, 200, 400]
         assert all(row["recall@10"] == 1 and row["recall@100"] > 0.99 for row in record["rows"])
-    text = run("index", str(STARTER), postgres, "--hnsw").stdout
+    text = done("index", str(STARTER), postgres, "--hnsw").stdout
     assert "ef_search  recall@10" in text
     asked = ("search", postgres, "rotate keys", "--system", "vector", "--json")
-    exact, near = json.loads(run(*asked).stdout), json.loads(run(*asked, "--set", "hnsw=1000").stdout)
+    exact, near = json.loads(done(*asked).stdout), json.loads(done(*asked, "--set", "hnsw=1000").stdout)
     assert near["hits"] == exact["hits"]
     assert (near["notes"], exact["notes"]) == (
         ["vectors were searched by HNSW with ef_search 1000, which may miss some of the nearest"],
         [],
     )
-    refused = run("search", postgres, "keys", "--set", "hnsw=100", "--scope", "vault=notes", code=2)
+    refused = done("search", postgres, "keys", "--set", "hnsw=100", "--scope", "vault=notes", code=2)
     assert "--hnsw or --scope" in refused.stderr
-    assert "leave --hnsw out" in run("index", str(STARTER), str(tmp_path / "v.db"), "--hnsw", code=2).stderr
+    assert "leave --hnsw out" in done("index", str(STARTER), str(tmp_path / "v.db"), "--hnsw", code=2).stderr
     assert not (tmp_path / "v.db").exists()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from click.testing import CliRunner
+from command_line import document
 
 pytest.importorskip("mcp", reason="pip install '.[serve]'")
 
@@ -24,7 +24,6 @@ from steelyard.config import SearchConfig, policy_of
 from steelyard.memory.entry import Entry, Relation
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, analyses, find_system, keyword_indexes
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 from steelyard_eval.extensions.serve.feedback_tools import OPERATIONS
 from steelyard_eval.extensions.serve.server import MemoryServer, Served, TokenGate, token_of
@@ -100,12 +99,6 @@ def acts(path):
     ]
 
 
-def run(*words):
-    found = CliRunner().invoke(main, [str(word) for word in words])
-    assert found.exit_code == 0, found.output
-    return json.loads(found.stdout)
-
-
 def bare(schema):
     """A schema without descriptions."""
     if isinstance(schema, list):
@@ -148,7 +141,7 @@ def name_of(row):
 @pytest.mark.parametrize("face", SEARCHES)
 def test_answers_are_those_of_the_command_search_to_the_bit(vault, face):
     tool, arguments, rows = SEARCHES[face]
-    expected = run("search", vault, QUERY, "--system", find_face(face).system, "--limit", 5, "--json")["hits"]
+    expected = document("search", vault, QUERY, "--system", find_face(face).system, "--limit", 5)["hits"]
     with served(vault, face) as session:
         ours = rows(session.call(tool, query=QUERY, **arguments))
 
@@ -231,8 +224,8 @@ def test_a_scope_hides_entries_from_every_tool_and_names_none_outside_it(entries
         with served(entries, "moltnet", scopes=scopes) as session:
             one = session.call("entries_get", entry_id="101", expand_relations=True)
             assert [item["targetId"] for item in one["relations"]["items"]] == targets
-    assert "relations" not in run("vault", "get", entries, "101", "--scope", "vault=d1", "--json")["entries"][0]
-    listed = run("vault", "list", entries, "--scope", "vault=d1", "--json")
+    assert "relations" not in document("vault", "get", entries, "101", "--scope", "vault=d1")["entries"][0]
+    listed = document("vault", "list", entries, "--scope", "vault=d1")
     assert ["relations" in entry for entry in listed["entries"]] == [False]
 
     seen = []

@@ -1,6 +1,7 @@
 """Tables for papers, beside one written by hand, and what a result writes by the suffix of a file's name."""
 
 import os
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -12,27 +13,7 @@ from steelyard_eval.views.latex import render
 
 from .made import paired, result, row
 
-TABLE = r"""% Needs \usepackage{booktabs,amssymb}; the text names it by Table~\ref{tab:work-shop-compare}.
-\begin{table}
-\centering
-\caption{Means over 40 queries of work\_shop, lists of 10.
-Best in bold, second best underlined.
-$^{\blacktriangle}$ ($^{\blacktriangledown}$): better (worse) than fts in nDCG@10,
-two-sided paired randomisation test, $p < 0.05$ after Holm's correction.}
-\label{tab:work-shop-compare}
-\begin{tabular}{lcc}
-\toprule
-System & nDCG@10 & R@10 \\
-\midrule
-fts & \underline{0.400} & 0.100 \\
-\midrule
-a\&b & \textbf{0.500}$^{\blacktriangle}$ & \textbf{0.300} \\
-rrf(bm25, 0.5*vector) & \textbf{0.500} & -- \\
-vector & 0.350$^{\blacktriangledown}$ & \underline{0.200} \\
-\bottomrule
-\end{tabular}
-\end{table}
-"""
+TABLE = Path(__file__).with_name("table.tex").read_text("utf-8")
 
 
 def made(label="vector", **facts):

@@ -5,6 +5,7 @@ import json
 import sys
 import types
 from collections import namedtuple
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,27 +17,11 @@ from steelyard_eval.datasets import check, load
 from steelyard_eval.extensions.importers import Options, import_store, importers, load_store
 from steelyard_eval.recording.workspace import Workspace
 
-LOCOMO = [
-    {
-        "sample_id": "conv-1",
-        "conversation": {
-            "speaker_a": "Ann",
-            "speaker_b": "Bo",
-            "session_1_date_time": "1:56 pm on 8 May, 2023",
-            "session_1": [
-                {"speaker": "Ann", "dia_id": "D1:1", "text": "Hey!"},
-                {"speaker": "Bo", "dia_id": "D1:2", "text": "Look.", "blip_caption": "a lake"},
-            ],
-            "session_2_date_time": "10:00 am on 1 June, 2023",
-            "session_2": [{"speaker": "Ann", "dia_id": "D2:1", "text": "I painted it last year."}],
-        },
-        "qa": [
-            {"question": "When?", "answer": 2022, "evidence": ["D1:2; D2:01"], "category": 2},
-            {"question": "Who?", "evidence": ["D1:1"], "category": 5, "adversarial_answer": "Bo"},
-            {"question": "Where?", "answer": "x", "evidence": ["D9:9"], "category": 1},
-        ],
-    }
-]
+SAMPLES = json.loads(Path(__file__).with_name("samples.json").read_text("utf-8"))
+LOCOMO, QUESTION, TREC = (SAMPLES[name] for name in ("locomo", "question of longmemeval", "trec"))
+CORPUS, BEIR, MTEB = (SAMPLES[name] for name in ("corpus", "beir", "mteb"))
+LONGMEMEVAL = [QUESTION, {**QUESTION, "question_id": "q2_abs"}]
+POINTS, FORMS = SAMPLES["points"], SAMPLES["forms of points"]
 
 
 def written(folder, files):
@@ -66,23 +51,6 @@ def test_locomo_by_turns(locomo):
     assert any(note.startswith("1 piece of") for note in data.notices)
 
 
-QUESTION = {
-    "question_id": "q1",
-    "question_type": "knowledge-update",
-    "question": "Where do I live?",
-    "answer": "Oslo",
-    "question_date": "2023/05/30 (Tue) 23:40",
-    "haystack_session_ids": ["s1", "s2"],
-    "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/21 (Sun) 10:00"],
-    "haystack_sessions": [
-        [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}],
-        [{"role": "user", "content": "I moved to Oslo.", "has_answer": True}],
-    ],
-    "answer_session_ids": ["s2"],
-}
-LONGMEMEVAL = [QUESTION, {**QUESTION, "question_id": "q2_abs"}]
-
-
 def test_longmemeval(tmp_path):
     written(tmp_path, {"longmemeval_s.json": LONGMEMEVAL})
     data = load_store(tmp_path / "longmemeval_s.json")
@@ -107,35 +75,12 @@ def test_what_published_files_lack_is_no_fault(tmp_path):
     assert len(load_store(tmp_path / "locomo10.json").entries) == 3
 
 
-CORPUS = {
-    "corpus.jsonl": '{"_id": "d 1", "title": "T", "text": "one"}\n{"_id": "d2", "text": "two"}\n',
-    "queries.jsonl": '{"_id": "q1", "text": "first"}\n{"_id": "q2", "text": "second"}\n',
-}
-BEIR = {
-    "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq1\td 1\t2\n",
-    "qrels/train.tsv": "query-id\tcorpus-id\tscore\nq1\td2\t1\nq2\td2\t1\n",
-}
-MTEB = {
-    "qrels/test.jsonl": '{"query-id": "q1", "corpus-id": "d 1", "score": 2.0}\n',
-    "qrels/train.jsonl": '{"query-id": "q2", "corpus-id": "d2", "score": 1}\n',
-}
-
-
 @pytest.mark.parametrize("form", ["beir", "mteb"])
 def test_beir_and_mteb(tmp_path, form):
     written(tmp_path, CORPUS | (BEIR if form == "beir" else MTEB))
     data = load_store(tmp_path, "beir")
     assert data.qrels == {"q1": {"d%201": 2}, "q2": {"d2": 1}}
     assert [query.split for query in data.queries] == ["test", "train"]
-
-
-TREC = {
-    "docs.trec": "<DOC>\n<DOCNO> A-1 </DOCNO>\n<TITLE>Keys</TITLE>\n<TEXT>Rotate &amp; log.</TEXT>\n</DOC>\n"
-    "<DOC><DOCNO>A-2</DOCNO><TEXT>Sleep & < 5 min</TEXT></DOC>\n",
-    "topics.txt": "<top>\n<num> Number: 301\n<title> key rotation\n<desc> Description:\nHow?\n</top>\n",
-    "qrels.txt": "301 0 A-1 1\n301 0 A-2 -2\n",
-    "prod.run": "301 Q0 A-2 1 9.5 prod\n301 Q0 A-1 2 3\n",
-}
 
 
 def test_trec(tmp_path):
@@ -152,7 +97,7 @@ def test_trec(tmp_path):
     assert run == "301 Q0 A-2 1 9.5 prod\n301 Q0 A-1 2 3.0 prod\n"
 
 
-SAMPLES = {
+PUBLISHED = {
     "locomo": ({"locomo10.json": LOCOMO}, "locomo10.json"),
     "longmemeval": ({"longmemeval_s.json": LONGMEMEVAL}, "longmemeval_s.json"),
     "beir": (CORPUS | BEIR, ""),
@@ -160,7 +105,7 @@ SAMPLES = {
 }
 
 
-@pytest.mark.parametrize("kind", SAMPLES)
+@pytest.mark.parametrize("kind", PUBLISHED)
 class TestBenchmarks(ImporterContract):
     @pytest.fixture
     def importer(self, kind):
@@ -168,7 +113,7 @@ class TestBenchmarks(ImporterContract):
 
     @pytest.fixture
     def store(self, kind, tmp_path):
-        files, name = SAMPLES[kind]
+        files, name = PUBLISHED[kind]
         return written(tmp_path / "published", files) / name
 
 
@@ -193,63 +138,8 @@ def test_ids_of_ir_datasets(monkeypatch):
     assert data.entries[0].title == "T"
 
 
-POINTS = [
-    {"id": 7, "payload": {"text": "The pump is loud.", "title": "Pump", "tags": ["hall"]}, "vector": [0.5, 0.25]},
-    {"id": 8, "payload": {"text": "The fan is slow."}, "vector": [0.75, 0.5]},
-]
-READ = {"7": ("The pump is loud.", [0.5, 0.25]), "8": ("The fan is slow.", [0.75, 0.5])}
-TEXTS = [text for text, _ in READ.values()]
+READ = {str(point["id"]): (point["payload"]["text"], point["vector"]) for point in POINTS}
 VECTORS = [vector for _, vector in READ.values()]
-PINECONE = {
-    str(point["id"]): {
-        "id": str(point["id"]),
-        "values": point["vector"],
-        "metadata": {"text": point["payload"]["text"]},
-    }
-    for point in POINTS
-}
-WEAVIATE = [
-    {"class": "Note", "id": id_, "creationTimeUnix": 1772323200000, "properties": {"body": text}, "vector": vector}
-    for id_, (text, vector) in READ.items()
-]
-FORMS = {
-    "points.json": {"result": {"points": POINTS, "next_page_offset": None}, "status": "ok", "time": 0.1},
-    "points.jsonl": POINTS,
-    "named.jsonl": [{**point, "vector": {"": point["vector"], "image": [1, 2, 3]}} for point in POINTS],
-    "only.jsonl": [{**point, "vector": {"body": point["vector"]}} for point in POINTS],
-    "fetch.json": {"vectors": PINECONE, "namespace": ""},
-    "query.json": {"matches": list(PINECONE.values())},
-    "get.json": {
-        "ids": ["7", "8"],
-        "documents": TEXTS,
-        "metadatas": [{"page": 1}, None],
-        "embeddings": VECTORS,
-        "uris": None,
-        "included": ["documents"],
-    },
-    "objects.json": {"objects": WEAVIATE},
-    "graphql.json": {
-        "data": {
-            "Get": {
-                "Note": [
-                    {"content": text, "_additional": {"id": id_, "vector": vector}}
-                    for id_, (text, vector) in READ.items()
-                ]
-            }
-        }
-    },
-    "search.json": {
-        "took": 3,
-        "hits": {
-            "total": {"value": 2},
-            "hits": [
-                {"_id": id_, "_score": 1, "_source": {"message": text, "embedding": vector}}
-                for id_, (text, vector) in READ.items()
-            ],
-        },
-    },
-    "table.csv": 'id,content,embedding\n7,The pump is loud.,"[0.5, 0.25]"\n8,The fan is slow.,[0.75 0.5]\n',
-}
 
 
 def imported(tmp_path, name, content, **columns):

@@ -9,13 +9,12 @@ import sqlite3
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import run
 
 import steelyard_eval
 from steelyard.base.errors import ConfigError
 from steelyard.memory.text import render
 from steelyard.systems import find_system
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import check, load
 from steelyard_eval.extensions.importers import Options, import_store, load_store, refresh
 
@@ -98,7 +97,7 @@ def test_a_folder_alone_is_imported_again_by_who_imported_it(notes, tmp_path, mo
     import_store(notes, mine)
     assert not refresh(mine).changed
     (notes / "third.md").write_text("A third note.\n")
-    found = CliRunner().invoke(main, ["import", str(mine), "--json"])
+    found = run("import", mine, "--json")
     assert (json.loads(found.stdout)["counts"], len(load(mine).entries)) == ({"entries": 3}, 3)
     (mine / "corpus.jsonl").write_bytes(b"\xff\n")
     assert (refresh(mine).changed, len(load(mine).entries)) == (True, 3)
@@ -151,11 +150,11 @@ OURS = {"": "plain"}
 def test_an_export_is_no_store(tmp_path, target, exported):
     file = tmp_path / "weights.json"
     if target:
-        done = CliRunner().invoke(main, ["export", exported, "--to", target, "--out", str(file)])
+        done = run("export", exported, "--to", target, "--out", file)
         assert done.exit_code == 0, done.output
     else:
         find_system(exported).config(10).save(file)
-    found = CliRunner().invoke(main, ["import", str(file), str(tmp_path / "mine")])
+    found = run("import", file, str(tmp_path / "mine"))
     assert (found.exit_code, ("export" if target else "--weights") in found.output) == (2, True)
     assert not (tmp_path / "mine").exists()
 
@@ -189,20 +188,20 @@ def test_links_are_neither_followed_nor_read(notes, tmp_path):
 
 
 def test_every_kind_is_named_with_where_its_program_keeps_its_store():
-    found = CliRunner().invoke(main, ["import", "--list", "--json"])
+    found = run("import", "--list", "--json")
     kinds = {row["kind"] for row in json.loads(found.output)}
     assert {"echovault", "soleri", "spec_kit", "moltnet", "cortex_mem", "claude", "mem0", "table"} <= kinds
 
 
 def test_a_store_is_indexed_and_loaded_without_a_folder_between(notes, tmp_path):
-    done = CliRunner().invoke(main, ["index", str(notes), str(tmp_path / "v.db"), "--embedder", "none"])
+    done = run("index", notes, str(tmp_path / "v.db"), "--embedder", "none")
     assert (done.exit_code, "2 entries" in done.output) == (0, True)
     assert len(steelyard_eval.load(notes).dataset.entries) == 2
 
 
 def test_a_program_s_own_place_is_found_by_its_name(store_root, tmp_path, monkeypatch):
     monkeypatch.setenv("MEMORY_HOME", str(store_root / "echovault-newest"))
-    found = CliRunner().invoke(main, ["import", "echovault", str(tmp_path / "mine")])
+    found = run("import", "echovault", str(tmp_path / "mine"))
     assert found.exit_code == 0, found.output
     assert "26 entries, 13 queries, 15 labels" in found.output
 
@@ -287,7 +286,7 @@ def test_a_schema_runs_nothing(tmp_path):
 def test_damaged_sources_are_one_message(tmp_path, name, content, message):
     path = tmp_path / name
     path.write_text(content)
-    found = CliRunner().invoke(main, ["import", str(path), str(tmp_path / "mine")])
+    found = run("import", path, str(tmp_path / "mine"))
     assert found.exit_code == 2, found.output
     assert "Traceback" not in found.output
     assert re.search(message, found.output), found.output

@@ -2,6 +2,7 @@
 
 import json
 import unicodedata
+from pathlib import Path
 
 import pytest
 
@@ -221,32 +222,7 @@ def test_what_is_no_note_is_named(vault):
     assert [note.split()[:2] for note in notices if "left out" in note] == [["2", "notes"], ["1", "file"]]
 
 
-NOTE = """---
-title: Glaze
-permalink: main/glaze
----
-
-What we know.
-
-- [ ] buy cobalt
-- [x] clean the sieve
-- [!] mind the lead
-- [recipe] Two parts feldspar #blue (from Ann)
-    * [warning] Use `gloves` always
-
-## Relations
-
-- part_of [[Kiln]]
-- **needs** [[Sieve|the sieve]] (always)
-- [[Cobalt]]
-- [ ] blocked_by [[Lead]]
-
-Also see [[Kiln]] and [[Shed]].
-
-## Afterwards
-
-Fire it twice.
-"""
+NOTE = Path(__file__).with_name("glaze.md").read_text("utf-8")
 
 
 def test_a_note_of_basic_memory_is_whole(tmp_path):
