@@ -1,9 +1,10 @@
 """Does a recommendation keep what it promises? `make evidence`: real collections, many splits, resumable.
 
 Parts: `recommend` as a whole procedure, over all families, against each system, preset and fusion as the current
-configuration; and the `odds` and the range that it prints, beside what the choice gains on all queries. Every
-recording, matrix and row is a file under --folder; a run that was broken off, by --minutes or otherwise, goes on
-from there and prints what there is.
+configuration; the `odds` and the range that it prints, beside what the choice gains on all queries; what a `few`
+labels choose among the usual contenders; and whether `floors` keep what they promise. Every recording, matrix and
+row is a file under --folder; a run that was broken off, by --minutes or otherwise, goes on from there and prints
+what there is.
 """
 
 import os
@@ -17,6 +18,8 @@ import sys
 import time
 from pathlib import Path
 
+import evidence_few
+import evidence_floors
 from evidence_matrices import FUSIONS, Collection
 from evidence_odds import odds_row, odds_table
 from evidence_rows import GROUPS, USUAL, Differences, recommend_row, recommend_table
@@ -26,7 +29,7 @@ from steelyard_eval.candidates.families import PRESETS
 CURRENTS = (*PRESETS, *FUSIONS)
 SIZES = {"recommend": (15, 25, 40, 100, 400), "odds": (15, 25, 40, 100, 200)}
 """Labelled queries."""
-PARTS = ("recommend", "odds", "all")
+PARTS = ("recommend", "odds", "few", "floors", "all")
 
 
 class Folder:
@@ -82,14 +85,22 @@ def best_presets(folder, groups):
 
 
 def made(folder, asked, part):
-    """The rows of a part, and its table."""
     only = asked.only.split(",") if asked.only else sum(GROUPS.values(), ())
     groups = {group: tuple(name for name in names if name in only) for group, names in GROUPS.items()}
-    if part == "odds":
+    if part == "recommend":
+        rows = family_rows(folder, groups, part, recommended, asked.draws)
+        yield part, rows, recommend_table(rows, best_presets(folder, groups))
+    elif part == "odds":
         rows = family_rows(folder, groups, part, odds_row, asked.draws)
-        return rows, odds_table(rows)
-    rows = family_rows(folder, groups, part, recommended, asked.draws)
-    return rows, recommend_table(rows, best_presets(folder, groups))
+        yield part, rows, odds_table(rows)
+    elif part == "few":
+        every = evidence_few.pools(folder.path)
+        rows = evidence_few.few_rows(folder, every, asked.chosen)
+        yield part, rows, "\n\n".join(evidence_few.tables(every, rows))
+    else:
+        for embedder in ("recorded", "lsa"):
+            rows = evidence_floors.floor_rows(folder, embedder, asked.chosen)
+            yield f"{part}.{embedder}", rows, f"vectors {embedder}\n{evidence_floors.floor_table(rows)}"
 
 
 def main():
@@ -97,15 +108,16 @@ def main():
     parser.add_argument("--folder", type=Path, default=Path("reports/evidence"), help="recordings, matrices, rows")
     parser.add_argument("--minutes", type=float, default=1e9, help="after which no new row is begun")
     parser.add_argument("--draws", type=int, default=60, help="splits of every row of the whole procedure")
+    parser.add_argument("--chosen", type=int, default=200, help="draws of labels, of few and of floors")
     parser.add_argument("--part", choices=PARTS, default="all")
     parser.add_argument("--only", default="", metavar="NAME,NAME", help="these collections of each group")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     asked = parser.parse_args()
     folder, document = Folder(asked.folder, asked.minutes), {}
     for part in PARTS[:-1] if asked.part == "all" else [asked.part]:
-        rows, text = made(folder, asked, part)
-        document[part] = [{"key": key, **row} for key, row in rows.items()]
-        print("" if asked.json else f"{text}\n", end="" if asked.json else "\n")
+        for name, rows, text in made(folder, asked, part):
+            document[name] = [{"key": key, **row} for key, row in rows.items()]
+            print("" if asked.json else f"{text}\n", end="" if asked.json else "\n")
     if asked.json:
         print(json.dumps(document, indent=1))
 

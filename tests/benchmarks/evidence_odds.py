@@ -9,10 +9,11 @@ were endless, so that a small one does not flatter the coverage.
 from itertools import pairwise
 
 import numpy as np
+from evidence_few import contenders_of, default_of
 from evidence_rows import LOSS, USUAL, priors_of, splits
 
 from steelyard_eval.choose.few_labels import FewLabelCandidates, decide_with_public_prior
-from steelyard_eval.choose.public import CONTENDERS, DEFAULT, PublicGains, public_table
+from steelyard_eval.choose.public import PublicGains
 from steelyard_eval.choose.rule import (
     ALL_FAMILIES,
     OVER_FUSION,
@@ -25,27 +26,6 @@ from steelyard_eval.choose.rule import (
 BINS = (0.0, 0.02, 0.1, 0.2, 0.4, 1.0)
 FEWEST = 20  # draws of a cell that is told
 KINDS = {OVER_SYSTEM: "system", OVER_RETRIEVER: "retriever", OVER_FUSION: "fusion"}
-
-
-def default_of(differences):
-    return next(key for key in differences.keys if key.endswith(" " + DEFAULT))
-
-
-def contenders_of(own, rest):
-    """The contenders' rows, the variances of their differences to the default elsewhere, and the default's row."""
-    at = {key: row for row, key in enumerate(own.keys)}
-    keys = [key for key in keys_of_contenders() if key in at]
-    variances = []
-    for one in rest:
-        index = {key: row for row, key in enumerate(one.keys)}
-        base = one.metric.values[index[default_of(one)]]
-        variances.append([(one.metric.values[index[key]] - base).var(ddof=1) for key in keys])
-    rows = np.array([at[key] for key in keys])
-    return rows, np.mean(variances, axis=0), at[default_of(own)]
-
-
-def keys_of_contenders():
-    return [key for key, label in public_table().rows.items() if label in CONTENDERS]
 
 
 def odds_row(own, rest, current, n, draws):

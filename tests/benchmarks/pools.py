@@ -1,4 +1,4 @@
-"""The first ten of everything that people run, on ten public collections: what the public table is made of.
+"""The first ten of everything that people run, on ten public collections: what few labels are measured on.
 
 A file a collection and embedder, made where there is none or where what decides it has changed: `lists`
 int32[Q, S, 10] (entries by number, -1 for none), `gains` int8[Q, S, 10], `ideal` float64[Q], and the names of the
@@ -27,6 +27,7 @@ from steelyard_eval.recording.workspace import Workspace
 CHOSEN = ("cacm", "cranfield", "scifact", "locomo", "madial")
 CONFIRMED = ("cisi", "vaswani", "cosqa", "beam-128k", "locomo-sessions")
 """locomo-sessions has the conversations and questions of locomo, so it confirms nothing by itself."""
+TWINS = {"locomo": "locomo-sessions", "locomo-sessions": "locomo"}
 SHIPPED = tuple(f"{name}:shipped" for name in ("echovault", "soleri", "moltnet", "cortex_mem", "spec_kit"))
 PRESETS = (*SHIPPED, "spec_kit:js", "isr(bm25, vector)", "weighted_sum(0.3*bm25, 0.7*vector, normalize=max)")
 """What else may be in use."""
@@ -82,6 +83,10 @@ class Lists:
     def truth(self):
         """float64[S]: the mean over all queries."""
         return self.values.mean(axis=1)
+
+    def loss(self, scores):
+        """What the contender of the largest score lacks to the best one; the mean over what is tied."""
+        return float(self.truth.max() - self.truth[scores >= scores.max() - 1e-9].mean())
 
 
 def drawn(dataset):

@@ -22,7 +22,9 @@ RUN = {
     "demo": [],
     "docs": [],
     "clean": [],
-    "evidence": ["EVIDENCE=--draws 2 --only cacm,cranfield"],
+    "feedback": ["FEEDBACK=--minutes 0.01 --seeds 1"],
+    "evidence": ["EVIDENCE=--minutes 0.01 --part few"],
+    "coverage": ["EVIDENCE=--draws 2 --sets cranfield"],
     "fuzz": [SHORT],
     "interference": [SHORT],
     "tenants": [SHORT],
@@ -39,7 +41,7 @@ SKIPPED = {
     "lab": "it is a server that stays",
     "bench": "tests/benchmarks/test_bench.py runs it; its other scripts take minutes at any size",
     "parity": "it needs STEELYARD_ORACLES, and tests/parity runs what it prints",
-    "priors": "it lays out weights on every collection; `evidence` does so by the same code",
+    "priors": "it lays out weights on every collection; `coverage` does so by the same code",
     "leaderboard": "it needs the lists of real collections; tests/benchmarks/test_leaderboard.py has its parts",
 }
 
