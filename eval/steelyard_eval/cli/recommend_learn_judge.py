@@ -240,10 +240,8 @@ def judge(
         judge_keys.write_queries(data, seed)
         data = load_dataset(dataset).embedded_by(embedder)
     embedder = embedder_of(data, embedder, given or ())
-    chosen = given or second_to or kind is not None
-    if apply and not chosen:
+    if apply and not (given or second_to) and kind is None:
         kind = any(one.drawn for one in judgments_of(data, folder / f"{judge}.jsonl").values())
-        given = None if kind or data.by_pairs else ["bm25"]  # single pairs are labels whoever is compared
     session = open_judging(
         data, given, folder, judge, second_to, split, seed, random=kind, queries=queries, embedder=embedder
     )
@@ -256,8 +254,6 @@ def judge(
         document |= {"added": len(done.added), "changed": len(done.changed)}
         put(document, "\n".join(judge_texts.applied(done, session, stated)))
         return
-    if session.next is not None and not chosen and not wants_json():
-        note(judge_texts.kind(session))
     if list_:
         pairs, document = upcoming(session), desk(session)
         put({**document, "next": pairs}, "\n".join(judge_texts.listed(pairs, session, document)))
