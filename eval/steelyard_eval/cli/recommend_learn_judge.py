@@ -182,13 +182,13 @@ def judge(
     embedder: str = "auto",
     seed: int = 0,
 ) -> None:
-    """Label what tells most next, each by one key.
+    """Label what is found for a query, each entry by one key.
 
-    Grades are 0 not relevant, 1 related, 2 relevant, 3 answers it; ? shows all keys. Every answer is saved. q
-    ends, the same command goes on, u takes back the last answers, one by one, and --apply puts the labels to use.
+    Grades are 0 not relevant, 1 related, 2 relevant, 3 answers it; j k h l and the arrows move. Every answer is
+    saved. q ends, the same command goes on, u takes back the last answers, and --apply puts the labels to use.
 
-    Without a CONTENDER single pairs are asked (labels worth a try) until queries have labels, then whole queries
-    drawn at random (labels that can ship). CONTENDERs are compared on what they find. More: docs/explorer.md.
+    Queries are drawn at random, and judged on all that the CONTENDERs find (labels that can ship). Without a
+    CONTENDER single pairs are asked first (labels worth a try), until queries have labels. See docs/explorer.md.
 
     Parameters
     ----------

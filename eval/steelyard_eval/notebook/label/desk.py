@@ -82,22 +82,22 @@ def _drawn(session: Session) -> Record:
     `needed` labelled queries are what the last `recommend` asked for, less those that were labelled since.
     """
     pool = session.pool
-    whole = {pool.queries[at].id for at in judged_whole(pool, session.grades()).tolist()}
-    labels = session.labels.keys() & (whole | pool.dataset.drawn)
+    labels = session.labels  # of any kind: with few that were drawn recommend looks at all
     labelled = [query.id for query in pool.queries if query.id in labels]
     since = sum(query not in pool.dataset.qrels for query in labelled)
     facts = session.decided.facts if session.decided else KeptFacts()
     needed = queries_needed(len(labelled), session.enough)
     if facts.labels_needed is not None:
         needed = queries_needed(since, facts.labels_needed)
-    open_ = Counter(query for query, _ in session.upcoming())
+    open_ = Counter(query for query, _ in session.upcoming() if query not in labels)
+    asked, wanted = [*session.asked], [*open_][:needed]
     return {
-        "judged": len(whole),
+        "judged": len(judged_whole(pool, session.grades())),
         "queries": len(drawn_queries(pool)),
         "needed": needed,
-        "pairs": sum(islice(open_.values(), needed)),
-        "last": len(session.asked) - len(open_) + needed,
-        "missing": max(needed - len(open_), 0),
+        "pairs": sum(open_[query] for query in wanted),
+        "last": asked.index(wanted[-1]) + 1 if len(wanted) == needed > 0 else len(asked),
+        "missing": needed - len(wanted),
         "decides": "recommend" if session.enough == FEWEST else "learn",  # a log's queries together with its acts
         "verdict": "" if session.counted()[2] else facts.verdict,  # new labels it has not seen
     }
@@ -160,8 +160,7 @@ def progress(session: Session, record: Record, query: str) -> str:
     if record["duel"]:
         return f"pair {len(session.given) + 1}, {_answer(record)}"
     queries, drawn = [*session.asked], record["drawn"]
-    last = min(drawn["last"] if drawn and drawn["needed"] else len(queries), len(queries))
-    at = queries.index(query) + 1
+    at, last = queries.index(query) + 1, drawn["last"] if drawn else len(queries)
     return f"query {at} of {max(at, last)}, {_answer(record)}"
 
 
