@@ -178,9 +178,13 @@ class TestSession:
 
     def test_another_grade_takes_the_place_of_the_first(self, session):
         pair = session.next
-        for grade in (2, 2, 1):
+        for grade in (2, 2):
             session.give(grade, pair=pair)
-        assert [(of, one.grade) for of, one in session.given.items()] == [(pair, 1)]
+        other = session.next
+        session.give(0)
+        session.nothing(other)
+        session.give(1, pair=pair)  # so something answers the query
+        assert [(of, one.grade) for of, one in session.given.items()] == [(other, 0), (pair, 1)]
         with pytest.raises(ConfigError, match="not asked"):
             session.give(2, pair=("q", "m"))
 

@@ -94,6 +94,7 @@ def _drawn(session: Session) -> Record:
     return {
         "judged": len(judged_whole(pool, session.grades())),
         "queries": len(drawn_queries(pool)),
+        "labelled": len(labelled),
         "needed": needed,
         "pairs": sum(open_[query] for query in wanted),
         "last": asked.index(wanted[-1]) + 1 if len(wanted) == needed > 0 else len(asked),
@@ -117,7 +118,7 @@ def _to_do(session: Session, record: Record) -> Iterator[Step]:
     if log_has_more(dataset, session.pool.seed):
         yield judging(dataset, "told", option="--from-log", text="to judge more, draw queries from the log")
     elif not (duel and duel["stands"]):
-        yield from writing(dataset, drawn and drawn["needed"])
+        yield from writing(dataset, rough(drawn["needed"]) if drawn and drawn["needed"] else None)
     files = (str(file) for file in (beside(WEIGHTS), WEIGHTS) if file.is_file())
     other = next(files, duel["leads"] if duel else session.pool.labels[-1] if session.random else dataset.today)
     if other != dataset.today:
@@ -150,8 +151,7 @@ def sentence(session: Session, record: Record) -> str:
             f"judged can move its lead by {duel['error']:.3f} nDCG@10. "
         )
     elif drawn and not pair:
-        full = f"{drawn['judged']} of {drawn['queries']} drawn queries are judged in full"
-        told = f"nothing is left to label: {full}; {_answer(record)}"
+        told = f"nothing is left to label: {drawn['labelled']} queries have labels; {_answer(record)}"
     return f"{leads}{told[0].upper()}{told[1:]}."
 
 

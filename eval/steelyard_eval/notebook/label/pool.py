@@ -29,7 +29,7 @@ class Pool:
     ----------
     dataset: Dataset.
     queries: The Q queries.
-    labels: The C contenders; the first is what the others are compared with.
+    labels: The C contenders.
     query : int64[P]; entries : tuple of P ids. The pairs.
     gain: float64[C, P]. What the place that a contender gives the entry is worth: ``1 / log2(1 + rank)``, 0 beyond
         the first ten.
