@@ -218,6 +218,15 @@ def test_fifty_pairs_survive_a_killed_kernel(lab):
         page.wait_for_function(f"document.querySelector('.sy-judge').dataset.given === '{at + 1}'")
         given.append((*pair, at % 4))
         assert [(one.query, one.entry, one.grade) for one in read_judgments(path).values()] == given
+    asked = root.get_attribute("data-pair")
+    for key, same in (("ArrowUp", "!=="), ("j", "===")):  # to the entry above the cursor, and back
+        page.keyboard.press(key)
+        page.wait_for_function(f"pair => document.querySelector('.sy-judge').dataset.pair {same} pair", arg=asked)
+    current = root.locator("[aria-current] b").inner_text()
+    assert current in root.locator(".syj-list b").all_inner_texts()[1:]
+    root.locator(".syj-list li").first.click()
+    page.wait_for_function("pair => document.querySelector('.sy-judge').dataset.pair !== pair", arg=asked)
+    root.focus()
     if pictures := os.environ.get("STEELYARD_PICTURES"):  # make pictures
         root.screenshot(path=Path(pictures) / "judging.png")
     assert axe.serious(page, ".sy-judge") == {}

@@ -143,7 +143,7 @@ def decide_with_public_prior(
         return keep_decision(scored), by_public
     attempt = decision if top == decision.candidate else try_decision(expect, gates, top)
     if attempt.verdict == "try" and attempt.more is not None:  # with fewer nothing ships, whatever is expected
-        attempt = replace(attempt, more=max(attempt.more, FEWEST - labelled))
+        attempt = replace(attempt, more=max(attempt.more, queries_needed(labelled)))
     return attempt, by_public and attempt.verdict == "try"
 
 
@@ -174,6 +174,11 @@ LACKED = {
 ASKED = frozenset({"tags", "domain"})  # those that compare an entry with what its query names
 
 
+def queries_needed(labelled: int, enough: int = FEWEST) -> int:
+    """How many more queries to label until labels decide; `judge` counts by it what recommend asks for."""
+    return max(enough - labelled, 0)
+
+
 @dataclass(frozen=True)
 class Advice:
     """What to do without proof, and what is said of it.
@@ -193,7 +198,7 @@ class Advice:
     @property
     def labels_needed(self) -> int | None:
         """How many more queries to label; None where it is pairs."""
-        return max(FEWEST - self.labelled, 1) if self.labelled and not self.pairs else None
+        return max(queries_needed(self.labelled), 1) if self.labelled and not self.pairs else None
 
 
 def advise(

@@ -1,8 +1,9 @@
-"""What judge asks in the terminal: pairs of query and entry, graded by single keys."""
+"""What judge asks in the terminal: a query with what was found for it on one screen, graded by single keys."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from dataclasses import asdict
 
@@ -11,7 +12,6 @@ import click
 from steelyard.base.extensions import extension as engine_extension
 from steelyard.memory.entry import Entry
 from steelyard_eval.cli import judge_texts
-from steelyard_eval.cli.judge_texts import KEYS
 from steelyard_eval.cli.options import note, put, show, tell
 from steelyard_eval.common import extension
 from steelyard_eval.common.console import wrapped
@@ -19,6 +19,7 @@ from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label.apply import QUERIES, WANTED, logged_queries, refused, reminders, save_queries
 from steelyard_eval.notebook.label.desk import desk
+from steelyard_eval.notebook.label.screen import Screen
 from steelyard_eval.notebook.label.session import Session
 
 
@@ -39,48 +40,37 @@ def by_model(person: Session, most: int, yes: bool) -> None:
 
 
 def work(session: Session) -> None:
-    """Ask until everything is judged or the judge quits; every judgment is saved before the next pair shows."""
-    if session.next is not None:
-        click.echo(KEYS, err=True)
-    note = told = ""
-    while session.next is not None:
-        found = desk(session)
-        show(judge_texts.card(found, before=told))
-        told, key = found["sentence"], _key()
-        if key == "m":
-            show(judge_texts.card(found, whole=True, before=told))
-            key = _key()
+    """Show screen after screen until everything is judged or the judge quits; every answer is saved at once."""
+    screen, found, given = Screen(session), desk(session), session.given
+    note, told, pair, whole = "", "", screen.pair, False
+    while screen.pair is not None:
+        if session.given is not given:
+            found, given = desk(session), session.given
+        if screen.pair != pair:
+            note, pair = "", screen.pair
+        click.clear()  # where nobody watches, screens stand below each other
+        height = shutil.get_terminal_size().lines
+        show(judge_texts.screen(screen.to_json(found), height, told, whole=whole))
+        key = _key()
+        whole, told = key == "m", ""
         if key == "q":
             return
         if key == "n":
             note = click.prompt("note", default="", show_default=False, err=True)
-        elif key == "u":
-            last = next(reversed(session.given.values()), None)
-            session.undo()
-            tell(
-                f"taken back: {judge_texts.judged(last)}"
-                if last
-                else "nothing is judged, so nothing is taken back"
-            )
-        elif key in ("0", "1", "2", "3", "x"):
-            session.give(None if key == "x" else int(key), note)
-            note = ""
-        elif key == "s":
-            session.skip()
-            note = ""
-        elif key == "z":
-            session.nothing()
-            query, note = session.unanswerable[-1], ""
-            if relevant := [entry for entry, grade in session.labels.get(query, {}).items() if grade > 0]:
-                names = ", ".join(relevant[:3])
-                tell(f"nothing answers {query}, yet labels call {names} relevant; u takes this back")
-        elif key != "\n":
-            click.echo(KEYS, err=True)
+            told = f"note: {note}"
+        else:
+            told = screen.press(key, note)
+
+
+ARROWS = {"A": "k", "B": "j", "C": "l", "D": "h"}
+"""The last letters of what the arrow keys send, up, down, right and left."""
 
 
 def _key() -> str:
     """One key; the end of the input, Escape and Ctrl-D quit."""
     pressed = click.getchar() if sys.stdin.isatty() else sys.stdin.read(1)
+    if pressed[:2] in ("\x1b[", "\x1bO"):
+        return ARROWS.get(pressed[2:], "")
     return "q" if pressed in ("", "\x04", "\x1b") else pressed.lower()
 
 

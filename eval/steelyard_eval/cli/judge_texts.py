@@ -1,72 +1,50 @@
-"""What the command judge tells: what is asked and why, the pair at hand, how far the work is, what to do then."""
+"""What the command judge tells: what is asked and why, the query at hand, how far the work is, what to do then."""
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, groupby
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
-from steelyard.base.errors import shown
-from steelyard_eval.common.console import step_text, wrapped
+from steelyard.base.errors import visible
+from steelyard_eval.common.console import cut, step_text, width, wrapped
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.gate.setup import is_of_other_labels
 from steelyard_eval.notebook.label.apply import Applied, labels_file
 from steelyard_eval.notebook.label.desk import Record
-from steelyard_eval.notebook.label.judgment_file import MEANING, NOTHING, Judgment, Pair
+from steelyard_eval.notebook.label.judgment_file import MEANING, Pair
 from steelyard_eval.notebook.label.session import QUERIES, Session
-from steelyard_eval.recording.next_steps import deciding, rough, spelled, word
+from steelyard_eval.recording.next_steps import deciding, spelled, word
 from steelyard_eval.result.sentences import say
 
 INDENT = 9
-GRADES = "  ".join(f"{grade} {meaning}" for grade, meaning in enumerate(MEANING))
-KEYS = f"""{GRADES}
-x cannot say  z nothing answers this query  s skip  u undo  n note
-m more of the entry  q quit; every answer is saved, and judging goes on there"""
+KEYS = (
+    "  ".join((*(f"{grade} {meaning}" for grade, meaning in enumerate(MEANING)), "x cannot say")),
+    "j k entry  h l query  z nothing answers it  u undo  n note  m more  q quit",
+)
 OPENS = {"out", "judge", "random", "duel", "from_log", "feedback", "second_to", "split", "embedder", "seed"}
 """Options that say which session is opened."""
 NAMED = 3
 """Labels of a kind that are named where there are no more."""
-LINES = 16
-"""Lines of a pair that are shown at first."""
-
-
-def kind(session: Session) -> str:
-    """What is asked where nobody chose it, and why: labels that the data set gets may change it."""
-    name = shown(session.pool.dataset.path.name)
-    if session.random:
-        return (
-            f"queries are drawn at random and judged on all that is found for them, because {name} has labels "
-            "already; --duel asks single pairs"
-        )
-    why = "its labels are of a duel" if session.pool.dataset.qrels else "it has no labels"
-    return f"single pairs are asked of {name}, a duel, because {why}; --random asks whole queries, which can ship"
+FEW = 6
+"""Lines that the entry under the cursor has at least."""
 
 
 def listed(pairs: Sequence[Record], session: Session, found: Record) -> Iterator[str]:
     """How far the work is, how to begin, and the next pairs below their queries."""
     yield from ended(found, [*_to_use(session, found, "to use your answers")])
-    open_ = not found["complete"] and any(one["verdict"] == "open" for one in found["comparisons"])
-    if pairs and open_ and not found["drawn"]:
-        yield wrapped(
-            "The order is drawn at random, with telling pairs likely first: so the labels stand for the rest "
-            "wherever you stop."
-        )
     if pairs:
-        needed = open_ or found["drawn"] or not found["comparisons"]
-        what = "label them, one key each" if needed else "to label pairs all the same, one key each"
-        yield step_text(what, again())
+        yield step_text("label them, one key each", again())
         yield ""
-    before = [None, *(pair["query"] for pair in pairs)]
-    for pair, last in zip(pairs, before, strict=False):
-        if pair["query"] != last:
-            yield wrapped(f"{pair['query']}: {pair['text']}", INDENT)
-        yield wrapped(f"    {pair['entry']}: {pair['title']}", INDENT)
+    for (query, text), of_query in groupby(pairs, key=lambda pair: (pair["query"], pair["text"])):
+        yield wrapped(f"{query}: {text}", INDENT)
+        yield from (wrapped(f"    {pair['entry']}: {pair['title']}", INDENT) for pair in of_query)
 
 
 def ended(found: Record, where: Sequence[str] = ()) -> Iterator[str]:
@@ -92,8 +70,7 @@ def saved(session: Session, found: Record) -> Iterator[str]:
 def _to_use(session: Session, found: Record, what: str) -> Iterator[str]:
     """How the data set gets the labels, where it lacks some; nothing for one that keeps them in another form."""
     if labels_file(session.pool.dataset.path) and found["own_labels"] and (found["new_labels"] or found["state"]):
-        whole = session.random or any(one.drawn for one in session.given.values())
-        yield step_text(what, f"{again() if whole else again(contender=())} --apply")
+        yield step_text(what, f"{again()} --apply")
 
 
 def _unlabelled(session: Session) -> str:
@@ -154,14 +131,13 @@ def _named(pairs: Sequence[Pair]) -> str:
     return f" ({', '.join(map(' '.join, pairs))})" if 0 < len(pairs) <= NAMED else ""
 
 
-def again(**other: object) -> str:
-    """The command that opens this session again, as it was typed but for `other` contenders and options."""
+def again() -> str:
+    """The command that opens this session again, as it was typed."""
     ctx = click.get_current_context()
-    params = {**ctx.params, **other}
-    words = ["steelyard", "judge", word(Path(params["dataset"])), *params["contender"]]
+    words = ["steelyard", "judge", word(Path(ctx.params["dataset"])), *ctx.params["contender"]]
     for option in ctx.command.params:
-        name, value = option.name or "", params.get(option.name or "")
-        typed = name in other or ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        name, value = option.name or "", ctx.params.get(option.name or "")
+        typed = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
         spellings = option.secondary_opts if value is False else option.opts
         if typed and name in OPENS and spellings and value is not None:
             words.append(max(spellings, key=len))
@@ -169,39 +145,52 @@ def again(**other: object) -> str:
     return shlex.join(words)
 
 
-def judged(one: Judgment) -> str:
-    """A judgment in words."""
-    if one.entry == NOTHING:
-        return f"{one.query}, nothing answers it"
-    return f"{one.query}, {one.entry}, {'cannot say' if one.grade is None else f'grade {one.grade}'}"
+def screen(shown: Record, height: int, told: str = "", *, whole: bool = False) -> str:
+    """A query with what was found for it, a line or two each, and more of the entry under the cursor, as text.
 
-
-def card(found: Record, whole: bool = False, before: str = "") -> str:
-    """The pair at hand as text, with the grades; of a long one the first lines, or the `whole`.
-
-    `before` is the sentence of the pair before: where it differs by numbers alone, a short line stands for it.
+    As many lines as the terminal is high: what does not fit above and below the cursor is counted. `told` is what
+    the last key brought; `whole` shows all of the entry, and nothing else.
     """
-    pair = found["card"]
-    if pair is None:
-        return ""
-    texts = [("query", pair["query"]), ("entry", pair["title"]), *pair["parts"], ("", pair["facts"])]
-    lines = [
+    rows, at, card = shown["rows"], shown["at"], shown["card"]
+    head = [wrapped(shown["progress"]), *wrapped(card["query"], INDENT).splitlines()[:3], ""]
+    foot = ["", *KEYS, *([wrapped(told)] if told else [])]
+    room = height - 1 - sum(len(line.splitlines()) or 1 for line in (*head, *foot))
+    entry = [_row(rows[at], at, "> "), *_entry(card)]
+    if whole:
+        return "\n".join([*head, *entry, *foot])
+    size = 2 if room - 2 * len(rows) >= FEW else 1
+    most = max(room - size * (len(rows) - 1), FEW)
+    if len(entry) > most:
+        entry[most - 1 :] = [f"{' ' * INDENT}... {len(entry) - most + 1} more lines: m"]
+    above = list(chain.from_iterable(_lines(rows[place], place, size) for place in range(at)))
+    below = list(chain.from_iterable(_lines(rows[place], place, size) for place in range(at + 1, len(rows))))
+    spare = max(room - len(entry), 2)
+    up = min(len(above), max(spare // 2, spare - len(below)))
+    if up < len(above):
+        above = [f"  ... {len(above) - up + 1} above", *above[len(above) - up + 1 :]]
+    if spare - up < len(below):
+        below = [*below[: spare - up - 1], f"  ... {len(below) - (spare - up) + 1} below"]
+    return "\n".join([*head, *above, *entry, *below, *foot])
+
+
+def _lines(row: Record, at: int, size: int) -> list[str]:
+    """An entry that the cursor is not on: its title and the beginning of its text, on a line or two."""
+    line = _row(row, at, "  ")
+    if size == 1:
+        return [cut(f"{line}: {visible(row['text'])}" if row["text"] else line, width())]
+    return [line, cut(f"{' ' * INDENT}{visible(row['text'])}", width())]
+
+
+def _row(row: Record, at: int, lead: str) -> str:
+    return cut(visible(f"{lead}{row['mark'] or '-'} {at + 1:2}  {row['title']}"), width())
+
+
+def _entry(card: Record) -> list[str]:
+    """All that an entry says but its title, folded."""
+    texts = [*card["parts"], ("", card["facts"])]
+    return [
         line
         for name, text in texts
         for i, part in enumerate(text.splitlines())
         for line in wrapped(f"{'' if name == 'text' or i else name:9}{part}", INDENT).splitlines()
     ]
-    if not whole and len(lines) > LINES + 1:
-        lines[LINES:] = [f"{' ' * INDENT}... {len(lines) - LINES} more lines: m"]
-    same = re.sub(r"\d+", "", before) == re.sub(r"\d+", "", found["sentence"])
-    return "\n".join(["", *([status(found)] if same else ended(found)), *lines, f"{GRADES}  ? all keys"])
-
-
-def status(found: Record) -> str:
-    """How far the work is, in one short line."""
-    duel, drawn = found["duel"], found["drawn"]
-    left = f"{drawn['left']} of {drawn['query']} left" if drawn else f"{found['left']} left"
-    if duel:
-        few = duel["enough"] - duel["judged"]
-        left = f"{few} more until these labels count" if few > 0 else f"about {rough(duel['more'])} more"
-    return f"{counted(found['given'], 'pair')} judged, {left}."

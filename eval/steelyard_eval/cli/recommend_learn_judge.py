@@ -182,13 +182,13 @@ def judge(
     embedder: str = "auto",
     seed: int = 0,
 ) -> None:
-    """Label what tells most next, each by one key.
+    """Label what is found for a query, each entry by one key.
 
-    Grades are 0 not relevant, 1 related, 2 relevant, 3 answers it; ? shows all keys. Every answer is saved. q
-    ends, the same command goes on, u takes back the last answers, one by one, and --apply puts the labels to use.
+    Grades are 0 not relevant, 1 related, 2 relevant, 3 answers it; j k h l and the arrows move. Every answer is
+    saved. q ends, the same command goes on, u takes back the last answers, and --apply puts the labels to use.
 
-    Without a CONTENDER single pairs are asked (labels worth a try) until queries have labels, then whole queries
-    drawn at random (labels that can ship). CONTENDERs are compared on what they find. More: docs/explorer.md.
+    Queries are drawn at random, and judged on all that the CONTENDERs find (labels that can ship). Without a
+    CONTENDER single pairs are asked first (labels worth a try), until queries have labels. See docs/explorer.md.
 
     Parameters
     ----------
@@ -240,10 +240,8 @@ def judge(
         judge_keys.write_queries(data, seed)
         data = load_dataset(dataset).embedded_by(embedder)
     embedder = embedder_of(data, embedder, given or ())
-    chosen = given or second_to or kind is not None
-    if apply and not chosen:
+    if apply and not (given or second_to) and kind is None:
         kind = any(one.drawn for one in judgments_of(data, folder / f"{judge}.jsonl").values())
-        given = None if kind or data.by_pairs else ["bm25"]  # single pairs are labels whoever is compared
     session = open_judging(
         data, given, folder, judge, second_to, split, seed, random=kind, queries=queries, embedder=embedder
     )
@@ -256,8 +254,6 @@ def judge(
         document |= {"added": len(done.added), "changed": len(done.changed)}
         put(document, "\n".join(judge_texts.applied(done, session, stated)))
         return
-    if session.next is not None and not chosen and not wants_json():
-        note(judge_texts.kind(session))
     if list_:
         pairs, document = upcoming(session), desk(session)
         put({**document, "next": pairs}, "\n".join(judge_texts.listed(pairs, session, document)))

@@ -140,8 +140,7 @@ def drawing(dataset: Dataset, key: str, **facts: Fact) -> Step:
 def labelling(dataset: Dataset, wanted: int | None, purpose: str = "") -> list[Step]:
     """Label so many more queries, but never more than there are; None: how many is not known.
 
-    `purpose` is "settle", "halve" or empty. Where all have labels, new queries are written first, and a new state
-    of the files is accepted before they are labelled.
+    `purpose` is "settle", "halve" or empty. Where all have labels, new queries are written first.
     """
     left, more = dataset.unlabelled, rough(wanted) if wanted else None
     if left and more is None:
@@ -149,6 +148,11 @@ def labelling(dataset: Dataset, wanted: int | None, purpose: str = "") -> list[S
     if left and more is not None:
         key = f"{'label_and_write' if more > left else 'label_so_many'}{'_to_' if purpose else ''}{purpose}"
         return [drawing(dataset, key, left=left, more=more)]
+    return writing(dataset, more)
+
+
+def writing(dataset: Dataset, more: int | None = None) -> list[Step]:
+    """Write so many new queries, accept their file, and label them; None: it is not known how many."""
     file = QUERIES if dataset.in_memory else word(dataset.path / QUERIES)
     told = drawing(dataset, "write_queries", more=more, file=file, **lacking(dataset))
     steps = [told]

@@ -302,7 +302,7 @@ class Workbench:
         seed: int = 0,
         random: bool | None = None,
     ) -> Judge:
-        """Open the judging widget in a notebook: label first what tells most about a choice.
+        """Open the judging widget in a notebook: label what is found for a query, on one screen.
 
         Returns the widget; its judgments are files in `out`.
         Raises MachineError without the extra `notebooks`; ConfigError for unknown contenders, and for judges whose
@@ -311,7 +311,7 @@ class Workbench:
         Parameters
         ----------
         contenders : str, sequence, mapping, or one contender
-            What is chosen between, each compared with the first; the pool is what they rank among the first ten.
+            What is chosen between; the pool of a query is what they rank among the first ten.
             By default what `recommend` needs next: where nothing is labelled, or what is was by duel, the usual
             strategies (`choose.public.CONTENDERS`) by duel, where each answer decides which pair is asked next
             until the verdict stands; else `random` queries.
@@ -328,7 +328,7 @@ class Workbench:
             Of the order.
         random : bool
             Queries that are drawn at random, each judged on all that the contenders find, which can carry a ship;
-            False: the pairs that tell most. By default as above.
+            False: single pairs, by duel. By default as above.
         """
         from steelyard.base.extensions import require
 

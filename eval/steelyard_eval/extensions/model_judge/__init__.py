@@ -25,7 +25,7 @@ from steelyard.memory.entry import Entry
 from steelyard_eval.choose.differences import ModelLabels
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label.judgment_file import GRADES, Judgment, Pair, agreement, judgments_of
-from steelyard_eval.notebook.label.pool import Pool, drawn_order
+from steelyard_eval.notebook.label.pool import Pool
 from steelyard_eval.notebook.label.session import Session
 
 PROMPT = "relevance-1"  # The version of the prompt: a changed text is another version
@@ -76,8 +76,7 @@ class ModelSession(Session):
     def __init__(self, pool: Pool, folder: Path, judge: str, now: Callable[[], float] = time.time) -> None:
         labelled = np.array([query.id in pool.dataset.qrels for query in pool.queries], dtype=bool)
         super().__init__(replace(pool, dataset=replace(pool.dataset, qrels={})), folder, judge, now=now)
-        order = drawn_order(self.pool)
-        self.order = order[np.argsort(~labelled[pool.query[order]], kind="stable")]
+        self.order = self.order[np.argsort(~labelled[pool.query[self.order]], kind="stable")]
 
 
 def judge_name(chat: Chat) -> str:

@@ -1,1 +1,1 @@
-"""Judging: which pairs of query and entry to label first, what the labels settle, and what is still open."""
+"""Judging: a query with all that was found for it, the labels that it gets, and how many more it takes."""

@@ -107,6 +107,8 @@ def _stated(session: Session, name: str, labels: str | None) -> dict[Path, str |
 def state_of(session: Session) -> dict[str, object]:
     """What dataset.json should say of the labels; see `to_state`."""
     judged = judged_entries(session.pool, session.grades()) if session.random else {}
+    if session.random and session.pool.dataset.qrels and not judged:
+        return {}  # no query is new
     return to_state(session.pool, session.random, session.given, judged, session.judge)
 
 

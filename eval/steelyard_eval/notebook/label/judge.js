@@ -1,6 +1,7 @@
-// One pair at a time. Texts of the corpus are set as text, never as markup.
+// A query and what was found for it. Texts of the corpus are set as text, never as markup.
 
 const QUIET = { "data-lm-suppress-shortcuts": "true" }; // JupyterLab takes the keys of anything else
+const ARROWS = { ArrowDown: "j", ArrowUp: "k", ArrowRight: "l", ArrowLeft: "h" };
 
 function make(name, attributes = {}, ...children) {
   const node = document.createElement(name);
@@ -16,42 +17,39 @@ function render({ model, el }) {
   let shown = null, waiting = 0, sent = 0;
 
   function ask(message) {
-    if (waiting) return; // a pair is graded by who has seen it
+    if (waiting) return; // an entry is graded by who has seen it
     waiting = ++sent;
     root.setAttribute("aria-busy", "true");
-    model.send({ ...message, number: waiting });
+    model.send({ ...message, note: note.value, pair: shown ? shown.pair : [], number: waiting });
   }
 
   function receive(found) {
     if (found.to !== waiting) return; // of another view
     waiting = 0;
     root.removeAttribute("aria-busy");
+    if (root.dataset.pair !== JSON.stringify(found.card && found.card.pair)) note.value = "";
     shown = found.card;
-    problem.textContent = found.error;
-    counts.textContent = found.counts;
+    told.textContent = found.told;
     root.dataset.given = found.given;
-    sentence.textContent = [found.sentence, ...found.steps.map((step) => [step.what, step.command].filter(Boolean).join(": "))].join("\n");
+    counts.textContent = shown ? found.progress : found.counts;
+    sentence.textContent = shown ? "" : [found.sentence, ...found.steps.map((step) => [step.what, step.command].filter(Boolean).join(": "))].join("\n");
     file.textContent = found.given ? `Saved in ${found.qrels}` : "";
-    note.value = "";
-    for (const node of [card, keys, note]) node.hidden = !shown;
+    for (const node of [query, list, keys, note]) node.hidden = !shown;
     if (!shown) return;
     root.dataset.pair = JSON.stringify(shown.pair);
     query.textContent = shown.query;
-    title.textContent = shown.title || "(no title)";
-    facts.textContent = shown.facts;
-    parts.replaceChildren(...shown.parts.flatMap(([name, text]) =>
+    card.replaceChildren(make("p", { class: "syj-facts" }, shown.facts), ...shown.parts.flatMap(([name, text]) =>
       name === "text" ? [make("p", {}, text)] : [make("h5", {}, name), make("p", {}, text)]));
-    keys.replaceChildren(...found.meaning.map((meaning, grade) =>
-      make("button", { type: "button", ...QUIET, onclick: () => give(grade) }, make("kbd", {}, String(grade)), ` ${meaning}`)),
-      make("button", { type: "button", ...QUIET, onclick: () => give(null) }, make("kbd", {}, "x"), " cannot say"),
-      make("button", { type: "button", ...QUIET, onclick: nothing }, make("kbd", {}, "z"), " nothing answers this"),
-      make("button", { type: "button", ...QUIET, onclick: skip }, make("kbd", {}, "s"), " skip"));
+    list.replaceChildren(...found.rows.map((row, at) => at === found.at
+      ? make("li", { "aria-current": "true" }, make("kbd", {}, row.mark || "–"), make("b", {}, row.title), card)
+      : make("li", { onclick: () => ask({ do: "go", at }) }, make("kbd", {}, row.mark || "–"), make("b", {}, row.title), make("span", {}, row.text))));
+    list.querySelector("[aria-current]").scrollIntoView({ block: "nearest" });
+    keys.replaceChildren(...found.meaning.map((meaning, grade) => button(String(grade), meaning)),
+      button("x", "cannot say"), button("z", "nothing answers this"), button("h", "query before"), button("l", "next query"));
   }
 
-  const give = (grade) => shown && ask({ do: "give", grade, note: note.value, pair: shown.pair });
-  const skip = () => shown && ask({ do: "skip", pair: shown.pair });
-  const nothing = () => shown && ask({ do: "nothing", pair: shown.pair });
-  const undo = () => ask({ do: "undo" });
+  const button = (key, meaning) =>
+    make("button", { type: "button", ...QUIET, onclick: () => ask({ do: key }) }, make("kbd", {}, key), ` ${meaning}`);
 
   function press(event) {
     event.stopPropagation();
@@ -60,22 +58,21 @@ function render({ model, el }) {
       if (event.key === "Enter" || event.key === "Escape") { event.preventDefault(); root.focus(); }
       return;
     }
-    const actions = { u: undo, s: skip, z: nothing, x: () => give(null), n: () => note.focus() };
-    const action = /^[0-3]$/.test(event.key) ? () => give(Number(event.key)) : actions[event.key];
-    if (action && !event.repeat) { event.preventDefault(); action(); }
+    const key = ARROWS[event.key] || event.key;
+    if (!/^[0-3jkhlxzun]$/.test(key)) return;
+    event.preventDefault();
+    if (key === "n") note.focus();
+    else if (!event.repeat || "jk".includes(key)) ask({ do: key });
   }
 
-  const query = make("p", { class: "syj-query" }), title = make("h4"), facts = make("p", { class: "syj-facts" });
-  const parts = make("div", { class: "syj-parts" }), keys = make("div", { class: "syj-keys" });
-  const note = make("input", { type: "text", "aria-label": "note on this pair", placeholder: "note (n)", ...QUIET });
+  const query = make("p", { class: "syj-query" }), list = make("ol", { class: "syj-list", tabindex: "0", "aria-label": "what was found", ...QUIET });
+  const card = make("div", { class: "syj-card", "aria-live": "polite" }), keys = make("div", { class: "syj-keys" });
+  const note = make("input", { type: "text", "aria-label": "note on this entry", placeholder: "note (n)", ...QUIET });
   const counts = make("span", { role: "status" }), sentence = make("p", { class: "syj-sentence" });
-  const file = make("p", { class: "syj-facts" }), problem = make("p", { role: "alert", class: "syj-problem" });
-  const card = make("div", { class: "syj-card", "aria-live": "polite" },
-    make("h5", {}, "Query"), query, make("h5", {}, "Entry"), title, facts, parts);
+  const file = make("p", { class: "syj-facts" }), told = make("p", { role: "alert", class: "syj-told" });
   const root = make("section", { class: "sy-judge", tabindex: "0", ...QUIET, onkeydown: press,
-    "aria-label": "Judging: keys 0 to 3 grade the entry, x says that you cannot say, z that nothing answers the query, s skips, u undoes, n writes a note" },
-  make("header", {}, counts, make("button", { type: "button", ...QUIET, onclick: undo }, make("kbd", {}, "u"), " undo")),
-  problem, card, keys, note, sentence, file);
+    "aria-label": "Judging: j and k move among the entries, h and l among the queries, 0 to 3 grade the entry, x says that you cannot say, z that nothing answers the query, u undoes, n writes a note" },
+  make("header", {}, counts, button("u", "undo")), query, list, told, keys, note, sentence, file);
 
   model.on("msg:custom", receive);
   el.append(root);

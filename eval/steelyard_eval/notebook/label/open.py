@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from datetime import datetime
 from functools import cache
-from itertools import pairwise
+from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import Any
 
 from steelyard.base.errors import ConfigError
 from steelyard_eval.choose.blockers import FEWEST
@@ -28,10 +25,6 @@ from steelyard_eval.recording.workspace import Workspace
 
 USUAL, BY_WORDS = "bm25, vector", "bm25, fts"
 """What finds the entries on which queries are judged where no contender is named; without vectors, the second."""
-SECONDS = 15.0
-"""A judgment takes, before the judge's own pace is known."""
-PAUSE = 180.0
-"""Seconds after which a judge was away."""
 
 
 class DuelSession(Session):
@@ -40,12 +33,12 @@ class DuelSession(Session):
     `model` is of the vectors.
     """
 
-    unsure: ClassVar[int | None] = None
     _seen: tuple[int, PairSelectionState] | None = None
 
     def __init__(self, pool: Pool, folder: Path, judge: str, model: str) -> None:
-        super().__init__(pool, folder, judge)
+        super().__init__(pool, folder, judge, labelled=True)
         self.model = model
+        self.passed: set[Pair] = set()
 
     @property
     def standing(self) -> PairSelectionState:
@@ -58,20 +51,29 @@ class DuelSession(Session):
             self._seen = now, made.standing(gains)
         return self._seen[1]
 
-    def _in_order(self) -> Iterator[Pair]:
-        """The pairs to judge, the most telling first; every answer may change the order."""
+    @property
+    def screens(self) -> dict[str, list[Pair]]:
+        """The next pair alone: every answer may change which that is."""
+        return {pair[0]: [pair] for pair in islice(self.upcoming(), 1)}
+
+    def upcoming(self) -> Iterator[Pair]:
+        """The pairs to judge, the most telling first, but for labels of the data set that were taken back."""
+        past = self.passed.union(filter(self.judged, self.pool.places))
+        back = [pair for pair in super().upcoming() if self.pool.known[self.pool.places[pair]] >= 0]
+        yield from back
         if not self.standing.stands:
-            passed = {place for pair, place in self.pool.places.items() if self._past(pair)}
+            passed = {self.pool.places[pair] for pair in past.union(back)}
             yield from map(self.pool.pair, self.standing.order(passed))
+
+    def leave(self, query: str) -> None:
+        """Pass the next pair over, without an answer; it is asked again when the session is opened again."""
+        self.passed.update(self.screens.get(query, ()))
 
     def to_json(self) -> dict[str, Any]:
         """Who leads, by how much that can move, and what it still takes."""
         standing, pool = self.standing, self.pool
         count = int(standing.judged.sum())
         leader = pool.labels[int(standing.leaders[0])]
-        times = sorted(datetime.fromisoformat(judgment.at).timestamp() for judgment in self.given.values())
-        steps = [b - a for a, b in pairwise(times) if 0 < b - a < PAUSE]
-        pace = float(np.median(steps)) if len(steps) >= 5 else SECONDS
         return {
             "contenders": list(pool.labels),
             "leader": leader if count >= standing.enough or DEFAULT not in pool.labels else DEFAULT,
@@ -81,7 +83,6 @@ class DuelSession(Session):
             "error": standing.error,
             "stands": standing.stands,
             "more": standing.more,
-            "minutes": round(standing.more * pace / 60),
         }
 
 
@@ -99,18 +100,19 @@ def open_judging(
     embedder: str = "auto",
     workspace: Callable[[], Workspace] | None = None,
 ) -> Session:
-    """A duel where no contender is named, or the second judge of one; else the pool of what contenders find.
+    """A duel where no contender is named, or the second judge of one; else whole queries, drawn at random.
 
     Where neither contenders nor `random` are given, the labels of the data set decide: after labels of queries
     more queries are drawn at random, and without labels or after a duel it is a duel (`Dataset.by_pairs`) between
-    the usual contenders (`public.CONTENDERS`), as far as there are any.
+    the usual contenders (`public.CONTENDERS`), as far as there are any. Where contenders are named, queries that
+    have labels are asked, too, for what has none.
     The pool is over the queries of a split, all by default, or some by id; see `Session` and `pool_of`.
 
     Raises ConfigError for a duel in which no query finds anything.
     """
     space = cache(workspace or (lambda: Workspace.open(dataset, embedder)))
     if random is None:
-        random = contenders is None and not second_to and not dataset.by_pairs
+        random = not second_to and (contenders is not None or not dataset.by_pairs)
     duel = contenders is None and not random
     if duel:
         named = [one for one in distinct(read_all(list(CONTENDERS))) if _supplied(one, space())]
@@ -123,7 +125,7 @@ def open_judging(
         raise ConfigError(f"no query of {dataset.called} finds anything; there is nothing to judge")
     if duel and not second_to:
         return DuelSession(pool, folder, judge, space().model)
-    session = Session(pool, folder, judge, second_to, random=random)
+    session = Session(pool, folder, judge, second_to, random=random, labelled=contenders is not None)
     session.enough = MIN_QUERIES_WITH_LOG if queries else FEWEST
     session.decided = decided_on(dataset) if random and not queries else None
     return session

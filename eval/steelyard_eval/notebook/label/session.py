@@ -1,4 +1,4 @@
-"""One judge at work: the next pair, the judgments so far, saved after each; to be continued at any time."""
+"""One judge at work: what is asked, the judgments so far, saved after each; to be continued at any time."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
 
 import msgspec
 import numpy as np
@@ -21,12 +21,14 @@ from steelyard.memory.query import Query
 from steelyard_eval.choose.blockers import FEWEST
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label.judgment_file import GRADES, NOTHING, Judgment, Pair, judgments_of, text_digest
-from steelyard_eval.notebook.label.pool import Pool, drawn_order, judged_whole
+from steelyard_eval.notebook.label.pool import SECOND, STREAM, Pool, drawn_queries, judged_whole
 from steelyard_eval.recording.saved_runs import KeptRun
 
 JUDGE = "judge"
 UNSURE = -2
 """In place of a grade: asked, and the judge cannot say."""
+LEFT = "left with its query"
+"""The note on an entry whose query was left before it was graded."""
 QUERIES, QRELS = "queries.jsonl", ".qrels.txt"
 Grades = dict[str, dict[str, int]]
 """Query -> entry -> grade."""
@@ -52,11 +54,10 @@ class Session:
     second_to: Judge what another judge has judged, shuffled anew and without seeing the grades; empty to judge the
         pool.
     now: The time in seconds UTC.
-    random: Judge whole queries that are drawn at random, instead of the pairs that tell most.
+    random: The queries are drawn at random, and their grades are labels once they are judged in full.
+    labelled: Ask of queries that had been drawn before, too, what has no label; they come last.
     """
 
-    unsure: ClassVar[int | None] = UNSURE
-    """What `grades` has where the judge cannot say; None where such pairs stay without a grade."""
     enough = FEWEST
     """Labelled queries from which on they decide."""
     decided: KeptRun | None = None
@@ -70,6 +71,7 @@ class Session:
         second_to: str = "",
         now: Callable[[], float] = time.time,
         random: bool = False,
+        labelled: bool = False,
     ) -> None:
         for name in (judge, second_to or judge):
             if not re.fullmatch(r"[A-Za-z0-9._-]{1,60}", name):
@@ -88,9 +90,7 @@ class Session:
         self.first = judgments_of(pool.dataset, folder / f"{second_to}.jsonl") if second_to else {}
         if second_to and not self.first:
             raise ConfigError(f"{second_to} has judged nothing in {shown(str(folder), PATH_WIDTH)}; judge first")
-        self.order = self._order()
-        self.passed: set[Pair] = set()
-        self._back: list[Pair] = []
+        self.order = self._order(labelled)
 
     @property
     def file(self) -> Path:
@@ -102,32 +102,36 @@ class Session:
         """The grades of the data set and of this judge, as a qrels file."""
         return self.folder / f"{self.judge}{QRELS}"
 
+    @cached_property
+    def asked(self) -> dict[str, list[Pair]]:
+        """The pairs that are asked, judged or not, by query and in order."""
+        asked: dict[str, list[Pair]] = {}
+        for pair in map(self.pool.pair, self.order.tolist()):
+            asked.setdefault(pair[0], []).append(pair)
+        return asked
+
+    @property
+    def screens(self) -> dict[str, list[Pair]]:
+        """What is judged on one screen, by query and in order."""
+        return self.asked
+
     @property
     def next(self) -> Pair | None:
-        """The pair to judge now; None when all are judged."""
+        """The first pair that is not judged; None when all are."""
         return next(self.upcoming(), None)
 
     def upcoming(self) -> Iterator[Pair]:
-        """The pairs to judge, from the next one on: what was taken back, the last first, before all others."""
-        back = [pair for pair in reversed(self._back) if not self._past(pair)]
-        yield from back
-        yield from (pair for pair in self._in_order() if pair not in back)
+        """The pairs that are not judged, in order."""
+        return (pair for pairs in self.asked.values() for pair in pairs if not self.judged(pair))
 
-    def _in_order(self) -> Iterator[Pair]:
-        """The pairs to judge, without regard to what was taken back."""
-        return (pair for pair in map(self.pool.pair, self.order.tolist()) if not self._past(pair))
-
-    def _past(self, pair: Pair) -> bool:
-        return pair in self.passed or self._judged(pair)
-
-    def _judged(self, pair: Pair) -> bool:
+    def judged(self, pair: Pair) -> bool:
+        """Whether there is an answer to a pair, or to its query as a whole."""
         return pair in self.given or (pair[0], NOTHING) in self.given
 
     @property
     def left(self) -> int:
         """How many pairs are not judged yet."""
-        asked = {*map(self.pool.pair, self.order.tolist()), *self._back}
-        return sum(not self._judged(pair) for pair in asked)
+        return sum(not self.judged(pair) for pairs in self.asked.values() for pair in pairs)
 
     @property
     def unanswerable(self) -> list[str]:
@@ -148,25 +152,29 @@ class Session:
         query = self.pool.queries[self.pool.query[self.pool.places[pair]]]
         return query, self._entries.get(pair[1]) or Entry(pair[1])
 
-    def skip(self, pair: Pair | None = None) -> None:
-        """Pass the next pair over; it is asked again when the session is opened again. See `give` for errors."""
-        self.passed.add(self._wanted(pair))
-
     def give(self, grade: int | None, note: str = "", pair: Pair | None = None) -> None:
-        """Judge the next pair, and save; None says that it cannot be told, and is no label.
+        """Judge a pair, the next one by default, and save; None says that it cannot be told, and is no label.
 
-        Raises ConfigError for a grade outside 0..3, for a pair that is not the next one (a key that was pressed
-        twice), and when everything is judged.
+        Another grade takes the place of an earlier one, and of the answer that nothing answers the query. Raises
+        ConfigError for a grade outside 0..3, for a pair that is not asked, and when everything is judged.
         """
         if grade is not None and grade not in GRADES:
             raise ConfigError(f"grade {shown(grade)} is none of {', '.join(map(str, GRADES))}")
         wanted = self._wanted(pair)
-        self._save({**self.given, wanted: self._judgment(wanted, wanted[1], grade, note.strip())})
+        before = {wanted, (wanted[0], NOTHING)}
+        kept = {pair: one for pair, one in self.given.items() if pair not in before}
+        self._save({**kept, wanted: self._judgment(wanted, wanted[1], grade, note.strip())})
 
     def nothing(self, pair: Pair | None = None) -> None:
-        """Say that nothing in the memory answers the query of the next pair, and save. See `give` for errors."""
+        """Say that nothing in the memory answers the query of a pair, and save. See `give` for errors."""
         wanted = self._wanted(pair)
         self._save({**self.given, (wanted[0], NOTHING): self._judgment(wanted, NOTHING, None, "")})
+
+    def leave(self, query: str) -> None:
+        """Be done with a query: of what is not judged it cannot be told. Saved at once."""
+        left = [pair for pair in self.asked[query] if not self.judged(pair)]
+        if left:
+            self._save({**self.given, **{pair: self._judgment(pair, pair[1], None, LEFT) for pair in left}})
 
     def _judgment(self, pair: Pair, entry: str, grade: int | None, note: str) -> Judgment:
         """What is kept of an answer: of the entry of the pair, or that nothing answers its query."""
@@ -176,29 +184,25 @@ class Session:
         return Judgment(pair[0], entry, grade, note, when, name, query.text, digest, self.random)
 
     def _wanted(self, pair: Pair | None) -> Pair:
-        """The next pair, if that is the one that was shown."""
-        wanted = self.next
+        wanted = pair or self.next
         if wanted is None:
             raise ConfigError("everything is judged; add contenders or queries to judge more")
-        if pair is not None and pair != wanted:
-            raise ConfigError("this pair is judged already; undo takes it back")
+        if wanted not in self.asked.get(wanted[0], ()):
+            raise ConfigError(f"{shown(' '.join(wanted))} is not asked here; judge one of {len(self.pool)} pairs")
         return wanted
 
-    def undo(self) -> Pair | None:
-        """Take the last judgment back, and save; the pair is the next one again. None without any.
+    def undo(self) -> list[Judgment]:
+        """Take the last answer back, and save; leaving a query is one answer. Empty without any.
 
-        A label that the data set has of it stays there until another grade is applied. What was skipped stays
-        skipped.
+        A label that the data set has of it stays there until another grade is applied.
         """
-        if not self.given:
-            return None
-        *kept, last = self.given
-        self._save({pair: self.given[pair] for pair in kept})
-        # where nothing was said to answer, the first pair of the query: those before it were past then, too
-        same = (pair for pair in self._in_order() if pair[0] == last[0])
-        again = next(same, last) if last[1] == NOTHING else last
-        self._back += [again] if again in self.pool.places else []
-        return last
+        given, back = [*self.given.values()], list[Judgment]()
+        left = {(one.query, one.note) for one in given[-1:] if one.note == LEFT}
+        while given and (not back or (given[-1].query, given[-1].note) in left):
+            back.append(given.pop())
+        if back:
+            self._save({(one.query, one.entry): one for one in given})
+        return back
 
     @property
     def waiting(self) -> list[Pair]:
@@ -209,26 +213,33 @@ class Session:
     def grades(self, given: Mapping[Pair, Judgment] | None = None) -> Indices:
         """int64[P]: the grades of the pool, the data set's and this judge's; -1 for pairs without one.
 
-        `unsure` stands for those of which the judge cannot say, and for the others of a query without an answer.
+        `UNSURE` stands for those of which the judge cannot say, and for the others of a query without an answer.
         """
         judged = (self.given if given is None else given).items()
         grades = self.pool.known.copy()
         for pair, judgment in judged:
-            grade = self.unsure if judgment.grade is None else judgment.grade
-            if pair in self.pool.places and grade is not None:
-                grades[self.pool.places[pair]] = grade
-        if self.unsure is not None:
-            nothing = {query for (query, entry), _ in judged if entry == NOTHING}
-            without = np.array([query.id in nothing for query in self.pool.queries], dtype=bool)
-            grades[without[self.pool.query] & (grades == UNJUDGED)] = self.unsure
+            if pair in self.pool.places:
+                grades[self.pool.places[pair]] = UNSURE if judgment.grade is None else judgment.grade
+        nothing = {query for (query, entry), _ in judged if entry == NOTHING}
+        without = np.array([query.id in nothing for query in self.pool.queries], dtype=bool)
+        grades[without[self.pool.query] & (grades == UNJUDGED)] = UNSURE
         return grades
 
-    def _order(self) -> Indices:
-        """int64[n]: the pairs to ask, in order; of a second judge what the first judged, shuffled."""
-        if not self.first:
-            return drawn_order(self.pool) if self.random else self.pool.order
-        known = [self.pool.places[pair] for pair in self.first if pair in self.pool.places]
-        order: Indices = np.random.default_rng([self.pool.seed, 2]).permutation(np.array(known, dtype=np.int64))
+    def _order(self, labelled: bool) -> Indices:
+        """int64[n]: the pairs to ask, one query after the other, shuffled within each.
+
+        A second judge is asked what the first judged, shuffled anew.
+        """
+        pool, stream = self.pool, SECOND if self.first else STREAM
+        given, drawn = self.first or self.given, np.zeros(len(pool.queries), dtype=bool)
+        own = np.array([pool.pair(at) in given for at in range(len(pool))], dtype=bool)
+        drawn[drawn_queries(pool)] = True
+        drawn[pool.query[own]] = True  # what was judged stays where it was
+        open_ = (pool.known < 0) & (labelled | drawn[pool.query])
+        pairs = np.flatnonzero(own if self.first else own | open_)
+        keys = np.random.default_rng([pool.seed, stream, 1]).random(len(pool))
+        lots = (keys, pool.lots(stream)[pool.query], ~drawn[pool.query])
+        order: Indices = pairs[np.lexsort([lot[pairs] for lot in lots])]
         return order
 
     def _save(self, given: dict[Pair, Judgment]) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import msgspec
 
-from steelyard.base.errors import SteelyardError
+from steelyard.base.errors import ConfigError, SteelyardError
 from steelyard_eval.notebook.label.desk import desk
 from steelyard_eval.notebook.label.judgment_file import agreement
+from steelyard_eval.notebook.label.screen import Screen
 from steelyard_eval.notebook.label.session import Session
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ HERE = Path(__file__).parent
 
 
 class Judge(anywidget.AnyWidget):
-    """One pair after the other, graded by the keys 0 to 3 (x: cannot say), saved before the next one shows.
+    """A query with what was found for it, graded by the keys 0 to 3 (x: cannot say); each answer is saved at once.
 
     Attributes
     ----------
@@ -33,7 +34,7 @@ class Judge(anywidget.AnyWidget):
 
     def __init__(self, session: Session) -> None:
         super().__init__()
-        self.session = session
+        self.session, self.screen = session, Screen(session)
         self.on_msg(self._answer)
 
     def __repr__(self) -> str:
@@ -52,32 +53,27 @@ class Judge(anywidget.AnyWidget):
         rows = [msgspec.structs.asdict(judgment) for judgment in self.session.given.values()]
         return pd.DataFrame(rows, columns=["query", "entry", "grade", "note", "at"])
 
-    def comparisons(self) -> pd.DataFrame:
-        """A row a comparison: the difference so far with its interval, the verdict, the labels it still needs."""
-        import pandas as pd
-
-        return pd.DataFrame(desk(self.session)["comparisons"])
-
     def agreement(self) -> dict[str, Any]:
         """Kappa with the first judge, where this one is second."""
         return agreement(self.session.first, self.session.given)
 
-    def _answer(self, _: object, message: Mapping[str, object], __: object) -> None:
+    def _answer(self, _: object, message: Mapping[str, Any], __: object) -> None:
         """Answer one message of the picture; what cannot be done is answered with the reason."""
-        error = ""
+        told = ""
         try:
-            self._do(str(message.get("do")), message)
+            told = self._do(message)
         except SteelyardError as problem:
-            error = str(problem)
-        self.send({**desk(self.session), "error": error, "to": message.get("number")})
+            told = str(problem)
+        found = desk(self.session)
+        self.send({**found, **self.screen.to_json(found), "told": told, "to": message.get("number")})
 
-    def _do(self, name: str, message: Mapping[str, Any]) -> None:
-        if name == "give":
-            query, entry = map(str, message["pair"])
-            grade = None if message["grade"] is None else int(message["grade"])
-            self.session.give(grade, str(message["note"]), (query, entry))
-        elif name in ("skip", "nothing"):
-            query, entry = map(str, message["pair"])
-            (self.session.skip if name == "skip" else self.session.nothing)((query, entry))
-        elif name == "undo":
-            self.session.undo()
+    def _do(self, message: Mapping[str, Any]) -> str:
+        screen, key = self.screen, str(message.get("do"))
+        if key == "open":
+            return ""
+        if key != "u" and list(screen.pair or ()) != message.get("pair"):
+            raise ConfigError("another entry is under the cursor now; look at it, and press the key again")
+        if key == "go":
+            screen.at = min(max(int(message["at"]), 0), len(screen.pairs) - 1)
+            return ""
+        return screen.press(key, str(message.get("note", "")))

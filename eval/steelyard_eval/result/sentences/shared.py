@@ -119,5 +119,4 @@ SENTENCES: dict[str, str] = {
     "label_them": "label them",
     "write_queries": "every query has labels; to tell more, write <<about {more} >>new ones into {file}"
     f"{_MOVED}, then label them",
-    "add_queries": f"{{written}}{_MOVED}, and then",
 }
