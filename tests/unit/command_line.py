@@ -7,8 +7,8 @@ from click.testing import CliRunner
 from steelyard_eval.cli.main import main
 
 
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
+def run(*words, typed=None):
+    return CliRunner().invoke(main, [str(word) for word in words], input=typed, catch_exceptions=False)
 
 
 def done(*words, code=0):

@@ -78,7 +78,7 @@ def test_the_commands_of_the_page_run_on_it(mine):
 def test_the_screen_of_the_page_is_what_judge_shows(mine):
     ((command, screen),) = blocks((ROOT / "docs" / "explorer.md").read_text("utf-8"), "text")
     (mine / "qrels.txt").unlink()
-    assert screen in CliRunner().invoke(main, shlex.split(command)[1:], input="2q").stdout
+    assert screen in run(*shlex.split(command)[1:], typed="2q").stdout
 
 
 def test_the_feedback_of_the_page_is_a_line_of_a_log():
