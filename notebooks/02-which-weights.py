@@ -42,6 +42,13 @@ explorer = data.explore()
 explorer
 
 # %% [markdown]
+# Labels decide what holds. This is how you give them: one query, all that was found for it, a key for each grade. The
+# contenders are hidden, and the answers are files.
+
+# %%
+data.judge(["bm25", "rrf(bm25, vector)"], out="../reports/notebook/judgments")
+
+# %% [markdown]
 # ## What the chosen weights show, and what they keep
 #
 # The weights fit these queries. The promise is what is left of the gain on queries that did not choose: each fifth of
