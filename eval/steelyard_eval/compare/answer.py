@@ -23,7 +23,7 @@ from steelyard_eval.compare.contenders import Contender, distinct, read_all
 from steelyard_eval.compare.lists_and_latency import Arena, Made
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import Pair, alike, joined, lack_groups, unit_numbers
-from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.measures.metrics import Measure, known_mean
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA
 from steelyard_eval.recording.next_steps import (
@@ -246,7 +246,7 @@ def unjudged(judged: Values, baseline: str, dataset: Dataset, proven: bool = Fal
     Where nothing is proven yet, the command judges what the baseline and the first of them differ on, if that can
     be typed: a tuned row cannot, and another contender would be another answer.
     """
-    share = {label: float(column.mean()) for label, column in judged.items()}
+    share = {label: known_mean(column) for label, column in judged.items() if np.isfinite(column).any()}
     if (base := share.pop(baseline, None)) is None:
         return []
     fewer = [label for label, value in share.items() if value < base - UNJUDGED]

@@ -336,3 +336,17 @@ def test_weights_that_were_edited_are_not_said_to_be_tuned(tmp_path, monkeypatch
         file.write_text(json.dumps({**record, "strategy": strategy}))
         notices = data.compare({"w": str(file), "fts": "fts"}, timed=False, split="all").result.notices
         assert said in {notice.key for notice in notices if notice.facts.get("label") == "w"}
+
+
+def test_of_an_empty_list_it_is_not_known_how_much_is_judged(dataset, tmp_path):
+    first, second = list(dataset.qrels)[:2]
+    own = dataclasses.replace(dataset, qrels={query: dataset.qrels[query] for query in (first, second)})
+    (tmp_path / "one.run").write_text(f"{first} Q0 {next(iter(dataset.qrels[first]))} 1 1.0 mine\n")
+
+    found = compare(own, (str(tmp_path / "one.run"), "bm25"), embedder="none", timed=False, verify=True)
+
+    assert found.result.rows[0].means["Judged@10"].mean == 1.0  # of one place, whose entry is judged
+    (table,) = [table for table in found.result.tables if table.key == "verification"]
+    assert all(not row[1] for row in table.rows)
+    with pytest.raises(ConfigError, match="nDCG@10"):
+        compare(own, ("bm25",), metrics="Judged@10", embedder="none", timed=False)
