@@ -76,6 +76,7 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
         system=manifest.system,
         embedder=manifest.embedder,
         sampled=manifest.sampled,
+        groups=manifest.groups,
         pool=manifest.pool,
         provenance=manifest.provenance,
         entries=entries.items,

@@ -26,6 +26,7 @@ UNNAMED = "bm25"
 """What is taken to rank a data set today, where nothing names it."""
 PAIRS = 80
 """Judged pairs of a query and an entry from which on they count (docs/start.md)."""
+GIVEN_GROUPS = "given"  # what `groups` of dataset.json says where no others are to be used
 LOGGED = "log"
 """The split of labelled queries that feedback is simulated for; they take no part in comparing or choosing."""
 
@@ -81,6 +82,7 @@ class Dataset:
     embedder: str = ""
     chosen: bool = False
     sampled: str = ""
+    groups: str = ""
     pool: JudgedPool | None = None
     provenance: tuple[Batch, ...] = ()
     in_memory: bool = False

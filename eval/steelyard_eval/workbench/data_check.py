@@ -14,7 +14,7 @@ from steelyard_eval.common.formatting import counted
 from steelyard_eval.common.tabular import Tabular
 from steelyard_eval.datasets import LOGGED, Dataset, Report, check
 from steelyard_eval.datasets.file_reader import FolderReader, grouped
-from steelyard_eval.datasets.groups import alike, duplicates, duplicates_in_words, lack_groups
+from steelyard_eval.datasets.groups import duplicates, duplicates_in_words, judged, lack_groups, proposed_pairs
 from steelyard_eval.datasets.labels import in_words, stated, unstated
 from steelyard_eval.datasets.manifest import accept
 
@@ -152,9 +152,8 @@ def _ids(ids: Sequence[str]) -> str:
 
 def _proposed(dataset: Dataset) -> list[str]:
     """Groups that queries seem to have; what measures them is loaded where there are any."""
-    asked = dataset.split("all") if dataset.qrels else ()
-    queries = [query for query in asked if query.id in dataset.qrels and query.answerable]
-    if not (lack_groups(queries) or alike(dataset, queries)):
+    queries = judged(dataset, dataset.split("all")) if dataset.qrels else ()
+    if not (lack_groups(queries) or proposed_pairs(queries)):
         return []
     from steelyard_eval.explain.known_items import propose_groups
 

@@ -175,6 +175,12 @@ def test_a_pool_that_is_none_is_a_fault(pool):
         load(pool=pool)
 
 
+def test_groups_are_those_that_are_given_or_also_the_proposed_ones():
+    assert [load().groups, load(groups="given").groups] == ["", "given"]
+    with pytest.raises(DataError, match="groups"):
+        load(groups="none")
+
+
 def test_judged_entries_of_the_first_places_that_are_not_relevant_are_counted():
     judgments = Judgments.of(
         {"a": {"x": 1, "y": 0, "z": 0}, "b": {"x": 0, "y": 2}}, ["a", "b"], ["x", "y", "z", "u"]
