@@ -22,6 +22,7 @@ from steelyard_eval.compare.lists_and_latency import ties
 from steelyard_eval.compare.result import categories
 from steelyard_eval.compare.score_scales import of_scales, weightless
 from steelyard_eval.datasets.labels import unstated
+from steelyard_eval.datasets.second_labels import judged_twice
 from steelyard_eval.measures.paired import difference_interval, mean_intervals, paired
 from steelyard_eval.recording.next_steps import words_of
 from steelyard_eval.recording.replay import ShownLists, facts_of, lists_of, ordered, rows_by_query
@@ -184,6 +185,8 @@ def _notices(decided: Decided, values: Values, tests: Mapping[str, Paired]) -> I
     space, about = choice.source.space, [config for config in (decided.picked, choice.current.config) if config]
     yield from (Said("layer_stands_in", {"layer": layer}) for layer in (space.stood_in(about) if space else ()))
     yield from choice.only.notices if choice.only else ()
+    if dataset.second or proven:  # a bias of the labels is one that no fold shows
+        yield judged_twice(dataset)
 
 
 def _scales(decided: Decided) -> Iterator[Said]:

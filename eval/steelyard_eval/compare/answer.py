@@ -14,7 +14,7 @@ from statistics import median
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import installed
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import parted
@@ -22,7 +22,7 @@ from steelyard_eval.common.formatting import tells
 from steelyard_eval.compare.contenders import Contender, distinct, read_all
 from steelyard_eval.compare.lists_and_latency import Arena, Made
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.groups import components, lack_groups, proposed_pairs, unit_numbers
+from steelyard_eval.datasets.groups import components, lack_groups, nearly, unit_numbers
 from steelyard_eval.measures.metrics import Measure, known_mean
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA
@@ -47,8 +47,6 @@ COARSE = 0.1
 UNJUDGED = 0.05
 """A difference in Judged@10 that can make a loser of a better list."""
 JUDGED = Measure("Judged", 10)
-PAIRS = 3
-"""Pairs of queries that are named in one warning."""
 Values = Mapping[str, Floats]
 """Label -> float64[Q] of one metric."""
 Words = Mapping[str, str | None]
@@ -199,15 +197,6 @@ def few(queries: Sequence[Query], tests: Iterable[Paired]) -> list[Said]:
     if many and usual <= COARSE:
         return []
     return [Said("few_queries", {"queries": len(queries), "detectable": usual})]
-
-
-def nearly(queries: Sequence[Query]) -> list[Said]:
-    """Queries that ask nearly the same, and so count as one."""
-    if not (near := proposed_pairs(queries)):
-        return []
-    named = [f"{shown(queries[a].id)} and {shown(queries[b].id)}" for a, b in near[:PAIRS]]
-    facts: dict[str, Fact] = {"count": len(near), "pairs": named, "more": len(near) > PAIRS}
-    return [Said("nearly", {**facts, "queries": len(queries), "units": len(set(unit_numbers(queries).tolist()))})]
 
 
 def one_scope(queries: Sequence[Query], values: Values, baseline: str) -> list[Said]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -26,7 +26,6 @@ UNNAMED = "bm25"
 """What is taken to rank a data set today, where nothing names it."""
 PAIRS = 80
 """Judged pairs of a query and an entry from which on they count (docs/start.md)."""
-GIVEN_GROUPS = "given"  # what `groups` of dataset.json says where no others are to be used
 LOGGED = "log"
 """The split of labelled queries that feedback is simulated for; they take no part in comparing or choosing."""
 
@@ -85,6 +84,7 @@ class Dataset:
     groups: str = ""
     pool: JudgedPool | None = None
     provenance: tuple[Batch, ...] = ()
+    second: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     in_memory: bool = False
     intents: str | None = None
 

@@ -14,6 +14,7 @@ less is enough. Queries that name different numbers are never alike. Entries wit
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -27,14 +28,14 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.systems.soleri import examples
 from steelyard_eval.common.formatting import counted
-from steelyard_eval.datasets.dataset import GIVEN_GROUPS, LOGGED, Dataset, Matrix
+from steelyard_eval.datasets.dataset import LOGGED, Dataset, Matrix
+from steelyard_eval.result.structs import Fact, Said
 
 
 def lack_groups(queries: Sequence[Query]) -> bool:
     """Whether no query has a group, though there are at least two scopes, and at least three queries a scope."""
     scopes = {str(query.filters) for query in queries}
-    given = any(query.group and not is_proposed(query) for query in queries)
-    return not given and 2 <= len(scopes) <= len(queries) / 3
+    return not any(q.group and not is_proposed(q) for q in queries) and 2 <= len(scopes) <= len(queries) / 3
 
 
 def wording(text: str) -> str:
@@ -87,21 +88,24 @@ COSINE, COSINE_SAME = 0.92, 0.75
 SHARED, SHARED_SAME = 0.75, 0.2
 """The least cosine of two vectors, and the least share of all shingles (Jaccard) that two texts have in common;
 the second of each where the same entries are relevant."""
+Likeness = Callable[[slice], Floats]
 PROPOSED = "asks as "  # what the name of a proposed group begins with; the id of its first query follows
 LENGTH = 3
 """Characters of a shingle."""
+SHOWN = 3
+"""Groups that are named, and ids of each."""
 BLOCK = 64
 """Queries that are compared with all others at a time: memory is in proportion to their number, not its square."""
 
 
-def alike(dataset: Dataset, queries: Sequence[Query]) -> Indices:
+@lru_cache(maxsize=2)  # several verbs of one command ask
+def alike(dataset: Dataset, queries: tuple[Query, ...]) -> Indices:
     """`unit_numbers`, with the units that ask nearly the same taken together; int64[Q]."""
     unit, texts = unit_numbers(queries), [query.text for query in queries]
     numbers = _codes(map(named_numbers, texts))
     relevant = [frozenset(id_ for id_, grade in dataset.qrels.get(q.id, {}).items() if grade) for q in queries]
     answers = _codes(own or i for i, own in enumerate(relevant))
-    rows = by_shingles(texts)
-    unit = merged(unit, numbers, answers, rows, (SHARED, SHARED_SAME))
+    unit = merged(unit, numbers, answers, by_shingles(texts), (SHARED, SHARED_SAME))
     if dataset.query_vectors and queries:
         place = {query.id: index for index, query in enumerate(dataset.queries)}
         vectors = dataset.query_vectors[min(dataset.query_vectors)][[place[query.id] for query in queries]]
@@ -115,21 +119,15 @@ def _codes(keys: Iterable[Hashable]) -> Indices:
     return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
 
 
-def merged(
-    unit: Indices,
-    numbers: Indices,
-    answers: Indices,
-    likeness: Callable[[slice], Floats],
-    least: tuple[float, float],
-) -> Indices:
+def merged(unit: Indices, numbers: Indices, answers: Indices, of: Likeness, least: Sequence[float]) -> Indices:
     """Units int64[Q] with those of queries taken together that are alike and name equal numbers; int64[Q].
 
-    `likeness` of some queries with all is float[B, Q]; the second of `least` is enough where `answers` are equal.
+    The likeness `of` some queries to all is float[B, Q]; where `answers` are equal the second of `least` will do.
     """
     for begin in range(0, len(unit), BLOCK):
         rows = slice(begin, begin + BLOCK)
         enough = np.where(answers[rows, None] == answers, least[1], least[0])
-        a, b = np.nonzero((likeness(rows) >= enough) & (numbers[rows, None] == numbers))
+        a, b = np.nonzero((of(rows) >= enough) & (numbers[rows, None] == numbers))
         ends = np.unique(np.sort([unit[a + begin], unit[b]], axis=0), axis=1)
         unit = components(ends[:, ends[0] < ends[1]].T.tolist(), len(unit))[unit]
     return unit
@@ -141,28 +139,28 @@ def is_proposed(query: Query) -> bool:
 
 
 def with_proposed(dataset: Dataset, queries: Sequence[Query]) -> tuple[Query, ...]:
-    """The queries with the groups that they seem to have; a group that queries.jsonl gives stays as it is."""
-    free = [query for query in queries if not query.group]
-    if dataset.groups == GIVEN_GROUPS or not free:
+    """The queries with the groups that they seem to have; a group that queries.jsonl gives stays as it is.
+
+    Where dataset.json says that they are given (`groups`), there are no others.
+    """
+    if dataset.groups:
         return tuple(queries)
-    before, unit = unit_numbers(free), _alike(dataset, tuple(query.id for query in free))
-    several = np.bincount(unit[np.unique(before, return_index=True)[1]]) > 1
-    first = {number: free[i].id for i, number in reversed([*enumerate(unit.tolist())])}
-    own = {q.id: PROPOSED + first[n] for q, n in zip(free, unit.tolist(), strict=True) if several[n]}
-    return tuple(replace(query, group=own.get(query.id, query.group)) for query in queries)
+    free = tuple(query for query in queries if not query.group)
+    first: dict[int, Query] = {}
+    own = {q.id: first.setdefault(unit, q).id for q, unit in zip(free, alike(dataset, free).tolist(), strict=True)}
+    several = {id_ for id_, count in Counter(own.values()).items() if count > 1}
+    named = {id_: PROPOSED + one for id_, one in own.items() if one in several}
+    return tuple(replace(query, group=named.get(query.id, query.group)) for query in queries)
 
 
-@lru_cache(maxsize=2)
-def _alike(dataset: Dataset, ids: tuple[str, ...]) -> Indices:
-    known = {query.id: query for query in dataset.queries}
-    return alike(dataset, [known[id_] for id_ in ids])
-
-
-def proposed_pairs(queries: Sequence[Query]) -> list[tuple[int, int]]:
-    """Each query of a proposed group with the first one of it, by their numbers."""
-    first: dict[str, int] = {}
-    found = [(first.setdefault(query.group, i), i) for i, query in enumerate(queries) if is_proposed(query)]
-    return [(a, b) for a, b in found if a != b]
+def nearly(queries: Sequence[Query]) -> list[Said]:
+    """Queries of proposed groups, which count as one question: each with the first one of its group."""
+    first: dict[str, str] = {}
+    near = [(first.setdefault(query.group, query.id), query.id) for query in queries if is_proposed(query)]
+    named = [f"{shown(one)} and {shown(other)}" for one, other in near if one != other]
+    facts: dict[str, Fact] = {"count": len(named), "pairs": named[:SHOWN], "more": len(named) > SHOWN}
+    facts |= {"queries": len(queries), "units": len(set(unit_numbers(queries).tolist()))}
+    return [Said("nearly", facts)] if named else []
 
 
 def named_numbers(text: str) -> tuple[str, ...]:
@@ -174,14 +172,14 @@ def named_numbers(text: str) -> tuple[str, ...]:
     return tuple(sorted(re.findall(r"\d+", normalize("NFKC", text))))
 
 
-def by_vectors(vectors: Matrix) -> Callable[[slice], Floats]:
+def by_vectors(vectors: Matrix) -> Likeness:
     """The cosines of some of the vectors float[Q, d] with all."""
     rows = np.asarray(vectors, dtype=np.float32)
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
     return lambda some: rows[some] @ rows.T
 
 
-def by_shingles(texts: Sequence[str]) -> Callable[[slice], Floats]:
+def by_shingles(texts: Sequence[str]) -> Likeness:
     """The share of all shingles (Jaccard) that some of the texts have in common with each."""
     from scipy.sparse import csr_array  # what only searches has no use for it
 
@@ -203,10 +201,6 @@ def shingles(text: str) -> set[str]:
     return {text[i : i + LENGTH] for i in range(max(1, len(text) - LENGTH + 1))}
 
 
-SHOWN = 3
-"""Groups that are named, and ids of each."""
-
-
 def duplicates(entries: Iterable[Entry]) -> list[list[str]]:
     """List the ids of entries with the same content, one list for each content, in the order of the entries.
 
@@ -216,8 +210,11 @@ def duplicates(entries: Iterable[Entry]) -> list[list[str]]:
     >>> duplicates([Entry("a", title="x"), Entry("b", title="y"), Entry("c", title=" x ")])
     [['a', 'c']]
     """
-    titled = (entry for entry in entries if entry.title.strip() or entry.text.strip())
-    return _repeated((_content(entry), entry.id) for entry in titled)
+    groups: dict[Hashable, list[str]] = {}
+    for entry in entries:
+        if entry.title.strip() or entry.text.strip():
+            groups.setdefault(_content(entry), []).append(entry.id)
+    return [ids for ids in groups.values() if len(ids) > 1]
 
 
 def _content(entry: Entry) -> tuple[str | tuple[str, ...], ...]:
@@ -225,44 +222,17 @@ def _content(entry: Entry) -> tuple[str | tuple[str, ...], ...]:
     return (*map(str.strip, texts), tuple(sorted(entry.tags)))
 
 
-def asked_again(queries: Iterable[Query]) -> list[list[str]]:
-    """List the ids of queries that ask the same (`groups.wording`), in the order of the queries."""
-    return _repeated((wording(query.text), query.id) for query in queries)
-
-
-def _repeated(keys: Iterable[tuple[Hashable, str]]) -> list[list[str]]:
-    """The ids of every key that has several."""
-    groups: dict[Hashable, list[str]] = {}
-    for key, id_ in keys:
-        groups.setdefault(key, []).append(id_)
-    return [ids for ids in groups.values() if len(ids) > 1]
-
-
 def duplicates_in_words(groups: Sequence[Sequence[str]]) -> str:
     """Describe duplicates in one line, with their number and the first of them; empty when there are none."""
     if not groups:
         return ""
     repeat = counted(sum(len(ids) - 1 for ids in groups), "entry repeats", "entries repeat")
-    return f"{repeat} the content of another: {_first(groups)}"
-
-
-def asked_again_in_words(queries: Iterable[Query]) -> str:
-    """The same of queries that ask the same."""
-    if not (groups := asked_again(queries)):
-        return ""
-    repeat = counted(sum(len(ids) - 1 for ids in groups), "query repeats", "queries repeat")
-    return f"{repeat} the text of another, and equal texts count once: {_first(groups)}"
-
-
-def _first(groups: Sequence[Sequence[str]]) -> str:
     named = [[*(shown(id_, 60) for id_ in ids[:SHOWN]), *(["..."] * (len(ids) > SHOWN))] for ids in groups[:SHOWN]]
-    return "; ".join([*map(", ".join, named), *(["..."] * (len(groups) > SHOWN))])
+    first = "; ".join([*map(", ".join, named), *(["..."] * (len(groups) > SHOWN))])
+    return f"{repeat} the content of another: {first}"
 
 
 def judged(dataset: Dataset, queries: Iterable[Query]) -> tuple[Query, ...]:
-    """Keep the queries that can be scored: with judgments, an answer, and not for simulating feedback.
-
-    They have the groups that they seem to have (`with_proposed`).
-    """
+    """Keep what can be scored: with judgments, an answer, and not for simulating feedback; see `with_proposed`."""
     labelled = (query for query in queries if query.id in dataset.qrels and query.answerable)
     return with_proposed(dataset, [query for query in labelled if query.split != LOGGED])

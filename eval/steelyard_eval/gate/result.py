@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import asdict
 
 from steelyard_eval.common.configurations import LIMIT, Named, written_as
-from steelyard_eval.compare.answer import nearly
 from steelyard_eval.compare.lists_and_latency import ties
 from steelyard_eval.datasets.dataset import NAMED, moved
+from steelyard_eval.datasets.groups import nearly
 from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.baseline import tool
 from steelyard_eval.gate.comparison import ORDER, BaselineComparison

@@ -20,11 +20,11 @@ from steelyard.systems import find_system
 from steelyard_eval.cli.main import main
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare import compare
-from steelyard_eval.compare.answer import effective_number, few, nearly, one_scope, unjudged
+from steelyard_eval.compare.answer import effective_number, few, one_scope, unjudged
 from steelyard_eval.compare.contenders import Contender, distinct, read_all, usable
 from steelyard_eval.compare.result import agreement
 from steelyard_eval.datasets import load
-from steelyard_eval.datasets.groups import PROPOSED
+from steelyard_eval.datasets.groups import PROPOSED, nearly
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import workspace
 from steelyard_eval.recording.provenance import vouched

@@ -22,7 +22,6 @@ from steelyard_eval.datasets.groups import (
     COSINE_SAME,
     SHARED,
     alike,
-    asked_again,
     by_vectors,
     duplicates_in_words,
     judged,
@@ -191,11 +190,6 @@ def test_eight_questions_in_five_wordings_are_eight_until_that_is_refused(repeat
     assert (questions(refused), refused) == (40, repeated.queries)
     own = dataclasses.replace(repeated.queries[0], group="mine")  # what is given stays
     assert unit_numbers(judged(repeated, [own, *repeated.queries[1:]])).tolist()[:2] == [0, 1]
-
-
-def test_queries_that_ask_the_same_are_listed_in_their_order():
-    asked = [Query("B", id="1"), Query("a", id="2"), Query("b?", id="3"), Query("b", id="4")]
-    assert asked_again(asked) == [["1", "3", "4"]]
 
 
 @pytest.fixture(scope="module")

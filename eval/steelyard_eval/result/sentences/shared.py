@@ -88,6 +88,10 @@ SENTENCES: dict[str, str] = {
     "worth about {worth:whole} independent queries; give them a group to have that counted",
     "nearly": "{count:asks} nearly what another one asks ({pairs:semicolons}<<?more:; ...>>), so the {queries} queries "
     'count as {units}; where they ask different things, write "groups": "given" into dataset.json',
+    "judged_once": "no label was given twice; judge {count} of the pairs again, without looking at the first grade, and "
+    "write them into {file} as in qrels.txt: it shows how far the labels can be trusted",
+    "judged_twice": "{count:pairs} were judged twice: {equal:percent} have the same grade<<, weighted kappa {kappa:number}>>"
+    "<<?low:; judges who differ so much may favour one strategy: judge again where they differ>>",
     "unjudged": "{share:percent} of the first ten results of {baseline:yours} have labels<<, fewer of {fewer:some}>>"
     "<<, more of {more:some}>>; a list with fewer may be better than it looks<<; judge what differs: {command:command}>>",
     "lsa": "the vectors are LSA, fitted on these texts; a neural model may rank the strategies in another order"
