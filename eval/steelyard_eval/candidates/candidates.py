@@ -23,7 +23,7 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.judgments import Ranked
-from steelyard_eval.measures.metrics import Measure, evaluate_lists
+from steelyard_eval.measures.metrics import Measure, evaluate_lists, known_mean
 from steelyard_eval.recording.provenance import agree, share
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.replay import Replay, ShownLists, replay
@@ -64,8 +64,8 @@ class CandidateSet:
         return simplify_config(self.recorded(config).table, config, lambda other: self.means(other, measures))
 
     def means(self, config: SearchConfig, measures: Sequence[Measure]) -> Floats:
-        """float64[M]: the mean of every metric, by replay."""
-        return np.array([values.mean() for values in self.values(config, measures).values()])
+        """float64[M]: the mean of every metric, by replay (`known_mean`)."""
+        return np.array([known_mean(values) for values in self.values(config, measures).values()])
 
     def recorded(self, config: SearchConfig) -> LabelledRecording:
         """The recording that a configuration is replayed on; ConfigError when it retrieves in another way."""

@@ -22,7 +22,7 @@ from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.labels import FAIR, SAMPLED, JudgedPool
-from steelyard_eval.measures.metrics import Judgments, Measure, condensed, evaluate
+from steelyard_eval.measures.metrics import Judgments, Measure, condensed, evaluate, known_mean
 from steelyard_eval.result.structs import Blocker, Fact
 
 MIN_SD_RATIO = 0.75
@@ -63,7 +63,8 @@ class ContenderScores:
     # values, bare: float64[Q], the metric, and the same over judged entries alone
     values: Floats
     bare: Floats
-    # judged, found: float64[Q], the share of the first places that is judged, and of relevant entries in them
+    # judged, found: float64[Q], the share of the first places that is judged (NaN where there are none), and of
+    # relevant entries in them
     judged: Floats
     found: Floats
     relevant: Indices  # int64[Q], how many entries are relevant
@@ -83,7 +84,7 @@ class ContenderScores:
         share, recall, precision = (Measure(family, places) for family in ("Judged", "R", "P"))
         seen = evaluate(*lists, judgments, [metric, share, recall, precision])
         bare = evaluate(*condensed(*lists, judgments), judgments, [metric])
-        judged = seen[share] * np.minimum(np.diff(lists[0]), places)
+        judged = np.nan_to_num(seen[share]) * np.minimum(np.diff(lists[0]), places)
         negatives = float((judged - seen[precision] * places).mean()) if len(judged) else 0.0
         return cls(
             label, config, seen[metric], bare[metric], seen[share], seen[recall], judgments.relevant, negatives
@@ -124,7 +125,7 @@ def find_blocker(
     # Whether the gain is gone where entries that were not judged are taken out.
     enough = max(current.negatives, chosen.negatives) >= MIN_NEGATIVES
     if enough and not dataset.complete and doubt(chosen.bare - current.bare) > most:
-        shares = {"judged": float(current.judged.mean()), "others": float(chosen.judged.mean())}
+        shares = {"judged": known_mean(current.judged), "others": known_mean(chosen.judged)}
         return Blocker("unjudged_gain", {**both, **shares}, "judge_both")
     some, count = current.relevant > 0, int(current.relevant.sum())
     if not dataset.pool and count >= MIN_RELEVANT_ENTRIES and (current.found[some] < 1).any():

@@ -22,7 +22,8 @@ from steelyard_eval.compare.lists_and_latency import ties
 from steelyard_eval.compare.result import categories
 from steelyard_eval.compare.score_scales import of_scales, weightless
 from steelyard_eval.datasets.labels import unstated
-from steelyard_eval.measures.paired import difference_interval, mean_interval, paired
+from steelyard_eval.datasets.second_labels import judged_twice
+from steelyard_eval.measures.paired import difference_interval, mean_intervals, paired
 from steelyard_eval.recording.next_steps import words_of
 from steelyard_eval.recording.replay import ShownLists, facts_of, lists_of, ordered, rows_by_query
 from steelyard_eval.result.structs import Decision, Fact, Paired, Provenance, Result, Row, Said, replace
@@ -74,7 +75,7 @@ def _rows(choice: Choice, places: Sequence[Place], tests: Mapping[str, Paired], 
     base, units = choice.current.values[choice.metric], choice.scored.units.tolist()
     rows = []
     for place, cost in zip(places, costs_of(choice, places, timed), strict=True):
-        means = {str(of): mean_interval(own, units).shown(0.0) for of, own in place.values.items()}
+        means = mean_intervals({str(of): own for of, own in place.values.items()}, units)
         row = replace(place.row(), means=means, cost=cost, against=tests.get(place.label))
         if place.tuned:
             row = replace(row, gain=difference_interval(place.values[choice.metric] - base, units).shown(-1.0))
@@ -184,6 +185,8 @@ def _notices(decided: Decided, values: Values, tests: Mapping[str, Paired]) -> I
     space, about = choice.source.space, [config for config in (decided.picked, choice.current.config) if config]
     yield from (Said("layer_stands_in", {"layer": layer}) for layer in (space.stood_in(about) if space else ()))
     yield from choice.only.notices if choice.only else ()
+    if dataset.second or proven:  # a bias of the labels is one that no fold shows
+        yield judged_twice(dataset)
 
 
 def _scales(decided: Decided) -> Iterator[Said]:

@@ -38,7 +38,7 @@ def index(
     ----------
     embedder: By default the vault's own, or lsa for a new vault; those but lsa and none need an extra.
     rebuild: Rebuild all keyword indexes and vectors of the vault, which is named alone.
-    weights: Add the vectors that this weights file searches, unless --embedder names others.
+    weights: Add the vectors that this weights file searches, and no others; --embedder names another model.
     prune: Remove entries of the vault that are not in the data set.
     layers: Where abstracts and overviews come from that are not written: the text, or a model at LLM_BASE_URL.
     hnsw: Make HNSW indexes in the database, for search --set hnsw=EF, and print what they find and how fast.
@@ -49,6 +49,7 @@ def index(
     steelyard index mine memory.db --weights search-weights.json
     steelyard index memory.db --rebuild --embedder lsa
     """
+    from steelyard.config import SearchConfig
     from steelyard_eval.cli.vault_text import counts_text, index_notes, measured, searched_by
     from steelyard_eval.datasets import open_dataset
     from steelyard_eval.vaults import index_dataset, reindex_vault
@@ -65,8 +66,9 @@ def index(
         raise click.UsageError("name the DATASET and the VAULT that is written, or a vault alone with --rebuild")
     data = open_dataset(dataset)
     vault = vault_file(vault, tenant)
+    config = SearchConfig.load(weights) if weights else None
     model = embedder or (searched_by(weights) if weights else None)
-    counts = index_dataset(data, vault, model, prune=prune, layers=layers, hnsw=hnsw)
+    counts = index_dataset(data, vault, model, prune=prune, layers=layers, hnsw=hnsw, config=config)
     for text in (*(data.notices if not data.queries else ()), *index_notes(counts, data.name)):
         note(text)
     put(counts, "\n\n".join([f"{vault}: {counts_text(counts)}", *map(measured, counts.get("hnsw", ()))]))

@@ -14,7 +14,7 @@ from statistics import median
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import installed
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import parted
@@ -22,8 +22,8 @@ from steelyard_eval.common.formatting import tells
 from steelyard_eval.compare.contenders import Contender, distinct, read_all
 from steelyard_eval.compare.lists_and_latency import Arena, Made
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.groups import Pair, alike, joined, lack_groups, unit_numbers
-from steelyard_eval.measures.metrics import Measure
+from steelyard_eval.datasets.groups import components, lack_groups, nearly, unit_numbers
+from steelyard_eval.measures.metrics import Measure, known_mean
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA
 from steelyard_eval.recording.next_steps import (
@@ -47,8 +47,6 @@ COARSE = 0.1
 UNJUDGED = 0.05
 """A difference in Judged@10 that can make a loser of a better list."""
 JUDGED = Measure("Judged", 10)
-PAIRS = 3
-"""Pairs of queries that are named in one warning."""
 Values = Mapping[str, Floats]
 """Label -> float64[Q] of one metric."""
 Words = Mapping[str, str | None]
@@ -182,7 +180,8 @@ def of_values(
     )
     return [
         *([] if proven else few(queries, tests)),
-        *dependent(queries, alike(dataset, queries), primary, baseline),
+        *one_scope(queries, primary, baseline),
+        *nearly(queries),
         *([] if dataset.complete else unjudged(judged, baseline, dataset, proven)),
         *lsa(model),
     ]
@@ -200,29 +199,22 @@ def few(queries: Sequence[Query], tests: Iterable[Paired]) -> list[Said]:
     return [Said("few_queries", {"queries": len(queries), "detectable": usual})]
 
 
-def dependent(queries: Sequence[Query], near: Sequence[Pair], values: Values, baseline: str) -> list[Said]:
-    """Queries that share a scope, or ask nearly the same, vary together without being declared a group.
+def one_scope(queries: Sequence[Query], values: Values, baseline: str) -> list[Said]:
+    """Queries that share a scope vary together without being declared a group.
 
     How many independent queries they are worth is the median over the contenders, of their differences from the
     baseline, with everything that varies together as one.
     """
-    scopes = [str(query.filters) for query in queries] if lack_groups(queries) else []
-    first: dict[str, int] = {}
-    pairs = [*near, *((first.setdefault(scope, i), i) for i, scope in enumerate(scopes))]
-    if not pairs:
+    if not lack_groups(queries):
         return []
-    base, unit = values[baseline], joined(unit_numbers(queries), pairs)
+    first: dict[str, int] = {}
+    base, unit = values[baseline], unit_numbers(queries).tolist()
+    ends = [(unit[first.setdefault(str(query.filters), i)], unit[i]) for i, query in enumerate(queries)]
+    unit = components(ends, len(unit))[unit]
     differences = [column - base for label, column in values.items() if label != baseline] or [base]
     worth = float(median(effective_number(difference, unit) for difference in differences))
-    facts: dict[str, Fact] = {"queries": len(queries), "worth": worth}
-    said = []
-    if scopes and worth <= 0.9 * len(queries):
-        said.append(Said("scopes", {**facts, "scopes": len(first)}))
-    if near:
-        named = [f"{shown(queries[a].id)} and {shown(queries[b].id)}" for a, b in near[:PAIRS]]
-        count = len({other for _, other in near})
-        said.append(Said("nearly", {**facts, "count": count, "pairs": named, "more": len(near) > PAIRS}))
-    return said
+    facts: dict[str, Fact] = {"queries": len(queries), "worth": worth, "scopes": len(first)}
+    return [Said("scopes", facts)] if worth <= 0.9 * len(queries) else []
 
 
 def effective_number(values: Floats, groups: Sequence[str] | Indices) -> float:
@@ -246,7 +238,7 @@ def unjudged(judged: Values, baseline: str, dataset: Dataset, proven: bool = Fal
     Where nothing is proven yet, the command judges what the baseline and the first of them differ on, if that can
     be typed: a tuned row cannot, and another contender would be another answer.
     """
-    share = {label: float(column.mean()) for label, column in judged.items()}
+    share = {label: known_mean(column) for label, column in judged.items() if np.isfinite(column).any()}
     if (base := share.pop(baseline, None)) is None:
         return []
     fewer = [label for label, value in share.items() if value < base - UNJUDGED]

@@ -14,7 +14,7 @@ from steelyard.base.errors import ConfigError, together
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import Named, separate
 from steelyard_eval.common.console import bar
-from steelyard_eval.compare.answer import answer, of_lists, of_values
+from steelyard_eval.compare.answer import JUDGED, answer, of_lists, of_values
 from steelyard_eval.compare.contenders import (
     Contender,
     Given,
@@ -31,7 +31,7 @@ from steelyard_eval.compare.result import agreement, categories, layers_of, sile
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import judged, unit_numbers
 from steelyard_eval.measures.metrics import Measure, evaluate_lists, parse_measures
-from steelyard_eval.measures.paired import mean_interval, paired
+from steelyard_eval.measures.paired import mean_intervals, paired
 from steelyard_eval.recording.next_steps import judging, words_of
 from steelyard_eval.recording.provenance import edited, tuned_here
 from steelyard_eval.recording.replay import (
@@ -91,8 +91,10 @@ def compare(
     asked, named = cast("tuple[tuple[Measure, ...], list[Named | ListContender]]", parsed)
     if not asked:
         raise ConfigError("no metric is named; name at least one, such as nDCG@10")
+    if asked[0].family == JUDGED.family:
+        raise ConfigError(f"{asked[0]} says how far labels reach, not which is better; name it after nDCG@10")
     # Unjudged hits make a gain doubtful.
-    measures = tuple(dict.fromkeys((*asked, Measure("Judged", asked[0].cutoff or 10))))
+    measures = tuple(dict.fromkeys((*asked, Measure(JUDGED.family, asked[0].cutoff or 10))))
     today = read(dataset.system).label if dataset.system else ""
     base, named = with_baseline(named, baseline, lists or (), today)
     chosen = dataset.split(split)
@@ -174,7 +176,7 @@ def _measured(
     tests = paired(challengers, primary[base], units, seed=seed)
     rows = []
     for row, one in bar("intervals")(list(zip(result.rows, made, strict=True))):
-        means = {name: mean_interval(own, units).shown(0.0) for name, own in values[row.label].items()}
+        means = mean_intervals(values[row.label], units)
         if isinstance(one.contender, Contender):  # by the labels that it is compared with?
             config = one.contender.config
             tuned = bool(tuned_here(one.label, config, dataset, queries))

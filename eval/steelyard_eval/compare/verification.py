@@ -126,6 +126,8 @@ def _differences(
         ]
         for result in ir_measures.iter_calc(chosen, grades, run):
             metric, query = names[str(result.measure)], result.query_id
+            if result.measure.NAME == "Judged" and query not in lists:
+                continue  # it has 0 for the share of a list that is empty
             yield metric, query, abs(float(result.value) - float(values[metric][places[query]]))
 
 

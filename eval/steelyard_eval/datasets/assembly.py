@@ -22,7 +22,7 @@ from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets.corpus_and_queries import QUERY_FIELDS, Item, JsonLines
 from steelyard_eval.datasets.dataset import LOGGED, Dataset, Matrix, Report
 from steelyard_eval.datasets.file_reader import FolderReader, meant
-from steelyard_eval.datasets.groups import asked_again_in_words, unit_numbers
+from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.manifest import Manifest
 
 Grades = Mapping[str, Mapping[str, int]]
@@ -42,6 +42,7 @@ class DatasetParts:
     queries: JsonLines[Query] | None
     qrels: dict[str, dict[str, int]]
     notices: list[str]
+    second: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
@@ -76,8 +77,10 @@ def assemble(reader: FolderReader, parts: DatasetParts, log: bool) -> Report:
         system=manifest.system,
         embedder=manifest.embedder,
         sampled=manifest.sampled,
+        groups=manifest.groups,
         pool=manifest.pool,
         provenance=manifest.provenance,
+        second=parts.second,
         entries=entries.items,
         queries=queries.items,
         qrels=parts.qrels,
@@ -146,8 +149,6 @@ def notices(
         (split, "group has", "groups have", "queries in more than one split"),
     )
     yield from (f"{counted(count, one, many)} {what}" for count, one, many, what in counts if count)
-    if again := asked_again_in_words(queries.items):
-        yield again
     if denied:
         count = counted(len(denied), "query is", "queries are")
         yield (

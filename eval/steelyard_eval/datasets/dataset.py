@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -81,8 +81,10 @@ class Dataset:
     embedder: str = ""
     chosen: bool = False
     sampled: str = ""
+    groups: str = ""
     pool: JudgedPool | None = None
     provenance: tuple[Batch, ...] = ()
+    second: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     in_memory: bool = False
     intents: str | None = None
 

@@ -16,6 +16,7 @@ from steelyard_eval.datasets.dataset import Dataset, Report
 from steelyard_eval.datasets.file_reader import FolderReader, grouped
 from steelyard_eval.datasets.labels import Qrels
 from steelyard_eval.datasets.manifest import Manifest, check_report_split, read_manifest
+from steelyard_eval.datasets.second_labels import SECOND
 
 OTHER_LABELS = "qrels.csv qrels.json qrels.jsonl qrels.trec labels.csv labels.tsv judgments.csv".split()  # noqa: SIM905 -- a list literal of so many words reads worse
 """Where others keep their judgments: a folder with one of these is not meant to be without labels."""
@@ -83,7 +84,10 @@ def read_folder(reader: FolderReader, sealed: bool = True) -> DatasetParts:
         for name in filter(reader.has, OTHER_LABELS):
             remedy = "Write qrels.txt, a line a judgment with blanks between: query 0 entry grade"
             reader.fault(name, 0, "", "", "is not read: judgments stand in qrels.txt or qrels.tsv", remedy)
-    return DatasetParts(manifest, entries, queries, qrels.grades, [])
+    second = Qrels(reader, queries, entries)
+    if reader.has(SECOND):
+        second.read(SECOND)
+    return DatasetParts(manifest, entries, queries, qrels.grades, [], second.grades)
 
 
 def qrels_file(reader: FolderReader) -> str:

@@ -4,33 +4,38 @@ A question that was asked five times is one piece of evidence, not five. So quer
 letters and digits are one unit everywhere, in whatever scope they were asked: the words and the vector that every
 list starts from are the same, and a unit that is too large costs labels, one that is too small a wrong word.
 
-Queries that ask nearly the same are proposed as groups. Two are alike where their vectors are close, or, with or
-without vectors, where they share nearly all shingles, as when one was retyped. Shingles find no paraphrases: a
-question on another person has more of them in common than the same in other words (docs/tuning.md). Queries that
-name different numbers are never alike. Entries with the same content are found here, too.
+Queries that ask nearly the same are proposed as groups, and `judged` takes them so until dataset.json says
+`"groups": "given"`. Two are alike where their vectors are close, or, with or without vectors, where they share
+nearly all shingles, as when one was retyped. Shingles alone find no paraphrases: a question on another person has
+more of them in common than the same in other words (docs/tuning.md). Where both have the same relevant entries,
+less is enough. Queries that name different numbers are never alike. Entries with the same content are found here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from unicodedata import category, normalize
 
 import numpy as np
 
-from steelyard.base.arrays import Indices
+from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import shown
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.systems.soleri import examples
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets.dataset import LOGGED, Dataset, Matrix
+from steelyard_eval.result.structs import Fact, Said
 
 
 def lack_groups(queries: Sequence[Query]) -> bool:
     """Whether no query has a group, though there are at least two scopes, and at least three queries a scope."""
     scopes = {str(query.filters) for query in queries}
-    return not any(query.group for query in queries) and 2 <= len(scopes) <= len(queries) / 3
+    return not any(q.group and not is_proposed(q) for q in queries) and 2 <= len(scopes) <= len(queries) / 3
 
 
 def wording(text: str) -> str:
@@ -51,7 +56,7 @@ def wording(text: str) -> str:
 
 def questions(queries: Sequence[Query]) -> int:
     """How many different questions these queries ask."""
-    return len({wording(query.text) for query in queries})
+    return len({query.group if is_proposed(query) else wording(query.text) for query in queries})
 
 
 def unit_numbers(queries: Sequence[Query]) -> Indices:
@@ -79,39 +84,83 @@ def components(pairs: Sequence[tuple[int, int]], size: int) -> Indices:
     return np.unique([first(i) for i in range(size)], return_inverse=True)[1].astype(np.int64)
 
 
-def joined(unit: Indices, pairs: Sequence[tuple[int, int]]) -> Indices:
-    """The units int64[Q] with those that pairs of queries join taken together; int64[Q]."""
-    ends = [(int(unit[a]), int(unit[b])) for a, b in pairs]
-    return components(ends, int(unit.max(initial=-1)) + 1)[unit]
-
-
-COSINE = 0.92
-SHARED = 0.75
-"""The least cosine of two vectors, and the least share of all shingles (Jaccard) that two texts have in common."""
+COSINE, COSINE_SAME = 0.92, 0.75
+SHARED, SHARED_SAME = 0.75, 0.2
+"""The least cosine of two vectors, and the least share of all shingles (Jaccard) that two texts have in common;
+the second of each where the same entries are relevant."""
+Likeness = Callable[[slice], Floats]
+PROPOSED = "asks as "  # what the name of a proposed group begins with; the id of its first query follows
 LENGTH = 3
 """Characters of a shingle."""
+SHOWN = 3
+"""Groups that are named, and ids of each."""
 BLOCK = 64
 """Queries that are compared with all others at a time: memory is in proportion to their number, not its square."""
-BANDS, ROWS = 20, 5
-"""Tries of `by_shingles`, and random orders of each; two texts that share s agree with 1 - (1 - s^5)^20."""
-
-Pair = tuple[int, int]
 
 
-def alike(dataset: Dataset, queries: Sequence[Query]) -> list[Pair]:
-    """Pairs of queries that ask nearly the same and are not one unit, by their numbers, ascending.
-
-    By vectors, where any are recorded, each query is paired with the first one that it is alike.
-    """
+@lru_cache(maxsize=2)  # several verbs of one command ask
+def alike(dataset: Dataset, queries: tuple[Query, ...]) -> Indices:
+    """`unit_numbers`, with the units that ask nearly the same taken together; int64[Q]."""
     unit, texts = unit_numbers(queries), [query.text for query in queries]
-    known: dict[tuple[str, ...], int] = {}  # numbers are equal for texts that name the same ones
-    numbers = np.array([known.setdefault(named_numbers(text), len(known)) for text in texts], dtype=np.int64)
-    pairs = set(by_shingles(texts, unit, numbers)) if queries else set()
-    if dataset.query_vectors:
+    numbers = _codes(map(named_numbers, texts))
+    relevant = [frozenset(id_ for id_, grade in dataset.qrels.get(q.id, {}).items() if grade) for q in queries]
+    answers = _codes(own or i for i, own in enumerate(relevant))
+    unit = merged(unit, numbers, answers, by_shingles(texts), (SHARED, SHARED_SAME))
+    if dataset.query_vectors and queries:
         place = {query.id: index for index, query in enumerate(dataset.queries)}
-        vectors = dataset.query_vectors[min(dataset.query_vectors)]
-        pairs |= set(by_vectors(vectors[[place[query.id] for query in queries]], unit, numbers))
-    return sorted(pairs)
+        vectors = dataset.query_vectors[min(dataset.query_vectors)][[place[query.id] for query in queries]]
+        unit = merged(unit, numbers, answers, by_vectors(vectors), (COSINE, COSINE_SAME))
+    return unit
+
+
+def _codes(keys: Iterable[Hashable]) -> Indices:
+    """Number keys, equal ones alike, in the order of their first appearance; int64."""
+    known: dict[Hashable, int] = {}
+    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
+
+
+def merged(unit: Indices, numbers: Indices, answers: Indices, of: Likeness, least: Sequence[float]) -> Indices:
+    """Units int64[Q] with those of queries taken together that are alike and name equal numbers; int64[Q].
+
+    The likeness `of` some queries to all is float[B, Q]; where `answers` are equal the second of `least` will do.
+    """
+    for begin in range(0, len(unit), BLOCK):
+        rows = slice(begin, begin + BLOCK)
+        enough = np.where(answers[rows, None] == answers, least[1], least[0])
+        a, b = np.nonzero((of(rows) >= enough) & (numbers[rows, None] == numbers))
+        ends = np.unique(np.sort([unit[a + begin], unit[b]], axis=0), axis=1)
+        unit = components(ends[:, ends[0] < ends[1]].T.tolist(), len(unit))[unit]
+    return unit
+
+
+def is_proposed(query: Query) -> bool:
+    """Whether its group is one that was proposed here."""
+    return query.group.startswith(PROPOSED)
+
+
+def with_proposed(dataset: Dataset, queries: Sequence[Query]) -> tuple[Query, ...]:
+    """The queries with the groups that they seem to have; a group that queries.jsonl gives stays as it is.
+
+    Where dataset.json says that they are given (`groups`), there are no others.
+    """
+    if dataset.groups:
+        return tuple(queries)
+    free = tuple(query for query in queries if not query.group)
+    first: dict[int, Query] = {}
+    own = {q.id: first.setdefault(unit, q).id for q, unit in zip(free, alike(dataset, free).tolist(), strict=True)}
+    several = {id_ for id_, count in Counter(own.values()).items() if count > 1}
+    named = {id_: PROPOSED + one for id_, one in own.items() if one in several}
+    return tuple(replace(query, group=named.get(query.id, query.group)) for query in queries)
+
+
+def nearly(queries: Sequence[Query]) -> list[Said]:
+    """Queries of proposed groups, which count as one question: each with the first one of its group."""
+    first: dict[str, str] = {}
+    near = [(first.setdefault(query.group, query.id), query.id) for query in queries if is_proposed(query)]
+    named = [f"{shown(one)} and {shown(other)}" for one, other in near if one != other]
+    facts: dict[str, Fact] = {"count": len(named), "pairs": named[:SHOWN], "more": len(named) > SHOWN}
+    facts |= {"queries": len(queries), "units": len(set(unit_numbers(queries).tolist()))}
+    return [Said("nearly", facts)] if named else []
 
 
 def named_numbers(text: str) -> tuple[str, ...]:
@@ -123,56 +172,33 @@ def named_numbers(text: str) -> tuple[str, ...]:
     return tuple(sorted(re.findall(r"\d+", normalize("NFKC", text))))
 
 
-def by_vectors(vectors: Matrix, unit: Indices, numbers: Indices) -> Iterator[Pair]:
-    """Each query with the first one whose vector is close; float[n, d], and int64[n] of units and of numbers."""
+def by_vectors(vectors: Matrix) -> Likeness:
+    """The cosines of some of the vectors float[Q, d] with all."""
     rows = np.asarray(vectors, dtype=np.float32)
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-    first = np.full(len(rows), -1)
-    for begin in range(0, len(rows), BLOCK):
-        a, b = (places + begin for places in np.nonzero(rows[begin : begin + BLOCK] @ rows[begin:].T >= COSINE))
-        new = (a < b) & (first[b] < 0) & (unit[a] != unit[b]) & (numbers[a] == numbers[b])
-        later, index = np.unique(b[new], return_index=True)
-        first[later] = a[new][index]
-    return ((int(first[i]), int(i)) for i in np.flatnonzero(first >= 0))
+    return lambda some: rows[some] @ rows.T
 
 
-def by_shingles(texts: Sequence[str], unit: Indices, numbers: Indices) -> Iterator[Pair]:
-    """Pairs of texts that share nearly all shingles.
+def by_shingles(texts: Sequence[str]) -> Likeness:
+    """The share of all shingles (Jaccard) that some of the texts have in common with each."""
+    from scipy.sparse import csr_array  # what only searches has no use for it
 
-    Candidates agree in `ROWS` least ranks of their shingles under random orders, in one of `BANDS` tries (Broder,
-    SEQUENCES 1997); each is compared with the first of those it agrees with. All but 1 in 200 pairs that share
-    three quarters do agree.
-    """
-    known: dict[str, int] = {}
-    rows = [[known.setdefault(piece, len(known)) for piece in sorted(shingles(wording(text)))] for text in texts]
-    flat, begin = np.array([piece for row in rows for piece in row]), np.cumsum([0, *map(len, rows)])[:-1]
-    rng, tried = np.random.default_rng(0), set()
-    for _ in range(BANDS):
-        orders = [rng.permutation(len(known)) for _ in range(ROWS)]
-        least = np.stack([np.minimum.reduceat(order[flat], begin) for order in orders])
-        _, first, bucket = np.unique(least, axis=1, return_index=True, return_inverse=True)
-        a, b = first[bucket], np.arange(len(rows))
-        new = (a < b) & (unit[a] != unit[b]) & (numbers[a] == numbers[b])
-        tried |= set(zip(a[new].tolist(), b[new].tolist(), strict=True))
-    return (pair for pair in sorted(tried) if shared(*(set(rows[i]) for i in pair)) >= SHARED)
+    pieces = [sorted(shingles(wording(text))) for text in texts]
+    sizes = np.array([len(row) for row in pieces], dtype=np.int64)
+    flat = _codes(piece for row in pieces for piece in row)
+    shape = len(texts), int(flat.max(initial=-1)) + 1
+    held = csr_array((np.ones(len(flat), dtype=np.int32), flat, np.cumsum([0, *sizes])), shape)
+
+    def of(some: slice) -> Floats:
+        common = (held[some] @ held.T).toarray()
+        return np.asarray(common / (sizes[some, None] + sizes - common), dtype=np.float64)
+
+    return of
 
 
 def shingles(text: str) -> set[str]:
     """The runs of `LENGTH` characters of a text, or the whole of a shorter one."""
     return {text[i : i + LENGTH] for i in range(max(1, len(text) - LENGTH + 1))}
-
-
-def shared(one: Set[object], other: Set[object]) -> float:
-    """The share of all shingles that two texts have in common (Jaccard).
-
-    >>> shared(shingles("keys"), shingles("key"))
-    0.5
-    """
-    return len(one & other) / len(one | other)
-
-
-SHOWN = 3
-"""Groups that are named, and ids of each."""
 
 
 def duplicates(entries: Iterable[Entry]) -> list[list[str]]:
@@ -184,8 +210,11 @@ def duplicates(entries: Iterable[Entry]) -> list[list[str]]:
     >>> duplicates([Entry("a", title="x"), Entry("b", title="y"), Entry("c", title=" x ")])
     [['a', 'c']]
     """
-    titled = (entry for entry in entries if entry.title.strip() or entry.text.strip())
-    return _repeated((_content(entry), entry.id) for entry in titled)
+    groups: dict[Hashable, list[str]] = {}
+    for entry in entries:
+        if entry.title.strip() or entry.text.strip():
+            groups.setdefault(_content(entry), []).append(entry.id)
+    return [ids for ids in groups.values() if len(ids) > 1]
 
 
 def _content(entry: Entry) -> tuple[str | tuple[str, ...], ...]:
@@ -193,41 +222,17 @@ def _content(entry: Entry) -> tuple[str | tuple[str, ...], ...]:
     return (*map(str.strip, texts), tuple(sorted(entry.tags)))
 
 
-def asked_again(queries: Iterable[Query]) -> list[list[str]]:
-    """List the ids of queries that ask the same (`groups.wording`), in the order of the queries."""
-    return _repeated((wording(query.text), query.id) for query in queries)
-
-
-def _repeated(keys: Iterable[tuple[Hashable, str]]) -> list[list[str]]:
-    """The ids of every key that has several."""
-    groups: dict[Hashable, list[str]] = {}
-    for key, id_ in keys:
-        groups.setdefault(key, []).append(id_)
-    return [ids for ids in groups.values() if len(ids) > 1]
-
-
 def duplicates_in_words(groups: Sequence[Sequence[str]]) -> str:
     """Describe duplicates in one line, with their number and the first of them; empty when there are none."""
     if not groups:
         return ""
     repeat = counted(sum(len(ids) - 1 for ids in groups), "entry repeats", "entries repeat")
-    return f"{repeat} the content of another: {_first(groups)}"
-
-
-def asked_again_in_words(queries: Iterable[Query]) -> str:
-    """The same of queries that ask the same."""
-    if not (groups := asked_again(queries)):
-        return ""
-    repeat = counted(sum(len(ids) - 1 for ids in groups), "query repeats", "queries repeat")
-    return f"{repeat} the text of another, and equal texts count once: {_first(groups)}"
-
-
-def _first(groups: Sequence[Sequence[str]]) -> str:
     named = [[*(shown(id_, 60) for id_ in ids[:SHOWN]), *(["..."] * (len(ids) > SHOWN))] for ids in groups[:SHOWN]]
-    return "; ".join([*map(", ".join, named), *(["..."] * (len(groups) > SHOWN))])
+    first = "; ".join([*map(", ".join, named), *(["..."] * (len(groups) > SHOWN))])
+    return f"{repeat} the content of another: {first}"
 
 
 def judged(dataset: Dataset, queries: Iterable[Query]) -> tuple[Query, ...]:
-    """Keep the queries that can be scored: with judgments, an answer, and not for simulating feedback."""
+    """Keep what can be scored: with judgments, an answer, and not for simulating feedback; see `with_proposed`."""
     labelled = (query for query in queries if query.id in dataset.qrels and query.answerable)
-    return tuple(query for query in labelled if query.split != LOGGED)
+    return with_proposed(dataset, [query for query in labelled if query.split != LOGGED])

@@ -28,7 +28,7 @@ Judged: TypeAlias = "pd.DataFrame | Mapping[str, Mapping[str, int] | Iterable[st
 PARTS = ("corpus", "queries", "qrels", "vectors")
 ABOUT = (
     *("name", "description", "licence", "as_of", "text_for_embedding", "report_split"),
-    *("embedder", "sampled", "pool", "provenance"),
+    *("embedder", "sampled", "groups", "pool", "provenance"),
 )
 COLUMNS = (("query", "query_id", "qid"), ("entry", "doc_id", "docno", "id"), ("grade", "relevance", "label"))
 """The names that the columns of a table of judgments may have: ours, those of ir_measures, those of PyTerrier."""

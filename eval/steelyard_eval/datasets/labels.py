@@ -101,8 +101,10 @@ def with_batch(batches: Sequence[Batch], new: Batch) -> list[dict[str, object]]:
     return [one.to_json() for one in (*(one for one in kept if one.labels and one not in alike), joined)]
 
 
+_NONE_OF, _NAME_ONE = "is none of {}", "Name one of them, or leave it out"
 _KEYS: dict[str, tuple[Any, str, str]] = {
-    "sampled": (Sampled, f"is none of {', '.join(SAMPLED)}", "Name one of them, or leave it out"),
+    "sampled": (Sampled, _NONE_OF.format(", ".join(SAMPLED)), _NAME_ONE),
+    "groups": (Annotated[str, Meta(pattern=r"\Agiven\Z")], _NONE_OF.format("given"), _NAME_ONE),
     "pool": (
         JudgedPool,
         f'must be "{COMPLETE}", or an object of contenders (their names) and depth (from 1 on)',

@@ -44,6 +44,7 @@ class Manifest:
     system: str = ""
     embedder: str = ""
     sampled: str = ""
+    groups: str = ""
     pool: JudgedPool | None = None
     provenance: tuple[Batch, ...] = ()
     imported: bool = False
@@ -52,7 +53,7 @@ class Manifest:
 
 _TEXTS = ("name", "description", "licence", "text_for_embedding", "report_split", "system")
 _PARSERS: dict[str, Callable[[object], object]] = {"as_of": parse_time, **dict.fromkeys(_TEXTS, FIELDS["text"])}
-_KEYS = _PARSERS.keys() | {"counts", "embedder", "files", "provenance", "sampled"}
+_KEYS = _PARSERS.keys() | {"counts", "embedder", "files", "groups", "provenance", "sampled"}
 """Keys whose misspellings are faults; `pool` is too much like other words, such as tool."""
 KINDS: Mapping[str, Callable[[str], object]] = {"system": find_system, "strategy": parse_strategy}
 """How a kind of contender that is no file is checked."""

@@ -21,14 +21,13 @@ from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.memory.text import words
 from steelyard_eval.common.configurations import ONLY_LISTS
-from steelyard_eval.compare.answer import dependent
+from steelyard_eval.compare.answer import one_scope
 from steelyard_eval.compare.compare import compare
 from steelyard_eval.compare.contenders import Given, read
 from steelyard_eval.compare.lists_and_latency import Arena
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.groups import alike, judged, lack_groups
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.sentences import say
+from steelyard_eval.result.structs import Said
 
 METRIC = "nDCG@10"
 ASKED = 200
@@ -175,17 +174,11 @@ def _told(found: dict[str, Any]) -> Iterator[str]:
             )
 
 
-def propose_groups(dataset: Dataset) -> list[str]:
-    """A sentence each where judged queries share scopes and have no group, and where some ask nearly the same.
+def shared_scopes(dataset: Dataset, queries: Sequence[Query]) -> list[Said]:
+    """What judged queries are worth that share scopes and have no group, by a comparison of two baselines.
 
-    What they are worth comes from a comparison of two baselines: bm25 and vector where vectors are recorded, else
-    bm25 and fts, so that nothing has to be embedded.
+    They are bm25 and vector where vectors are recorded, else bm25 and fts, so that nothing has to be embedded.
     """
-    queries = judged(dataset, dataset.split("all"))
-    near = alike(dataset, queries)
-    if not near and not lack_groups(queries):
-        return []
     other, embedder = ("vector", "recorded") if dataset.query_vectors else ("fts", "none")
     result = compare(dataset, ["bm25", other], metrics=METRIC, split="all", embedder=embedder, timed=False)
-    values = {label: metrics[METRIC] for label, metrics in result.values.items()}
-    return [say(one) for one in dependent(queries, near, values, "bm25")]
+    return one_scope(queries, {label: metrics[METRIC] for label, metrics in result.values.items()}, "bm25")

@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from steelyard_eval.common.configurations import LIMIT, Named, written_as
 from steelyard_eval.compare.lists_and_latency import ties
 from steelyard_eval.datasets.dataset import NAMED, moved
+from steelyard_eval.datasets.groups import nearly
 from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.baseline import tool
 from steelyard_eval.gate.comparison import ORDER, BaselineComparison
@@ -137,6 +138,7 @@ def _notices(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Sai
     if gate.elsewhere:
         yield Said("gate_platform", {"here": platform_name(), "there": gate.needed().platform})
     yield from (Said("told", {"text": text}) for text in gate.dataset.notices)
+    yield from nearly(gate.queries)
     for one in compared:
         yield from one.now.notices
         if config := one.now.config:

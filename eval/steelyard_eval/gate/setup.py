@@ -32,7 +32,7 @@ from steelyard.memory.query import Query
 from steelyard_eval.compare.lists_and_latency import ties
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.dataset import State, hashed, states
-from steelyard_eval.datasets.groups import judged, unit_numbers
+from steelyard_eval.datasets.groups import is_proposed, judged, unit_numbers
 from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.rule import BUDGET
@@ -210,8 +210,9 @@ def data_hashes(dataset: Dataset, queries: Sequence[Query], unanswerable: Sequen
     ids = [query.id for query in queries]
     entries = sorted((entry.to_json() for entry in dataset.entries), key=itemgetter("id"))
     asked: list[list[Any]] = [
-        [of.id, of.text, repr(of.filters), of.asked_at, of.intent, of.category, of.group, list(of.tags), of.domain]
+        [of.id, of.text, repr(of.filters), of.asked_at, of.intent, of.category, group, list(of.tags), of.domain]
         for of in dataset.asked([*queries, *unanswerable])
+        for group in ["" if is_proposed(of) else of.group]
     ]
     return {
         "corpus": hashed([dataset.as_of, entries]),

@@ -88,9 +88,9 @@ def _at(running: Floats, cutoff: int | None) -> Floats:
     return column
 
 
-def _share(part: Floats, whole: NDArray[np.number]) -> Floats:
-    """Divide, with 0 where the whole is 0: nothing relevant, or nothing returned."""
-    share = np.zeros(part.size)
+def _share(part: Floats, whole: NDArray[np.number], none: float = 0.0) -> Floats:
+    """Divide, with `none` where the whole is 0: nothing relevant, or nothing returned."""
+    share = np.full(part.size, none)
     np.divide(part, whole, out=share, where=whole > 0)
     return share
 
@@ -158,8 +158,9 @@ _FAMILIES = {
         lambda lists, k: _share(
             np.count_nonzero(lists.grade[:, :k] != UNJUDGED, axis=1).astype(np.float64),
             lists.length if k is None else np.minimum(lists.length, k),
+            np.nan,
         ),
-        "is the share of the places whose entry has a label at all; what has none counts as not relevant.",
+        "is the share of the places that are filled whose entry has a label; what has none is not relevant.",
         None,
     ),
     "RecallAny": _Family(_success, _ANY, (ANY, CUTOFF)),
@@ -225,7 +226,9 @@ def evaluate(
     `offsets`: int64[Q + 1]: query q's list is `entry[offsets[q]:offsets[q + 1]]`; `entry`: int32[R]: the lists,
     best first, as indices in the `entries` of the judgments; an entry at most once in a list.
     Returns dict of float64[Q]: From 0 to 1. 0 for a query without results, without judgments (see
-    `Judgments.judged`), and, as in trec_eval, without relevant entries; Judged@k then still counts.
+    `Judgments.judged`), and, as in trec_eval, without relevant entries; Judged@k then still counts. Of an empty
+    list Judged@k is not known, NaN: a mean is over the queries with results (`known_mean`), since 0 would say that
+    what is not there has no labels. ir_measures has 0 for a query that a run leaves out.
 
     Formulas of trec_eval 9 (m_ndcg_cut.c, m_map_cut.c, m_recall.c, m_P.c, m_success.c, m_recip_rank.c): P@k
     divides by k however short the list; R@k and AP@k divide by all relevant ids. Judged@k is ir_measures': judged
@@ -248,6 +251,11 @@ def evaluate(
     grade[query, rank] = judgments.grades(query, entry[offsets[query] + rank])
     lists = _Lists(grade, length, judgments)
     return {m: _FAMILIES[m.family].compute(lists, m.cutoff) for m in measures}
+
+
+def known_mean(values: Floats) -> float:
+    """The mean over the queries of which a measure is known; 0 where it is known of none."""
+    return float(values[some].mean()) if (some := np.isfinite(values)).any() else 0.0
 
 
 def evaluate_lists(

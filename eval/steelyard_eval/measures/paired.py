@@ -15,7 +15,7 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.measures.spread import ALPHA, Interval, Spread, by_unit, holm, spread
-from steelyard_eval.result.structs import Fact, Paired, Said, Verdict
+from steelyard_eval.result.structs import Estimate, Fact, Paired, Said, Verdict
 
 TIE = 1e-12  # differences up to this are rounding
 DRAWS = 10_000
@@ -72,6 +72,15 @@ def mean_interval(values: ArrayLike, groups: Sequence[object] | None = None, *, 
     """
     checked = _checked(values)
     return _interval(spread(checked, _codes(groups, checked.size)), level)
+
+
+def mean_intervals(values: Mapping[str, Floats], groups: Sequence[object]) -> dict[str, Estimate]:
+    """Of every measure by name, over the queries where it is known; one that is known of none is left out."""
+    unit, found = _codes(groups, len(groups)), {}
+    for name, own in values.items():
+        if (some := np.isfinite(own)).any():
+            found[name] = mean_interval(own[some], unit[some].tolist()).shown(0.0)
+    return found
 
 
 def difference_interval(differences: ArrayLike, groups: Sequence[object] | None = None) -> Interval:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,8 @@ import msgspec
 from steelyard.base.errors import ConfigError, shown
 from steelyard.base.extensions import extension
 from steelyard.base.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS, parse_number
+from steelyard.base.files import cache_folder
+from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, RANGES, SUPERSEDED, Filters, visible_to
 from steelyard.stores.base import is_address
 
@@ -157,3 +160,20 @@ def vault_file(path: str, tenant: str | None) -> str:
     if tenant is not None and is_address(path):
         raise ConfigError("--tenant names a file in a folder of vaults; in a database a tenant is a role")
     return path if tenant is None else str(extension("cortex_client").vault_of(path, tenant))
+
+
+def layered_entries(entries: Sequence[Entry], layers: str) -> list[Entry]:
+    """Give entries and directories abstracts and overviews where they have none.
+
+    `layers` is extractive (from the text), llm (by the endpoint that LLM_BASE_URL names), or none. Raises
+    ConfigError for llm where the environment names no endpoint, EmbedderError where it fails.
+    """
+    if layers == "none":
+        return list(entries)
+    own = extension("cortex_client")
+    if layers == "extractive":
+        return list(own.with_layers(entries, own.extract))
+    chat = extension("network").chat_of(os.environ)
+    if chat is None:
+        raise ConfigError("LLM_BASE_URL names no endpoint for --layers llm; set it, or use --layers extractive")
+    return list(own.with_layers(entries, own.ask(chat, cache_folder(os.environ) / "layers")))

@@ -12,21 +12,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.base.errors import ConfigError, EmbedderError, nearest, shown
 from steelyard.base.extensions import extension
-from steelyard.base.files import cache_folder
+from steelyard.config import SearchConfig
 from steelyard.embedders import embed
 from steelyard.embedders.embed import LSA, CachedEmbedder, Embedder
 from steelyard.embedders.lsa import LsaEmbedder
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters
 from steelyard.memory.text import render
+from steelyard.retrievers import layers_read
 from steelyard.signals.reviews import REVIEWED
 from steelyard.stores.base import Space, is_address
 from steelyard.stores.sqlite import Vault, open_vault
-from steelyard.systems import EMBEDDED, SYSTEMS, analyses, keyword_indexes
+from steelyard.systems import EMBEDDED, SYSTEMS, analyses, find_system, keyword_indexes
 from steelyard_eval.common.console import bar
+from steelyard_eval.vaults.arguments import layered_entries
 
 if TYPE_CHECKING:
     from steelyard_eval.datasets import Dataset
+
+Opened = Mapping[str, CachedEmbedder]
 
 
 def index_dataset(
@@ -37,13 +41,14 @@ def index_dataset(
     prune: bool = False,
     layers: str = "none",
     hnsw: bool = False,
+    config: SearchConfig | None = None,
 ) -> dict[str, Any]:
     """Index a data set into a vault file, made if it does not exist; unchanged entries are not written again.
 
     `embedder` is lsa, none or one of `embed.KINDS`, added to the vault's models, which every run keeps up to date;
     by default the vault's own models, and lsa for a new vault. With `prune` entries that are not in the data set
-    are removed. `layers` see `layered_entries`; what a language model wrote is kept in the cache. With `hnsw` the
-    HNSW indexes of a database are made, and measured. A run after an interruption gives the same result.
+    are removed. With a `config` only vectors that it searches are added to those that there are. `layers` see
+    `layered_entries`; what a language model wrote is kept in the cache. With `hnsw` the
 
     Returns counts: entries (in the vault now), changed, removed, outside (entries that are not in the data set),
     embedded (vectors made). Lists: models, duplicates (ids of entries with equal content), stale (models that
@@ -66,7 +71,7 @@ def index_dataset(
         for index in keyword_indexes(SYSTEMS.values()):
             vault.ensure_index(index)
         vault.ensure_words(analyses(SYSTEMS.values()))
-        embedded = _embed_all(vault, kinds, outside)
+        embedded = _embed_all(vault, kinds, outside, config)
         count = vault.count()
         measured = {}
         if hnsw:
@@ -110,7 +115,7 @@ def reindex_vault(path: str, embedder: str | None = None) -> dict[str, object]:
             for space, _ in vault.spaces():
                 vault.drop_space(space)
             vault.drop_models()
-            embedded = _embed_all(vault, kinds, outside)
+            embedded = _embed_all(vault, kinds, outside, None)
         return {"entries": vault.count(), "embedded": embedded, "models": vault.models()}
 
 
@@ -164,9 +169,7 @@ def _own_kinds(vault: Vault) -> list[str]:
     return list(dict.fromkeys(model[0] for model in stored if model is not None)) or [LSA]
 
 
-def _open_all(
-    vault: Vault, asked: str | None, opened: Mapping[str, CachedEmbedder]
-) -> tuple[list[str], dict[str, CachedEmbedder]]:
+def _open_all(vault: Vault, asked: str | None, opened: Opened) -> tuple[list[str], dict[str, CachedEmbedder]]:
     """The kinds that a run embeds with, and the embedders of those that are opened; `opened` are some already.
 
     Raises ConfigError when none was asked for and one of the vault's own models is not the one opened.
@@ -188,7 +191,7 @@ def _opened(kinds: Iterable[str]) -> dict[str, CachedEmbedder]:
     return {kind: embed.open_embedder(kind, os.environ) for kind in kinds if kind in embed.KINDS}
 
 
-def _unopened(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedEmbedder]) -> list[str]:
+def _unopened(vault: Vault, kinds: Iterable[str], outside: Opened) -> list[str]:
     """The vault's models that this run cannot embed with."""
     usable = {opened.model for opened in outside.values()} | {LSA}
     return [name for name in vault.models() if kinds and name not in usable]
@@ -197,23 +200,6 @@ def _unopened(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedEm
 def _missing(vault: Vault, model: str) -> int:
     """How many entries have no vector of a model, in the space that lacks the most."""
     return max((len(vault.missing(space)) for space, _ in vault.spaces() if space.model == model), default=0)
-
-
-def layered_entries(entries: Sequence[Entry], layers: str) -> list[Entry]:
-    """Give entries and directories abstracts and overviews where they have none.
-
-    `layers` is extractive (from the text), llm (by the endpoint that LLM_BASE_URL names), or none. Raises
-    ConfigError for llm where the environment names no endpoint, EmbedderError where it fails.
-    """
-    if layers == "none":
-        return list(entries)
-    own = extension("cortex_client")
-    if layers == "extractive":
-        return list(own.with_layers(entries, own.extract))
-    chat = extension("network").chat_of(os.environ)
-    if chat is None:
-        raise ConfigError("LLM_BASE_URL names no endpoint for --layers llm; set it, or use --layers extractive")
-    return list(own.with_layers(entries, own.ask(chat, cache_folder(os.environ) / "layers")))
 
 
 def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[int, int]:
@@ -232,16 +218,16 @@ def _put_entries(vault: Vault, entries: Sequence[Entry], prune: bool) -> tuple[i
         return changed, vault.delete(sorted(gone))
 
 
-def _embed_all(vault: Vault, kinds: Iterable[str], outside: Mapping[str, CachedEmbedder]) -> int:
+def _embed_all(vault: Vault, kinds: Iterable[str], outside: Opened, config: SearchConfig | None) -> int:
     """Make the missing vectors of every kind; return how many were made."""
     embedded = 0
     for kind in kinds:
         if kind == LSA:
-            embedded += _renew(vault, _stored(vault))
+            embedded += _renew(vault, _stored(vault), config)
         elif kind in outside:
             vault.save_model(outside[kind].model, *embed.remembered(outside[kind]), {})
             with embed.resumable(outside[kind]):
-                embedded += _embed(vault, outside[kind])
+                embedded += _embed(vault, outside[kind], config)
     return embedded
 
 
@@ -257,7 +243,7 @@ def _stored(vault: Vault) -> _Fit | None:
     return _Fit(LsaEmbedder.from_arrays(stored[2]), stored[1].get("texts", "")) if stored else None
 
 
-def _renew(vault: Vault, known: _Fit | None) -> int:
+def _renew(vault: Vault, known: _Fit | None, config: SearchConfig | None = None) -> int:
     """Fit the model on the entries as they are, unless it is the known one, and embed what has no vector.
 
     Vectors are written in batches and are kept when the run is interrupted. Until all exist the vault
@@ -265,11 +251,11 @@ def _renew(vault: Vault, known: _Fit | None) -> int:
     replaced in one transaction. Returns the number of entries that were embedded.
     """
     fit = _fitted(vault, known)
-    embedded = _embed(vault, fit.model)
+    embedded = _embed(vault, fit.model, config)
     with vault.transaction():
         fit = _fitted(vault, fit)  # another one only if another process changed entries meanwhile
-        embedded += _embed(vault, fit.model)
-        mine = _spaces(vault, fit.model)
+        embedded += _embed(vault, fit.model, config)
+        mine = _spaces(vault, fit.model, config)
         for space, _ in vault.spaces():
             if space.model.partition(":")[0] == LSA and space not in mine:
                 vault.drop_space(space)
@@ -285,13 +271,20 @@ def _fitted(vault: Vault, known: _Fit | None) -> _Fit:
     return known if known is not None and known.texts == digest else _Fit(LsaEmbedder.fit(texts), digest)
 
 
-def _spaces(vault: Vault, embedder: Embedder) -> list[Space]:
+def _spaces(vault: Vault, embedder: Embedder, config: SearchConfig | None = None) -> list[Space]:
+    """Of every system's texts and layers; of a configuration what it reads, and what the vault has already."""
     layers = ("text", *embed.layers_of(vault))
     recipes = {system.reading.recipe for system in SYSTEMS.values()}
     spaces = {embed.space_of(embedder, layer, recipe) for recipe in recipes for layer in layers}
+    if config is not None:
+        own, read = find_system(config.name).reading.recipe, layers_read(config.effective.signals | config.needs)
+        wanted = {embed.space_of(embedder, layer, own) for layer in ("text", *read)}
+        kind = embedder.model.partition(":")[0]  # also of an earlier fit
+        held = {(one.layer, one.recipe) for one, _ in vault.spaces() if one.model.partition(":")[0] == kind}
+        spaces = {one for one in spaces if one in wanted or (one.layer, one.recipe) in held}
     return sorted(spaces, key=lambda space: (space.layer, space.recipe))
 
 
-def _embed(vault: Vault, embedder: Embedder) -> int:
-    spaces = _spaces(vault, embedder)
+def _embed(vault: Vault, embedder: Embedder, config: SearchConfig | None) -> int:
+    spaces = _spaces(vault, embedder, config)
     return sum(embed.embed_missing(vault, embedder, space, bar(f"embedding {space.layer}")) for space in spaces)

@@ -14,9 +14,11 @@ from steelyard_eval.common.formatting import counted
 from steelyard_eval.common.tabular import Tabular
 from steelyard_eval.datasets import LOGGED, Dataset, Report, check
 from steelyard_eval.datasets.file_reader import FolderReader, grouped
-from steelyard_eval.datasets.groups import alike, duplicates, duplicates_in_words, lack_groups
+from steelyard_eval.datasets.groups import duplicates, duplicates_in_words, judged, lack_groups, nearly
 from steelyard_eval.datasets.labels import in_words, stated, unstated
 from steelyard_eval.datasets.manifest import accept
+from steelyard_eval.datasets.second_labels import judged_twice
+from steelyard_eval.result.sentences import say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +42,8 @@ class Checked(Tabular):
         if data is None:
             return self.found.notices
         labels = unstated(data.sampled, data.pool, data.provenance) if data.qrels else ()
-        return (*self.found.notices, *labels, *_without_relevant(data))
+        twice = [say(judged_twice(data))] if data.qrels else ()
+        return (*self.found.notices, *labels, *_without_relevant(data), *twice)
 
     def to_json(self) -> dict[str, Any]:
         """The document of `steelyard check --json`."""
@@ -152,10 +155,10 @@ def _ids(ids: Sequence[str]) -> str:
 
 def _proposed(dataset: Dataset) -> list[str]:
     """Groups that queries seem to have; what measures them is loaded where there are any."""
-    asked = dataset.split("all") if dataset.qrels else ()
-    queries = [query for query in asked if query.id in dataset.qrels and query.answerable]
-    if not (lack_groups(queries) or alike(dataset, queries)):
-        return []
-    from steelyard_eval.explain.known_items import propose_groups
+    queries = judged(dataset, dataset.split("all")) if dataset.qrels else ()
+    said = nearly(queries)
+    if lack_groups(queries):
+        from steelyard_eval.explain.known_items import shared_scopes
 
-    return propose_groups(dataset)
+        said = [*shared_scopes(dataset, queries), *said]
+    return list(map(say, said))

@@ -8,7 +8,7 @@ from steelyard.base.errors import DataError
 from steelyard_eval.choose.blockers import ContenderScores, find_blocker
 from steelyard_eval.choose.differences import Scored
 from steelyard_eval.choose.recommend import by_drawn
-from steelyard_eval.measures.metrics import Judgments, Measure, condensed
+from steelyard_eval.measures.metrics import Judgments, Measure, condensed, known_mean
 
 METRIC = Measure("nDCG", 10)
 
@@ -175,6 +175,12 @@ def test_a_pool_that_is_none_is_a_fault(pool):
         load(pool=pool)
 
 
+def test_groups_are_those_that_are_given_or_also_the_proposed_ones():
+    assert [load().groups, load(groups="given").groups] == ["", "given"]
+    with pytest.raises(DataError, match="groups"):
+        load(groups="none")
+
+
 def test_judged_entries_of_the_first_places_that_are_not_relevant_are_counted():
     judgments = Judgments.of(
         {"a": {"x": 1, "y": 0, "z": 0}, "b": {"x": 0, "y": 2}}, ["a", "b"], ["x", "y", "z", "u"]
@@ -182,3 +188,5 @@ def test_judged_entries_of_the_first_places_that_are_not_relevant_are_counted():
     offsets, entry = np.array([0, 4, 6]), np.array([0, 1, 3, 2, 3, 0])
     found = ContenderScores.of("mine", None, (offsets, entry), judgments, Measure("nDCG", 3))
     assert found.negatives == pytest.approx(1.0)  # y among the first three of a, x of b
+    nothing = ContenderScores.of("none", None, (np.array([0, 4, 4]), entry[:4]), judgments, Measure("nDCG", 3))
+    assert (nothing.negatives, known_mean(nothing.judged)) == pytest.approx((0.5, 2 / 3))  # a alone has a list

@@ -202,9 +202,9 @@ def test_who_leads_by_what_is_known_and_by_labels(advice, default, third, n, lea
 def test_one_of_thousands_has_to_be_further_ahead_than_a_contender():
     wave = np.tile([0.0, 0.2], 10)
     rows = np.array([wave * 0, wave * 0, wave * 0 - 1, wave]).astype(np.float32)
-    # A mean of .1 with a deviation of .1 * sqrt(20 / 19) / sqrt(20): 4.4 deviations. Twice the spread: 2.2.
+    # A mean of .1 with a deviation of .1 * sqrt(20 / 19) / sqrt(20): 4.4 deviations. Four times the spread: 1.1.
     assert TRY.leader(Scored.of(rows, rows), 3) == 3
-    rows[3] = 0.1 + 2 * (rows[3] - 0.1)
+    rows[3] = 0.1 + 4 * (rows[3] - 0.1)
     assert TRY.leader(Scored.of(rows, rows), 3) == 1
     assert replace(TRY, rows=np.array([1, 3])).leader(Scored.of(rows, rows)) == 3
 

@@ -11,6 +11,7 @@ from written_set import write_set
 
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
+from steelyard.embedders.embed import LAYER_RECIPES
 from steelyard.live.search import Searcher
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import visible_to
@@ -22,8 +23,7 @@ from steelyard_eval.datasets import load
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.metrics import Measure, evaluate_lists
 from steelyard_eval.vaults import index_dataset, reindex_vault, vault_embedder, visible_vault
-from steelyard_eval.vaults.arguments import parse_filters
-from steelyard_eval.vaults.write import layered_entries
+from steelyard_eval.vaults.arguments import layered_entries, parse_filters
 
 WORDS = ("red apple", "green pear", "red pear", "blue plum", "green apple")
 
@@ -343,3 +343,22 @@ def test_vectors_of_a_weights_file_that_no_embedder_makes_are_refused(tmp_path, 
     assert result.exit_code == 2
     assert "vectors of 'x';" in result.stderr
     assert not (tmp_path / "m.db").exists()
+
+
+@pytest.mark.parametrize(("system", "layers"), [("echovault", {"text"}), ("cortex_mem", {"text", *LAYER_RECIPES})])
+def test_weights_need_no_vectors_that_they_do_not_read(tmp_path, system, layers):
+    weights = tmp_path / "w.json"
+    find_system(system).config(10, "lsa").save(weights)
+    for name, more in (("all.db", ()), ("own.db", ("--weights", weights))):
+        assert run("index", starter(), tmp_path / name, *more).exit_code == 0
+    made = (tmp_path / name for name in ("all.db", "own.db"))
+    found = [run("search", vault, "rotate keys", "--weights", weights, "--json") for vault in made]
+    assert json.loads(found[0].stdout)["hits"] == json.loads(found[1].stdout)["hits"] != []
+    assert found[0].stderr == found[1].stderr
+
+    with Vault(tmp_path / "own.db") as own, Vault(tmp_path / "all.db") as whole:
+        spaces, before = [{space for space, _ in vault.spaces()} for vault in (own, whole)]
+    assert ({space.layer for space in spaces}, len(spaces) < len(before)) == (layers, True)
+    assert run("index", starter(), tmp_path / "all.db", "--weights", weights).exit_code == 0  # what is there stays
+    with Vault(tmp_path / "all.db") as whole:
+        assert {space for space, _ in whole.spaces()} == before

@@ -19,10 +19,11 @@ from steelyard.memory.query import Filters, Query
 from steelyard.systems import find_system
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare import compare
-from steelyard_eval.compare.answer import dependent, effective_number, few, unjudged
+from steelyard_eval.compare.answer import effective_number, few, one_scope, unjudged
 from steelyard_eval.compare.contenders import Contender, distinct, read_all, usable
 from steelyard_eval.compare.result import agreement
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.groups import PROPOSED, nearly
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording import workspace
 from steelyard_eval.recording.provenance import vouched
@@ -226,23 +227,27 @@ def scoped(count, scopes, group=""):
 def test_scopes_that_vary_together_are_counted_by_the_differences():
     queries = scoped(60, 6)
     by_scope = np.array([0.1, 0.5, 0.9, 0.2, 0.6, 0.4])[np.arange(60) % 6]
-    (told,) = dependent(queries, [], {"a": np.zeros(60), "b": by_scope}, "a")
+    (told,) = one_scope(queries, {"a": np.zeros(60), "b": by_scope}, "a")
     # Ten equal values a scope: six observations, times (n - 1) / n and g / (g - 1) of the two variances.
     assert effective_number(by_scope, [str(query.filters) for query in queries]) == pytest.approx(60 * 5 / 59)
     assert told == Said("scopes", {"queries": 60, "worth": pytest.approx(60 * 5 / 59), "scopes": 6})
-    assert dependent(scoped(60, 6, "g"), [], {"a": NOTHING, "b": by_scope}, "a") == []
-    assert dependent(scoped(60, 30), [], {"a": np.zeros(60), "b": by_scope}, "a") == []
+    assert one_scope(scoped(60, 6, "g"), {"a": NOTHING, "b": by_scope}, "a") == []
+    assert one_scope(scoped(60, 30), {"a": np.zeros(60), "b": by_scope}, "a") == []
 
 
-def test_queries_that_ask_nearly_the_same_are_counted_together():
-    # Only two pairs differ, one up and one down, so a pair shows no more than one query does.
-    queries = [Query(text, id=text) for text in TEXTS]
-    values = np.where(np.arange(30) < 4, [1.0, 1.0, -1.0, -1.0, *[0.0] * 26], 0.0)
-    (told,) = dependent(queries, [(0, 1), (2, 3)], {"a": np.zeros(30), "b": values}, "a")
+def test_queries_that_ask_nearly_the_same_count_as_one_and_are_named():
+    groups = [f"{PROPOSED}{at // 2}" if at < 4 else "" for at in range(30)]
+    (told,) = nearly([Query(text, id=text, group=group) for text, group in zip(TEXTS, groups, strict=True)])
 
-    assert (told.key, told.facts["count"], told.facts["pairs"][0]) == ("nearly", 2, "'a' and 'b'")
+    assert (told.key, told.facts["pairs"]) == ("nearly", ["'a' and 'b'", "'c' and 'd'"])
+    assert (told.facts["count"], told.facts["queries"], told.facts["units"]) == (2, 30, 28)
+
+
+def test_what_varies_together_is_worth_less():
     # Kish: alone 4 / 29 / 30, together (2^2 + 2^2) * 28 / 27 / 30^2, so 30 * .00460 / .00922 = 14.96.
-    assert told.facts["worth"] == pytest.approx(14.96, abs=0.01)
+    values = np.where(np.arange(30) < 4, [1.0, 1.0, -1.0, -1.0, *[0.0] * 26], 0.0)
+    unit = np.array([0, 0, 1, 1, *range(2, 28)])
+    assert effective_number(values, unit) == pytest.approx(14.96, abs=0.01)
 
 
 def test_an_effective_number_of_one_group_is_one():
@@ -330,3 +335,17 @@ def test_weights_that_were_edited_are_not_said_to_be_tuned(tmp_path, monkeypatch
         file.write_text(json.dumps({**record, "strategy": strategy}))
         notices = data.compare({"w": str(file), "fts": "fts"}, timed=False, split="all").result.notices
         assert said in {notice.key for notice in notices if notice.facts.get("label") == "w"}
+
+
+def test_of_an_empty_list_it_is_not_known_how_much_is_judged(dataset, tmp_path):
+    first, second = list(dataset.qrels)[:2]
+    own = dataclasses.replace(dataset, qrels={query: dataset.qrels[query] for query in (first, second)})
+    (tmp_path / "one.run").write_text(f"{first} Q0 {next(iter(dataset.qrels[first]))} 1 1.0 mine\n")
+
+    found = compare(own, (str(tmp_path / "one.run"), "bm25"), embedder="none", timed=False, verify=True)
+
+    assert found.result.rows[0].means["Judged@10"].mean == 1.0  # of one place, whose entry is judged
+    (table,) = [table for table in found.result.tables if table.key == "verification"]
+    assert all(not row[1] for row in table.rows)
+    with pytest.raises(ConfigError, match="nDCG@10"):
+        compare(own, ("bm25",), metrics="Judged@10", embedder="none", timed=False)

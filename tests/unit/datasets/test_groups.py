@@ -1,4 +1,4 @@
-# ruff: noqa: RUF001 -- texts in many scripts
+# ruff: noqa: E501, RUF001 -- a line of wordings a question, and texts in many scripts
 """Queries that vary together or ask nearly the same have one unit; starter tells every signal apart."""
 
 import dataclasses
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse.csgraph import connected_components
 
 import steelyard_eval as sy
 from steelyard.memory.query import Query
@@ -18,11 +19,14 @@ from steelyard.systems import SYSTEMS
 from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import (
     COSINE,
+    COSINE_SAME,
     SHARED,
     alike,
-    asked_again,
     by_vectors,
     duplicates_in_words,
+    judged,
+    merged,
+    questions,
     unit_numbers,
     wording,
 )
@@ -97,10 +101,6 @@ def test_different_questions(one, other):
 PAIRS = Path(__file__).parents[2] / "data" / "paraphrases.jsonl"
 
 
-def numbered(size):
-    return np.arange(size), np.zeros(size, dtype=np.int64)
-
-
 def at_angle(cosine):
     """Two vectors in the plane with this cosine."""
     return np.array([[1.0, 0.0], [cosine, np.sqrt(1 - cosine**2)]])
@@ -110,7 +110,8 @@ def proposed(row):
     """Whether a pair is proposed, from its texts and its recorded cosine alone."""
     texts, vectors = {"one": row["one"], "other": row["other"]}, at_angle(row["cosine"])
     dataset = sy.load({"e": "x"}, texts, {"one": ["e"]}).dataset
-    return alike(dataclasses.replace(dataset, query_vectors={"minilm": vectors}), dataset.queries) == [(0, 1)]
+    dataset = dataclasses.replace(dataset, query_vectors={"minilm": vectors}, qrels={})
+    return len(set(alike(dataset, dataset.queries).tolist())) == 1
 
 
 def test_six_of_seven_proposals_are_paraphrases_and_most_paraphrases_are_proposed():
@@ -123,19 +124,17 @@ def test_six_of_seven_proposals_are_paraphrases_and_most_paraphrases_are_propose
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 150))
-def test_each_query_is_paired_with_the_first_whose_vector_is_close(seed, size):
+def test_units_are_the_components_of_what_is_close(seed, size):
     rng = np.random.default_rng(seed)
-    vectors, unit, numbers = rng.standard_normal((size, 3)), rng.integers(0, size, size), rng.integers(0, 2, size)
+    vectors, unit = rng.standard_normal((size, 3)), np.sort(rng.integers(0, size, size))
+    numbers, answers = rng.integers(0, 2, size), rng.integers(0, 3, size)
     unitary = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    expected = {}
-    for at in range(size):
-        for other in range(at):
-            near = unitary[other] @ unitary[at] >= COSINE
-            if near and unit[other] != unit[at] and numbers[other] == numbers[at]:
-                expected[at] = other
-                break
+    least = np.where(answers[:, None] == answers, COSINE_SAME, COSINE)
+    near = (unitary @ unitary.T >= least) & (numbers[:, None] == numbers) | (unit[:, None] == unit)
+    expected = connected_components(near)[1]
 
-    assert {b: a for a, b in by_vectors(vectors, unit, numbers)} == expected
+    found = merged(unit, numbers, answers, by_vectors(vectors), (COSINE, COSINE_SAME))
+    assert ((found[:, None] == found) == (expected[:, None] == expected)).all()
 
 
 def test_a_retyped_query_is_found_without_vectors_and_one_on_another_number_is_not():
@@ -145,22 +144,52 @@ def test_a_retyped_query_is_found_without_vectors_and_one_on_another_number_is_n
 
     assert SHARED < 29 / 35
     dataset = sy.load({"e": "x"}, dict(zip("abcd", texts + other, strict=True)), {"a": ["e"]}).dataset
-    assert alike(dataset, dataset.queries) == [(0, 1)]
+    assert alike(dataset, dataset.queries).tolist() == [0, 0, 1, 2]
 
 
 def test_memory_is_not_that_of_all_pairs():
     size = 4000  # all pairs are 64 MB in float32
     vectors = np.random.default_rng(0).standard_normal((size, 16))
     tracemalloc.start()
-    list(by_vectors(vectors, *numbered(size)))
+    merged(np.arange(size), np.zeros(size), np.arange(size), by_vectors(vectors), (COSINE, COSINE_SAME))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10e6
 
 
-def test_queries_that_ask_the_same_are_listed_in_their_order():
-    asked = [Query("B", id="1"), Query("a", id="2"), Query("b?", id="3"), Query("b", id="4")]
-    assert asked_again(asked) == [["1", "3", "4"]]
+WORDINGS = """\
+how do i reset the router | router reset: how | what is the way to reset our router | resetting the router | reset router steps
+when is the tax return due | due date of the tax return | until when must the tax return be filed | tax return deadline | tax return: due when
+where is the spare key kept | spare key place | where did we put the spare key | the spare key is where | in which place is the spare key
+who maintains the billing code | maintainer of billing code | billing code: who maintains it | whose is the billing code | who owns the billing code
+what broke the nightly backup | nightly backup failure cause | why did the nightly backup break | cause of the broken nightly backup | nightly backup broke why
+which plan has the phone contract | phone contract plan | what plan is our phone contract on | plan of the phone contract | the phone contract is which plan
+how long is the wifi password valid | wifi password validity | when does the wifi password expire | wifi password valid until | validity of the wifi password
+what did the boiler repair cost | boiler repair price | cost of repairing the boiler | how much was the boiler repair | boiler repair: what cost"""
+
+
+@pytest.fixture(scope="module")
+def repeated():
+    """Eight questions in five wordings each, without a recorded vector; no two wordings are near by themselves."""
+    texts = [text.strip() for line in WORDINGS.split("\n") for text in line.split("|")]
+    names = [f"q{at}" for at in range(40)]
+    return sy.load(
+        {f"e{at}": "x" for at in range(8)},
+        dict(zip(names, texts, strict=True)),
+        {name: [f"e{at // 5}"] for at, name in enumerate(names)},
+    ).dataset
+
+
+def test_eight_questions_in_five_wordings_are_eight_until_that_is_refused(repeated):
+    queries = judged(repeated, repeated.queries)
+    assert unit_numbers(queries).tolist() == np.repeat(np.arange(8), 5).tolist()
+    assert questions(queries) == 8
+    assert len(set(alike(dataclasses.replace(repeated, qrels={}), repeated.queries).tolist())) == 40
+
+    refused = judged(dataclasses.replace(repeated, groups="given"), repeated.queries)
+    assert (questions(refused), refused) == (40, repeated.queries)
+    own = dataclasses.replace(repeated.queries[0], group="mine")  # what is given stays
+    assert unit_numbers(judged(repeated, [own, *repeated.queries[1:]])).tolist()[:2] == [0, 1]
 
 
 @pytest.fixture(scope="module")

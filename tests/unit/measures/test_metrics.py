@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.memory.entry import Entry, Relation
 from steelyard_eval.compare.result import Succession
-from steelyard_eval.measures.metrics import Judgments, Measure, evaluate, parse_measures
+from steelyard_eval.measures.metrics import Judgments, Measure, evaluate, known_mean, parse_measures
 from steelyard_eval.measures.paired import difference_interval, mean_interval, paired, verdict
 from steelyard_eval.measures.spread import BLOCK, Interval, benjamini_hochberg, by_unit, holm, spread
 from steelyard_eval.measures.trec_runs import run_lines, write_run
@@ -73,7 +73,7 @@ def test_judged_equals_ir_measures(case):
     import ir_measures
 
     lists, grades = zip(*case, strict=True)
-    # ir_measures divides by zero on an empty list, and gives 0 to a query that the run does not have.
+    # ir_measures divides by zero on an empty list, and gives 0 to a query that the run does not have: not known.
     run = {
         f"q{i}": {ENTRIES[e]: float(-rank) for rank, e in enumerate(ranked)}
         for i, ranked in enumerate(lists)
@@ -85,7 +85,14 @@ def test_judged_equals_ir_measures(case):
 
     mine = values(lists, grades, [str(measure) for measure in measures])
 
-    assert {(name, f"q{i}"): v for name, row in mine.items() for i, v in enumerate(row)} == pytest.approx(theirs)
+    for name, row in mine.items():
+        assert [math.isnan(value) for value in row] == [not ranked for ranked in lists]
+        assert {(name, f"q{i}"): v for i, v in enumerate(row) if lists[i]} == pytest.approx(
+            {key: value for key, value in theirs.items() if key[0] == name and lists[int(key[1][1:])]}
+        )
+        # The mean over the queries of the run is the one that its authors compute of its file.
+        some = [theirs[name, query] for query in run]
+        assert known_mean(row) == pytest.approx(sum(some) / max(len(some), 1))
 
 
 def test_hand_derived_values():

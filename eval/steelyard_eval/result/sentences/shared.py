@@ -10,7 +10,6 @@ _MOVED = (
 )
 _COUNTS = "with {tried} tried, its p of {p:number} counts as {p_holm:number} (Holm's correction)"
 _FLATTERED = "its values here are optimistically biased"
-_GROUP = "worth about {worth:whole} independent queries; give them a group to have that counted"
 
 _NAME = "{choice:best_one}<<, best of {best_of},>><<, one of {one_of},>>"
 _SURE = "<<, 95% sure of {gain:range}; {worse:odds}>><<?vague:, and so few queries say nothing of others>>"
@@ -86,9 +85,13 @@ SENTENCES: dict[str, str] = {
     "few_queries": "{queries} judged queries are few: most differences are found 4 times in 5 only from about "
     "{detectable:hundredths} on",
     "scopes": "the {queries} queries share {scopes} scopes, and those of one scope vary together: they are "
-    f"{_GROUP}",
-    "nearly": "{count:asks} nearly what another one asks ({pairs:semicolons}<<?more:; ...>>): the {queries} are "
-    f"{_GROUP}",
+    "worth about {worth:whole} independent queries; give them a group to have that counted",
+    "nearly": "{count:asks} nearly what another one asks ({pairs:semicolons}<<?more:; ...>>), so the {queries} queries "
+    'count as {units}; where they ask different things, write "groups": "given" into dataset.json',
+    "judged_once": "no label was given twice; judge {count} of the pairs again, without looking at the first grade, and "
+    "write them into {file} as in qrels.txt: it shows how far the labels can be trusted",
+    "judged_twice": "{count:pairs} were judged twice: {equal:percent} have the same grade<<, weighted kappa {kappa:number}>>"
+    "<<?low:; judges who differ so much may favour one strategy: judge again where they differ>>",
     "unjudged": "{share:percent} of the first ten results of {baseline:yours} have labels<<, fewer of {fewer:some}>>"
     "<<, more of {more:some}>>; a list with fewer may be better than it looks<<; judge what differs: {command:command}>>",
     "lsa": "the vectors are LSA, fitted on these texts; a neural model may rank the strategies in another order"
