@@ -148,7 +148,8 @@ def with_proposed(dataset: Dataset, queries: Sequence[Query]) -> tuple[Query, ..
     free = tuple(query for query in queries if not query.group)
     first: dict[int, Query] = {}
     own = {q.id: first.setdefault(unit, q).id for q, unit in zip(free, alike(dataset, free).tolist(), strict=True)}
-    several = {id_ for id_, count in Counter(own.values()).items() if count > 1}
+    asked = Counter(one for one, _ in {(own[query.id], wording(query.text)) for query in free})
+    several = {id_ for id_, count in asked.items() if count > 1}  # what is worded alike is one anyway
     named = {id_: PROPOSED + one for id_, one in own.items() if one in several}
     return tuple(replace(query, group=named.get(query.id, query.group)) for query in queries)
 
