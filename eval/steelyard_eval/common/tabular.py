@@ -43,5 +43,4 @@ class Tabular(ABC):
 def parquet(frame: pd.DataFrame) -> bytes:
     """A frame as a Parquet file; MachineError without the extra `parquet`."""
     require("parquet", "a Parquet file")
-    data: bytes = frame.to_parquet(None, index=False)
-    return data
+    return frame.to_parquet(None, index=False)

@@ -82,8 +82,7 @@ class LoggedPairs:
         """The row of each (query, entry) pair; -1 where it is none, and for numbers below 0."""
         wanted = np.where((query >= 0) & (entry >= 0), query * len(self.entries) + entry, -2)
         index = np.minimum(np.searchsorted(self.keys, wanted), max(self.rows - 1, 0))
-        rows: Indices = np.where(self.keys[index] == wanted, index, -1) if self.rows else np.full(len(wanted), -1)
-        return rows
+        return np.where(self.keys[index] == wanted, index, -1) if self.rows else np.full(len(wanted), -1)
 
     def values(self, top: Ints, gains: Floats) -> Floats:
         """float64[..., n]: the discounted sums of gains (float64[N]) over lists of rows, int[..., n, PLACES]."""

@@ -110,8 +110,7 @@ class Ranked:
 
     def relevant(self, qrels: Mapping[str, Mapping[str, int]]) -> Bools:
         """bool[R]: the places of relevant entries."""
-        relevant: Bools = Judgments.of(qrels, self.queries, self.entries).grades(self.query, self.entry) >= 1
-        return relevant
+        return Judgments.of(qrels, self.queries, self.entries).grades(self.query, self.entry) >= 1
 
 
 def lost_shares(query: Indices, dropped: NDArray[np.bool_]) -> Floats:

@@ -84,8 +84,7 @@ class _Lists:
 def _at(running: Floats, cutoff: int | None) -> Floats:
     """Return the running sums at the cutoff; the matrix is as wide as the longest list, so it ends them."""
     depth = running.shape[1]
-    column: Floats = running[:, (depth if cutoff is None else min(cutoff, depth)) - 1]
-    return column
+    return running[:, (depth if cutoff is None else min(cutoff, depth)) - 1]
 
 
 def _share(part: Floats, whole: NDArray[np.number], none: float = 0.0) -> Floats:

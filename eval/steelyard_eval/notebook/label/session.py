@@ -239,8 +239,7 @@ class Session:
         pairs = np.flatnonzero(own if self.first else own | open_)
         keys = np.random.default_rng([pool.seed, stream, 1]).random(len(pool))
         lots = (keys, pool.lots(stream)[pool.query], ~drawn[pool.query])
-        order: Indices = pairs[np.lexsort([lot[pairs] for lot in lots])]
-        return order
+        return pairs[np.lexsort([lot[pairs] for lot in lots])]
 
     def _save(self, given: dict[Pair, Judgment]) -> None:
         texts = {self.file: lines(given), self.qrels: qrels_text(self._labels(given))}
