@@ -4,10 +4,11 @@ A question that was asked five times is one piece of evidence, not five. So quer
 letters and digits are one unit everywhere, in whatever scope they were asked: the words and the vector that every
 list starts from are the same, and a unit that is too large costs labels, one that is too small a wrong word.
 
-Queries that ask nearly the same are proposed as groups. Two are alike where their vectors are close, or, with or
-without vectors, where they share nearly all shingles, as when one was retyped. Shingles find no paraphrases: a
-question on another person has more of them in common than the same in other words (docs/evidence/tuning.md).
-Queries that name different numbers are never alike. Entries with the same content are found here, too.
+Queries that ask nearly the same are proposed as groups, and `judged` takes them so until dataset.json says
+`"groups": "given"`. Two are alike where their vectors are close, or, with or without vectors, where they share
+nearly all shingles, as when one was retyped. Shingles alone find no paraphrases: a question on another person has
+more of them in common than the same in other words (docs/evidence/tuning.md). Where both have the same relevant entries,
+less is enough. Queries that name different numbers are never alike. Entries with the same content are found here.
 """
 
 from __future__ import annotations
