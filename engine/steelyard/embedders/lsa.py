@@ -25,7 +25,7 @@ from steelyard.memory.text import terms
 DIMENSIONS = 192
 VOCABULARY = 30_000
 ITERATIONS = 2
-"""Power iterations of the SVD; more cost time and find no better neighbours (docs/benchmarks.md)."""
+"""Power iterations of the SVD; more cost time and find no better neighbours (docs/evidence/benchmarks.md)."""
 OVERSAMPLES = 10
 NOISE = 1e-9
 """Directions whose singular value is a smaller share of the largest are rounding, and differ by machine."""

@@ -5,7 +5,7 @@ number comes from `replay`, which uses the engine in float64.
 
 One metric of one short list is noisy. The composite, by which candidates are chosen, is the mean of nDCG at 10, 20
 and 100 and of AP at 100, each brought to the spread of nDCG@10, then averaged over neighbouring weights. It tells
-more of nDCG@10 on unseen queries than nDCG@10 on the labelled ones does: docs/tuning.md.
+more of nDCG@10 on unseen queries than nDCG@10 on the labelled ones does: docs/evidence/tuning.md.
 """
 
 from __future__ import annotations

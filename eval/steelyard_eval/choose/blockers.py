@@ -3,7 +3,7 @@
 Queries that were chosen because the current configuration fails on them flatter every other one, for it regresses
 to its mean on the rest. Labels that were found in one contender's list flatter whatever ranks like it. A data set
 says how both came about (`datasets.labels`); where it does not, the traces that both leave are looked for. How
-often that finds them: docs/tuning.md.
+often that finds them: docs/evidence/tuning.md.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MISLEADING_SD_RATIO = 0.5
 """The same share below which the labels move nothing. Of 17 to 30 queries of six collections no random sample had
 less than 0.63, under four current configurations, and half of those of the worst third had less than 0.5. It lies
 far from the other bound, so that no single label turns a ship to keep."""
-FEWEST = 20  # labelled queries from which on labels choose better than the default; five do not (docs/start.md)
+FEWEST = 20  # labelled queries that choose better than the default; five do not: docs/evidence/few-labels.md
 TOO_FEW = Blocker("too_few", {"fewest": FEWEST}, "label_queries")
 INTERRUPTED = Blocker("interrupted", remedy="search_again")
 DRAWN = frozenset({"label_queries", "draw_more", "draw"})  # remedies that are labels of queries drawn at random

@@ -4,7 +4,7 @@ Every pair has a probability that its entry is relevant: a logistic model of whe
 on public collections (`public.PublicTable.relevance`) and bent by what was judged. With these in the place of
 labels every contender has an expected nDCG@10. The next pair is where the six that lead now part most, times the
 doubt about its label: a duel (after minimal test collections: Carterette, Allan and Sitaraman, SIGIR 2006). 160
-such pairs are worth 20 to 40 queries that are judged completely (docs/start.md).
+such pairs are worth 20 to 40 queries that are judged completely (docs/evidence/few-labels.md).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DUELLING = 6  # contenders that the next pair is to tell apart
 STIFF = 1.0  # standard deviation of the model's coefficients around those of public collections
 MIN_PAIRS = PAIRS  # judged pairs below which the default stands
 SURE = 0.008  # the verdict stands where what is not judged moves no lead by more, in nDCG@10 (one standard error)
-SLOWER = 1.2  # forecasts fall short by so much, because judged pairs move the leaders: measured, docs/start.md
+SLOWER = 1.2  # judged pairs move the leaders, so forecasts fall short by so much: docs/evidence/few-labels.md
 WORTH = 100.0  # judged pairs that the means of public collections count as
 _DISCOUNT = 1.0 / np.log2(np.arange(2, PLACES + 2))
 

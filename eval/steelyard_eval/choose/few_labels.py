@@ -3,7 +3,7 @@
 A rule that asks for proof keeps what there is under about 40 labels. What it does not ship is decided again: of
 few contenders, what public collections favour stands until the posterior of another one lies ahead of it. There
 is no step from the table to the labels: the table counts as ten queries, whatever their number. It is no proof,
-so it never ships: docs/start.md.
+so it never ships: docs/evidence/few-labels.md.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ def lacked(config: SearchConfig | None, dataset: Dataset) -> list[str]:
     """The signals by which a configuration ranks these notes, and which no public collection has the facts for.
 
     On workshop, which has them, the default loses .034 to .161 to soleri, over which it was better on all ten
-    public collections (docs/start.md).
+    public collections (docs/evidence/few-labels.md).
     """
     used = set() if config is None else LACKED.keys() & _counted(config.effective)
     return [

@@ -28,7 +28,7 @@ from steelyard_eval.result.structs import Fact
 
 FILE = "public.json"
 DEFAULT = "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)"
-"""Nothing without labels chooses better than always this: docs/start.md."""
+"""Nothing without labels chooses better than always this: docs/evidence/few-labels.md."""
 SUMS = tuple(f"weighted_sum({1 - w / 10:.1f}*bm25, {w / 10:.1f}*vector, normalize=minmax)" for w in range(1, 10))
 CONTENDERS = (
     *("bm25", "fts", "vector", *SUMS),

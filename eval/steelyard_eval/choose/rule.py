@@ -4,7 +4,7 @@ A candidate's true mean difference has a posterior (`scored.py`). `best` is the 
 mean, likely better but unproven; those that are proven have passed the gates. What is expected of the one that is
 named is one distribution (`Expectation`), of which the mean, the interval and the odds of a loss are. It starts
 from the gain out of fold: a sample on which a candidate passes is a lucky one as a rule. How the numbers were
-found: docs/tuning.md. The experiment (`tests/benchmarks/evidence.py`) runs the same code.
+found: docs/evidence/tuning.md. The experiment (`tests/benchmarks/evidence.py`) runs the same code.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Expectation:
                 table's variance, * sqrt(n / (n + w))
 
     then both under the normal prior of what is usually gained; Student's t with units - 1 + w degrees. On eleven
-    collections its 95% intervals covered 97%: docs/tuning.md.
+    collections its 95% intervals covered 97%: docs/evidence/tuning.md.
 
     `exact` gives the differences of one candidate, float64[n]; by default the matrix does. `same` says whether one
     is what is used today on another scale, which is no rival. `always`: every fold has a choice, also where none
@@ -146,7 +146,7 @@ ONE_STRATEGY = Gates(composite=0.02, no_prior_divisor=2.0)
 ALL_FAMILIES = Gates(composite=0.005, no_prior_divisor=5.0, require_cv_gain=True)
 """For all families together: what is current may already be the best of them."""
 FROM_A_LOG = Gates(composite=0.03, no_prior_divisor=2.0)
-"""For all families, where labels are of queries that were drawn from a log: chosen by rule in docs/feedback.md."""
+"""For all families, where labels are of queries drawn from a log: chosen by rule in docs/evidence/feedback.md."""
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,7 @@ def judge(
     saved. q ends, the same command goes on, u takes back the last answers, and --apply puts the labels to use.
 
     Queries are drawn at random, and judged on all that the CONTENDERs find (labels that can ship). Without a
-    CONTENDER single pairs are asked first (labels worth a try), until queries have labels. See docs/explorer.md.
+    CONTENDER single pairs are asked first (labels worth a try), until queries have labels. See docs/labels.md.
 
     Parameters
     ----------

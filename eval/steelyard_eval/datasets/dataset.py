@@ -25,7 +25,7 @@ INTENTS = CLASSIFIED, GIVEN = "classified", "given"
 UNNAMED = "bm25"
 """What is taken to rank a data set today, where nothing names it."""
 PAIRS = 80
-"""Judged pairs of a query and an entry from which on they count (docs/start.md)."""
+"""Judged pairs of a query and an entry from which on they count (docs/evidence/few-labels.md)."""
 LOGGED = "log"
 """The split of labelled queries that feedback is simulated for; they take no part in comparing or choosing."""
 

@@ -2,7 +2,7 @@
 
 Nearly every search finds a known item, so what is not found names what is broken: a field that is not indexed,
 chunks that were lost, vectors that are empty. It says nothing of quality: such questions favour words, and choose
-worse than always the same default (docs/start.md), so no weights are ever chosen by them.
+worse than always the same default (docs/evidence/few-labels.md), so no weights are ever chosen by them.
 """
 
 from __future__ import annotations

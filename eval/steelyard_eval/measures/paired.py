@@ -64,8 +64,8 @@ def mean_interval(values: ArrayLike, groups: Sequence[object] | None = None, *, 
     `level`: coverage, between 0 and 1.
 
     On paired differences of real systems, which have many zeros, t covers what it promises from 20 queries on,
-    where BCa bootstrap intervals cover too little: `make coverage`, docs/tuning.md. Undefined for one unit, or
-    units of one mean: then low = high = mean, which `Interval.stated` shows as none.
+    where BCa bootstrap intervals cover too little: `make coverage`, docs/evidence/tuning.md. Undefined for one
+    unit, or units of one mean: then low = high = mean, which `Interval.stated` shows as none.
 
     >>> mean_interval([0.5, 0.5, 0.5])
     Interval(mean=0.5, low=0.5, high=0.5)

@@ -186,7 +186,7 @@ STRICT = 3
 
 @dataclass(frozen=True, repr=False)
 class Gating(Answered):
-    """The result of a gate; docs/gate.md describes its document."""
+    """The result of a gate; docs/gate-rules.md describes its document."""
 
     @property
     def verdict(self) -> str:

@@ -4,6 +4,7 @@ import importlib.util
 import math
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -76,7 +77,7 @@ def test_the_commands_of_the_page_run_on_it(mine):
 
 
 def test_the_screen_of_the_page_is_what_judge_shows(mine):
-    ((command, screen),) = blocks((ROOT / "docs" / "explorer.md").read_text("utf-8"), "text")
+    ((command, screen),) = blocks((ROOT / "docs" / "labels.md").read_text("utf-8"), "text")
     (mine / "qrels.txt").unlink()
     assert screen in run(*shlex.split(command)[1:], typed="2q").stdout
 
@@ -127,6 +128,35 @@ def test_the_python_of_the_reference_runs(page, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
+EXAMPLE = re.compile(r"```(sh|python)\n([^`]*)```\n+```output\n(.*?)```", re.DOTALL)
+SHOWN = {path: found for path in PAGES if (found := EXAMPLE.findall(path.read_text("utf-8")))}
+
+
+@pytest.mark.parametrize("path", SHOWN, ids=lambda path: path.stem)
+def test_every_example_prints_what_the_page_shows(path, tmp_path, monkeypatch, capsys):
+    """On a copy of starter, in the order of the page; lines of `...` stand for what is left out."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("STEELYARD_RUNS")
+    shutil.copytree(ROOT / "qrels" / "starter", "mine", ignore=shutil.ignore_patterns(".steelyard"))
+    for language, code, shown in SHOWN[path]:
+        if language == "python":
+            exec(code, {})  # noqa: S102 -- our own page
+            printed = capsys.readouterr().out
+        else:
+            done = [run(*shlex.split(line)[1:]) for line in commands(code)]
+            printed = "".join(each.output for each in done)
+        parts = [" ".join(part.split()) for part in re.split(r"^\.\.\.$", shown, flags=re.MULTILINE)]
+        assert re.fullmatch(" ?.*?".join(map(re.escape, parts)), " ".join(printed.split()), re.DOTALL), printed
+
+
+@pytest.mark.nightly
+def test_the_readme_shows_what_the_demo_says(tmp_path):
+    ((_, shown),) = blocks((ROOT / "README.md").read_text("utf-8"), "output")
+    printed = " ".join(run("demo", "--out", tmp_path).stdout.split())
+    assert [line for line in shown.splitlines() if " ".join(line.split()) not in printed] == []
+
+
 def test_every_page_is_in_the_navigation():
     nav = (ROOT / "mkdocs.yml").read_text("utf-8").split("nav:")[1]
     missing = [path.name for path in PAGES if f": {path.relative_to(ROOT / 'docs').as_posix()}\n" not in nav]
@@ -148,6 +178,7 @@ def test_the_site_builds_without_a_warning(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Searches one store" in (tmp_path / "site" / "api" / "engine.html").read_text("utf-8")
+    assert "--embedding-calls" in (tmp_path / "site" / "commands.html").read_text("utf-8")
 
 
 def test_every_make_target_of_the_readme_stands_in_the_makefile():
@@ -160,7 +191,7 @@ def test_every_make_target_of_the_readme_stands_in_the_makefile():
 
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 PACKAGES = ("engine/steelyard", "eval/steelyard_eval")
-OTHERS = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / f"{name}.md" for name in ("README", "SECURITY"))]
+OTHERS = [*PAGES, *(ROOT / f"{name}.md" for name in ("README", "SECURITY"))]
 
 
 def named(page):

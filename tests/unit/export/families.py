@@ -1,4 +1,4 @@
-"""Makes the end of `docs/export.md`: which target can express which family of strategies, and why not the others.
+"""Makes the end of `docs/targets.md`: which target can express which family of strategies, and why not the others.
 
 ``PYTHONPATH=engine:eval python tests/unit/export/families.py`` prints what stands at the end of that page.
 """

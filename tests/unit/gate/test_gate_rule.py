@@ -39,7 +39,7 @@ def test_the_test_is_scipys_one_sided_t_test(n, mean):
 def test_the_bound_is_students_with_one_more_query_that_differed():
     values = differences(40, -0.01, 0.12)
 
-    # sum of squares of 40 differences plus .35 squared, over 39 and 40 (docs/tuning.md)
+    # sum of squares of 40 differences plus .35 squared, over 39 and 40 (docs/evidence/tuning.md)
     error = math.sqrt((39 * 0.12**2 + 0.35**2) / 39 / 40)
     assert judged(values).upper == pytest.approx(0.01 + stats.t.ppf(0.9, 39) * error, abs=1e-12)
 

@@ -310,7 +310,7 @@ class TestCommand:
         self.run("--out", tmp_path, keys="11111q")
         asked = [*read_judgments(tmp_path / "judge.jsonl")]
 
-        assert len(listed) == 20  # as docs/commands.md says
+        assert len(listed) == 20  # as docs/labels.md says
         assert [(one["query"], one["entry"]) for one in listed[:5]] == asked
         assert all(one["entry"] in shown for one in listed)
 
