@@ -26,7 +26,6 @@ RUN = {
     "fuzz": [SHORT],
     "interference": [SHORT],
     "tenants": [SHORT],
-    "kills": [SHORT],
     "campaign": [SHORT],
     "mutants": [SHORT],
 }

@@ -65,7 +65,7 @@ class TestMoments:
         ids=" ".join,
     )
     def test_a_command_that_is_killed_or_interrupted_loses_nothing_and_goes_on(self, names):
-        count = os.environ.get("STEELYARD_KILLS", "2")  # compare and demo: make kills
+        count = os.environ.get("STEELYARD_KILLS", "2")  # compare and demo: make campaign
         for figures in script("kill.py", "--count", count, *names):
             assert figures["problems"] == []
             assert figures["killed"] >= int(count) // 2
