@@ -15,7 +15,7 @@ LOCK = $(UV) pip compile --quiet --universal --python-version 3.11.0 --no-header
 FAST := $(addprefix tests/unit/,base net memory table fusion finish stores retrievers config live systems testing \
   common measures datasets result views)
 
-.PHONY: help check demo test browser docs pictures nightly gate lab lint types parity postgres bench evidence leaderboard coverage priors feedback fuzz interference tenants databases kills campaign mutants versions lock clean
+.PHONY: help check demo test browser docs pictures nightly gate lab lint types parity postgres bench evidence leaderboard coverage priors feedback fuzz interference tenants databases campaign mutants versions lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -88,8 +88,7 @@ feedback: .venv/tested  ## what can be learned from feedback, on simulated logs 
 MINUTES ?= 10
 CAMPAIGN = $(BIN)/python tests/faults/
 
-fuzz: .venv/tested  ## somebody else's schemas, then changed bytes: MINUTES of each, going on where it stopped
-	$(CAMPAIGN)schemas.py --minutes $(MINUTES)
+fuzz: .venv/tested  ## somebody else's schemas and changed bytes in all that is read, going on where it stopped
 	$(CAMPAIGN)fuzz.py --minutes $(MINUTES)
 
 interference: .venv/tested  ## 100,000 changes outside a scope: nothing inside it moves
@@ -100,9 +99,6 @@ tenants: .venv/tested  ## 100,000 checks that nothing crosses from one tenant to
 
 databases: .venv/tested .venv/postgres  ## stores in PostgreSQL with clients and servers that die (STEELYARD_POSTGRES; make postgres)
 	$(CAMPAIGN)databases.py --minutes $(MINUTES)
-
-kills: .venv/tested  ## 300 kills over all commands that write
-	$(CAMPAIGN)kill.py --minutes $(MINUTES)
 
 campaign: .venv/tested  ## kills, full disks, races, clocks, umasks, locales, Pythons, searches without end
 	$(CAMPAIGN)loop.py --minutes $(MINUTES)

@@ -28,7 +28,6 @@ RUN = {
     "fuzz": [SHORT],
     "interference": [SHORT],
     "tenants": [SHORT],
-    "kills": [SHORT],
     "campaign": [SHORT],
     "mutants": [SHORT],
 }

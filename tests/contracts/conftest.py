@@ -4,3 +4,4 @@ import sys
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parent))  # for worlds
+sys.path.append(str(Path(__file__).parents[1] / "faults"))  # for noninterference

@@ -3,11 +3,9 @@
 `tests/faults/noninterference.py` is the long run of the property at the end.
 """
 
-import importlib.util
-import sys
 from dataclasses import replace
-from pathlib import Path
 
+import noninterference
 import numpy as np
 import pytest
 
@@ -19,12 +17,6 @@ from steelyard.memory.query import Filters, Query, visible_to
 from steelyard.stores.federation import Federation, Tier
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
-
-_path = Path(__file__).parents[1] / "faults" / "noninterference.py"
-_spec = importlib.util.spec_from_file_location("noninterference", _path)
-noninterference = importlib.util.module_from_spec(_spec)
-sys.modules["noninterference"] = noninterference
-_spec.loader.exec_module(noninterference)
 
 OURS = tuple(Entry(f"a{at}", text=f"token number{at} rotates", tenant="a") for at in range(5))
 THEIRS = tuple(Entry(f"b{at}", text="token token rotates daily", tenant="b") for at in range(40))

@@ -94,9 +94,8 @@ def again(yard, place):
 
 
 def kills(rng):
-    names = sorted(states.commands())
     with contextlib.redirect_stdout(sys.stderr):
-        found = kill.kill(rng.choice(names), root(), KILLS, rng.random())
+        found = kill.kill(rng.choice(kill.names()), root(), KILLS, rng.random())
     right(not found["problems"], found["problems"])
     return {"kills": found["killed"] + found["interrupted"], f"kills of {found['command']}": found["killed"]}
 

@@ -354,6 +354,13 @@ def _change_file(path: str) -> str:
     return "changed"
 
 
+def schema(data: bytes) -> str:
+    """A vault that was changed by statements of somebody else; see schemas.py."""
+    from schemas import schema as tried  # it uses what stands here
+
+    return str(tried(data))
+
+
 def log(data: bytes) -> str:
     """A log of ours, of OpenSearch or of Soleri, packed or not, is read, or refused in words."""
     kind, body = LOGS[data[0] % len(LOGS)] if data else LOGS[0], data[1:]
@@ -890,6 +897,7 @@ TARGETS: dict[str, Target] = {
         recording, lambda: world().recording.seeds(), lambda r, d: mutate_folder(r, d, world().recording)
     ),
     "vault": Target(vault, lambda: [world().vault_file], mutate_vault),
+    "schema": Target(schema, lambda: [b""], lambda rng, _: rng.randbytes(8)),
     "log": Target(log, _log_seeds, mutate_kind(mutate_lines)),
     "used": Target(used, _use_seeds, mutate_kind(mutate_lines)),
     "baseline": Target(baseline, lambda: [b"\0" + world().baseline], mutate_kind(mutate_json)),

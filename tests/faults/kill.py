@@ -6,7 +6,7 @@ prints one JSON object a command. Half of the moments are steps (SIGKILL before 
 file, drawn over all of them), half are instants (SIGINT, drawn over 1.2 times the undisturbed time);
 see steps.py for why. After each, the folder must be sound and hold what was there before or what the
 command was to make; the command is then run again to its end, and must leave what an undisturbed run
-leaves, and no file beside it.
+leaves, and no file beside it. `make campaign` goes on with kills, and where it stopped.
 """
 
 import argparse
@@ -33,8 +33,6 @@ from states import LostError
 from tqdm import tqdm
 
 COUNT = 200
-PIECE = 10
-"""Kills of a campaign that share their undisturbed runs."""
 SERVER = "serve"
 """Killed while a client asks; see served.py."""
 FILES = ("record", "tune", "report")
@@ -207,35 +205,18 @@ def opened():
         yield states.bench(Path(folder))
 
 
-def going_on(chosen):
-    """PIECE kills a piece of work, the commands in turn."""
-    import campaign
-
-    with opened() as root:
-
-        def work(number):
-            figures = kill(chosen.names[number % len(chosen.names)], root, PIECE, number)
-            if figures["problems"]:
-                raise LostError(figures["problems"])
-            return {"kills": figures["killed"] + figures["interrupted"], figures["command"]: 1}
-
-        chosen.only, chosen.goal = None, -(-chosen.goal // PIECE)
-        return campaign.campaign("kills", work, chosen)
+def names():
+    """The commands that can be killed."""
+    return [*states.commands(), *([SERVER] if importlib.util.find_spec("mcp") else [])]
 
 
 def cli():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    every = [*states.commands(), *([SERVER] if importlib.util.find_spec("mcp") else [])]
-    parser.add_argument("names", nargs="*", metavar="COMMAND", default=every)
+    parser.add_argument("names", nargs="*", metavar="COMMAND", default=names())
     parser.add_argument("--count", type=int, default=COUNT, help="moments a command")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, help="go on for so long where the last run stopped: a campaign")
-    parser.add_argument("--goal", type=int, default=300, help="kills of a campaign, over all commands")
-    parser.add_argument("--fresh", action="store_true", help="forget what the campaign did before")
     chosen = parser.parse_args()
     settle()
-    if chosen.minutes:
-        return going_on(chosen)
     if reason := steps.traceable():
         print(json.dumps({"skipped": reason}))
         return 0

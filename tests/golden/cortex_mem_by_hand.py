@@ -4,11 +4,10 @@
 facts of its program. Every entry of the sets it is for bears its own abstract, overview and text.
 """
 
-import gzip
-import json
 import re
 
 import numpy as np
+from recomputed import read
 
 LIMIT = 10
 WEIGHTS = (0.2, 0.3, 0.5)
@@ -20,8 +19,8 @@ class Files:
     """The corpus, the queries and, for each of these, the cosines of the three layers; NaN without a vector."""
 
     def __init__(self, folder):
-        self.entries = _lines(folder, "corpus.jsonl")
-        self.queries = _lines(folder, "queries.jsonl")
+        self.entries = read(folder, "corpus.jsonl")
+        self.queries = read(folder, "queries.jsonl")
         self._asked = _unit(np.load(folder / "queries.minilm.f16.npy"))
         names = {"l2": "corpus.l2" if (folder / "corpus.l2.minilm.f16.npy").exists() else "corpus"}
         names |= {layer: f"corpus.{layer}" for layer in ("l0", "l1")}
@@ -94,11 +93,3 @@ def _unit(rows):
     rows = rows.astype(np.float64)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.where(length > 0, rows / np.where(length > 0, length, 1.0), np.nan)
-
-
-def _lines(folder, name):
-    path = folder / name
-    if path.exists():
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
-    with gzip.open(folder / f"{name}.gz", "rt", encoding="utf-8") as stream:
-        return [json.loads(line) for line in stream]

@@ -98,11 +98,3 @@ def test_a_folder_that_cannot_be_written_is_the_environments_fault(tmp_path: Pat
     )
     fails(run("index", starter(), tmp_path / "file" / "v.db"), 4, "cannot open")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def test_what_is_interrupted_says_so_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("click.Group.main", interrupted)
-    fails(run("check", starter()), 130, "interrupted; what was committed is kept")

@@ -16,27 +16,11 @@ BM25, SOLERI, JS, MOLTNET = map(find_system, ("bm25", "soleri", "spec_kit:js", "
 SEARCH = MOLTNET.reading.index
 SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"tags": ["x"]}), valid_at(50.0)]
 ASKED = [
-    "token",
-    "tokens rotate cache",
-    "graph -cache",
-    '"retry budget" or jwt',
-    "the of",
-    "cache cache",
+    *("token", "tokens rotate cache", "graph -cache", '"retry budget" or jwt', "the of", "cache cache"),
     "-token",
 ]
 VOCABULARY = [
-    "token",
-    "tokens",
-    "rotate",
-    "cache",
-    "graph",
-    "retry",
-    "budget",
-    "jwt",
-    "the",
-    "of",
-    "café",
-    "v1.2.3",
+    *("token", "tokens", "rotate", "cache", "graph", "retry", "budget", "jwt", "the", "of", "café", "v1.2.3"),
 ]
 
 

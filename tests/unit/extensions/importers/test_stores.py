@@ -290,15 +290,7 @@ def test_claude_memory(store_root):
 SEARCHED = (*CONTENT, "l0", "l1")
 STORES = json.loads((Path(__file__).parents[3] / "data" / "stores.json").read_text("utf-8"))
 ENTRIES = (
-    "memories",
-    "entries",
-    "notes",
-    "entities",
-    "items",
-    "messages",
-    "layers",
-    "resources",
-    "edges",
+    *("memories", "entries", "notes", "entities", "items", "messages", "layers", "resources", "edges"),
     "links",
 )
 """Parts of expected.json that say what entries hold; the others are queries, logs, and what was deleted."""
