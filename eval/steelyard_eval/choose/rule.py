@@ -172,29 +172,30 @@ def apply_rule(
 
     `find_blocker` finds why the labels cannot carry a ship, if so. Ships the proven candidate of largest posterior
     mean where it gains out of fold, and more than its standard error on the labelled queries (over all families:
-    out of fold, too), and a loss is unlikely; else names the best one as worth trying where it is likely better,
-    gains out of fold, and enough is expected of it; else keeps what there is.
+    out of fold, too), and a loss is unlikely; else tries that one. Where none is proven it tries the best one that
+    is likely better, where folds gain. Of either enough has to be expected; else keeps what there is.
     """
     scored, gains = expect.scored, expect.unseen
     gainful = float(gains.mean()) > SMALLEST
     passing = passes_gates(scored, gates)
-    if gainful and passing.any() and (not gates.require_cv_gain or shrinkage_factor(gains, scored.units) > 0):
+    if passing.any():
         chosen = int(np.argmax(np.where(passing, scored.of_composite.mean, -np.inf)))
-        if shrinkage_factor(expect.differences(chosen), scored.units) > 0:
-            gain, blocker = expect.of(chosen), find_blocker(chosen)
-            if (
-                misleads(blocker)
-                or expect.same(chosen)
-                or (gain.worse is not None and gain.worse > MAX_P_LOSS_TO_SHIP)
-            ):
-                return try_decision(expect, gates, chosen, blocker)
+        gain, blocker = expect.of(chosen), find_blocker(chosen)
+        proven = gainful and (not gates.require_cv_gain or shrinkage_factor(gains, scored.units) > 0)
+        proven = proven and shrinkage_factor(expect.differences(chosen), scored.units) > 0
+        unlikely = gain.worse is None or gain.worse <= MAX_P_LOSS_TO_SHIP
+        if proven and unlikely and not expect.same(chosen) and not misleads(blocker):
             return Ruling("try" if blocker else "ship", chosen, gain, bound(scored), None, blocker)
-    top = best(scored.of_composite)
-    if gainful and top is not None:
-        p_loss = max(scored.of_composite.p_loss()[top], scored.of_metric.p_loss()[top])
-        if p_loss <= MAX_P_LOSS_TO_TRY:
-            return try_decision(expect, gates, top, find_blocker(top))
-    return keep_decision(scored)
+        # Whatever folds say, which one query less deals anew: no ship turns to a keep by them.
+        return try_decision(expect, gates, chosen, blocker)
+    # Of the likely ones the best: else what just fails a gate could give way to one that is less likely.
+    p_loss = np.maximum(scored.of_composite.p_loss(), scored.of_metric.p_loss())
+    top = best(scored.of_composite, p_loss <= MAX_P_LOSS_TO_TRY)
+    return (
+        try_decision(expect, gates, top, find_blocker(top))
+        if gainful and top is not None
+        else keep_decision(scored)
+    )
 
 
 def keep_decision(scored: Scored, blocker: Blocker | None = None) -> Ruling:
@@ -229,10 +230,11 @@ def queries_to_prove(expect: Expectation, gates: Gates, candidate: int) -> int |
     return int(max(1, math.ceil(max(gate, sure) - known) - n))
 
 
-def best(of: Posterior) -> int | None:
-    """The candidate of largest posterior mean, unproven; None when none lies above 0."""
-    top = int(np.argmax(of.mean))
-    return top if of.mean[top] > 0 else None
+def best(of: Posterior, among: Bools | bool = True) -> int | None:
+    """The candidate of largest posterior mean `among` some, unproven; None when none lies above 0."""
+    means = np.where(among, of.mean, -np.inf)
+    top = int(np.argmax(means))
+    return top if means[top] > 0 else None
 
 
 def passes_gates(scored: Scored, gates: Gates) -> Bools:

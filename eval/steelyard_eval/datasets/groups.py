@@ -91,10 +91,8 @@ SHARED, SHARED_SAME = 0.75, 0.2
 the second of each where the same entries are relevant."""
 Likeness = Callable[[slice], Floats]
 PROPOSED = "asks as "  # what the name of a proposed group begins with; the id of its first query follows
-LENGTH = 3
-"""Characters of a shingle."""
-SHOWN = 3
-"""Groups that are named, and ids of each."""
+LENGTH = 3  # characters of a shingle
+SHOWN = 3  # groups that are named, and ids of each
 BLOCK = 64
 """Queries that are compared with all others at a time: memory is in proportion to their number, not its square."""
 

@@ -167,6 +167,23 @@ def test_over_all_families_a_gain_out_of_fold_has_to_exceed_its_standard_error()
     assert apply_rule(expect, ALL_FAMILIES).verdict == "try"
 
 
+def test_what_passes_the_gates_is_tried_though_folds_gain_nothing():
+    row = np.tile([0.25, 0.05], 20)
+    expect = Expectation(Scored.of(row[None, :], row[None, :]))
+    expect.__dict__["unseen"] = row * 0 - 0.01
+    assert passes_gates(expect.scored, ALL_FAMILIES).all()
+    assert apply_rule(expect, ALL_FAMILIES).verdict == "try"
+
+
+def test_the_best_of_the_likely_is_tried_where_the_best_of_all_is_not_likely():
+    steady, wild = np.tile([0.25, -0.15], 20), np.tile([1.0, -0.88], 20)  # t 1.58 and .40, means .05 and .06
+    rows = np.array([steady, wild])
+    expect = Expectation(Scored.of(rows, rows))
+    expect.__dict__["unseen"] = steady  # folds could choose the other one
+    found = apply_rule(expect, ALL_FAMILIES)
+    assert (found.verdict, found.candidate) == ("try", 0)
+
+
 def test_what_is_expected_is_one_distribution_of_folds_table_posterior_and_what_is_usual():
     # The published formula, written out by itself; a table of three collections counts as 10 * 3 / 4 queries.
     rng = np.random.default_rng(3)
