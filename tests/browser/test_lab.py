@@ -25,14 +25,15 @@ PAIRS = 50
 
 @pytest.fixture(scope="module")
 def explorer(lab):
-    """The cells of notebook 02 up to the explorer, without the tuning, run on starter; the explorer in them."""
+    """The cells of notebook 02 up to the explorer, without what is tuned, run on starter; the explorer in them."""
     path = lab.folder / "notebooks" / "02-which-weights.ipynb"
     notebook = json.loads(path.read_text())
     sources = ["".join(cell["source"]) for cell in notebook["cells"]]
     last = next(at for at, source in enumerate(sources) if "data.explore(" in source)
-    chosen = [notebook["cells"][at] for at in range(last + 1) if "tuned" not in sources[at]]
+    chosen = notebook["cells"][: last + 1]
     for cell in chosen:
-        cell["source"] = "".join(cell["source"]).replace("sy.demo()", f"sy.load({str(starter())!r})")
+        lines = [line for line in cell["source"] if "tuned" not in line]
+        cell["source"] = "".join(lines).replace("sy.demo()", f"sy.load({str(starter())!r})")
     path.write_text(json.dumps(notebook | {"cells": chosen}))
     page = lab.open("notebooks/02-which-weights.ipynb")
     page.wait_for_selector(".sy-mean:not(:empty)")
