@@ -56,7 +56,7 @@ def sheets(result: Result, short: bool = False) -> list[Sheet]:
     parts += [
         _sheet(result, one.key, dict(zip(one.columns, zip(*one.rows, strict=True), strict=True)), one.facts)
         for one in result.tables
-        if one.rows and not (short and one.key in DETAILS)
+        if one.rows and not (short and (one.key in DETAILS or (result.decision and one.key == "agreement")))
     ]
     return [sheet for sheet in parts if sheet]
 
@@ -218,9 +218,10 @@ _LOOKS: Mapping[str, Callable[[Any], str]] = {
     "word": lambda value: MISSING if value is None else heading(value),
     "p": p_value,
     "gain": lambda value: triple(value, signed=True),
+    "unbounded": lambda of: f"{of.mean:+.3f} [{of.low:+.3f}, {of.high:+.3f}]",
 }
 """How the cells of a column look, by the names that `CELLS` has for it."""
-INTERVALS = ("gain",)
+INTERVALS = ("gain", "unbounded")
 
 
 def _text(cell: Cell, look: str) -> str:

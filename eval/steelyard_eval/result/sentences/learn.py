@@ -103,6 +103,6 @@ CELLS = {
     "gain_by": "signed",
     "imputed": "plain",
     "lift": "tenths",
-    "log_odds": "gain",
+    "log_odds": "unbounded",
 }
 DETAILS = frozenset({"places"})
