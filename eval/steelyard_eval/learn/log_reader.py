@@ -257,7 +257,7 @@ class _Reading:
         if not self.lists:
             return
         tokens, numbers, sizes, worths, policies, heads = zip(*self.lists, strict=True)
-        hits = np.frombuffer(self.hits, dtype=np.int64).reshape(-1, 3)
+        hits = np.array(self.hits, dtype=np.int64).reshape(-1, 3)
         self.lists, self.hits = [], array("q")
         fresh = self.seen.first(np.array(tokens, dtype=np.uint64))
         for number in np.array(numbers)[~fresh].tolist():
