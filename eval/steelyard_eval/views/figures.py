@@ -38,9 +38,8 @@ def figures(result: Result, metric: str = "") -> Figures:
         made["queries"] = partial(queries, result, sides)
     drawn = {"categories": categories, "curve": curve, "gated": gated}
     drawn |= {"gains": gains, "places": places, "follows": follows}
-    return made | {
-        table.key: partial(drawn[table.key], result, table) for table in result.tables if table.key in drawn
-    }
+    tables = (one for one in result.tables if one.key in drawn and (one.key != "categories" or tested(one)))
+    return made | {table.key: partial(drawn[table.key], result, table) for table in tables}
 
 
 def draw(result: Result, what: str, metric: str = "") -> Figure:
@@ -142,8 +141,8 @@ def queries(result: Result, sides: tuple[str, str]) -> Figure:
     return plots.query_differences(gaps, heading("axis_sides", {**facts_of(result), "left": left, "right": right}))
 
 
-def categories(result: Result, table: Table) -> Figure:
-    """The difference in every category that has enough queries, the largest first; filled: p below 0.05."""
+def tested(table: Table) -> list[Span]:
+    """The categories that have enough queries, the largest difference first; filled: p below 0.05."""
     rows = []
     for cells in table.rows:
         row = dict(zip(table.columns, cells, strict=True))
@@ -152,7 +151,13 @@ def categories(result: Result, table: Table) -> Figure:
             rows.append(
                 difference(gain, f"{row['category']} ({row['queries']})", "filled" if p < ALPHA else "hollow")
             )
-    return spans(rows, heading("axis_difference", facts_of(result)), 0.0, str(table.facts["left"]), MARGIN)
+    return rows
+
+
+def categories(result: Result, table: Table) -> Figure:
+    """The difference in every category of `tested`."""
+    axis = heading("axis_difference", facts_of(result))
+    return spans(tested(table), axis, 0.0, str(table.facts["left"]), MARGIN)
 
 
 def curve(result: Result, table: Table) -> Figure:

@@ -5,12 +5,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import steelyard_eval as sy
 from steelyard_eval.candidates.curve import COLUMNS, Curve, steps_of
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.views.drawing import canvas, plots
 from steelyard_eval.views.drawing.canvas import picture
+from steelyard_eval.views.figures import figures
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +30,19 @@ def test_differences_are_drawn_where_the_document_has_them(comparison):
     (axes,) = comparison.plot(what="differences").axes
     drawn = {line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"}
     assert drawn == {row.against.gain.mean for row in comparison.result.rows if row.against}
+
+
+def test_categories_that_are_all_too_small_to_test_have_no_figure(comparison):
+    """The report of such a comparison failed."""
+    result = comparison.result
+    small = [
+        replace(table, rows=[[*row[:-2], None, None] for row in table.rows])
+        if table.key == "categories"
+        else table
+        for table in result.tables
+    ]
+    assert "categories" in figures(result)
+    assert "categories" not in figures(replace(result, tables=small))
 
 
 def test_a_curve_falls_where_its_value_does():
