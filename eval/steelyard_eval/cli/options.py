@@ -157,9 +157,9 @@ def _handed(function: Callable[..., object]) -> Iterator[tuple[str, inspect.Para
 def _argument(one: inspect.Parameter, job: str) -> click.Argument:
     many, needed = str(one.annotation).startswith("tuple"), one.default is one.empty
     metavar = f"{one.name.upper() if needed else f'[{one.name.upper()}]'}{'...' if many else ''}"
-    default = None if needed or many else one.default
     kind, count = _kind(one, job), -1 if many else 1
-    return click.Argument([one.name], nargs=count, required=needed, type=kind, metavar=metavar, default=default)
+    given = {} if needed or many else {"default": one.default}  # a default of None counts as given
+    return click.Argument([one.name], nargs=count, required=needed, type=kind, metavar=metavar, **given)
 
 
 def _option(one: inspect.Parameter, job: str, text: str) -> click.Option:
@@ -170,7 +170,7 @@ def _option(one: inspect.Parameter, job: str, text: str) -> click.Option:
     many, needed = annotation.startswith("tuple"), one.default is one.empty
     return click.Option(
         [f"--{name}", one.name], type=_kind(one, job),
-        multiple=many, required=needed, default=None if many or needed else one.default,
+        multiple=many, required=needed, **({} if many or needed else {"default": one.default}),
         show_default=bool(one.default) and not many, help=f"{text} Repeatable." if many else text,
     )  # fmt: skip
 

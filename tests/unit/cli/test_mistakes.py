@@ -15,6 +15,7 @@ from written_set import write_set
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard.systems import find_system
+from steelyard_eval.cli.main import main
 
 MANIFEST = {"name": "tiny", "text_for_embedding": "{title} {text}", "as_of": "2026-01-01"}
 ENTRIES = [{"id": f"e{n}", "title": f"note {n}", "text": f"words about {what}"} for n, what in enumerate("abcd")]
@@ -291,3 +292,17 @@ def test_no_query_is_a_fault_and_an_empty_one_is_told(syntax, system):
         assert run("search", place, "--system", system, "--json", "--", query).exit_code == 0, query
     for query in ("", "   ", "\t"):
         assert run("search", place, query, "--system", system).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *((name,) for name, one in main.commands.items() if any(param.required for param in one.params)),
+        *(("tune", "mine"), ("export", "bm25"), ("record", "mine"), ("vault", "list"), ("vault", "act")),
+    ],
+)
+def test_a_forgotten_argument_is_a_mistake_and_nothing_runs(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    outcome = run(*words)
+    assert (outcome.exit_code, outcome.stdout, list(tmp_path.iterdir())) == (2, "", [])
+    assert "Missing" in outcome.stderr
