@@ -104,7 +104,7 @@ def _beside(decided: Decided, rows: Sequence[Row], decision: Decision) -> Iterat
         yield Said("tuned_rows", {"expected": None if decision.verdict == "keep" else decided.ruling.gain.mean})
     at = next((at for at, row in enumerate(rows, 1) if row.label == decision.chosen), 1)
     if at > 1 and decision.verdict != "keep":
-        yield Said(f"place_{decision.verdict}", {"row": at})
+        yield Said(f"place_{decision.verdict}")
     choice, config = decided.choice, decided.choice.current.config
     if choice.only and config and decided.picked:  # what one strategy that was tuned lost
         from steelyard_eval.export.strategy_changes import changes

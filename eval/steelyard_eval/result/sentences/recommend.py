@@ -113,10 +113,9 @@ NOTICES = {
     "not_tuned": "{label} was not tuned: {why}",
     "drawn_decide": "{drawn} queries that were drawn at random decide; {left:undrawn} no part in it",
     "tuned_rows": "Rows tuned here were chosen on these queries, so their values are too high<<; expect {expected:signed}>>.",
-    "place_try": "What was chosen is row {row} here: where labels are few, what public collections showed decides with "
-    "them (docs/start.md).",
-    "place_ship": "What was chosen is row {row} here: rows are in the order of these queries, and it is the likeliest "
-    "to gain on others (docs/tuning.md).",
+    "place_try": "The choice is not the first row. With few labels, public collections count too.",
+    "place_ship": "The choice is not the first row. The rows are in the order of these queries, and the choice is the "
+    "likeliest to gain on others.",
     "dropped": "The choice drops {terms:semicolons}.",
     "decided_interrupted": "The search was broken off, so some candidates were not tried.",
 }
