@@ -1,5 +1,6 @@
 """Labels that were given twice: which are asked again, where they stand, and how far both agree."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -22,8 +23,7 @@ def test_ten_pairs_are_asked_again_half_of_them_relevant_and_none_twice():
 
 
 def test_second_labels_stand_beside_the_first_and_agreement_is_that_of_scikit_learn(tmp_path):
-    for file in starter().glob("*.*"):
-        (tmp_path / file.name).write_bytes(file.read_bytes())
+    shutil.copytree(starter(), tmp_path, ignore=shutil.ignore_patterns(".steelyard"), dirs_exist_ok=True)
     dataset = load(tmp_path)
     assert judged_twice(dataset).key == "judged_once"
     pairs = to_ask_again(dataset, 40)
