@@ -84,7 +84,7 @@ class Fault:
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
         what = f" {self.field}" if self.field else ""
-        value = f" = {self.value}" if self.value else ""
+        value = f"{' =' if self.field else ''} {self.value}" if self.value else ""
         subject = f"{place}:{what}{value}" if what or value else place
         return f"{subject}: {self.rule}. {self.remedy}"
 
