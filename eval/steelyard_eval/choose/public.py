@@ -129,8 +129,8 @@ def class_of(model: str) -> str:
 
 
 def vectors_of(model: str) -> str | None:
-    """Whose vectors stand for a model, where that has to be said; None where they are MiniLM's or LSA's own."""
-    return None if model.startswith(("minilm", "lsa")) else CLASSES[class_of(model)]
+    """Whose vectors stand for a model, where that has to be said; None where they are MiniLM's own."""
+    return None if model.startswith("minilm") else CLASSES[class_of(model)]
 
 
 def default_config(config: SearchConfig | None, limit: int, model: str) -> SearchConfig:
