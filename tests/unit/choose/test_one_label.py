@@ -169,7 +169,7 @@ def test_one_label_never_turns_keep_and_ship_and_every_face_says_the_same(count,
         corpus, current = seed % 3, CURRENTS[seed * 3 // count if most else seed // 3 % len(CURRENTS)]
         world = worlds.get((corpus, current))
         if world is None:
-            dataset = (lambda: load(starter()), lambda: load(workshop()), lambda: made(seed))[corpus]()  # noqa: B023
+            dataset = (lambda: load(starter()), lambda: load(workshop()), lambda: made(seed))[corpus]()  # noqa: B023 -- called at once
             world = worlds[corpus, current] = World(dataset, current)
         rng = np.random.default_rng([7, seed])
         qrels = world.labels(rng)
