@@ -41,7 +41,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {"steelyard": ROOT / "engine" / "steelyard", "steelyard_eval": ROOT / "eval" / "steelyard_eval"}
 LEFT_OUT = ("testing", "plots.py", "__main__.py", "compiled_loops.py")
 """Contract tests, figures, the way in, and what numba compiles for minutes."""
-MOST_FILES = 3
+MOST_FILES = 8
 """Files near to a module that a mutant without a switch meets, as a whole."""
 SECONDS = 12.0
 """Seconds of tests that a mutant meets in one file, the quickest first, of those that come to it; a third of it of
@@ -53,8 +53,8 @@ STATES = ROOT / "reports" / "campaigns"
 SWITCH = "__mutants_switch__"
 PRELOADED = "numpy scipy.stats scipy.sparse sklearn.decomposition pandas matplotlib.pyplot numba apsw click rich"
 """Libraries that every fork inherits, because importing them costs more than most tests."""
-FAULTS = ["gates", "hostile_vaults", "vault_faults", "named", "second_attack", "reading", "expressions"]
-KINDS = ("unit", "golden", "contracts", *(f"faults/test_{name}.py" for name in FAULTS))
+KINDS = "unit", "golden", "contracts", "parity", "faults"
+"""Folders of the tests that mutants meet; the browser and the benchmarks run no code that these leave out."""
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 
 PAIRS = ("Lt LtE", "Gt GtE", "Eq NotEq", "Is IsNot", "In NotIn", "Add Sub", "Mult Div", "And Or")
@@ -205,7 +205,7 @@ class Meeting:
         imported = set(self.switches.reached)
         self.switches.reached.clear()
         for number in imported:
-            self.mutants[number].setdefault("written", True)
+            self.mutants[number]["written"] = True
         by_file = {}
         for item in session.items:
             by_file.setdefault(item.nodeid.split("::")[0], []).append(item)
@@ -214,7 +214,7 @@ class Meeting:
                 self.state["files"][file] = {"mark": digest(ROOT / file), **self.reach(items)}
                 save(self.state)
         for one in self.living():
-            if not one.get("written"):
+            if not one.get("compiled"):
                 self.meet(one, by_file)
                 save(self.state)
         return True
@@ -311,10 +311,11 @@ def pytested(folder, chosen, plugin, *options):
 
 
 def surroundings(folder):
-    """The environment of the tests: the copy's packages, no shared data, few examples of each property."""
+    """The environment of the tests: the copy's packages, shared recordings and stores, few examples a property."""
     here = f"{folder / 'engine'}:{folder / 'eval'}"
-    data = {"STEELYARD_DATA": str(folder / "none"), "STEELYARD_EXAMPLES": "10"}
-    return {"PYTHONPATH": here, "PYTHONDONTWRITEBYTECODE": "1", **data}
+    shared = {f"STEELYARD_{name.upper()}": str(ROOT.parent / "shared" / name) for name in ("oracles", "stores")}
+    data = {"STEELYARD_DATA": str(folder / "none"), "STEELYARD_EXAMPLES": "10", **shared, **os.environ}
+    return {**data, "PYTHONPATH": here, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def written(one, folder, state):
@@ -401,7 +402,7 @@ def with_switches(folder, state, until):
         if "numba" in (ROOT / path).read_text():  # what is compiled cannot ask a switch
             for one in state["mutants"]:
                 if one["path"] == path:
-                    one["written"] = True
+                    one["written"] = one["compiled"] = True
         else:
             (folder / path).write_text(switched(ROOT / path, numbers))
     save(state)

@@ -69,7 +69,7 @@ def yours(label: str) -> str:
     >>> yours("bm25")
     'bm25'
     """
-    return label if len(label) <= NAMED else "what you use today"
+    return label if len(label) <= NAMED else "your current search"
 
 
 def some(labels: Sequence[str]) -> str:
@@ -84,7 +84,7 @@ def some(labels: Sequence[str]) -> str:
 
 def best_one(label: str) -> str:
     """What is best, by its name, unless that is long."""
-    return label if len(label) <= BRIEF else "the best one"
+    return label if len(label) <= BRIEF else "the best contender"
 
 
 signed = partial(number, signed=True)
@@ -130,7 +130,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "plus": "{:+.3f}".format,
     "significant": "{:.4g}".format,
     "undrawn": lambda count: counted(
-        count, "labelled query that nobody drew takes", "labelled queries that nobody drew take"
+        count, "labelled query that was not drawn is", "labelled queries that were not drawn are"
     ),
     "asks": lambda count: counted(count, "query asks", "queries ask"),
     "pairs": lambda count: counted(count, "pair"),
@@ -143,7 +143,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "plain": "{:g}".format,
     "digest": lambda text: text[:DIGEST],
     "joined": " and ".join,
-    "acts": lambda count: counted(count, "act"),
+    "acts": lambda count: counted(count, "action"),
     "clients": lambda count: counted(count, "client"),
     "labelled_queries": lambda count: counted(count, "labelled query", "labelled queries"),
     "have_labels": lambda count: counted(count, "different query has labels", "different queries have labels"),

@@ -43,13 +43,13 @@ CELLS = {
 TITLES = {
     "title_contenders": "Leaderboard",
     "title_tests": "Tests",
-    "title_agreement": "How far the lists agree",
+    "title_agreement": "Agreement of the lists",
     "title_categories": "Categories of queries",
-    "title_silence": "What is shown where nothing fits",
-    "title_floors": "What other floors would do",
-    "title_stale": "What was replaced or has expired",
+    "title_silence": "Unanswerable queries",
+    "title_floors": "Other floors",
+    "title_stale": "Outdated entries",
     "title_layers": "Layered searches",
-    "title_verification": "Check by ir_measures",
+    "title_verification": "Check with ir_measures",
 }
 
 COLUMNS = {
@@ -67,7 +67,7 @@ COLUMNS = {
     "p": "p",
     "p_holm": "p (Holm)",
     "counts": "win/tie/loss",
-    "detectable": "80% power from",
+    "detectable": "detectable (80% power)",
     "why": "why",
     "category": "category",
     "queries": "queries",
@@ -75,24 +75,24 @@ COLUMNS = {
     "after": "after",
     "p_by_category": "p by category",
     "one": "list",
-    "other": "beside",
+    "other": "other list",
     "rbo": "RBO",
-    "shown": "what is shown",
+    "shown": "contender",
     "answered": "answered",
-    "silenced": "silenced",
+    "silenced": "no result",
     "words": "words a query",
     "saved": "words saved",
     "lost": "relevant lost",
     "false_answers": "false answers",
     "none": "of",
-    "false_share": "their share [95%]",
+    "false_share": "share [95%]",
     "floor_of": "floor of",
     "floor": "floor",
     "floor_lost": "lost",
-    "answered_share": "questions answered",
+    "answered_share": "queries answered",
     "words_left": "words left",
-    "outdated": "outdated",
-    "stale": "queries",
+    "outdated": "contender",
+    "stale": "outdated",
     "of": "of",
     "share": "share [95%]",
     "fewer": "better than <<{baseline}>>",
@@ -113,22 +113,22 @@ COLUMNS = {
 }
 
 LEGENDS = {
-    "legend_detectable": "80% power from: a difference of this size or more would be found 4 times in 5.",
-    "legend_categories": "Mean {metric} of {left} (before) and {right} (after). Exploratory: corrected over the "
-    "categories for the false discovery rate only.",
-    "legend_silence": "A query that nothing answers has no nDCG; what counts is whether anything is shown for it "
-    "(false answers). Words saved, relevant lost: the shares of both that the floor takes off the lists.",
-    "legend_floors": "What other floors would lose of the relevant entries, and what they would answer and show.",
-    "legend_stale": "Outdated: queries whose list shows an entry that was replaced or has expired, and none above it "
-    "that took its place.",
-    "legend_layers": "How far each layered search went: queries with an abstract near enough, and those that needed "
+    "legend_detectable": "detectable (80% power): so many queries find a difference of this size 4 times in 5.",
+    "legend_categories": "Mean {metric} of {left} (before) and {right} (after). Exploratory: p is corrected over the categories "
+    "for the false discovery rate only.",
+    "legend_silence": "An unanswerable query has no nDCG. A false answer is a result that is shown for it. Words saved "
+    "and relevant lost: the shares that the floor removes from the lists.",
+    "legend_floors": "The share of relevant entries that other floors lose, and what they still answer and show.",
+    "legend_stale": "Outdated: queries whose list shows a replaced or expired entry, and not its replacement above "
+    "it.",
+    "legend_layers": "How far each layered search went: queries that matched an abstract, and queries that searched "
     "all details.",
-    "legend_agreement": "RBO: how alike two lists are, 0 to 1, with most weight on the first places.",
+    "legend_agreement": "RBO: how similar two lists are, 0 to 1, with most weight on the first places.",
 }
 
 ABOUT = {
-    "dialect": "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; {ties:semicolons}; queries that "
-    "nothing answers are left out",
+    "dialect": "trec_eval: linear gain, discount log2(rank + 1), ideal cut at k; {ties:semicolons}; unanswerable "
+    "queries are left out",
     "ties_answers": "answers in the order given",
     "ties_configurations": "ties by entry id, ascending",
     "ties_lists": "ties of a recorded list in its order, of fusions by entry id, ascending",

@@ -5,94 +5,93 @@ from __future__ import annotations
 _SEEN = "{searches:count} searches of {distinct} distinct queries"
 _UNUSED = "{labelled} labelled queries decided; learn did not use the log:"
 _OTHER = "<<{other}>><<?all:the other ranking>><< ({strategy})>>"
-_WON = "it won {wins} of {decided} decided searches, {share:percent} [95%: {low:percent} to {high:percent}]"
+_WON = "it won {wins} of {decided} decided searches ({share:percent}; {low:percent} to {high:percent}, 95% sure)"
 
 SENTENCES: dict[str, str] = {
     # the answer
-    "learn_no_lists": "Keep {baseline:yours}: the log has {acts:count} acts on single entries, and not the lists that "
-    "they were in, so it says nothing about weights.",
-    "learn_nothing": f"Keep {{baseline:yours}}: no candidate gains in every view of {_SEEN}.",
-    "learn_try": f"Try: acts in {_SEEN} say {{gain:plus}} nDCG@10 over {{baseline:yours}}, and may follow "
-    "something else than worth.",
-    "learn_preferred": "Try: taking turns with {baseline:yours} it won {share:percent} [{low:percent}, "
-    "{high:percent}] of {decided:count} decided searches. Acts may follow something else.",
-    "learn_adaptive": "Keep {baseline:yours}: the rule adaptive <<?other:would use other weights>><<?same:would "
-    "change nothing>><< after {counts:and}>>, and proves nothing.",
+    "learn_no_lists": "Keep {baseline:yours}: the log has {acts:count} actions on single entries but no result lists, so "
+    "it says nothing about weights.",
+    "learn_nothing": f"Keep {{baseline:yours}}: no candidate gains in every estimate from {_SEEN}.",
+    "learn_try": f"Try: feedback from {_SEEN} suggests {{gain:plus}} nDCG@10 over {{baseline:yours}}; it can "
+    "reflect something other than relevance.",
+    "learn_preferred": "Try: interleaved with {baseline:yours}, it won {share:percent} of {decided:count} decided searches "
+    "({low:percent} to {high:percent}, 95% sure). Feedback can reflect something other than relevance.",
+    "learn_adaptive": "Keep {baseline:yours}: the adaptive rule <<?other:would use other weights>><<?same:would "
+    "change nothing>><< after {counts:and}>>; it proves nothing.",
     # what it rests on
     "learn_few_labels": "{labelled:have_labels}; labels decide from {fewest} on.",
-    "learn_listless": f"{_UNUSED} it has acts on single entries, and no result lists.",
+    "learn_listless": f"{_UNUSED} the log has no result lists.",
     "learn_unlogged": f"{_UNUSED} <<?none:none of the {{labelled}} labelled queries was logged>><<?one:only 1 of the "
     "{labelled} labelled queries was logged>><<only {logged} of the {labelled} labelled queries were logged>>, and it "
     "takes {takes}.",
-    "learn_unheld": f"{_UNUSED} {{logged}} of the {{labelled}} labelled queries were logged, but <<?one:only one other "
-    "logged query has>><<?none:no other logged query has>> a question of its own; it takes 2.",
-    "learn_chance": f"{_UNUSED} on the {{logged:labelled_queries}} in it the acts in {_SEEN} agree with the labels no "
-    "more than chance explains.",
-    "learn_worth": f"{{labelled}} labelled queries decided; the acts in {_SEEN} make them worth about {{worth:whole}} "
-    "(share {share:hundredths}).",
-    "learn_contradicted": "Labels contradict the acts: on {queries} labelled queries {strategy} gains "
-    "{by_acts:plus} by the acts, and {by_labels:plus} by the labels<<. For given the label and the "
-    "place, acts follow {follows}: its highest value is acted upon {times:tenths} times as often as its lowest>>.",
+    "learn_unheld": f"{_UNUSED} too few unlabelled queries were logged: <<?one:one>><<?none:none>> beside {{logged}} of "
+    "the {labelled} labelled ones; it needs 2.",
+    "learn_chance": f"{_UNUSED} on {{logged:labelled_queries}} in it, feedback agrees with the labels no more than by "
+    f"chance ({_SEEN}).",
+    "learn_worth": f"{{labelled}} labelled queries decided; with the feedback from {_SEEN} they count as about "
+    "{worth:whole} (weight of the feedback {share:hundredths}).",
+    "learn_contradicted": "Labels contradict the feedback: on {queries} labelled queries {strategy} gains {by_acts:plus} by "
+    "feedback and {by_labels:plus} by labels<<. Feedback follows {follows}: at the same label and place, people act on "
+    "its highest value {times:tenths} times as often as on its lowest>>.",
     # steps
-    "learn_log_lists": "log what your search shows, or label 20 queries",
-    "learn_judge_log": "judge {count} queries of the log, drawn at random<<?settle: to settle it>><<?decide:, and they "
+    "learn_log_lists": "log the lists that your search shows, or label 20 queries",
+    "learn_judge_log": "label {count} queries of the log, drawn at random<<?settle:, to settle it>><<?decide:; then your labels "
     "decide>>",
-    "learn_turns": "or let both take turns, which tells what agents prefer",
+    "learn_turns": "or interleave both, to see which one agents prefer",
     # notices
-    "learn_log": "the log has {searches:count} searches of {distinct} distinct queries (worth {worth:whole} equally "
-    "frequent ones) and {acts:count} acts<<, {first} to {last}>><<?simulated:, simulated>>",
-    "learn_clients": "it has {clients:clients}; the largest made {largest:percent} of the searches",
-    "learn_places": "the tenth place counts as looked at {tenth:percent} as often as the first<<?given:, as the log "
-    "says>><<, as is usual; {few:acts} cannot tell>><< ({least:percent} to {most:percent})>><<?harvested:, from "
+    "learn_log": "the log has {searches:count} searches of {distinct} distinct queries (they count as {worth:whole} equally "
+    "frequent ones) and {acts:count} actions<<, {first} to {last}>><<?simulated:, simulated>>",
+    "learn_clients": "the log has {clients:clients}; the largest made {largest:percent} of the searches",
+    "learn_places": "people see the tenth place {tenth:percent} as often as the first<<?given:, as the log "
+    "states>><<, the usual value, as {few:acts} are too few to measure it>><< ({least:percent} to {most:percent})>><<?harvested:, from "
     "entries shown at several places>><<?joint:, from the places of acts and the signals together>>",
-    "learn_unseen": "{unseen:percent} of the new first ten places were never shown for their query",
-    "learn_nearest": "what came nearest is {strategy}",
-    "learn_simulated": "this log is simulated: it shows how learning works, and nothing about people",
-    "turns_untold": f"No search tells whether {_OTHER} is preferred: nothing that was shown was acted upon.",
-    "turns_open": f"Not decided yet about {_OTHER}: {_WON}.",
+    "learn_unseen": "{unseen:percent} of the new top 10 was never shown for its query",
+    "learn_nearest": "the closest candidate is {strategy}",
+    "learn_simulated": "this log is simulated: it shows how learning works and says nothing about people",
+    "turns_untold": f"No preference measured for {_OTHER}: no result received feedback.",
+    "turns_open": f"Undecided about {_OTHER}: {_WON}.",
     "turns_preferred": f"{_OTHER} is <<?not:not >>preferred: {_WON}; {{same}} of {{clients:clients}} agree.",
 }
 
 HEADINGS: dict[str, str] = {
     "title_gains": "Expected gain",
-    "title_acts": "What acts are worth",
-    "title_places": "How people act on lists",
-    "title_follows": "What acts follow",
-    "title_set_aside": "Set aside",
+    "title_acts": "Value of each action",
+    "title_places": "Actions by place",
+    "title_follows": "Bias of the feedback",
+    "title_set_aside": "Rejected lines",
     "by": "by",
     "by_labels": "labels",
-    "by_both": "the same, sharpened by acts on so many more",
-    "by_acts": "acts alone",
-    "imputed": "unseen entries at",
+    "by_both": "labels, with feedback on so many more",
+    "by_acts": "feedback only",
+    "imputed": "unseen results at",
     "gain_by": "gain, nDCG@10",
     "error": "query error",
     "refit": "refit error",
-    "act": "act",
-    "acts": "acts",
+    "act": "action",
+    "acts": "actions",
     "lift": "lift (all: {lift:tenths})",
     "place": "place",
     "relevant": "relevant entries",
     "irrelevant": "other entries",
-    "follows": "acts follow",
+    "follows": "feedback follows",
     "by_label": "the label",
     "log_odds": "log odds, highest to lowest [95%]",
-    "set_aside": "set aside",
+    "set_aside": "rejected",
     "rule": "why",
     "lines": "lines",
-    "figure_gains": "Expected gain in nDCG@10 with 95% intervals, by view",
-    "note_gains": "Labels decide, where there are enough; acts alone prove nothing. What nobody was shown has no "
-    "feedback: those rows count such entries at a share of what their signals suggest, all of it (1), half or a "
-    "quarter.",
-    "figure_places": "Acts per show by place, of relevant entries and of others",
-    "note_places": "Filled: relevant entries; hollow: others. The closer the two lines, the less an act tells of "
+    "figure_gains": "Expected gain in nDCG@10 with 95% intervals, by estimate",
+    "note_gains": "Labels decide if there are enough; feedback alone proves nothing. Unseen results have no feedback: "
+    "these rows count them at all (1), a half or a quarter of their predicted relevance.",
+    "figure_places": "Actions per impression by place, for relevant entries and others",
+    "note_places": "Filled: relevant entries. Hollow: others. The closer the two lines, the less an action says about "
     "relevance.",
-    "figure_follows": "How much the label and each signal raise the chance of an act, given the place, with 95% "
+    "figure_follows": "How much the label and each signal raise the chance of an action at the same place, with 95% "
     "intervals",
-    "note_follows": "Measured on labelled queries. Where a signal lies above 0, acts follow it whatever an entry is "
-    "worth.",
+    "note_follows": "Measured on labelled queries. A signal above 0 attracts actions whatever the relevance of an "
+    "entry.",
     "axis_place": "place",
-    "axis_acts": "acts per show",
-    "axis_odds": "log odds of an act, highest to lowest",
+    "axis_acts": "actions per impression",
+    "axis_odds": "log odds of an action, highest to lowest",
     "word_current": "current",
     "word_nothing": "nothing",
     "unseen_at": "unseen at {imputed:plain}",

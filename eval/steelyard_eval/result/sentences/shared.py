@@ -2,106 +2,105 @@
 
 from __future__ import annotations
 
-_AND_WRITE = "label the {left:queries} without labels, and new ones: it takes about {more}"
+_AND_WRITE = "label the {left:queries} without labels and write new ones (about {more} in all)"
 _SO_MANY = "label about {more:more_queries}"
 _MOVED = (
-    "<<, move {vectors:and} out of the folder>><< (it has none of new queries: from then on name "
-    "{embedders:either}, or choose weights anew by LSA)>>"
+    "<<; move {vectors:and} out of the folder>><< (they do not cover new queries: then use --embedder "
+    "{embedders:either}, or tune again with lsa)>>"
 )
-_COUNTS = "with {tried} tried, its p of {p:number} counts as {p_holm:number} (Holm's correction)"
-_FLATTERED = "its values here are optimistically biased"
+_COUNTS = "p is {p:number}, and {p_holm:number} after Holm's correction for {tried} contenders"
+_FLATTERED = "its values here are too high"
 
 _NAME = "{choice:best_one}<<, best of {best_of},>><<, one of {one_of},>>"
-_SURE = "<<, 95% sure of {gain:range}; {worse:odds}>><<?vague:, and so few queries say nothing of others>>"
-_CHANGE = f"{{gain:mean}} {{metric}} over <<{{used:yours}}>><<{{baseline}}>>{_SURE}"
-_NO_LABELS = "Keep {baseline} for now: without labels nothing can be said of quality,"
+_SURE = "<< ({gain:range}, 95% sure; {worse:odds})>><<?vague: on these queries, which are too few to say more>>"
+_CHANGE = f"changes {{metric}} by {{gain:mean}} against <<{{used:yours}}>><<{{baseline}}>>{_SURE}"
+_NO_LABELS = "Keep {baseline} for now: there are no labels, so quality is unknown"
 
 SENTENCES: dict[str, str] = {
     # of compare
-    "better": f"Better: {_NAME} is {_CHANGE}.",
-    "worse": f"Keep <<{{used:yours}}>><<{{baseline}}>>: {_NAME} is {{gain:mean}} {{metric}} against it{_SURE}.",
-    "same": f"No difference of {{margin}} or more: {_NAME} is {_CHANGE}.",
-    "open": f"Too few queries to tell<<, corrected for the {{tried}} tried>>: {_NAME} is {_CHANGE}.",
+    "better": f"Better: {_NAME} gains {{gain:mean}} {{metric}} over <<{{used:yours}}>><<{{baseline}}>>{_SURE}.",
+    "worse": f"Keep <<{{used:yours}}>><<{{baseline}}>>: {_NAME} changes {{metric}} by {{gain:mean}}{_SURE}.",
+    "same": f"No difference of {{margin}} or more: {_NAME} {_CHANGE}.",
+    "open": f"Too few queries to tell<<, corrected for {{tried}} contenders>>: {_NAME} {_CHANGE}.",
     "equal": f"Equal on every query: {_NAME} has the {{metric}} of <<{{used:yours}}>><<{{baseline}}>>.",
-    "alone": "Nothing to compare with: {choice:brief} has {value:number} {metric}; name a baseline.",
-    "disagree": f"{_NO_LABELS} only that configurations disagree on {{disagreement:percent}} of the first ten (by "
-    "rank-biased overlap).",
-    "disagree_alone": f"{_NO_LABELS} and one contender disagrees with nothing.",
-    "flattered": "It was tuned on these queries, so the gain is optimistic.",
-    "compare_today": "compare it with what you use today, such as {today}",
-    "label_found": "label more queries, by what both find",
-    "label_both": "label what both find and nobody judged",
-    "only_lists": "it has lists alone, so there are no weights to tune<<?more:; look for something better still>>",
+    "alone": "Nothing to compare with: {choice:brief} has {value:number} {metric}. Name a second contender.",
+    "disagree": f"{_NO_LABELS}. The configurations disagree on {{disagreement:percent}} of the top 10 (by rank-biased "
+    "overlap).",
+    "disagree_alone": f"{_NO_LABELS}. Name a second contender to see where they disagree.",
+    "flattered": "It was tuned on these queries, so the gain is too high.",
+    "compare_today": "compare it with your current search, such as {today}",
+    "label_found": "label more queries, with the results of both",
+    "label_both": "label the results of both that have no label",
+    "only_lists": "it is a list without weights to tune<<?more:; look for a better search>>",
     "search_tuned": "its weights are tuned already; search with them",
-    "find_best": "find its best weights, and prove them",
-    "find_better": "look for something better",
-    "find_better_still": "look for weights that are better still, and prove them",
+    "find_best": "tune its weights and prove them",
+    "find_better": "look for a better search",
+    "find_better_still": "look for better weights and prove them",
     # of two kept runs
     "runs_apart": "Run {new}, {label}, against run {old}, {other}: {change} {metric} over {queries} queries, p {p}: "
     "{verdict}.",
-    "runs_by_another": "They cannot be compared: run {old} is by another {what} than run {new}.",
-    "runs_without_values": "They cannot be compared: no values of queries with the same text and labels are kept of "
-    "both.",
+    "runs_by_another": "Cannot compare: run {old} has another {what} than run {new}.",
+    "runs_without_values": "Cannot compare: the two runs share no query with the same text and labels.",
     "told": "{text}",  # by a data set, an endpoint, the engine
     # on lists and labels
-    "recorded_lists": "the recording has lists of other engines: how they filtered, how deep they searched and what "
-    "they embedded is fixed in the lists and unknown here, so no latency and no embedded queries are shown",
-    "shared_recipe": "all share the recorded vectors of {recipe}, also systems with another recipe: "
+    "recorded_lists": "the recording has lists of other engines; their filters, depth and embedding calls are unknown, so "
+    "latency and embedded queries are not shown",
+    "shared_recipe": "all use the recorded vectors of {recipe}; these systems would embed another text: "
     "{labels:semicolons}",
-    "layer_stands_in": "no entry has vectors of the layer {layer} (l0: abstracts, l1: overviews, l2: whole entries), so "
-    "layered search (cortex_mem) takes those of the text instead",
-    "unclassified": "{labels:semicolons}: nothing classifies queries there, so all take the default; see "
-    "--intents given",
-    "cached": "latencies leave out the embedding of queries by {model}: their vectors come from the cache",
-    "other_scale": "{label}: its floor was measured on another scale: <<the vectors are of {now}, and were of "
-    "{then}>><<?both:; >><<?changed:the data set has changed since>>. Find it again with --floor",
-    "no_abstract": "{label}: {count} of {queries} queries found no abstract at any step and searched all details",
-    "reduced": "{label} runs as {left}, without {missing:and}, which {data} cannot supply (embedder: {model})",
+    "layer_stands_in": "no entry has vectors of the layer {layer} (l0: abstracts, l1: overviews, l2: full entries); layered "
+    "search (cortex_mem) uses the vectors of the text",
+    "unclassified": "{labels:semicolons}: queries have no intent, so all use the default; see --intents given",
+    "cached": "latencies leave out the embedding of queries by {model}: the vectors come from the cache",
+    "other_scale": "{label}: the floor was measured on another scale: <<the model is {now}, and was "
+    "{then}>><<?both:; >><<?changed:the data set has changed since>>; find it again with --floor",
+    "no_abstract": "{label}: {count} of {queries} queries matched no abstract at any threshold and searched all details",
+    "reduced": "{label} runs as {left}: {data} has no {missing:and} (embedder: {model})",
     "not_reranked": "{label} is not re-ranked: {why}",
-    "weightless": "{label}: {term} weighs nothing in {without} of {of:queries}: none of its scores is positive "
-    "there, and normalize=max makes such a list 0; use normalize=minmax",
+    "weightless": "{label}: {term} has no effect on {without} of {of:queries}: no score is positive there, and "
+    "normalize=max sets such a list to 0; use normalize=minmax",
     "apart": "{label} adds scores of different ranges ({reached:and}): <<{metric} {before:number} as it is, "
     "{metric} {after:number} with normalize=minmax>><<?unmeasured:write normalize=minmax>>",
-    "unknown_ids": "{label}: {odd} of its {ids} ids are of no entry of this corpus and count as misses: "
+    "unknown_ids": "{label}: {odd} of {ids} ids are not in this corpus and count as not relevant: "
     "{named:and}<<?more:, ...>>",
-    "foreign_queries": "{label}: {odd} of its {queries} queries are not in {data} and count for nothing: "
+    "foreign_queries": "{label}: {odd} of {queries} queries are not in {data} and are ignored: "
     "{named:and}<<?more:, ...>>",
-    "repeated": "{label}: {places} places repeat an entry of their list and are dropped",
-    "no_list": "{label} has no list for {missing} of {queries} queries, which score 0<<; its queries are named "
-    "{named:and}>><<?more:, ...>><<, the data set's {first}, ...>>",
-    "without_text": "{label} is not asked {count:queries} without text, which score 0",
-    "unscoped": "{count} queries carry a filter<<?column: (column filter)>>, which {label} has to apply by itself",
+    "repeated": "{label}: {places} results repeat an entry of their list and are dropped",
+    "no_list": "{label} has no list for {missing} of {queries} queries, which score 0<<; its query ids are "
+    "{named:and}>><<?more:, ...>><<, those of the data set {first}, ...>>",
+    "without_text": "{label} does not run {count:queries} without text, which score 0",
+    "unscoped": "{count} queries have a filter<<?column: (column filter)>>; {label} has to apply it",
     "strangers": "{count} entries of the lists are not in {data}",
     "session": "{label}: {text}",
-    "empty": "of {queries} queries these many end without any result: {counts:and}",
+    "empty": "of {queries} queries, so many return no result: {counts:and}",
     "shallow": "the limit {limit} is below the cutoff of {metrics:and}",
     # on values and vectors
-    "tuned_edited": "{label} was edited since it was tuned, so what the file promises is of other weights",
-    "tuned_other_state": "{label} was tuned on another state of this data set; as far as queries and labels are still "
-    f"the same, {_FLATTERED}",
-    "tuned_here": "{label} was tuned on <<?all:these very queries>><<{both} of these {queries} queries>> and their "
-    f"labels, so {_FLATTERED}",
-    "tell_little": "{queries} judged queries tell little apart",
-    "few_queries": "{queries} judged queries are few: most differences are found 4 times in 5 only from about "
-    "{detectable:hundredths} on",
-    "scopes": "the {queries} queries share {scopes} scopes, and those of one scope vary together: they are "
-    "worth about {worth:whole} independent queries; give them a group to have that counted",
-    "nearly": "{count:asks} nearly what another one asks ({pairs:semicolons}<<?more:; ...>>), so the {queries} queries "
-    'count as {units}; where they ask different things, write "groups": "given" into dataset.json',
-    "judged_once": "no label was given twice; judge {count} of the pairs again, without looking at the first grade, and "
-    "write them into {file} as in qrels.txt: it shows how far the labels can be trusted",
-    "judged_twice": "{count:pairs} were judged twice: {equal:percent} have the same grade<<, weighted kappa {kappa:number}>>"
-    "<<?low:; judges who differ so much may favour one strategy: judge again where they differ>>",
-    "unjudged": "{share:percent} of the first ten results of {baseline:yours} have labels<<, fewer of {fewer:some}>>"
-    "<<, more of {more:some}>>; a list with fewer may be better than it looks<<; judge what differs: {command:command}>>",
-    "lsa": "the vectors are LSA, fitted on these texts; a neural model may rank the strategies in another order"
-    "<<, and may find more; --embedder {kind} is installed here>>",
-    "interval_holds_zero": f"{_COUNTS}, but the interval holds 0, too",
-    "interval_holds_zero_alone": "its p is {p:number}, but the interval holds 0, too",
-    "p_proves_nothing": f"{_COUNTS}, and 0.05 or more proves nothing; interval and odds are of it alone",
-    "p_proves_nothing_alone": "its p is {p:number}, and 0.05 or more proves nothing",
+    "tuned_edited": "{label} was edited after tuning, so the gain that the file states is not of these weights",
+    "tuned_other_state": "{label} was tuned on an earlier state of this data set; where queries and labels are the same, "
+    f"{_FLATTERED}",
+    "tuned_here": "{label} was tuned on <<?all:these queries>><<{both} of these {queries} queries>> and their labels, so "
+    f"{_FLATTERED}",
+    "tell_little": "{queries} labelled queries detect only very large differences",
+    "few_queries": "{queries} labelled queries typically detect differences of about {detectable:hundredths} or more "
+    "(80% power)",
+    "scopes": "the {queries} queries share {scopes} scopes, and queries of one scope vary together; they count as "
+    "about {worth:whole} independent queries; set `group` in queries.jsonl so that intervals allow for it",
+    "nearly": "{count:asks} nearly the same as another ({pairs:semicolons}<<?more:; ...>>), so the {queries} queries "
+    'count as {units}; if they ask different things, write "groups": "given" into dataset.json',
+    "judged_once": "nobody labelled a pair twice, so it is unknown how far the labels can be trusted; label {count} pairs again "
+    "without looking at the first grade, in {file} (format of qrels.txt)",
+    "judged_twice": "{count:pairs} were labelled twice: {equal:percent} have the same grade<<, weighted kappa {kappa:number}>>"
+    "<<?low:; labels that differ so much may favour one strategy: label again where they differ>>",
+    "unjudged": "unlabelled results count as not relevant: {share:percent} of the top 10 of {baseline:yours} have labels"
+    "<<, fewer of {fewer:some}>><<, more of {more:some}>>; a list with fewer may be better than it looks"
+    "<<; label the differences: {command:command}>>",
+    "lsa": "vectors are LSA, fitted on these texts; a neural model may change the ranking of strategies"
+    "<<; --embedder {kind} is installed here>>",
+    "interval_holds_zero": f"{_COUNTS}, but the interval contains 0",
+    "interval_holds_zero_alone": "p is {p:number}, but the interval contains 0",
+    "p_proves_nothing": f"{_COUNTS}, so nothing is proven; interval and odds are without the correction",
+    "p_proves_nothing_alone": "p is {p:number}, so nothing is proven (0.05)",
     # steps that several verbs advise
-    "index_once": "index it once",
+    "index_once": "build its index once",
     "search": "search with it",
     "try_it": "try it",
     "export": "write it for {target}",
@@ -109,17 +108,17 @@ SENTENCES: dict[str, str] = {
     "install_large": "install the model first, which brings PyTorch and is large",
     "install_light": "or install the same model without PyTorch",
     "choose_light": "or choose weights for the same model without PyTorch",
-    "decide": "decide by these labels<< (if that replaces {replaced}, it prints how to undo it)>>",
-    "accept": "accept the files as they are now",
-    "judge_pairs": "judge {pairs:pairs}, and they count",
+    "decide": "decide by these labels<< (it may replace {replaced}, and prints how to undo that)>>",
+    "accept": "accept the files as they are",
+    "judge_pairs": "label {pairs:pairs}; fewer do not change the answer",
     "label_more": "label more of your queries",
     "label_so_many": _SO_MANY,
     "label_so_many_to_settle": f"{_SO_MANY} to settle it",
-    "label_so_many_to_halve": f"{_SO_MANY} to halve that",
+    "label_so_many_to_halve": f"{_SO_MANY} to halve the range",
     "label_and_write": _AND_WRITE,
     "label_and_write_to_settle": f"{_AND_WRITE} to settle it",
-    "label_and_write_to_halve": f"{_AND_WRITE} to halve that",
+    "label_and_write_to_halve": f"{_AND_WRITE} to halve the range",
     "label_them": "label them",
-    "write_queries": "every query has labels; to tell more, write <<about {more} >>new ones into {file}"
-    f"{_MOVED}, then label them",
+    "write_queries": "all queries have labels; add <<about {more} >>new ones to {file} and label them"
+    f"{_MOVED}",
 }
