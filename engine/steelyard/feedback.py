@@ -24,10 +24,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, MachineError, nearest, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, MachineError, nearest, quoted
 from steelyard.base.extensions import extension
 from steelyard.base.fields import format_time
-from steelyard.base.files import BLOCK, open_regular, regular_target
+from steelyard.base.files import READ_BYTES, open_regular, regular_target
 from steelyard.config import SearchConfig, policy_of, ranking_of
 from steelyard.results import SearchResult
 
@@ -42,7 +42,7 @@ _Used = Literal["accepted", "used", "cited", "copied", "opened", "clicked", "mod
 Action = Literal[_Used, "thumbs_up", "thumbs_down", "dismissed", "failed", "reviewed", "none_useful"]
 """What can be done with a result; `none_useful` is about the whole list."""
 ACTIONS: tuple[str, ...] = get_args(Action)
-PATIENCE, PAUSE = 30.0, 0.005
+LOCK_SECONDS, PAUSE = 30.0, 0.005
 """Seconds that a lock is waited for, as whoever has it may have stopped, and between two looks at it."""
 LONGEST_LINE = 2**25
 """Bytes: a longer line is none of a log."""
@@ -91,7 +91,7 @@ class FeedbackLog:
         if result.query.filters and (narrowed := result.query.filters.to_json()) is not None:
             asked["filter"] = narrowed
         progress = result.progress
-        layers = {"layers": progress.counts()} if progress is not None and progress.asked[0] else {}
+        layers = {"layers": progress.counts()} if progress is not None and progress.answered[0] else {}
         stamp = {"schema_version": SCHEMA_VERSION, "timestamp": format_time(self._clock())}
         by = {"client_id": client[:LONGEST_TEXT]} if client else {}
         append(self.path, [{**stamp, **by, **asked, "policy": self.policy, "hits": hits, **layers}])
@@ -125,18 +125,18 @@ def append_act(
     has this id, or that list shows no such entry.
     """
     if action not in ACTIONS:
-        raise ConfigError(f"there is no action {shown(action)}{nearest(action, ACTIONS)}")
+        raise ConfigError(f"there is no action {quoted(action)}{nearest(action, ACTIONS)}")
     if bool(entry_id) == (action == "none_useful"):
         rule = "is about the whole list, so leave the entry out" if entry_id else "is about an entry; name it"
         raise ConfigError(f"the action {action} {rule}")
     _utf8(entry_id)
-    place = shown(str(path), PATH_WIDTH)
+    place = quoted(str(path), PATH_WIDTH)
     listed = _shown_list(Path(path), query_id)
     if listed is None or (shown_to is not None and listed.get("client_id", "") != shown_to):
-        raise ConfigError(f"no impression in {place} has the id {shown(query_id)}; log the search first")
+        raise ConfigError(f"no impression in {place} has the id {quoted(query_id)}; log the search first")
     if entry_id and entry_id not in {hit.get("object_id") for hit in listed["hits"]}:
         raise ConfigError(
-            f"the list {shown(query_id)} in {place} does not show {shown(entry_id)}; name one it shows"
+            f"the list {quoted(query_id)} in {place} does not show {quoted(entry_id)}; name one it shows"
         )
     stamp = format_time(clock())
     act = {"action_name": action, "timestamp": stamp, **({"object_id": entry_id} if entry_id else {})}
@@ -159,7 +159,7 @@ def append(path: str | Path, records: list[dict[str, object]]) -> None:
                 size, head = os.fstat(handle).st_size, os.pread(handle, 2**16, 0)
                 # A vault, a corpus, a weights file, and what is compressed begin otherwise.
                 if size and not (head[:1] == b"{" and head[1:2] != b"\n" and b'"schema_version"' in head):
-                    raise ConfigError(f"{shown(str(path), PATH_WIDTH)} is no feedback log; name a new file")
+                    raise ConfigError(f"{quoted(str(path), PATH_WIDTH)} is no feedback log; name a new file")
                 torn = size and os.pread(handle, 1, size - 1) != b"\n"
                 view = memoryview(b"\n" + data if torn else data)
                 while view:  # a disk that is full may take some of the bytes
@@ -167,7 +167,7 @@ def append(path: str | Path, records: list[dict[str, object]]) -> None:
         finally:
             os.close(handle)
     except OSError as error:
-        place = shown(str(path), PATH_WIDTH)
+        place = quoted(str(path), PATH_WIDTH)
         reason = error.strerror or str(error)
         raise MachineError(f"cannot append to {place}: {reason}; free space or check permissions") from None
 
@@ -186,7 +186,7 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:  # bytes of an argument that were no UTF-8
-        odd = shown(text[error.start])
+        odd = quoted(text[error.start])
         raise ConfigError(f"{odd} is not valid Unicode, and a log is UTF-8; write ids and clients so") from None
 
 
@@ -195,14 +195,14 @@ def _locked(handle: int) -> Iterator[None]:
     if fcntl is None:
         yield
         return
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + LOCK_SECONDS
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             break
         except BlockingIOError:
             if time.monotonic() > until:
-                raise OSError(errno.EBUSY, f"another program has locked it for {PATIENCE:g} s") from None
+                raise OSError(errno.EBUSY, f"another program has locked it for {LOCK_SECONDS:g} s") from None
             time.sleep(PAUSE)
     try:
         yield
@@ -233,7 +233,7 @@ def _lines_with(path: Path, text: bytes) -> Iterator[bytes]:
             position = os.fstat(stream.fileno()).st_size
             after = b""
             while position > 0:
-                position, size = max(position - BLOCK, 0), min(position, BLOCK)
+                position, size = max(position - READ_BYTES, 0), min(position, READ_BYTES)
                 first, *whole = (os.pread(stream.fileno(), size, position) + after).split(b"\n")
                 yield from (row for row in reversed(whole) if text in row)
                 after = first if len(first) <= LONGEST_LINE else b""
@@ -242,7 +242,7 @@ def _lines_with(path: Path, text: bytes) -> Iterator[bytes]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise MachineError(f"cannot read {shown(str(path), PATH_WIDTH)}: {error.strerror or error}") from None
+        raise MachineError(f"cannot read {quoted(str(path), PATH_WIDTH)}: {error.strerror or error}") from None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, ClassVar, Self, TypeVar
 
-from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest, quoted
 from steelyard.grammar import MAX_LENGTH, Call, Duration, Item, Value, number_text, parse_call, value_text
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class Option:
     """Values that tuning tries beside the own."""
     kind: str = "number"
     """number, numbers, word, amount, span, strategy, terms (weighted), or cases: strategies by any name."""
-    whole: bool = False
+    integer: bool = False
     """Whether numbers have to be whole."""
     each: str = ""
     """A list of one number for each item is valid, too, where this says so in words."""
@@ -69,7 +69,7 @@ class Option:
         """What its value has to be, in words."""
         low, high = (number_text(end) if math.isfinite(end) else "" for end in (self.low, self.high))
         ends = f" from {low} to {high}" if low and high else f" of at least {low}" if low else ""
-        whole, words = "whole " * self.whole, ", ".join(self.words)
+        whole, words = "whole " * self.integer, ", ".join(self.words)
         rules = {
             "strategy": "a strategy without a weight before it",
             "span": "a positive span of time such as 365d or 69h",
@@ -80,13 +80,13 @@ class Option:
         return rules.get(self.kind, f"a {whole}number{ends}{self.each}" + f", or {words}" * bool(words))
 
     def _fits(self, value: float) -> bool:
-        return self.low <= value <= self.high and (not self.whole or value == int(value))
+        return self.low <= value <= self.high and (not self.integer or value == int(value))
 
     def checked(self, value: float) -> float:
         """Return the value; ConfigError when it is outside the legal range."""
         if not (math.isfinite(value) and self._fits(value)):
             raise ConfigError(
-                f"{self.name} is {shown(value)}; it must lie between {self.low:g} and {self.high:g} "
+                f"{self.name} is {quoted(value)}; it must lie between {self.low:g} and {self.high:g} "
                 f"({self.default:g} by default)"
             )
         return value
@@ -101,7 +101,7 @@ class Option:
 
         `items` is how many there are in the brackets, `build` makes the strategy of a call.
         """
-        number = int if self.whole else float
+        number = int if self.integer else float
         match value:
             case float() if self.kind == "number" and self._fits(value):
                 return number(value)
@@ -262,10 +262,10 @@ def parse_node(text: str, reader: Reader, build: Callable[[Call], Any], what: st
         reader.faults.append(f"weight {number_text(item.weight)} before the whole {what} changes nothing; drop it")
     node = build(item.call)
     if reader.faults:
-        raise ConfigError(f"{what} {shown(text, 200)}: " + "; ".join(reader.faults))
+        raise ConfigError(f"{what} {quoted(text, 200)}: " + "; ".join(reader.faults))
     if len(written := str(node)) > MAX_LENGTH:
         raise ConfigError(
-            f"{what} {shown(text, 200)} is {len(written)} characters when its defaults are written out, "
+            f"{what} {quoted(text, 200)} is {len(written)} characters when its defaults are written out, "
             f"longer than {MAX_LENGTH}; shorten it"
         )
     return node
@@ -292,7 +292,7 @@ class Registry(dict[str, T]):
                 for one in (self[name], declared)
             )
             raise ConfigError(
-                f"{self.kind} {shown(name)} is declared twice, by {' and by '.join(homes)}; rename one of them"
+                f"{self.kind} {quoted(name)} is declared twice, by {' and by '.join(homes)}; rename one of them"
             )
         super().__setitem__(name, declared)
 
@@ -305,7 +305,7 @@ class Registry(dict[str, T]):
             try:
                 self[name] = point.load()
             except (ImportError, AttributeError) as error:
-                raise ConfigError(f"cannot load {self.kind} {shown(name)} of {point.value}: {error}") from None
+                raise ConfigError(f"cannot load {self.kind} {quoted(name)} of {point.value}: {error}") from None
         return self.get(name)
 
 

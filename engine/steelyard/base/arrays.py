@@ -16,17 +16,17 @@ Ints = NDArray[np.int32]
 """Codes, and positions in lists."""
 Indices = NDArray[np.int64]
 """Offsets, rows and counts."""
-BLOCK = 256
+ROWS_PER_BLOCK = 256
 """Rows that are widened to float64 at a time, so that they stay in the processor's cache."""
 
 
 def dots(matrix: NDArray[Any], vector: Floats | None = None) -> Floats:
     """float64[rows]: each row times the vector, or times itself, in double precision; blocks change no bit."""
     products = np.empty(len(matrix))
-    for begin in range(0, len(matrix), BLOCK):
-        rows = matrix[begin : begin + BLOCK].astype(np.float64)
+    for begin in range(0, len(matrix), ROWS_PER_BLOCK):
+        rows = matrix[begin : begin + ROWS_PER_BLOCK].astype(np.float64)
         rows *= rows if vector is None else vector
-        rows.sum(axis=1, out=products[begin : begin + BLOCK])
+        rows.sum(axis=1, out=products[begin : begin + ROWS_PER_BLOCK])
     return products
 
 

@@ -26,7 +26,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from steelyard.base.errors import PATH_WIDTH, MachineError, shown
+from steelyard.base.errors import PATH_WIDTH, MachineError, quoted
 
 try:
     import fcntl
@@ -60,7 +60,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     record = dict(pairs)
     if len(record) < len(pairs):
         [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"the key {shown(twice)} stands there twice; keep one of the two")
+        raise ValueError(f"the key {quoted(twice)} stands there twice; keep one of the two")
     return record
 
 
@@ -141,7 +141,7 @@ def write_texts(texts: Mapping[Path, str | bytes], *, private: bool = False) -> 
             part.replace(path)
 
 
-def spare(file: Path) -> Path:
+def backup_path(file: Path) -> Path:
     """Where what a file holds is kept before it is replaced: beside it, as ``name.json.bak``."""
     return file.with_name(f"{file.name}.bak")
 
@@ -151,7 +151,7 @@ def regular_target(path: Path) -> Path:
     target = Path(os.path.realpath(path))
     if (target.exists() and not target.is_file()) or (path.is_symlink() and not target.exists()):
         what = "is not a regular file" if target.exists() else "is a link to what is not there"
-        raise MachineError(f"{shown(str(path), PATH_WIDTH)} {what}, and only files are written; name another")
+        raise MachineError(f"{quoted(str(path), PATH_WIDTH)} {what}, and only files are written; name another")
     return target
 
 
@@ -173,7 +173,7 @@ def draft(target: Path, *, folder: bool = False) -> Iterator[Path]:
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        sweep(target)
+        remove_stale_drafts(target)
         path, handle = _new(target, folder)
         try:
             yield path
@@ -185,7 +185,7 @@ def draft(target: Path, *, folder: bool = False) -> Iterator[Path]:
         # numpy and others raise without a number: "6700 requested and 6128 written"
         reason = error.strerror or f"{error}, the disk may be full"
         raise MachineError(
-            f"cannot write {shown(str(target), PATH_WIDTH)}: {reason}; free space or check permissions"
+            f"cannot write {quoted(str(target), PATH_WIDTH)}: {reason}; free space or check permissions"
         ) from None
 
 
@@ -221,7 +221,7 @@ def lock(path: Path) -> int:
     return handle
 
 
-def sweep(target: Path) -> None:
+def remove_stale_drafts(target: Path) -> None:
     """Remove the drafts of a target that a process left which was killed."""
     for left in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         with suppress(OSError):
@@ -252,7 +252,7 @@ LIMIT = "STEELYARD_LARGEST_FILE_MB"
 """Names the megabytes that a file may have; 4096 without it."""
 LEAST_UNPACKED, MOST_UNPACKED = 64 * 2**20, 200
 """A compressed file may unpack to this many bytes, or to this many times its size."""
-BLOCK = 2**20
+READ_BYTES = 2**20
 """Bytes that are read at once."""
 
 
@@ -319,7 +319,7 @@ def lines(path: str | Path, longest: int) -> Iterator[tuple[int, bytes]]:
     """
     number, rest = 0, b""
     with open_unpacked(path) as stream:
-        while block := stream.read(BLOCK):
+        while block := stream.read(READ_BYTES):
             *whole, rest = (rest + block).split(b"\n")
             for line in whole:
                 number += 1
@@ -334,7 +334,7 @@ def open_unpacked(path: str | Path) -> io.BufferedReader:
     """Open a regular file of text behind its byte order mark, unpacked under a name in ``.gz``; OSError else."""
     stream = open_regular(path)
     if Path(path).suffix == ".gz":
-        stream = io.BufferedReader(_Unpacking(stream, os.fstat(stream.fileno()).st_size), BLOCK)
+        stream = io.BufferedReader(_Unpacking(stream, os.fstat(stream.fileno()).st_size), READ_BYTES)
     try:
         if stream.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
             stream.read(len(codecs.BOM_UTF8))

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Vectors as Vectors
-from steelyard.base.errors import ConfigError, EmbedderError, MachineError, nearest, shown
+from steelyard.base.errors import ConfigError, EmbedderError, MachineError, nearest, quoted
 from steelyard.base.extensions import extension, missing_modules, require
 from steelyard.base.files import cache_folder
 from steelyard.memory.query import Filters, Rule
 from steelyard.memory.text import render
-from steelyard.stores.base import Readable, Space
+from steelyard.stores.base import ReadableStore, Space
 
 if TYPE_CHECKING:
     from steelyard.stores.sqlite import Vault
@@ -36,7 +36,7 @@ LSA = "lsa"
 """The model that is fitted on the vault itself."""
 KINDS = {"minilm-int8": "onnx", "minilm": "minilm", "wordllama": "wordllama", "api": "api"}
 """Kind -> the extra it needs."""
-LIGHT = {"minilm": "minilm-int8"}
+TORCH_FREE = {"minilm": "minilm-int8"}
 """A kind that brings PyTorch -> the same model without it."""
 DIMENSIONS = {"minilm-int8": 384, "minilm": 384, "wordllama": 256}
 """How long the vectors of a model of this machine are."""
@@ -81,7 +81,7 @@ class RecordedEmbedder:
         for text in texts:
             if text not in self._vectors:
                 raise EmbedderError(
-                    f"no recorded {self.model} vector for the text {shown(text)}; "
+                    f"no recorded {self.model} vector for the text {quoted(text)}; "
                     "use an embedder that can embed new text, such as lsa"
                 )
         return unit(np.array([self._vectors[text] for text in texts], dtype=np.float32))
@@ -117,7 +117,7 @@ def space_of(embedder: Embedder, layer: str, recipe: str) -> Space:
     return Space(model, layer, LAYER_RECIPES.get(layer, embedder.recipe or recipe))
 
 
-def layers_of(store: Readable) -> tuple[str, ...]:
+def layers_of(store: ReadableStore) -> tuple[str, ...]:
     """Return the layers of a store's entries besides their text: l0 and l1 where any entry has them, and l2.
 
     When no entry has an abstract or an overview there are no layers, and the text is used as l2.
@@ -176,7 +176,7 @@ def indexing_kind(model: str) -> str:
     return kind if kind in (*KINDS, LSA) else ""
 
 
-def adding(model: str, vault: str = "", models: Iterable[str] = ()) -> str:
+def missing_model_hint(model: str, vault: str = "", models: Iterable[str] = ()) -> str:
     """The remedies for a vault without the vectors of a model: add them, or choose weights for `models`, its own.
 
     The other options that these weights were chosen with are not known here. `vault` is its file, if it is one;
@@ -217,7 +217,7 @@ def open_embedder(kind: str, environ: Mapping[str, str]) -> CachedEmbedder:
     Raises ConfigError for an unknown kind or incomplete settings, MachineError for a missing extra.
     """
     if kind not in KINDS:
-        raise ConfigError(f"unknown embedder {shown(kind)}{nearest(kind, KINDS)}")
+        raise ConfigError(f"unknown embedder {quoted(kind)}{nearest(kind, KINDS)}")
     require(KINDS[kind], f"the embedder {kind}")
     inner = extension("models").opened(kind, environ)
     return CachedEmbedder(inner, cache_folder(environ) / "vectors.db", inner.identity)
@@ -237,7 +237,7 @@ def restore(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str]) 
     """
     if kind not in KINDS:
         raise ConfigError(
-            f"the vault was indexed with the embedder {shown(kind)}, unknown here; upgrade Steelyard"
+            f"the vault was indexed with the embedder {quoted(kind)}, unknown here; upgrade Steelyard"
         )
     known = settings if isinstance(settings, Mapping) else {}  # whatever JSON the file held
     named = kind if kind != "api" else f"{known.get('provider', '')}/{known.get('model', '')}"
@@ -320,7 +320,7 @@ class CachedEmbedder:
         except (apsw.Error, OSError) as error:
             why = getattr(error, "strerror", None) or str(error)
             raise MachineError(
-                f"cannot use the embedding cache {shown(str(self.path))}: {why}; free space, check permissions, "
+                f"cannot use the embedding cache {quoted(str(self.path))}: {why}; free space, check permissions, "
                 "delete the file if it is damaged, or set STEELYARD_CACHE to another folder"
             ) from None
 

@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol, cast
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
-from steelyard.base.errors import ConfigError, nearest, together
+from steelyard.base.errors import ConfigError, collect_errors, nearest
 from steelyard.finish.stages import AtLeast, Cut, Drop, Files, Merge, Ranking, Stage, order
 from steelyard.fusion import Expr, Plan, parse_strategy, strategy_reader
 from steelyard.fusion.plan import Explanation
@@ -225,7 +225,7 @@ def parse_stages(texts: Sequence[str]) -> tuple[Stage, ...]:
         raise ConfigError(
             f"there are {len(texts)} finish stages, and at most {MOST_STAGES} can follow one another"
         )
-    return tuple(together(*(partial(_stage, text) for text in texts)))
+    return tuple(collect_errors(*(partial(_stage, text) for text in texts)))
 
 
 def _stage(text: str) -> Stage:

@@ -47,13 +47,13 @@ class Progress:
     """Those of them whose abstract or overview reached half the cut, all of them without a cut."""
     entries: Indices
     """Entries that were ranked by all layers."""
-    found: Indices
+    ranked: Indices
     """Entries that were ranked, by all layers or, at `LAST`, by their details."""
     threshold: Floats
     """float64[Q]: what the abstracts reached at that step; NaN at `LAST`."""
     cut: Floats
     """float64[Q]: what scores have to reach; NaN where there is no cut."""
-    asked: Bools
+    answered: Bools
     """bool[Q]: the queries that a layered search answered at all."""
 
     def counts(self) -> dict[str, int]:
@@ -62,7 +62,7 @@ class Progress:
 
     def emptied(self) -> str:
         """Which step left the only query without a result, in words; empty where entries were ranked."""
-        if self.found[0] or not self.asked[0]:
+        if self.ranked[0] or not self.answered[0]:
             return ""
         cut, count = float(self.cut[0]), int(self.directories[0])
         if self.step[0] == LAST:
@@ -218,7 +218,7 @@ class Layered(WeightedTerms):
         """The rows that pass their query's threshold, bool[N], and the step at which any does, see Progress."""
         gated = np.zeros(len(table), dtype=bool)
         passed = np.full(len(table.queries), LAST, dtype=np.int64)
-        home = table.home if len(self.terms) > 1 else np.arange(len(table))
+        home = table.parent_row if len(self.terms) > 1 else np.arange(len(table))
         if self.scope == "gate":
             present = present & (table.column(INSIDE)[home] != 0)
         for index, step in enumerate(self._steps):
@@ -242,7 +242,9 @@ class Layered(WeightedTerms):
             counted = indexed.copy()
             if FILES in table.columns:  # without a vector, yet ranked by their directory's layers
                 files = ~np.isnan(table.columns[FILES])
-                counted |= files & (table.home == np.arange(len(table))) if self.lacking == "estimate" else files
+                counted |= (
+                    files & (table.parent_row == np.arange(len(table))) if self.lacking == "estimate" else files
+                )
             estimate, formula = np.zeros(len(table)), "0"
             if self.lacking == "estimate":
                 estimate = OF_LAYERS[0] * abstract.values + OF_LAYERS[1] * overview.values
@@ -257,7 +259,7 @@ def progress(strategy: Expr, table: SignalTable) -> Progress | None:
         return strategy.progress(table)
     if isinstance(strategy, ByIntent):
         each = [(queries, progress(expr, table)) for queries, expr in strategy.routes_of(table) if queries.any()]
-        parts = [replace(part, asked=part.asked & queries) for queries, part in each if part is not None]
+        parts = [replace(part, answered=part.answered & queries) for queries, part in each if part is not None]
     else:
         parts = [part for child in strategy.children if (part := progress(child, table)) is not None]
     if not parts:
@@ -265,7 +267,7 @@ def progress(strategy: Expr, table: SignalTable) -> Progress | None:
     first, *others = parts
     for other in others:
         pairs = ((getattr(other, one.name), getattr(first, one.name)) for one in fields(Progress))
-        first = Progress(*(np.where(other.asked, theirs, own) for theirs, own in pairs))
+        first = Progress(*(np.where(other.answered, theirs, own) for theirs, own in pairs))
     return first
 
 
@@ -273,7 +275,7 @@ def _of_directory(table: SignalTable, column: Column, present: Bools) -> tuple[C
     """A layer as each row's directory has it."""
     if table.directory is None:
         return column, present
-    home = table.home
+    home = table.parent_row
     there: Bools = present[home] & (home >= 0)
     values = np.where(there, column.values[home], 0.0)
     inputs = {name: given[home] for name, given in column.inputs.items()}
@@ -283,7 +285,7 @@ def _of_directory(table: SignalTable, column: Column, present: Bools) -> tuple[C
 def _directories(table: SignalTable, rows: Bools) -> Indices:
     """int64[Q]: how many directories the given rows lie in."""
     here = np.zeros(len(table), dtype=bool)
-    here[table.home[rows]] = True
+    here[table.parent_row[rows]] = True
     return count_rows(table, here)
 
 

@@ -24,7 +24,7 @@ from steelyard.base.errors import ConfigError
 from steelyard.fusion.plan import Branch, Column, Plan
 from steelyard.grammar import Call, Duration, number_text
 from steelyard.node import Node, Option, Reader
-from steelyard.retrievers import FINDERS, SCORERS
+from steelyard.retrievers import CANDIDATE_RETRIEVERS, SCORERS
 from steelyard.signals import PRIORS
 from steelyard.signals.formulas import SignalValues
 from steelyard.table.signal_table import KEPT_ROWS, NO_FACTS, SignalTable
@@ -259,7 +259,7 @@ class Expr(Node):
         others = (child.signals for child in self.children if child not in asked)
         names = self.reads.union(*others).difference(PRIORS)
         if not self.retrievers:
-            names |= FINDERS & frozenset(retrievers)
+            names |= CANDIDATE_RETRIEVERS & frozenset(retrievers)
         needed = dict.fromkeys(sorted(names), np.ones(len(table.queries), dtype=bool))
         for child in asked:
             needed = join_needs(needed, child.needs(table, retrievers))
@@ -394,7 +394,7 @@ class Signal(Expr):
         """Its values, NaN where a retriever did not return the row; ConfigError where the table lacks them."""
         if self.name not in PRIORS:
             return SignalValues(table.column(self.name), self.name)
-        if table.about is NO_FACTS:
+        if table.entry_facts is NO_FACTS:
             raise ConfigError(
                 f"this table carries no facts, and {self} is computed from them; search again with it"
             )

@@ -132,7 +132,7 @@ class ByIntent(Routed):
 
     def routes_of(self, table: SignalTable) -> list[tuple[Bools, Expr]]:
         """The strategies, each with its queries (bool[Q])."""
-        intents = table.asked.labels["intent"]
+        intents = table.query_facts.labels["intent"]
         named = [(intents.equal(intent), expr) for intent, expr in self.cases]
         return [(~intents.equal(*(intent for intent, _ in self.cases)), self.default), *named]
 

@@ -177,7 +177,7 @@ def _ends_of(table: SignalTable, label: str) -> tuple[Floats, Floats]:
     """float64[N] each: the ends of a signal's scale for the query of each row; ConfigError where not known."""
     name = label.partition("(")[0]
     unknown = np.full(len(table.queries), np.nan)
-    asked = (table.asked.numbers.get(f"{end} {name}", unknown)[table.query] for end in ENDS)
+    asked = (table.query_facts.numbers.get(f"{end} {name}", unknown)[table.query] for end in ENDS)
     stated = _fixed_ends(name)
     low, high = asked if stated is None else (np.full(len(table), end) for end in stated)
     if np.isnan(low).any() or np.isnan(high).any():

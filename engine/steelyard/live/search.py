@@ -17,9 +17,16 @@ from itertools import takewhile
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
-from steelyard.base.errors import ConfigError, EmbedderError, LostError, RerankError, SteelyardError, shown
+from steelyard.base.errors import (
+    ConfigError,
+    EmbedderError,
+    RerankError,
+    RetrieverFailedError,
+    SteelyardError,
+    quoted,
+)
 from steelyard.config import SearchConfig, policy_of
-from steelyard.embedders.embed import Embedder, adding
+from steelyard.embedders.embed import Embedder, missing_model_hint
 from steelyard.feedback import Explore, drafted
 from steelyard.finish import (
     AtLeast,
@@ -34,13 +41,13 @@ from steelyard.finish import (
     to_rerank,
 )
 from steelyard.fusion import Expr, compile_plan, fuse
-from steelyard.live.sources import Sources, identity
+from steelyard.live.sources import RetrieverPool, identity
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import EVERYTHING, Filters, Query, clean_query
 from steelyard.memory.text import content
 from steelyard.results import SearchResult, hits_of
 from steelyard.retrievers import DEPENDENT, EMBEDDING, LAYERS, RETRIEVERS, SCORERS
-from steelyard.stores.base import Found, Readable, plain
+from steelyard.stores.base import ReadableStore, ScoredId, plain
 from steelyard.systems import find_system
 from steelyard.systems.base import SEMANTIC
 from steelyard.table.join import Ends, Lists, Part, complete, part
@@ -49,12 +56,12 @@ from steelyard.table.signal_table import RERANK, SignalTable
 _log = logging.getLogger(__name__)
 _DEGRADED: dict[type[SteelyardError], str] = {
     EmbedderError: "the embedder failed, keywords answer alone",
-    LostError: "the search goes on without one of its retrievers",
+    RetrieverFailedError: "the search goes on without one of its retrievers",
     RerankError: "the list is shown as it was fused",
 }
 _LEFT_OUT = {Floor: "its scale is another one", Mmr: "it has nothing to compare"}
 """Why a stage is left out without vectors or what else it reads."""
-BLOCK = 128
+QUERIES_PER_BLOCK = 128
 """Queries of a recording that are prepared together."""
 
 
@@ -89,7 +96,7 @@ class Searcher:
 
     def __init__(
         self,
-        store: Readable,
+        store: ReadableStore,
         config: SearchConfig,
         embedder: Embedder | Sequence[Embedder] | None = None,
         *,
@@ -105,7 +112,7 @@ class Searcher:
         self.system = find_system(config.name)
         self.reranker = reranker
         self.degraded = 0
-        self._sources = Sources(self.store, self.system, config, embedder, proceed)
+        self._sources = RetrieverPool(self.store, self.system, config, embedder, proceed)
         self._clock, self._rewriter, self._explore = clock, rewriter, explore
         self._rivals: dict[str, Searcher] = {}
         self._told: set[str] = set()
@@ -127,7 +134,7 @@ class Searcher:
         other.config = config
         if (config.name, config.retrievers) != (self.config.name, self.config.retrievers):
             other.system = find_system(config.name)
-            other._sources = Sources(self.store, other.system, config, own.embedders, own.proceed)
+            other._sources = RetrieverPool(self.store, other.system, config, own.embedders, own.proceed)
         return other
 
     # What a query gets before anything is searched
@@ -146,7 +153,7 @@ class Searcher:
         reading = self.system.reading
         if query.intent and not self.knows(query.intent):
             raise ConfigError(
-                f"{self.config.name} has no intent {shown(query.intent)}; valid: {', '.join(reading.intents)}"
+                f"{self.config.name} has no intent {quoted(query.intent)}; valid: {', '.join(reading.intents)}"
             )
         text = clean_query(query.text if query.matched is None else query.matched)
         if query.matched is None and self.config.rewrite and (other := reading.rewrite(text)) != text:
@@ -223,11 +230,12 @@ class Searcher:
             if mode == "always" and strategy != self.config.effective:
                 own = {space.model for space in self._sources.spaces()}
                 lacked, vault = min(self.config.models - own, default=""), getattr(self.store, "path", "")
-                what = f"{shown(lacked)}, the configured model" if lacked else "the configured model"
-                yield f"the vault has no vectors of {what}; keywords answered alone{adding(lacked, vault, own)}"
+                what = f"{quoted(lacked)}, the configured model" if lacked else "the configured model"
+                hint = missing_model_hint(lacked, vault, own)
+                yield f"the vault has no vectors of {what}; keywords answered alone{hint}"
         elif strategy.signals & EMBEDDING:
             for name in self._sources.keywords_only():
-                lacks = f"the tier {shown(name)} has no vectors of the configured model"
+                lacks = f"the tier {quoted(name)} has no vectors of the configured model"
                 yield f"{lacks}; keywords alone found its entries"
         for stage in self.config.finish:
             if stage not in used.finish and type(stage) in _LEFT_OUT:
@@ -253,7 +261,9 @@ class Searcher:
 
     def _count(self, lost: Sequence[SteelyardError]) -> None:
         """A degraded search: counted every time, and each kind of it told the first time."""
-        parts = [error.signal if isinstance(error, LostError) else type(error).__name__ for error in lost]
+        parts = [
+            error.signal if isinstance(error, RetrieverFailedError) else type(error).__name__ for error in lost
+        ]
         with self._counting:
             self.degraded += 1
             new = [error for error, part in zip(lost, parts, strict=True) if part not in self._told]
@@ -369,9 +379,9 @@ class Searcher:
         ends: list[Ends] = []
         try:
             for i, query in enumerate(progress(queries)):
-                if i % BLOCK == 0:
-                    sources.expect(depths.keys(), queries[i : i + BLOCK])
-                retrieved: dict[str, Sequence[Found]] = {}
+                if i % QUERIES_PER_BLOCK == 0:
+                    sources.expect(depths.keys(), queries[i : i + QUERIES_PER_BLOCK])
+                retrieved: dict[str, Sequence[ScoredId]] = {}
                 for name, depth in depths.items():
                     retrieved[name] = sources.retrieve(name, query, depth, retrieved, keep)
                 lists.append(retrieved)

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from steelyard.base.arrays import Ints
-from steelyard.base.errors import ConfigError, EmbedderError, LostError, SteelyardError
+from steelyard.base.errors import ConfigError, EmbedderError, RetrieverFailedError, SteelyardError
 from steelyard.config import LISTS, SearchConfig
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, Vectors, embed_checked, space_of
 from steelyard.fusion import Expr
-from steelyard.memory.query import EVERYTHING, Filters, Query, Rule, as_asked, valid_at
-from steelyard.retrievers import DEPENDENT, EMBEDDING, FINDERS, LAYERS, RETRIEVER_KINDS, SCORER_KINDS
+from steelyard.memory.query import EVERYTHING, Filters, Query, Rule, unchanged, valid_at
+from steelyard.retrievers import CANDIDATE_RETRIEVERS, DEPENDENT, EMBEDDING, LAYERS, RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.retrievers.graph import directories
 from steelyard.retrievers.kinds import QueryVector, RetrieverConfig, Scorer
 from steelyard.signals import PRIORS
-from steelyard.stores.base import COSINE, Found, Readable, Space, same_copies
+from steelyard.stores.base import COSINE, ReadableStore, ScoredId, Space, same_copies
 from steelyard.systems import find_system
 from steelyard.systems.base import System
 from steelyard.table.join import Ends, ScoreIds, join
@@ -33,7 +33,7 @@ LISTS_KEPT = 2000
 UNLIMITED = Filters.all_of((Rule("valid_from", "absent"),), (Rule("valid_until", "absent"),))
 
 
-class Sources:
+class RetrieverPool:
     """Builds each retriever and scorer once, and embeds each query once for each model.
 
     The parameters are those of `Searcher`. A federation whose tiers use different models needs several embedders:
@@ -42,7 +42,7 @@ class Sources:
 
     def __init__(
         self,
-        store: Readable,
+        store: ReadableStore,
         system: System,
         config: SearchConfig,
         embedder: Embedder | Sequence[Embedder] | None,
@@ -87,8 +87,8 @@ class Sources:
             try:
                 return self._table(query, config, strategy, missing, seconds), strategy, missing, lost
             except SteelyardError as error:
-                gone = frozenset({error.signal}) if isinstance(error, LostError) else EMBEDDING
-                survives = fixed is None and isinstance(error, (LostError, *self._searching.survives))
+                gone = frozenset({error.signal}) if isinstance(error, RetrieverFailedError) else EMBEDDING
+                survives = fixed is None and isinstance(error, (RetrieverFailedError, *self._searching.survives))
                 if not survives or gone <= missing or self._left(config, missing | gone) is None:
                     raise
                 missing |= gone
@@ -111,9 +111,9 @@ class Sources:
         read_ends = strategy.reads_ends.union(*(stage.reads_ends for stage in config.finish))
         get = self.store.get if read & PRIORS.keys() else None
         possible = config.retrievers.keys() - (missing if self.usable() else missing | EMBEDDING)
-        lists: dict[str, Sequence[Found]] = {}
+        lists: dict[str, Sequence[ScoredId]] = {}
         scorers: dict[str, ScoreIds] = {}
-        finders = () if strategy.retrievers else FINDERS & possible
+        finders = () if strategy.retrievers else CANDIDATE_RETRIEVERS & possible
         always = strategy.signals.difference(PRIORS).union(finders) if strategy.fixed else frozenset[str]()
         while True:
             if always <= lists.keys() | scorers.keys():
@@ -143,15 +143,20 @@ class Sources:
     # Columns
 
     def retrieve(
-        self, name: str, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]], keep: bool = False
-    ) -> Sequence[Found]:
+        self,
+        name: str,
+        query: Query,
+        depth: int | None,
+        lists: Mapping[str, Sequence[ScoredId]],
+        keep: bool = False,
+    ) -> Sequence[ScoredId]:
         """Retrieve at most `depth` places of one retriever's list, or all, for a query with its clock.
 
         Of an entry with several copies, the copy in the `lists` retrieved before is returned. With `keep` the list
         is kept for other recordings, and those of earlier ones are used.
         """
         kind, cache = RETRIEVER_KINDS[name], self.store.cache
-        if kind.aside is not None and not self.store.count(kind.aside):
+        if kind.separate_scope is not None and not self.store.count(kind.separate_scope):
             return []
         try:
             scoped, retriever = self._scoped(name, query), self._retriever(name)
@@ -159,7 +164,7 @@ class Sources:
                 starts = (self._stands_in(other, other in lists) for other in self.config.before(name))
                 before = {other: lists[other] for other in starts if other in lists}
                 known: dict[str, Any] = cache.get("edges", scoped.filters, dict) if keep else {}
-                found: Sequence[Found] = retriever.follow(scoped, depth, before, known)
+                found: Sequence[ScoredId] = retriever.follow(scoped, depth, before, known)
             elif not keep or depth is None:
                 found = retriever.retrieve(scoped, depth)
             else:
@@ -172,7 +177,7 @@ class Sources:
         except SteelyardError as error:
             if name not in self._searching.dispensable or isinstance(error, (ConfigError, EmbedderError)):
                 raise
-            raise LostError(name, error) from None
+            raise RetrieverFailedError(name, error) from None
 
     def _stands_in(self, name: str, there: bool) -> str:
         """The signal itself where it is there, else what stands in for it."""
@@ -186,7 +191,7 @@ class Sources:
         ends: dict[str, tuple[float, float]] = {}
         for name in names:
             retriever = self._retriever(name)
-            if hasattr(retriever, "ends") and RETRIEVER_KINDS[name].aside is None:
+            if hasattr(retriever, "ends") and RETRIEVER_KINDS[name].separate_scope is None:
                 scoped = self._scoped(name, query)
                 find, key = partial(retriever.ends, scoped), self._key(name, scoped) if keep else None
                 ends[name] = self.store.cache.get("ends", key, find, most=LISTS_KEPT) if keep else find()
@@ -247,7 +252,7 @@ class Sources:
 
     def _scoped(self, name: str, query: Query) -> Query:
         """The query in the scope that a retriever searches."""
-        inside = RETRIEVER_KINDS[name].aside
+        inside = RETRIEVER_KINDS[name].separate_scope
         if inside is None:
             hidden = self.reading.hidden.get(name, EVERYTHING)
             inside = self._limited(self.reading.corpus) & self._limited(hidden)
@@ -286,7 +291,7 @@ class Sources:
         return [(self.layer(embedder, layer), partial(self._embed, embedder)) for embedder in asked]
 
     def approximate(self, names: Iterable[str]) -> str:
-        """How the store finds what is near for these retrievers, where that may miss some; see `Readable`."""
+        """How the store finds what is near for these retrievers, where that may miss some; see `ReadableStore`."""
         configs = self.config.retrievers
         kinds = [RETRIEVER_KINDS[name] for name in names if name in configs and configs[name].similarity == COSINE]
         layers = [kind.layer for kind in kinds if kind.compares and self.embedders]
@@ -358,7 +363,7 @@ def identity(config: SearchConfig) -> dict[str, object]:
     return {
         **reading.identity(),
         "embedded": reading.recipe,
-        "rewritten": reading.rewrite.__name__ if config.rewrite else as_asked.__name__,
+        "rewritten": reading.rewrite.__name__ if config.rewrite else unchanged.__name__,
         **{name: kind.values(retrievers[name]) for name, kind in kinds.items() if kind.parameters},
         "field_weights": {name: dict(settings.field_weights) for name, settings in retrievers.items()},
         "filters": {name: settings.filters for name, settings in retrievers.items()},

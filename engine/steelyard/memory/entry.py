@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import DataError, Fault, shown
+from steelyard.base.errors import DataError, Fault, quoted
 from steelyard.base.fields import READERS, RULES, TIME_FIELDS, Reader, read_number, read_text
 
 if TYPE_CHECKING:
@@ -142,13 +142,13 @@ def read_fields(
             values[name] = parser(raw)
         except (ValueError, OverflowError):
             rule, remedy = _RULES[parser]
-            faults.append(Fault(file, line, name, shown(raw), rule, remedy))
+            faults.append(Fault(file, line, name, quoted(raw), rule, remedy))
     missing = (name for name in required if record.get(name) is None)
     faults += [Fault(file, line, name, "", "is missing", f'Add "{name}"') for name in missing]
     identifier = values.get("id")
     if identifier is not None and (not identifier or any(map(str.isspace, identifier))):
         rule = "must be non-empty and without white space, because TREC files separate by it"
-        faults.append(Fault(file, line, "id", shown(identifier), rule, "Choose another id"))
+        faults.append(Fault(file, line, "id", quoted(identifier), rule, "Choose another id"))
     return values, faults
 
 
@@ -162,14 +162,16 @@ def check_entry(entry: Entry) -> None:
     values, faults = read_fields(record, FIELDS, ("id",), "entry", 0)
     remedy = "Read it with steelyard.base.fields.parse_time"
     texts = [name for name in TIME_FIELDS & values.keys() if isinstance(record[name], str)]
-    faults += [Fault("entry", 0, name, shown(record[name]), "must be seconds", remedy) for name in texts]
+    faults += [Fault("entry", 0, name, quoted(record[name]), "must be seconds", remedy) for name in texts]
     try:
         if entry.extra:
             json.dumps(dict(entry.extra), allow_nan=False)
     except (ValueError, TypeError, RecursionError) as error:
-        faults.append(Fault("entry", 0, "extra", shown(str(error)), "must be JSON", "Leave out what JSON has not"))
+        faults.append(
+            Fault("entry", 0, "extra", quoted(str(error)), "must be JSON", "Leave out what JSON has not")
+        )
     if faults:
-        raise DataError(f"entry {shown(entry.id)}: " + "; ".join(map(str, faults)))
+        raise DataError(f"entry {quoted(entry.id)}: " + "; ".join(map(str, faults)))
 
 
 def read_entry(record: Mapping[str, Any], file: str = "entry", line: int = 0) -> tuple[Entry | None, list[Fault]]:
@@ -190,7 +192,7 @@ ENDS = ("id", "target", "to", "from", "source", "target_id", "source_id", "entry
 """Where an object in such a field has the id."""
 
 
-def named(entry: Entry) -> set[str]:
+def linked_ids(entry: Entry) -> set[str]:
     """The ids of other entries that stand in the relations, in `superseded_by` and in the links of an entry."""
     links = (name for key, value in entry.extra.items() if key.lower() in LINKS for name in _ids(value))
     return {*(relation.target for relation in entry.relations), *links, entry.superseded_by} - {"", entry.id}
@@ -198,7 +200,7 @@ def named(entry: Entry) -> set[str]:
 
 def naming(entry: Entry, inside: Collection[str]) -> Entry:
     """The entry without every name that is not inside; itself where there is none."""
-    gone = named(entry).difference(inside)
+    gone = linked_ids(entry).difference(inside)
     if not gone:
         return entry
     extra = {key: _without(value, gone) if key.lower() in LINKS else value for key, value in entry.extra.items()}

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import Stemmer
 
-from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest, quoted
 from steelyard.base.fields import TEXT_FIELDS
 from steelyard.memory.entry import Entry
 
@@ -159,15 +159,15 @@ def _parse(template: str) -> tuple[tuple[tuple[str, str], ...], ...]:
     try:
         pieces = list(string.Formatter().parse(template))
     except ValueError as error:
-        raise ConfigError(f"template {shown(template)} is broken: {error}") from None
+        raise ConfigError(f"template {quoted(template)} is broken: {error}") from None
     problems: list[str] = []
     lines: list[list[tuple[str, str]]] = [[]]
     for literal, name, spec, conversion in pieces:
         if name is not None and name not in TEMPLATE_FIELDS:
-            problems.append(f"unknown template field {shown(name)}{nearest(name, TEMPLATE_FIELDS)}")
+            problems.append(f"unknown template field {quoted(name)}{nearest(name, TEMPLATE_FIELDS)}")
         if spec or conversion:
             written = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
-            problems.append(f"template field {shown(name)} has a format {shown(written)}, which is not allowed")
+            problems.append(f"template field {quoted(name)} has a format {quoted(written)}, which is not allowed")
         *whole, last = literal.split("\n")
         for text in whole:
             lines[-1].append((text, ""))

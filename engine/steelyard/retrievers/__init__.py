@@ -36,13 +36,13 @@ SCORERS = frozenset(SCORER_KINDS)
 """Signals computed for every candidate, whichever retriever found it."""
 FETCHED = RETRIEVERS | SCORERS
 """Signals stored in the table as columns; the others are derived from facts."""
-LAYERS = tuple(kind.name for kind in RETRIEVER_KINDS.values() if kind.whole)
+LAYERS = tuple(kind.name for kind in RETRIEVER_KINDS.values() if kind.uncut)
 """Signals with a value for every entry in scope; layered strategies apply their own threshold to them."""
-ASIDE = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.aside is not None)
+SEPARATE_SIGNALS = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.separate_scope is not None)
 """Signals of entries that are searched separately and merged into the ranking by a finish stage."""
 DEPENDENT = frozenset(kind.name for kind in RETRIEVER_KINDS.values() if kind.after)
 """Signals whose retrievers start from what others found."""
-FINDERS = RETRIEVERS - ASIDE - DEPENDENT - frozenset(LAYERS)
+CANDIDATE_RETRIEVERS = RETRIEVERS - SEPARATE_SIGNALS - DEPENDENT - frozenset(LAYERS)
 """Signals whose lists, cut at a depth, make the candidates of strategies that name no retriever."""
 EMBEDDING = frozenset(name for name in FETCHED if layers_read({name}))
 """Signals that need the query's embedding."""

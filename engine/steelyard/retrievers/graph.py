@@ -11,9 +11,9 @@ from steelyard.base.arrays import Ints
 from steelyard.memory.query import Query
 from steelyard.node import Option
 from steelyard.retrievers.kinds import RetrieverKind
-from steelyard.stores.base import TIER_MARK, Found, Readable
+from steelyard.stores.base import TIER_MARK, ReadableStore, ScoredId
 
-STRENGTHS = {
+EDGE_STRENGTHS = {
     "caused": 1.0,
     "derived_from": 0.9,
     "enabled": 0.8,
@@ -31,7 +31,7 @@ LEFT = "What is left of an activation after each relation, times its strength"
 SEEDS = Option("seeds", 5, 1, 100, STARTS, (3, 10))
 HOPS = Option("hops", 2, 1, 10, "How many relations a path may have", (1, 3))
 DECAY = Option("decay", 0.5, 0, 1, LEFT, (0.3, 0.8))
-LEAST = Option("least", 0.01, 0, 1, "The activation below which nothing is found")
+MIN_ACTIVATION = Option("least", 0.01, 0, 1, "The activation below which nothing is found")
 AGAIN = Option("again", 1, 0, 1, "1: an entry that the search starts from is found where another leads to it")
 FAN = Option("fan", 5, 1, 1000, "How many relations of an entry are followed, the strongest first")
 
@@ -48,7 +48,7 @@ class GraphRetriever:
     scope are found, or passed through.
     """
 
-    store: Readable
+    store: ReadableStore
     seeds: float
     hops: float
     decay: float
@@ -57,8 +57,8 @@ class GraphRetriever:
     again: float = 1
 
     def follow(
-        self, query: Query, depth: int | None, lists: Mapping[str, Sequence[Found]], known: Near | None = None
-    ) -> list[Found]:
+        self, query: Query, depth: int | None, lists: Mapping[str, Sequence[ScoredId]], known: Near | None = None
+    ) -> list[ScoredId]:
         """As `Retriever.retrieve`; `lists` are those that it starts from.
 
         `known` has entries whose edges were read before in this scope, and takes others.
@@ -71,7 +71,7 @@ class GraphRetriever:
                 if id_ != seed and (int(self.again) or id_ not in start):
                     best[id_] = max(activation, best.get(id_, 0.0))
         ranked = sorted(best, key=lambda id_: (-best[id_], id_))
-        return [Found(id_, best[id_], place) for place, id_ in enumerate(ranked[:depth], 1)]
+        return [ScoredId(id_, best[id_], place) for place, id_ in enumerate(ranked[:depth], 1)]
 
     def _spread(self, seed: str, edges: Mapping[str, Sequence[tuple[float, str]]]) -> dict[str, float]:
         """The activation of every entry that relations lead to from one seed."""
@@ -95,7 +95,7 @@ class GraphRetriever:
             near: dict[str, dict[str, float]] = {id_: {} for id_ in sorted(front - known.keys())}
             for edge in self.store.edges(list(near)) if near else ():
                 stated = 1.0 if edge.strength is None else min(max(edge.strength, 0.0), 1.0)
-                part = STRENGTHS.get(edge.type, OTHER) * stated
+                part = EDGE_STRENGTHS.get(edge.type, OTHER) * stated
                 for here, there in ((edge.source, edge.target), (edge.target, edge.source)):
                     if here in near and here != there:
                         near[here][there] = max(part, near[here].get(there, 0.0))
@@ -114,11 +114,11 @@ GRAPH: RetrieverKind = RetrieverKind(
     build=lambda parts, settings: GraphRetriever(parts.store, **GRAPH.values(settings)),
     after=("vector", "bm25", "fts"),
     starts="seeds",
-    parameters=(SEEDS, HOPS, DECAY, LEAST, FAN, AGAIN),
+    parameters=(SEEDS, HOPS, DECAY, MIN_ACTIVATION, FAN, AGAIN),
 )
 
 
-def directories(store: Readable, directory: Callable[[str], str], ids: tuple[str, ...]) -> Ints | None:
+def directories(store: ReadableStore, directory: Callable[[str], str], ids: tuple[str, ...]) -> Ints | None:
     """Where each entry's directory stands among the ids, int32[n]; its own place where it is not one of them.
 
     None where every entry is its own. `directory` gives the URI of the one that a URI lies in. An entry that has
@@ -134,7 +134,7 @@ def directories(store: Readable, directory: Callable[[str], str], ids: tuple[str
     return store.cache.get("directories", (directory, ids), placed, most=1)
 
 
-def _homes(store: Readable, directory: Callable[[str], str]) -> dict[str, str]:
+def _homes(store: ReadableStore, directory: Callable[[str], str]) -> dict[str, str]:
     """The entries that lie in another one, tier by tier, with that one's id."""
     places = [(id_, uri, id_.partition(TIER_MARK)[2], layered) for id_, uri, layered in store.places()]
     named = {(uri, tier): id_ for id_, uri, tier, layered in reversed(places) if layered}

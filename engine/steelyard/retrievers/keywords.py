@@ -16,13 +16,13 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest, quoted
 from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.node import Option
-from steelyard.retrievers.kinds import Parts, RetrieverConfig, RetrieverKind, Scorer, ScorerKind
+from steelyard.retrievers.kinds import BuildContext, RetrieverConfig, RetrieverKind, Scorer, ScorerKind
 from steelyard.retrievers.tsearch import TsRetriever, analysis
-from steelyard.stores.base import Found, KeywordIndex, Readable, TextSearch
-from steelyard.stores.postings import Counted, Words
+from steelyard.stores.base import KeywordIndex, ReadableStore, ScoredId, TextSearch
+from steelyard.stores.postings import ScopedPostings, TokenSettings
 
 K1 = Option("k1", 1.2, 0, 1000, "How much further occurrences of a term add; at 0 only the first one counts")
 B = Option("b", 0.75, 0, 1, "How much long entries are penalised: from 0, not at all, to 1, in full")
@@ -35,7 +35,7 @@ LENGTH = Option(
 class Bm25Index:
     """BM25 over the texts of a scope."""
 
-    counted: Counted
+    counted: ScopedPostings
     k1: float
     b: float
     mean_length: float = LENGTH.default
@@ -68,10 +68,10 @@ class Bm25Retriever:
     found, before the cut. ConfigError for a parameter outside the legal range.
     """
 
-    store: Readable
+    store: ReadableStore
     k1: float = K1.default
     b: float = B.default
-    words: Words = field(default_factory=Words)
+    words: TokenSettings = field(default_factory=TokenSettings)
     corpus: Callable[[Query], Filters] = lambda query: EVERYTHING
     mean_length: float = LENGTH.default
 
@@ -81,7 +81,7 @@ class Bm25Retriever:
 
     def _asked(self, query: Query) -> tuple[Bm25Index, list[str]]:
         """The index that a query is searched in, and its terms."""
-        scope = self.corpus(query) if self.words.whole else query.filters
+        scope = self.corpus(query) if self.words.corpus_statistics else query.filters
 
         def index() -> Bm25Index:
             counted, least = self.store.counted(self.words.analysis, scope), self.words.least
@@ -91,15 +91,15 @@ class Bm25Retriever:
         key = self.words, self.k1, self.b, self.mean_length, scope
         return self.store.cache.get("bm25", key, index), self.words.split(query.keywords)
 
-    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+    def retrieve(self, query: Query, depth: int | None) -> list[ScoredId]:
         """See Retriever.retrieve; entries without any term of the query are not returned."""
         index, terms = self._asked(query)
         scores = index.scores(terms)
         matching = scores > 0
-        if self.words.whole and query.filters:
+        if self.words.corpus_statistics and query.filters:
             matching &= index.counted.within(query.filters)
         best = index.counted.best(scores, np.flatnonzero(matching), depth)
-        return [Found(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
+        return [ScoredId(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
 
     def ends(self, query: Query) -> tuple[float, float]:
         """See Retriever: from 0 to the sum of ``idf * (k1 + 1)``, terms that no entry has included."""
@@ -119,7 +119,7 @@ BM25: RetrieverKind = RetrieverKind(
 )
 
 
-def _terms(parts: Parts) -> Scorer:
+def _terms(parts: BuildContext) -> Scorer:
     """How many terms of the query BM25 counts, the same for every candidate."""
     split = parts.reading.bm25_words.split
     return lambda query, ids: np.full(len(ids), float(len(split(query.keywords))))
@@ -133,7 +133,7 @@ Sparse = tuple[dict[str, float], float]
 """Weights by word, and their Euclidean length."""
 
 
-def tfidf(store: Readable, words: Words, corpus: Callable[[Query], Filters]) -> Scorer:
+def tfidf(store: ReadableStore, words: TokenSettings, corpus: Callable[[Query], Filters]) -> Scorer:
     """Cosine of ``tf / length * idf`` vectors with ``idf = ln((N + 1) / (df + 1)) + 1``, in 0..1.
 
     The vocabulary is taken from the entries in the `corpus` of a query; words outside it have no weight.
@@ -163,7 +163,7 @@ def tfidf(store: Readable, words: Words, corpus: Callable[[Query], Filters]) -> 
 class Vocabulary:
     """IDF of the words of a corpus, and the vectors of the entries scored so far."""
 
-    counted: Counted
+    counted: ScopedPostings
     vectors: dict[str, Sparse] = field(default_factory=dict)
     _idf: dict[str, float] = field(default_factory=dict)
 
@@ -198,12 +198,12 @@ class FtsRetriever:
     FTS5 computes its statistics over the whole vault, whatever the scope.
     """
 
-    store: Readable
+    store: ReadableStore
     index: KeywordIndex
     match: Callable[[str], str]
     weights: Sequence[float]
 
-    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+    def retrieve(self, query: Query, depth: int | None) -> list[ScoredId]:
         """See Retriever.retrieve."""
         most = -1 if depth is None else depth
         return self.store.keyword(self.index, self.match(query.keywords), self.weights, query.filters, most)
@@ -213,11 +213,13 @@ class FtsRetriever:
         return 0.0, math.nan
 
 
-def _keywords(parts: Parts, settings: RetrieverConfig, match: Callable[[str], str]) -> TsRetriever | FtsRetriever:
+def _keywords(
+    parts: BuildContext, settings: RetrieverConfig, match: Callable[[str], str]
+) -> TsRetriever | FtsRetriever:
     index = parts.reading.index
     fields = () if isinstance(index, TextSearch) else index.fields
     if unknown := [name for name in settings.field_weights if name not in fields]:
-        named = ", ".join(f"{shown(name)}{nearest(name, fields)}" for name in unknown)
+        named = ", ".join(f"{quoted(name)}{nearest(name, fields)}" for name in unknown)
         raise ConfigError(f"field_weights of {parts.name}: unknown field {named}")
     if isinstance(index, TextSearch):
         return TsRetriever(parts.store, index)
@@ -235,5 +237,5 @@ MEMORY = RetrieverKind(
     name="memory",
     build=lambda parts, settings: _keywords(parts, settings, parts.reading.match_memory),
     weighs_fields=True,
-    aside=Filters.of({"kind": "memory"}),
+    separate_scope=Filters.of({"kind": "memory"}),
 )

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest, quoted
 from steelyard.embedders.embed import Vectors
-from steelyard.memory.query import EVERYTHING, Filters, Intent, Query, as_asked, no_intent
+from steelyard.memory.query import EVERYTHING, Filters, Intent, Query, no_intent, unchanged
 from steelyard.memory.text import quote, unique_words
 from steelyard.node import Option
-from steelyard.stores.base import COSINE, Found, KeywordIndex, Readable, Space, TextSearch
-from steelyard.stores.postings import Analysis, Words
+from steelyard.stores.base import COSINE, KeywordIndex, ReadableStore, ScoredId, Space, TextSearch
+from steelyard.stores.postings import TokenSettings, WordAnalyzer
 
 QueryVector = Callable[[str], Vectors]
 """From text to float32[dim]; all zeros when the model knows no word of the text."""
@@ -34,7 +34,7 @@ class Retriever(Protocol):
     ``expect(queries)``: these come next, with their scopes.
     """
 
-    def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
+    def retrieve(self, query: Query, depth: int | None) -> Sequence[ScoredId]:
         """Return the entries found in the query's scope, best first, at most `depth` (None: all).
 
         Ties are broken by ascending id, also at the cut. Scores are finite.
@@ -45,7 +45,7 @@ Scorer = Callable[[Query, Sequence[str]], Floats]
 """Scores the candidates of a query, float64[ids], finite; a score does not depend on the other ids."""
 
 
-class Parts(Protocol):
+class BuildContext(Protocol):
     """What a retriever or scorer is built from: one system over one store (see `steelyard.live.sources`)."""
 
     @property
@@ -53,7 +53,7 @@ class Parts(Protocol):
         """The system as ``system:profile``, for messages."""
 
     @property
-    def store(self) -> Readable:
+    def store(self) -> ReadableStore:
         """The store of entries, keywords and vectors."""
 
     @property
@@ -113,7 +113,7 @@ class Kind:
     """The signal, as expressions write it."""
     layer: str = ""
     """The layer of vectors that the query is compared with (text, l0, l1, l2); empty: it embeds nothing."""
-    counts: Callable[[Reading], Analysis | None] = lambda reading: None
+    counts: Callable[[Reading], WordAnalyzer | None] = lambda reading: None
     """The words that it counts in a system's entries."""
 
 
@@ -121,7 +121,7 @@ class Kind:
 class ScorerKind(Kind):
     """The declaration of a scorer, which computes a number for every candidate, whichever retriever found it."""
 
-    build: Callable[[Parts], Scorer]
+    build: Callable[[BuildContext], Scorer]
     ends: tuple[float, float] | None = None
     """The least and the most that its formula can give; None where it gives no such ends."""
 
@@ -130,7 +130,7 @@ class ScorerKind(Kind):
 class RetrieverKind(Kind):
     """The declaration of a retriever, which finds candidates and scores only those."""
 
-    build: Callable[[Parts, RetrieverConfig], Any]
+    build: Callable[[BuildContext, RetrieverConfig], Any]
     """Makes a `Retriever`; ConfigError where the configuration does not fit the system. Where `after` names
     others, it has ``follow(query, depth, lists)`` instead, whose `lists` are those of these."""
     weighs_fields: bool = False
@@ -139,9 +139,9 @@ class RetrieverKind(Kind):
     """Whether the system chooses the similarity of vectors."""
     bounded: bool = False
     """Whether its retrievers have `ends`, both known for their usual settings."""
-    whole: bool = False
+    uncut: bool = False
     """Whether it returns all in scope: no depth cuts its list, and its list alone makes no candidates."""
-    aside: Filters | None = None
+    separate_scope: Filters | None = None
     """The entries that it searches separately from the system's corpus, merged into the ranking at the end."""
     after: tuple[str, ...] = ()
     """The retrievers that it may start from, and is therefore asked after."""
@@ -159,7 +159,7 @@ class RetrieverKind(Kind):
         known, given = {parameter.name: parameter for parameter in self.parameters}, settings.parameters
         if unknown := sorted(given.keys() - known):
             remedy = nearest(unknown[0], known) if known else "; it has none"
-            raise ConfigError(f"unknown parameter {shown(unknown[0])} of {self.name}{remedy}")
+            raise ConfigError(f"unknown parameter {quoted(unknown[0])} of {self.name}{remedy}")
         return {name: parameter.checked(given.get(name, parameter.default)) for name, parameter in known.items()}
 
 
@@ -172,7 +172,7 @@ def words_or(text: str) -> str:
     return " OR ".join(map(quote, unique_words(text)))
 
 
-def itself(uri: str) -> str:
+def no_directory(uri: str) -> str:
     """The URI: no entry lies in another."""
     return uri
 
@@ -192,15 +192,15 @@ class Reading:
     """Turns a query into an FTS5 expression; empty when there is nothing to search for."""
     match_memory: Callable[[str], str] = words_or
     """The same for entries of kind memory, which are searched separately."""
-    words: Words = field(default_factory=Words)
+    words: TokenSettings = field(default_factory=TokenSettings)
     """The words that TF-IDF counts."""
-    bm25_words: Words = field(default_factory=Words)
+    bm25_words: TokenSettings = field(default_factory=TokenSettings)
     """What BM25 counts."""
     classify: Callable[[str], Intent] = no_intent
     """The intent of a query that names none."""
     intents: tuple[str, ...] = ()
     """The intents that a query may name; none where nothing classifies, and any word may choose a strategy."""
-    rewrite: Callable[[str], str] = as_asked
+    rewrite: Callable[[str], str] = unchanged
     """The text that keywords match; what is embedded is the text as asked."""
     valid_words: bool = False
     """Whether TF-IDF counts only the entries that are valid at the query's clock."""
@@ -210,7 +210,7 @@ class Reading:
     """By retriever, the entries of the corpus that it may return, where these are not all."""
     valid_only: bool = False
     """Whether only entries whose validity window contains the query's clock are searched."""
-    directory: Callable[[str], str] = itself
+    directory: Callable[[str], str] = no_directory
     """The URI whose abstract and overview stand for the entry at a URI."""
 
     def __post_init__(self) -> None:
@@ -239,5 +239,10 @@ class Reading:
             "hidden": {name: str(shown) for name, shown in self.hidden.items()},
             "directory": self.directory.__name__,
             "classified": self.classify.__name__,
-            "bm25_words": [counted.text.__name__, counted.split.__name__, counted.least, counted.whole],
+            "bm25_words": [
+                counted.text.__name__,
+                counted.split.__name__,
+                counted.least,
+                counted.corpus_statistics,
+            ],
         }

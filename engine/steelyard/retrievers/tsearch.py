@@ -31,9 +31,9 @@ from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.retrievers.english import LETTER, MAX_POSITIONS, TsVector, lexemes, shape_of, tsvector
-from steelyard.retrievers.kinds import Parts, Scorer, ScorerKind
-from steelyard.stores.base import Found, Readable, TextSearch
-from steelyard.stores.postings import Analysis, Counted, Read
+from steelyard.retrievers.kinds import BuildContext, Scorer, ScorerKind
+from steelyard.stores.base import ReadableStore, ScoredId, TextSearch
+from steelyard.stores.postings import Read, ScopedPostings, WordAnalyzer
 
 # Queries
 
@@ -188,11 +188,11 @@ def _of_pairs(present: list[tuple[int, ...]]) -> float:
 
 
 @cache
-def analysis(search: TextSearch) -> Analysis:
+def analysis(search: TextSearch) -> WordAnalyzer:
     """How a store counts the lexemes of its entries: each as often as it has positions, and those."""
     text = search.text
     name = f"tsearch {text.__module__}.{text.__qualname__}"
-    return Analysis(name, lambda entry: flat(tsvector(text(entry))), search.fields)
+    return WordAnalyzer(name, lambda entry: flat(tsvector(text(entry))), search.fields)
 
 
 def flat(vector: TsVector) -> Read:
@@ -202,7 +202,7 @@ def flat(vector: TsVector) -> Read:
 
 
 def best(
-    counted: Counted, node: Node, filters: Filters = EVERYTHING, depth: int | None = None
+    counted: ScopedPostings, node: Node, filters: Filters = EVERYTHING, depth: int | None = None
 ) -> list[tuple[str, float]]:
     """Return (id, ts_rank) of the best matching texts that pass the filters, ties by ascending id."""
     numbers = counted.numbers
@@ -212,7 +212,7 @@ def best(
     return counted.best(scores, found, depth)
 
 
-def matching(counted: Counted, node: Node, numbers: Indices) -> Indices:
+def matching(counted: ScopedPostings, node: Node, numbers: Indices) -> Indices:
     """Those of some texts, ascending, that match the query."""
     match node:
         case Phrase(words, offsets):
@@ -233,7 +233,7 @@ def matching(counted: Counted, node: Node, numbers: Indices) -> Indices:
             return reduce(lambda left, part: matching(counted, part, left), parts, numbers)
 
 
-def _vectors(counted: Counted, node: Node, numbers: Indices) -> list[TsVector]:
+def _vectors(counted: ScopedPostings, node: Node, numbers: Indices) -> list[TsVector]:
     """What the texts hold of the lexemes of a query."""
     vectors: list[TsVector] = [{} for _ in numbers]
     for word in {word for phrase, _ in phrases(node) for word in phrase.lexemes}:
@@ -251,15 +251,15 @@ class TsRetriever:
     ts_rank uses no statistics of the corpus, so one index serves every scope.
     """
 
-    store: Readable
+    store: ReadableStore
     search: TextSearch
 
-    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+    def retrieve(self, query: Query, depth: int | None) -> list[ScoredId]:
         """See Retriever.retrieve; a query of stop words and signs alone finds nothing."""
         asked = websearch(query.keywords)
         counted = self.store.counted(analysis(self.search), EVERYTHING)
         found = [] if asked is None else best(counted, asked, query.filters, depth)
-        return [Found(id_, score, place) for place, (id_, score) in enumerate(found, 1)]
+        return [ScoredId(id_, score, place) for place, (id_, score) in enumerate(found, 1)]
 
 
 def has_negation(node: Node) -> bool:
@@ -267,7 +267,7 @@ def has_negation(node: Node) -> bool:
     return any(negated or any("!" in word for word in phrase.lexemes) for phrase, negated in phrases(node))
 
 
-def lexical(store: Readable, text: Callable[[Entry], str]) -> Scorer:
+def lexical(store: ReadableStore, text: Callable[[Entry], str]) -> Scorer:
     """1 for a candidate that matches the whole query, or when the query excludes nothing; else 0.
 
     A negation is a lexical constraint: it also drops what only the vectors found, unless the positive
@@ -278,14 +278,14 @@ def lexical(store: Readable, text: Callable[[Entry], str]) -> Scorer:
         asked = websearch(query.keywords)
         if asked is None or not has_negation(asked):
             return np.ones(len(ids))
-        counted = Counted.of((entry.id, flat(tsvector(text(entry)))) for entry in store.get(ids))
+        counted = ScopedPostings.of((entry.id, flat(tsvector(text(entry)))) for entry in store.get(ids))
         held = set(counted.ids(matching(counted, asked, counted.numbers)))
         return np.array([float(id_ in held) for id_ in ids], dtype=np.float64)
 
     return score
 
 
-def _lexical(parts: Parts) -> Scorer:
+def _lexical(parts: BuildContext) -> Scorer:
     index = parts.reading.index
     if not isinstance(index, TextSearch):
         raise ConfigError(f"{parts.name} has no exclusions, so it has no signal lexical; drop the stage")

@@ -17,7 +17,7 @@ from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.node import Option
 from steelyard.retrievers.kinds import (
     UNKNOWN,
-    Parts,
+    BuildContext,
     QueryVector,
     Retriever,
     RetrieverConfig,
@@ -25,7 +25,7 @@ from steelyard.retrievers.kinds import (
     Scorer,
     ScorerKind,
 )
-from steelyard.stores.base import COSINE, Found, Readable, ScoredIds, Space, plain_id
+from steelyard.stores.base import COSINE, ReadableStore, ScoredId, ScoredIds, Space, plain_id
 
 Fading = Callable[[float | None], Floats]
 COSINES = (-1.0, 1.0)
@@ -46,17 +46,17 @@ class _EverySpace:
     Similarities are compared as they are, whatever the model.
     """
 
-    store: Readable
+    store: ReadableStore
     spaces: Sequence[tuple[Space, QueryVector]]
     filter_first: bool = True
 
-    def retrieve(self, query: Query, depth: int | None) -> Sequence[Found]:
+    def retrieve(self, query: Query, depth: int | None) -> Sequence[ScoredId]:
         """See Retriever.retrieve; entries without a vector are not returned."""
         if len(self.spaces) == 1:
             return self._found(*self.spaces[0], query, depth)
         asked = query if self.filter_first else replace(query, filters=EVERYTHING)
         hits = [hit for space, embed in self.spaces for hit in self._found(space, embed, asked, depth)]
-        best: dict[str, Found] = {}
+        best: dict[str, ScoredId] = {}
         for hit in sorted(hits, key=lambda hit: (-hit.score, hit.id)):
             best.setdefault(plain_id(hit.id), hit)
         listed = [replace(hit, position=place) for place, hit in enumerate(list(best.values())[:depth], 1)]
@@ -65,7 +65,7 @@ class _EverySpace:
         inside = self.store.within([hit.id for hit in listed], query.filters)
         return [hit for hit in listed if hit.id in inside]
 
-    def _found(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> Sequence[Found]:
+    def _found(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> Sequence[ScoredId]:
         raise NotImplementedError
 
 
@@ -75,7 +75,7 @@ class VectorRetriever(_EverySpace):
 
     metric: str = COSINE
 
-    def _found(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> list[Found]:
+    def _found(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> list[ScoredId]:
         vector = embed(query.embedded)
         if not vector.any():
             return []
@@ -103,7 +103,7 @@ class LayerRetriever(_EverySpace):
 
     lift: float = 0.0
 
-    def _found(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> Sequence[Found]:
+    def _found(self, space: Space, embed: QueryVector, query: Query, depth: int | None) -> Sequence[ScoredId]:
         def read() -> tuple[tuple[str, ...], Vectors, Floats, Fading]:
             ids, matrix = self.store.vectors(space, query.filters)
             facts = self.store.get(ids, IMPORTANCE) if self.lift else ()
@@ -155,17 +155,17 @@ def fading(entries: Sequence[Entry]) -> Fading:
 class Unindexed:
     """Entries in scope whose text has no vector of l2 yet, at 0."""
 
-    store: Readable
+    store: ReadableStore
     spaces: tuple[Space, ...]
 
-    def retrieve(self, query: Query, depth: int | None) -> list[Found]:
+    def retrieve(self, query: Query, depth: int | None) -> list[ScoredId]:
         """See Retriever.retrieve; by ascending id."""
         read = partial(self.store.unembedded, self.spaces, query.filters)
         ids = self.store.cache.get("unembedded", (self.spaces, query.filters), read)
-        return [Found(id_, 0.0, place) for place, id_ in enumerate(ids[:depth], 1)]
+        return [ScoredId(id_, 0.0, place) for place, id_ in enumerate(ids[:depth], 1)]
 
 
-def cosines(store: Readable, spaces: Sequence[tuple[Space, QueryVector]]) -> Scorer:
+def cosines(store: ReadableStore, spaces: Sequence[tuple[Space, QueryVector]]) -> Scorer:
     """The cosine of the query and each candidate, in -1..1; 0 for an entry without a vector.
 
     An entry has vectors of only one of the models.
@@ -183,7 +183,7 @@ def cosines(store: Readable, spaces: Sequence[tuple[Space, QueryVector]]) -> Sco
     return score
 
 
-def _inside(parts: Parts) -> Scorer:
+def _inside(parts: BuildContext) -> Scorer:
     """1 for a candidate that the query's own filters admit, else 0."""
 
     def score(query: Query, ids: Sequence[str]) -> Floats:
@@ -216,7 +216,7 @@ def cosine(matrix: Vectors, vector: Vectors, lengths: Floats | None = None) -> F
 # Declarations
 
 
-def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:
+def _vector(parts: BuildContext, settings: RetrieverConfig) -> Retriever:
     first, lift = settings.filters != "after_cut", VECTOR.values(settings)["lift"]
     if lift and settings.similarity != COSINE:
         raise ConfigError(f"lift is {lift:g} and similarity {settings.similarity}; importance lifts cosines alone")
@@ -228,10 +228,10 @@ def _vector(parts: Parts, settings: RetrieverConfig) -> Retriever:
 def _layer(name: str) -> RetrieverKind:
     """Declare a signal that compares the query with one layer of every entry."""
 
-    def build(parts: Parts, settings: RetrieverConfig) -> Retriever:
+    def build(parts: BuildContext, settings: RetrieverConfig) -> Retriever:
         return LayerRetriever(parts.store, parts.vectors(name), settings.filters != "after_cut")
 
-    return RetrieverKind(name=name, build=build, layer=name, whole=True, bounded=True)
+    return RetrieverKind(name=name, build=build, layer=name, uncut=True, bounded=True)
 
 
 LIFT = Option(
@@ -243,14 +243,14 @@ CONSTITUTIONAL = RetrieverKind(
     build=_vector,
     layer="text",
     compares=True,
-    aside=Filters.of({"importance_tier": "constitutional"}),
+    separate_scope=Filters.of({"importance_tier": "constitutional"}),
 )
 """Entries of the highest tier, which system-spec-kit's code searches apart from the others."""
 L0, L1, L2 = map(_layer, ("l0", "l1", "l2"))
 UNINDEXED = RetrieverKind(
     name="unindexed",
     build=lambda parts, _: Unindexed(parts.store, tuple(space for space, _ in parts.vectors("l2"))),
-    whole=True,
+    uncut=True,
 )
 COSINE_SCORE = ScorerKind(
     name="cosine",

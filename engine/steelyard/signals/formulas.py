@@ -92,7 +92,7 @@ def corrections(table: SignalTable) -> SignalValues:
 @DerivedSignal
 def domain(table: SignalTable) -> SignalValues:
     """Score 1.0 when the query names a domain and the entry has the same, else 0.0. Source: Soleri's document."""
-    asked, about = table.asked.labels["domain"], table.about.labels["domain"]
+    asked, about = table.query_facts.labels["domain"], table.entry_facts.labels["domain"]
     code = {word: float(place) for place, word in enumerate(asked.words) if word}
     same = asked.codes[table.query] == about.mapped(code, -1.0)[table.entry]
     return SignalValues(same.astype(np.float64), "1 when the query's domain equals the entry's, else 0")
@@ -104,7 +104,7 @@ def tags(table: SignalTable) -> SignalValues:
 
     The tags in common are counted by one sorted look-up of pairs. Source: Soleri's document.
     """
-    asked, about = table.asked.tags, table.about.tags
+    asked, about = table.query_facts.tags, table.entry_facts.tags
     sizes = np.diff(asked.offsets)[table.query]
     width = int(max(asked.codes.max(initial=-1), about.codes.max(initial=-1))) + 1
     held = np.repeat(np.arange(len(about.offsets) - 1), np.diff(about.offsets)) * width + about.codes
@@ -133,14 +133,14 @@ def _first(table: SignalTable, *dates: str) -> Floats:
 
 def _days(table: SignalTable, *dates: str) -> Floats:
     """float64[N]: days since the first of these dates that an entry has, none below 0; NaN without any."""
-    return np.maximum((table.asked.numbers["clock"][table.query] - _first(table, *dates)) / DAY, 0.0)
+    return np.maximum((table.query_facts.numbers["clock"][table.query] - _first(table, *dates)) / DAY, 0.0)
 
 
 @partial(DerivedSignal, unit=False, reads="dates")
 def created(table: SignalTable) -> SignalValues:
     """When an entry was created among all dates that there are, in 0..1; an undated one is as new as the query."""
     dates = table.fact("created_at")
-    stated = np.where(np.isnan(dates), table.asked.numbers["clock"][table.query], dates)
+    stated = np.where(np.isnan(dates), table.query_facts.numbers["clock"][table.query], dates)
     values = np.clip((stated - FIRST_TIME) / (END_OF_TIME - FIRST_TIME), 0.0, 1.0)
     return SignalValues(values, "creation among the years 1 to 9999", {"days from 1970": stated / 86_400})
 
@@ -166,7 +166,7 @@ def decay(table: SignalTable) -> SignalValues:
     Age runs from the last update, else creation; an entry of no type is declarative. Entries of an importance tier
     above normal, meta-cognitive ones and undated ones do not fade. Source: system-spec-kit's document and code.
     """
-    labels, stated = table.about.labels, table.fact("half_life_days")
+    labels, stated = table.entry_facts.labels, table.fact("half_life_days")
     usual = labels["memory_type"].mapped(HALF_LIVES, HALF_LIVES["declarative"])[table.entry]
     half = np.where(stated > 0, stated, usual)
     age = _days(table, "updated_at", "created_at")
@@ -225,12 +225,12 @@ def recency(table: SignalTable, half_life: Duration, since: str) -> SignalValues
     window instead: 1.0 while more than a quarter of the window remains, then linearly down to 0 at its end
     (Soleri's document). The window opens at `valid_from`, else at creation; an empty window counts as full.
     """
-    clock = table.asked.numbers["clock"][table.query]
+    clock = table.query_facts.numbers["clock"][table.query]
     age = np.maximum(np.nan_to_num(clock - _first(table, *SINCE[since])), 0.0)
     values = np.exp(-np.log(2.0) * age / half_life.seconds)
     formula = f"exp(-ln 2 * age in days / half-life {half_life.amount:.4g}{half_life.unit})"
     inputs = {"age in days": age / DAY}
-    if since != "access" and not np.isnan(table.about.numbers["valid_until"]).all():
+    if since != "access" and not np.isnan(table.entry_facts.numbers["valid_until"]).all():
         opened = _first(table, "valid_from", *(() if since == "never" else ("created_at",)))
         closes = table.fact("valid_until")
         width = closes - np.where(np.isnan(opened), clock, opened)
@@ -247,7 +247,7 @@ def recency(table: SignalTable, half_life: Duration, since: str) -> SignalValues
 
 def _looked_up(table: SignalTable, name: str, numbers: Mapping[str, float], other: float) -> SignalValues:
     words = ", ".join(f"{word} {value:g}" for word, value in numbers.items())
-    values = table.about.labels[name].mapped(numbers, other)[table.entry]
+    values = table.entry_facts.labels[name].mapped(numbers, other)[table.entry]
     return SignalValues(values, f"{name}: {words}, else {other:g}")
 
 
@@ -336,9 +336,9 @@ def promised(table: SignalTable) -> SignalValues:
     """
     values = np.ones(len(table))
     for intent, fields in PROMISED.items():
-        asked = table.asked.labels["intent"].equal(intent)[table.query]
+        asked = table.query_facts.labels["intent"].equal(intent)[table.query]
         if asked.any():
-            held = [table.about.labels[name].equal(*words) for name, words in fields.items()]
+            held = [table.entry_facts.labels[name].equal(*words) for name, words in fields.items()]
             values[asked & np.logical_or.reduce(held)[table.entry]] = 1.5
     return SignalValues(values, "1.5 for a type that the intent prefers, else 1")
 

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, quoted
 from steelyard.memory.entry import EVERY_FIELD, Entry
 from steelyard.memory.query import EVERYTHING, Filters
-from steelyard.stores.postings import Analysis, Counted
+from steelyard.stores.postings import ScopedPostings, WordAnalyzer
 
 COSINE = "cosine"
 """The metric of vectors where nothing else is said."""
@@ -48,7 +48,7 @@ class KeywordIndex:
     def __post_init__(self) -> None:
         if not (_NAME.fullmatch(str(self.name)) and _TOKENIZER.fullmatch(str(self.tokenizer))):
             raise ConfigError(
-                f"keyword index {shown(self.name)} with tokenizer {shown(self.tokenizer)} cannot be made; use "
+                f"keyword index {quoted(self.name)} with tokenizer {quoted(self.tokenizer)} cannot be made; use "
                 "small letters, digits and underscores, beginning with a letter"
             )
 
@@ -71,7 +71,7 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ScoredId:
     """An entry a retriever returned: `score` (larger is better), and its place from 1 in the list that is cut."""
 
     id: str
@@ -80,7 +80,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class ScoredIds(Sequence[Found]):
+class ScoredIds(Sequence[ScoredId]):
     """What a retriever found, best first, as arrays: for lists as long as the store.
 
     The ids ascend, and lists of one scope share the very tuple; `scores`, float64[n], are theirs. `order`,
@@ -106,7 +106,7 @@ class ScoredIds(Sequence[Found]):
             return [self[place] for place in range(*index.indices(len(self)))]
         place = range(len(self))[index]
         row = int(self.order[place])
-        return Found(self.ids[row], float(self.scores[row]), place + 1)
+        return ScoredId(self.ids[row], float(self.scores[row]), place + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def plain(entry: Entry) -> Entry:
     return replace(entry, id=id_, vault=tier) if mark else entry
 
 
-def same_copies(hits: Sequence[Found], lists: Mapping[str, Sequence[Found]]) -> Sequence[Found]:
+def same_copies(hits: Sequence[ScoredId], lists: Mapping[str, Sequence[ScoredId]]) -> Sequence[ScoredId]:
     """The list with the copies of a federation's entries that the lists before it chose.
 
     Unchanged where the entries of the list are not copies.
@@ -234,13 +234,13 @@ def _shorten(values: dict[Any, Any], most: int) -> None:
         del values[key]
 
 
-class Readable(Protocol):
+class ReadableStore(Protocol):
     """What a search reads: entries, keyword indexes and vector spaces behind one interface."""
 
     cache: RevisionCache
     """What is kept of it until it changes."""
 
-    def seen_by(self, visible: Filters) -> Readable:
+    def seen_by(self, visible: Filters) -> ReadableStore:
         """The store as a caller sees it who may see these entries alone: as if there were no others.
 
         What stands outside moves no score, count, order or message. Latency is not promised.
@@ -283,13 +283,13 @@ class Readable(Protocol):
 
     def keyword(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
-    ) -> list[Found]:
+    ) -> list[ScoredId]:
         """The best `depth` matches in scope by BM25 with a weight a field; the scope is applied first.
 
         Makes the index if it is absent. An expression that cannot be read finds nothing.
         """
 
-    def counted(self, analysis: Analysis, filters: Filters) -> Counted:
+    def counted(self, analysis: WordAnalyzer, filters: Filters) -> ScopedPostings:
         """The words of the entries in scope, as an analysis reads them."""
 
     def edges(self, ids: Sequence[str]) -> list[Edge]:
@@ -314,7 +314,7 @@ class Readable(Protocol):
         depth: int,
         filter_first: bool,
         metric: str = COSINE,
-    ) -> list[Found]:
+    ) -> list[ScoredId]:
         """The `depth` nearest entries; none for a vector of zeros.
 
         The score is the cosine similarity, in -1..1, or with the metric l2 what the Euclidean distance

@@ -17,24 +17,24 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, quoted
 from steelyard.memory.entry import EVERY_FIELD, Entry
 from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import (
     COSINE,
     TIER_MARK,
     Edge,
-    Found,
     KeywordIndex,
-    Readable,
+    ReadableStore,
     RevisionCache,
+    ScoredId,
     Space,
     copy_key,
     plain_id,
 )
-from steelyard.stores.postings import Analysis, Counted
+from steelyard.stores.postings import ScopedPostings, WordAnalyzer
 
-EntryOrFound = TypeVar("EntryOrFound", Entry, Found)
+EntryOrScoredId = TypeVar("EntryOrScoredId", Entry, ScoredId)
 
 
 @dataclass(frozen=True)
@@ -62,21 +62,21 @@ class Tier:
     """One vault of a federation; `priority` None is that of the rule for its name."""
 
     name: str
-    store: Readable
+    store: ReadableStore
     priority: float | None = None
 
 
-class Federation(Readable):
+class Federation(ReadableStore):
     """See Readable: what the tiers hold, read-only, an id at most once."""
 
     def __init__(self, tiers: Sequence[Tier], rule: FederationRule | None = None) -> None:
         """Raises ConfigError for no tier, a name empty or used twice, or a priority that is not positive."""
         self.rule = own = rule or FederationRule()
         count, problems = Counter(tier.name for tier in tiers), []
-        problems += [f"tier {shown(name)} is named twice" for name in sorted(count) if count[name] > 1]
+        problems += [f"tier {quoted(name)} is named twice" for name in sorted(count) if count[name] > 1]
         problems += ["a tier has no name; write it as TIER=FILE"] if "" in count else []
         problems += [
-            f"priority {tier.priority} of {shown(tier.name)} must be above 0 and finite"
+            f"priority {tier.priority} of {quoted(tier.name)} must be above 0 and finite"
             for tier in tiers
             if tier.priority is not None and not 0 < tier.priority < float("inf")
         ]
@@ -91,7 +91,7 @@ class Federation(Readable):
         self._by_name = {tier.name: tier.store for tier in tiers}
         self.cache = RevisionCache(self)
 
-    def seen_by(self, visible: Filters) -> Readable:
+    def seen_by(self, visible: Filters) -> ReadableStore:
         """See Readable.seen_by: each tier as the caller sees it, so that a hidden copy hides no other one."""
         if not visible:
             return self
@@ -162,19 +162,19 @@ class Federation(Readable):
 
     # Searching
 
-    def counted(self, analysis: Analysis, filters: Filters) -> Counted:
+    def counted(self, analysis: WordAnalyzer, filters: Filters) -> ScopedPostings:
         """See Readable.counted; of each entry one copy counts."""
         texts = ((entry.id, analysis.read(entry)) for entry in self.entries(filters))
-        return self.cache.get("words", (analysis.key, filters), lambda: Counted.of(texts, self.within))
+        return self.cache.get("words", (analysis.key, filters), lambda: ScopedPostings.of(texts, self.within))
 
     def keyword(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
-    ) -> list[Found]:
+    ) -> list[ScoredId]:
         """See Readable.keyword: each tier's best matches, their scores times the tier's priority."""
         each = self.rule.per_tier
         early, late = filters.split(self.rule.after_merge)
 
-        def search(tier: Tier, count: int) -> list[Found]:
+        def search(tier: Tier, count: int) -> list[ScoredId]:
             return tier.store.keyword(index, match, weights, early, count if each is None else each)
 
         return self._merged(depth, search, self.weights, late)
@@ -187,11 +187,11 @@ class Federation(Readable):
         depth: int,
         filter_first: bool,
         metric: str = COSINE,
-    ) -> list[Found]:
+    ) -> list[ScoredId]:
         """See Readable.nearest: similarities as they are, whatever the tier."""
         early, late = (filters, EVERYTHING) if filter_first else (EVERYTHING, filters)
 
-        def search(tier: Tier, count: int) -> list[Found]:
+        def search(tier: Tier, count: int) -> list[ScoredId]:
             if tier not in self._with_vectors:
                 return []
             return tier.store.nearest(space, vector, early, count, True, metric)
@@ -257,8 +257,12 @@ class Federation(Readable):
         return keys
 
     def _merged(
-        self, depth: int, search: Callable[[Tier, int], list[Found]], weights: Mapping[str, float], late: Filters
-    ) -> list[Found]:
+        self,
+        depth: int,
+        search: Callable[[Tier, int], list[ScoredId]],
+        weights: Mapping[str, float],
+        late: Filters,
+    ) -> list[ScoredId]:
         """What the tiers found, weighted, one copy of each entry, best first, cut to `depth` (below 0: all).
 
         What does not pass `late` keeps its place, so all is merged and cut before it goes.
@@ -271,9 +275,11 @@ class Federation(Readable):
                     best[hit.id] = (score, copy_key(hit.id, tier.name))
         ordered = sorted(best.values(), key=lambda pair: (-pair[0], pair[1]))[: depth if depth >= 0 else None]
         inside = self.within([key for _, key in ordered], late) if late else {key for _, key in ordered}
-        return [Found(key, score, place) for place, (score, key) in enumerate(ordered, 1) if key in inside]
+        return [ScoredId(key, score, place) for place, (score, key) in enumerate(ordered, 1) if key in inside]
 
-    def _standing(self, rank: int, count: int, read: Callable[[int], list[EntryOrFound]]) -> list[EntryOrFound]:
+    def _standing(
+        self, rank: int, count: int, read: Callable[[int], list[EntryOrScoredId]]
+    ) -> list[EntryOrScoredId]:
         """What stands of a tier's first items: `count`, if it has so many, because other copies take no place."""
         asked = count
         while True:

@@ -44,7 +44,7 @@ NOTHING = Posting(_NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS)
 
 
 @dataclass(frozen=True)
-class Analysis:
+class WordAnalyzer:
     """How the words of an entry are read."""
 
     name: str
@@ -66,7 +66,7 @@ class Analysis:
 
 
 @dataclass(frozen=True)
-class Words:
+class TokenSettings:
     """How the text of an entry, and a query, are split into words, for signals that count words."""
 
     text: Callable[[Entry], str] = content
@@ -75,15 +75,15 @@ class Words:
     """The fields of an entry that `text` reads, so that others need not be."""
     least: int = 0
     """How many words an entry needs to be counted at all."""
-    whole: bool = False
+    corpus_statistics: bool = False
     """Whether statistics are those of all that the system searches, not of the query's own scope."""
 
     @cached_property
-    def analysis(self) -> Analysis:
+    def analysis(self) -> WordAnalyzer:
         """How a store counts these words."""
         name = " ".join(f"{function.__module__}.{function.__qualname__}" for function in (self.text, self.split))
         fields = CONTENT if self.text is content else self.fields
-        return Analysis(name, self._read, fields)
+        return WordAnalyzer(name, self._read, fields)
 
     def _read(self, entry: Entry) -> Read:
         return self.split(self.text(entry)), ()
@@ -113,7 +113,7 @@ class Postings(Segment):
     lengths: Indices
     words: Mapping[str, int]
     begins: Indices
-    whole: Posting
+    complete: Posting
     places: Indices
     """Where the positions of each posting begin; empty where none are kept."""
     made: dict[Any, Any] = field(default_factory=dict)
@@ -142,18 +142,18 @@ class Postings(Segment):
         if number is None:
             return NOTHING
         span = slice(*self.begins[number : number + 2])
-        counts, positions = self.whole.counts[span], _NO_NUMBERS
+        counts, positions = self.complete.counts[span], _NO_NUMBERS
         if len(self.places):
             begin = self.places[span.start]
-            positions = self.whole.positions[begin : begin + int(counts.sum())]
-        return Posting(*(part.astype(np.int64) for part in (self.whole.at[span], counts, positions)))
+            positions = self.complete.positions[begin : begin + int(counts.sum())]
+        return Posting(*(part.astype(np.int64) for part in (self.complete.at[span], counts, positions)))
 
     def beginning(self, prefix: str) -> list[Posting]:
         return [self.posting(word) for word in self.words if word.startswith(prefix)]
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class ScopedPostings:
     """The words of the texts in a scope.
 
     The texts are numbered through all segments; those `inside`, bool[texts], are in scope, None for all. `ids`
@@ -166,7 +166,9 @@ class Counted:
     within: Callable[[Filters], Bools]
 
     @classmethod
-    def of(cls, texts: Iterable[tuple[str, Read]], within: Callable[..., set[str]] | None = None) -> Counted:
+    def of(
+        cls, texts: Iterable[tuple[str, Read]], within: Callable[..., set[str]] | None = None
+    ) -> ScopedPostings:
         """Count (id, words) pairs, all in scope; `within` gives those of the ids that pass filters."""
         ids: list[str] = []
 
@@ -187,10 +189,10 @@ class Counted:
         """int64[texts]: how many words each text has, also those out of scope."""
         return np.concatenate([segment.lengths for segment in self.segments])
 
-    def only(self, keep: Bools) -> Counted:
+    def only(self, keep: Bools) -> ScopedPostings:
         """The part of the scope that is in these, bool[texts]."""
         inside = keep if self.inside is None else self.inside & keep
-        return Counted(self.segments, inside, self.ids, self.within)
+        return ScopedPostings(self.segments, inside, self.ids, self.within)
 
     @cached_property
     def numbers(self) -> Indices:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest, quoted
 from steelyard.base.fields import parse_number
 from steelyard.config import LISTS
 from steelyard.embedders.embed import LAYER_RECIPES
@@ -19,7 +19,7 @@ from steelyard.node import Registry
 from steelyard.retrievers import RETRIEVER_KINDS, SCORER_KINDS
 from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
-from steelyard.stores.postings import Analysis
+from steelyard.stores.postings import WordAnalyzer
 from steelyard.systems import cortex_mem, echovault, mem0, moltnet, soleri, spec_kit
 from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
 
@@ -47,7 +47,10 @@ def _baseline(name: str, strategy: str, retrievers: tuple[str, ...]) -> System:
     )
 
 
-_PLAIN = "rrf(fts, vector, k=60)", tuple(name for name, kind in RETRIEVER_KINDS.items() if kind.aside is None)
+_PLAIN = (
+    "rrf(fts, vector, k=60)",
+    tuple(name for name, kind in RETRIEVER_KINDS.items() if kind.separate_scope is None),
+)
 _LISTS = replace(_baseline(LISTS, "bm25", ()), reading=Reading(index=KeywordIndex("none", (), "none"), recipe=""))
 """Runs strategies over recorded lists of other engines; it has no retriever, so it cannot search live."""
 
@@ -86,9 +89,9 @@ def keyword_indexes(systems: Iterable[System]) -> list[KeywordIndex]:
     return list(dict.fromkeys(s.reading.index for s in systems if isinstance(s.reading.index, KeywordIndex)))
 
 
-def analyses(systems: Iterable[System]) -> list[Analysis]:
+def analyses(systems: Iterable[System]) -> list[WordAnalyzer]:
     """List what retrievers and scorers count of the words of entries in these systems, each once."""
-    by_key: dict[str, Analysis] = {}
+    by_key: dict[str, WordAnalyzer] = {}
     for system in systems:
         config = system.config()
         for name in config.retrievers.keys() | config.effective.signals:
@@ -105,7 +108,7 @@ def find_system(name: str) -> System:
     system = _LISTS if key == _LISTS.key else SYSTEMS.find(key)
     if system is None:
         near = nearest(plain.partition(":")[0], [known.removesuffix(":documented") for known in SYSTEMS])
-        raise ConfigError(f"unknown system {shown(plain)}{near}")
+        raise ConfigError(f"unknown system {quoted(plain)}{near}")
     known = {
         f"{retriever}.{option.name}": (retriever, option)
         for retriever in system.searching.retrievers
@@ -118,11 +121,11 @@ def find_system(name: str) -> System:
             value = parse_number(text)
         except ValueError:
             raise ConfigError(
-                f"{shown(part)} is not RETRIEVER.PARAMETER=NUMBER; write it as graph.hops=1"
+                f"{quoted(part)} is not RETRIEVER.PARAMETER=NUMBER; write it as graph.hops=1"
             ) from None
         if parameter not in known:
             hint = nearest(parameter, known) if known else "; it has none"
-            raise ConfigError(f"{system.name} has no parameter {shown(parameter)}{hint}")
+            raise ConfigError(f"{system.name} has no parameter {quoted(parameter)}{hint}")
         retriever, option = known[parameter]
         parameters.setdefault(retriever, {})[option.name] = option.checked(value)
     return replace(system, searching=replace(system.searching, parameters=parameters)) if given else system

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, shown
+from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, quoted
 from steelyard.base.fields import TIME_FIELDS, format_time
 from steelyard.config import SearchConfig
 from steelyard.finish import Cut, Stage
@@ -57,7 +57,7 @@ def scan_result(hit: Hit) -> dict[str, Any]:
 
 def unknown_mode(mode: str | bool) -> str:
     """ConfigError: it is none of `SEMANTIC`."""
-    raise ConfigError(f"semantic mode {shown(mode)} is unknown; valid: {', '.join(SEMANTIC)}")
+    raise ConfigError(f"semantic mode {quoted(mode)} is unknown; valid: {', '.join(SEMANTIC)}")
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class System:
         for name in searching.retrievers:
             kind = RETRIEVER_KINDS[name]
             retrievers[name] = RetrieverConfig(
-                depth=None if kind.whole else size if kind.aside else searching.depth(size),
+                depth=None if kind.uncut else size if kind.separate_scope else searching.depth(size),
                 field_weights=searching.field_weights if kind.weighs_fields else {},
                 model=model if kind.layer else "",
                 filters=searching.filters.get(name, "before_cut"),

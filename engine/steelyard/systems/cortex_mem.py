@@ -142,7 +142,7 @@ def layered_shipped(threshold: float, limit: int, cut: float) -> str:
     )
 
 
-def asked(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
+def documented_search(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
     """What the document says: thresholds by intent, or the one that is asked for, or a direct search.
 
     An explicit threshold gates abstracts and cuts what they find; the ladder goes on below it. Results are files:
@@ -154,13 +154,13 @@ def asked(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tupl
     return _by_intent({intent: layered(value) for intent, value in made.items()}), (Files("none"), Cut(limit))
 
 
-def asked_shipped(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
+def shipped_search(threshold: float | None, limit: int, direct: bool) -> tuple[Expr, tuple[Stage, ...]]:
     """What the program does: intents decide which abstracts are opened, the threshold cuts results alone.
 
     It also returns directories, which its callers can open.
     """
     if direct:
-        return asked(threshold, limit, direct)
+        return documented_search(threshold, limit, direct)
     cut = LEAST_COSINE if threshold is None else threshold
     made = {intent: layered_shipped(value, limit, cut) for intent, value in SHIPPED_THRESHOLDS.items()}
     return _by_intent(made), (Cut(limit),)
@@ -255,7 +255,7 @@ def quoted(hit: Hit, found: SearchResult) -> dict[str, object]:
     return scan(hit) | snippet(content(hit.entry), found.query.text).to_json()
 
 
-def whole(hit: Hit, found: SearchResult | None = None) -> dict[str, object]:
+def full_result(hit: Hit, found: SearchResult | None = None) -> dict[str, object]:
     """The result of the real program: with its content, and in answers a snippet that highlights nothing."""
     text = content(hit.entry)
     quoted = {"snippet": snippet_shipped(text, found.query.text)} if found is not None else {}
@@ -291,14 +291,14 @@ def rows(found: SearchResult) -> list[LayerRow]:
     return sorted(near, key=lambda row: (-row.score, uri_or_id(row.entry).encode(), row.layer))[:limit]
 
 
-def rows_shown(found: SearchResult, content: bool) -> list[dict[str, object]]:
+def rows_with_snippets(found: SearchResult, content: bool) -> list[dict[str, object]]:
     """The rows with their snippets, and with their texts where these are asked for."""
     asked = found.query.text
     shown = [row.to_json() | snippet(row.text, asked).to_json() | {"content": row.text} for row in rows(found)]
     return shown if content else [{name: row[name] for name in row if name != "content"} for row in shown]
 
 
-def rows_shown_shipped(found: SearchResult, content: bool) -> list[dict[str, object]]:
+def shipped_rows_with_snippets(found: SearchResult, content: bool) -> list[dict[str, object]]:
     """The rows as the real program shows them, always with their texts."""
     return [row.to_json() | {"snippet": beginning(row.text), "content": row.text} for row in rows(found)]
 
@@ -314,12 +314,12 @@ DOCUMENTED = System(
         intents=tuple(THRESHOLDS),
     ),
     searching=SearchSettings(
-        strategy=asked(None, 10, False)[0],
+        strategy=documented_search(None, 10, False)[0],
         retrievers=RETRIEVERS,
         depth=lambda limit: limit,
-        ask=asked,
+        ask=documented_search,
     ),
-    showing=ResultForms(scan, None, quoted, rows_shown, content),
+    showing=ResultForms(scan, None, quoted, rows_with_snippets, content),
 )
 
 SHIPPED = replace(
@@ -333,9 +333,9 @@ SHIPPED = replace(
     ),
     searching=replace(
         DOCUMENTED.searching,
-        strategy=asked_shipped(None, 10, False)[0],
+        strategy=shipped_search(None, 10, False)[0],
         filters=dict.fromkeys(RETRIEVERS, "none"),
-        ask=asked_shipped,
+        ask=shipped_search,
     ),
-    showing=ResultForms(whole, None, whole, rows_shown_shipped),
+    showing=ResultForms(full_result, None, full_result, shipped_rows_with_snippets),
 )

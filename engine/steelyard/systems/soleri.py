@@ -14,7 +14,7 @@ from steelyard.memory.query import Filters
 from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.stores.federation import FederationRule
-from steelyard.stores.postings import Words
+from steelyard.stores.postings import TokenSettings
 from steelyard.systems.base import SNIPPET, ResultForms, SearchSettings, System, scan_result
 
 FIELD_WEIGHTS = {"id": 5.0, "title": 10.0, "text": 3.0, "context": 1.0, "tags": 2.0}
@@ -111,7 +111,7 @@ DOCUMENTED = System(
         recipe="{title}\n{text}\n{context}",
         match=soleri_or,
         match_memory=soleri_or,
-        words=Words(text, soleri_tokens, ("title", "text", "context", "tags")),
+        words=TokenSettings(text, soleri_tokens, ("title", "text", "context", "tags")),
         corpus=Filters.of({"kind": {"none": ["memory"]}}),
         valid_only=True,
     ),

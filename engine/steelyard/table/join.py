@@ -17,10 +17,10 @@ from steelyard.base.errors import ConfigError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers.kinds import UNKNOWN
-from steelyard.stores.base import Found, ScoredIds
+from steelyard.stores.base import ScoredId, ScoredIds
 from steelyard.table.signal_table import ENDS, LABEL_FACTS, NO_FACTS, NUMBER_FACTS, Facts, SignalTable
 
-Lists = Mapping[str, Sequence[Found]]
+Lists = Mapping[str, Sequence[ScoredId]]
 """The list of each retriever for one query."""
 Ends = Mapping[str, tuple[float, float]]
 """The least and the most that the scores of each retriever can be for one query; NaN where that is not known."""
@@ -95,7 +95,7 @@ def part(
     return Part(ids, offsets, np.concatenate([np.zeros(0, np.int32), *unions]), columns, positions, scales)
 
 
-def _arrays(name: str, found: Sequence[Found]) -> tuple[tuple[str, ...], Floats, Any]:
+def _arrays(name: str, found: Sequence[ScoredId]) -> tuple[tuple[str, ...], Floats, Any]:
     """The ids of a list, their scores and their positions."""
     if isinstance(found, ScoredIds):
         return found.ids, _finite(name, found.scores, len(found)), found.positions
@@ -140,8 +140,8 @@ def complete(
         entry=whole.entry,
         columns=whole.columns,
         positions=whole.positions,
-        about=entry_facts(get(ids, FACT_FIELDS) if ids else (), tags) if get else NO_FACTS,
-        asked=query_facts(queries, clocks, tags, whole.ends),
+        entry_facts=entry_facts(get(ids, FACT_FIELDS) if ids else (), tags) if get else NO_FACTS,
+        query_facts=query_facts(queries, clocks, tags, whole.ends),
         directory=directories(ids) if directories else None,
     )
 

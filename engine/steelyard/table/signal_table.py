@@ -124,9 +124,9 @@ class SignalTable:
     """float64[N]: signals by name."""
     positions: Mapping[str, Ints]
     """int32[N]: positions in each retriever's list, from 1; 0 where the row is absent."""
-    about: Facts
+    entry_facts: Facts
     """Facts of the E entries."""
-    asked: Facts
+    query_facts: Facts
     """Facts of the Q queries, among them ``low NAME`` and ``high NAME``: the ends of a retriever's scores."""
     fingerprint: Mapping[str, object] = field(default_factory=dict)
     """What replay cannot change (models, tokenizers, depths ...), as JSON values."""
@@ -150,7 +150,7 @@ class SignalTable:
         return {}
 
     @cached_property
-    def home(self) -> Indices:
+    def parent_row(self) -> Indices:
         """int64[N]: the row of each row's directory for the same query, -1 where the query has no such row."""
         rows = np.arange(len(self), dtype=np.int64)
         if self.directory is None:
@@ -179,7 +179,7 @@ class SignalTable:
 
     def fact(self, name: str) -> Floats:
         """A number of each row's entry, float64[N]; NaN where it is not known."""
-        return self.about.numbers[name][self.entry]
+        return self.entry_facts.numbers[name][self.entry]
 
     def column(self, name: str) -> Floats:
         """Return the column of a signal, float64[N]; ConfigError when it was not recorded."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steelyard.base.errors import SteelyardError
 from steelyard.memory.entry import Entry, Relation
 from steelyard.memory.query import EVERYTHING, Filters
-from steelyard.stores.base import KeywordIndex, Readable, Space
+from steelyard.stores.base import KeywordIndex, ReadableStore, Space
 
 INDEX = KeywordIndex("sample", ("title", "text"))
 SPACE = Space("model", "text", "{text}")
@@ -44,7 +44,7 @@ HOSTILE_IDS = [
 ]
 
 
-class Fillable(Readable, Protocol):
+class Fillable(ReadableStore, Protocol):
     """What is read, and the two ways in which the contract fills it."""
 
     def upsert(self, entries: Iterable[Entry]) -> int:

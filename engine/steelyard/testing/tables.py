@@ -13,7 +13,7 @@ from steelyard.base.arrays import Bools, Floats
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.retrievers import FETCHED, RETRIEVERS
-from steelyard.stores.base import Found
+from steelyard.stores.base import ScoredId
 from steelyard.table.join import join
 from steelyard.table.signal_table import Facts, Labels, SignalTable, TagSets
 
@@ -94,9 +94,9 @@ def _tags(rng: np.random.Generator) -> tuple[str, ...]:
 
 def _lists(
     rng: np.random.Generator, corpus: Sequence[Entry], names: Sequence[str], ties: bool
-) -> dict[str, list[Found]]:
+) -> dict[str, list[ScoredId]]:
     """Lists as retrievers return them: best first, ties by id, sometimes with gaps after a late filter."""
-    lists: dict[str, list[Found]] = {}
+    lists: dict[str, list[ScoredId]] = {}
     silent = rng.random() < 0.15
     for name in names:
         size = 0 if silent or rng.random() < 0.15 else int(rng.integers(1, len(corpus) + 1))
@@ -104,7 +104,7 @@ def _lists(
         scores = _scores(rng, size, ties).tolist()
         best = sorted(zip(ids, scores, strict=True), key=lambda pair: (-pair[1], pair[0]))
         step = int(rng.integers(1, 3))
-        lists[name] = [Found(id_, score, 1 + i * step) for i, (id_, score) in enumerate(best)]
+        lists[name] = [ScoredId(id_, score, 1 + i * step) for i, (id_, score) in enumerate(best)]
     return lists
 
 
@@ -137,7 +137,10 @@ def select_queries(table: SignalTable, chosen: Sequence[int]) -> SignalTable:
     rows = select_rows(table, np.isin(table.query, places))
     ends = np.concatenate(([0], np.cumsum(np.diff(table.offsets)[places]))).astype(np.int64)
     return replace(
-        rows, queries=tuple(table.queries[i] for i in chosen), offsets=ends, asked=_facts(table.asked, places)
+        rows,
+        queries=tuple(table.queries[i] for i in chosen),
+        offsets=ends,
+        query_facts=_facts(table.query_facts, places),
     )
 
 
@@ -153,7 +156,7 @@ def renamed(table: SignalTable, names: NDArray[np.int64]) -> tuple[SignalTable, 
         entry=codes[before].astype(np.int32),
         columns={name: values[before] for name, values in table.columns.items()},
         positions={name: values[before] for name, values in table.positions.items()},
-        about=_facts(table.about, np.argsort(names)),
+        entry_facts=_facts(table.entry_facts, np.argsort(names)),
     )
     return moved, before
 

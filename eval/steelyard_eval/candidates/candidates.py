@@ -26,9 +26,9 @@ from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import Measure, evaluate_lists, known_mean
 from steelyard_eval.recording.provenance import agree, share
 from steelyard_eval.recording.record import needed
-from steelyard_eval.recording.replay import Replay, ShownLists, replay
+from steelyard_eval.recording.replay import ReplayedRun, ShownLists, replay
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Said
+from steelyard_eval.result.structs import Message
 
 
 class CandidateScorer(Protocol):
@@ -49,7 +49,7 @@ class CandidateSet:
     grid: Grid  # the candidates of all of them
     start_index: np.ndarray[tuple[int], np.dtype[np.int64]]  # int64[C], the start that each candidate belongs to
     recordings: tuple[LabelledRecording, ...]  # each with the systems that share it
-    skipped: tuple[Said, ...]  # what could not be searched, and why
+    skipped: tuple[Message, ...]  # what could not be searched, and why
     complete: bool  # whether nothing was left out because the search was broken off
 
     def only(self, kept: Bools) -> CandidateSet:
@@ -71,7 +71,7 @@ class CandidateSet:
         """The recording that a configuration is replayed on; ConfigError when it retrieves in another way."""
         return recording_for(self.recordings, config)
 
-    def replayed(self, config: SearchConfig) -> Replay:
+    def replayed(self, config: SearchConfig) -> ReplayedRun:
         """The configuration's lists, in float64."""
         return replay(self.recorded(config).table, config)
 
@@ -101,7 +101,7 @@ def build_candidates(
     Raises KeyboardInterrupt when there is nothing yet, ConfigError when nothing could be searched.
     """
     grids: list[tuple[StartingPoint, Grid]] = []
-    skipped: list[Said] = []
+    skipped: list[Message] = []
     complete = True
     try:
         for start in starts:
@@ -123,7 +123,7 @@ def build_candidates(
 
 def candidates_around(
     recordings: Sequence[LabelledRecording], start: StartingPoint, scale: CandidateScorer
-) -> tuple[Grid | None, Said | None]:
+) -> tuple[Grid | None, Message | None]:
     """Weights around a start, or why not: then a preset stands alone, and there is nothing of a family."""
     every = len(start.settings)
     try:
@@ -132,7 +132,7 @@ def candidates_around(
         return Grid.joined(grids), None
     except ConfigError as error:
         only = scale.alone(recording_for(recordings, start.config), start.config) if start.preset else None
-        return only, Said("not_tuned", {"label": start.label, "why": str(error)})
+        return only, Message("not_tuned", {"label": start.label, "why": str(error)})
 
 
 def record_all(
@@ -197,7 +197,7 @@ class Current:
     values: dict[Measure, Floats]
     composite: Floats
     lists: ShownLists = NO_LISTS
-    notices: tuple[Said, ...] = ()
+    notices: tuple[Message, ...] = ()
 
     @property
     def label(self) -> str:

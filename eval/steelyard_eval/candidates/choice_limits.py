@@ -10,18 +10,18 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest, quoted
 from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet
 from steelyard_eval.common.console import bar
 from steelyard_eval.common.formatting import in_range
 from steelyard_eval.compare.lists_and_latency import latencies
-from steelyard_eval.export import TARGETS, Lost, say
+from steelyard_eval.export import TARGETS, NotExpressible, say
 from steelyard_eval.measures.spread import Gain, spread
 from steelyard_eval.recording.replay import embedded, may_embed
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.structs import Fact, Said
+from steelyard_eval.result.structs import Fact, Message
 
 TIMED = 10  # queries that each row is timed on: a leaderboard has many rows
 SLACK = 1e-9  # of a share of queries, which is rounded
@@ -45,11 +45,11 @@ class Restriction:
 
     def __post_init__(self) -> None:
         if self.target and self.target not in TARGETS:
-            raise ConfigError(f"unknown target {shown(self.target)}{nearest(self.target, TARGETS)}")
+            raise ConfigError(f"unknown target {quoted(self.target)}{nearest(self.target, TARGETS)}")
         if self.latency is not None and not self.latency >= 0:
-            raise ConfigError(f"latency {shown(self.latency)} is not 0 or more; give milliseconds")
+            raise ConfigError(f"latency {quoted(self.latency)} is not 0 or more; give milliseconds")
         if self.embedding_calls is not None and not 0 <= self.embedding_calls <= 100:
-            calls = shown(self.embedding_calls)
+            calls = quoted(self.embedding_calls)
             raise ConfigError(f"embedding_calls {calls} is not 0 to 100; give how many of 100 queries may call")
 
     def __bool__(self) -> bool:
@@ -78,35 +78,35 @@ class Restriction:
         }
         return {name: value if isinstance(value, str | None) else f"{value:g}" for name, value in named.items()}
 
-    def rejection_reason(self, config: SearchConfig) -> Said | None:
+    def rejection_reason(self, config: SearchConfig) -> Message | None:
         """Why the target cannot express a configuration; None where it can, or where there is no target."""
         try:
             if self.target:
                 say(config, TARGETS[self.target])
-        except Lost as lost:
-            return Said("told", {"text": str(lost)})
+        except NotExpressible as lost:
+            return Message("plain_text", {"text": str(lost)})
         return None
 
     def not_allowed(
         self, candidates: CandidateSet, space: Workspace | None, queries: Sequence[Query], config: SearchConfig
-    ) -> Said | None:
+    ) -> Message | None:
         """Why a configuration may not be chosen; None where it may."""
         if why := self.rejection_reason(config) or self.costs(candidates, config):
             return why
         if self.latency is None or space is None:
             return None
         took = _median(space, config, queries, warm=True)
-        return Said("too_slow", {"ms": f"{took:.1f}"}) if took > self.latency else None
+        return Message("too_slow", {"ms": f"{took:.1f}"}) if took > self.latency else None
 
-    def costs(self, candidates: CandidateSet, config: SearchConfig) -> Said | None:
+    def costs(self, candidates: CandidateSet, config: SearchConfig) -> Message | None:
         """What of 100 queries a configuration embeds, where that is too much; None where it is not."""
         if self.embedding_calls is None:
             return None
         table = candidates.recorded(config).table.at_depth(config.depths)
         if not self.embedding_calls and may_embed(table, config):
-            return Said("reads_vectors")
+            return Message("reads_vectors")
         calls = 100 * float(embedded(table, config).mean())
-        return Said("embeds", {"calls": f"{calls:.0f}"}) if calls > self.embedding_calls + SLACK else None
+        return Message("embeds", {"calls": f"{calls:.0f}"}) if calls > self.embedding_calls + SLACK else None
 
     def unlabelled(self, attempt: SearchConfig | None) -> None:
         """ConfigError where it cannot be kept without labels, where only one configuration is known."""
@@ -160,20 +160,20 @@ def _median(space: Workspace, config: SearchConfig, queries: Sequence[Query], wa
     return float(np.median(latencies(space, config, queries, TIMED, warm).searches))
 
 
-def said_of_cost(
+def describe_cost(
     restriction: Restriction, without: Best, within: Best, units: Indices, metric: str, facts: Mapping[str, Fact]
-) -> Said:
+) -> Message:
     """What a restriction costs: the best without it beside the best with it, by the same estimator.
 
     The difference of the two is as sure as the paired differences are.
     """
     apart, told = without.gains - within.gains, {**restriction.facts, **facts}
     if not apart.any():
-        return Said("restricted_free", told)
+        return Message("restricted_free", told)
     change = Gain.of(without.expected.mean - within.expected.mean, float(spread(apart, units).error))
     if change.mean <= 0:
-        return Said("restricted_no_cost", told)
+        return Message("restricted_no_cost", told)
     gains = {"within": within.expected.mean, "without": without.expected.mean}
     ends = {"cost": change.mean, "low": change.low, "high": change.high}
     in_range_of = {name: in_range(value) for name, value in (gains | ends).items()}
-    return Said("restricted", {**told, **in_range_of, "metric": metric, "best": without.formula})
+    return Message("restricted", {**told, **in_range_of, "metric": metric, "best": without.formula})

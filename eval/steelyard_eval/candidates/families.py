@@ -22,7 +22,7 @@ from steelyard.finish import stages_without
 from steelyard.fusion import FAMILIES, parse_strategy
 from steelyard.fusion.node import Available
 from steelyard.memory.query import Query
-from steelyard.retrievers import DEPENDENT, FINDERS, LAYERS, layers_read
+from steelyard.retrievers import CANDIDATE_RETRIEVERS, DEPENDENT, LAYERS, layers_read
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS, find_system
 from steelyard.table.signal_table import RERANK, SignalTable
@@ -36,7 +36,7 @@ from steelyard_eval.datasets import GIVEN
 SETTINGS = 30
 """Of a system, and of the two families that are common: beyond it one parameter is varied at a time, and depth
 with the given ones alone."""
-FEW = 10  # as many settings are tried of each of the other families
+SETTINGS_OF_OTHERS = 10  # as many settings are tried of each of the other families
 COLUMNS = 600  # weights laid out over all settings of a family; of the two that are common, all
 ALONE = 10_000  # the same where one strategy is tuned alone
 TIER = "fts"  # the search by words that may answer alone: it is the cheapest
@@ -53,7 +53,7 @@ PRESETS = tuple(
 mem0 is tried where it is named: what recommendations keep of their promise was measured without it.
 """
 LEAST_PER_INTENT = 5  # queries of an intent, below which it goes with the rest
-NEAR = 0.9  # the correlation of two signals' ranks above which one of them is enough
+MAX_RANK_CORRELATION = 0.9  # the correlation of two signals' ranks above which one of them is enough
 SAMPLE = 100  # queries on which it is seen which signals tell entries apart
 
 
@@ -92,7 +92,7 @@ class StartingPoint:
         bare = [
             replace(config, finish=stages_without(config.finish, {RERANK})) for config in (row.config, *others)
         ]
-        tried = [*settings(bare[0], SETTINGS if wide else FEW), *bare[1:]]
+        tried = [*settings(bare[0], SETTINGS if wide else SETTINGS_OF_OTHERS), *bare[1:]]
         if wide and source.space is not None:
             tried += [other for config in bare for other in of_retrievers(config, queries)]
         return cls(row.label, row.config, tuple(source.reached(tried)), row.kind == "system")
@@ -144,7 +144,7 @@ def available(source: Source, queries: Sequence[Query], setting: Setting) -> Ava
     """What there is to fuse, seen on a sample of the queries."""
     if source.lists is None:
         lists = {source.words: SHARES[0], VECTOR: SHARES[1]}
-        others = sorted((FINDERS | DEPENDENT) - WORDS - {VECTOR})
+        others = sorted((CANDIDATE_RETRIEVERS | DEPENDENT) - WORDS - {VECTOR})
         layers = tuple(name for name in LAYERS if layers_read({name}))
         tiers: dict[str, tuple[str, ...]] = {TIER: (TIER, VECTOR)}
     else:
@@ -183,7 +183,7 @@ def _facts(table: SignalTable) -> dict[str, str]:
             text = f"{name}({', '.join(tried)})" if tried else name
             order = _order(table, parse_strategy(text).compile(table, every).branches[0].columns[0].values)
             if order.any():
-                if all(order @ known <= NEAR for known in orders.values()):
+                if all(order @ known <= MAX_RANK_CORRELATION for known in orders.values()):
                     orders[name], texts[name] = order, text
                 break
     return texts

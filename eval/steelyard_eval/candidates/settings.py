@@ -29,11 +29,11 @@ from steelyard.signals import PRIORS
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.configurations import written_name
 
-MOST = 500
+MAX_SETTINGS = 500
 DEPTHS = (1.0, 0.5, 2.0)  # times the depth of every retriever; never less than the limit
 
 
-def settings(config: SearchConfig, most: int = MOST) -> list[SearchConfig]:
+def settings(config: SearchConfig, most: int = MAX_SETTINGS) -> list[SearchConfig]:
     """Every shape at every depth, the given configuration first, those of one depth together.
 
     Where there are more than `most` together, the other depths with the given shape alone.
@@ -93,7 +93,7 @@ def _deepened(config: SearchConfig, factor: float) -> SearchConfig:
     return replace(config, retrievers={**config.retrievers, **retrievers})
 
 
-def shapes(strategy: Expr, most: int = MOST) -> list[Expr]:
+def shapes(strategy: Expr, most: int = MAX_SETTINGS) -> list[Expr]:
     """Every shape of a strategy under its own weights, the given one first, without repetition.
 
     Where there are more than `most` together, those that differ in a single parameter.

@@ -11,7 +11,7 @@ from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.settings import shapes
-from steelyard_eval.common.configurations import Named, Setting
+from steelyard_eval.common.configurations import NamedConfig, Setting
 from steelyard_eval.compare.contenders import Contender, Given, read, read_config, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
@@ -19,7 +19,7 @@ from steelyard_eval.recording.provenance import agree
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import intents_of, only, reaches, recorded_lists, replay
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.structs import Said
+from steelyard_eval.result.structs import Message
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Source:
         """bm25; fts where a recording has no bm25."""
         return "bm25" if self.table is None or "bm25" in self.table.columns else "fts"
 
-    def usable(self, row: Contender) -> tuple[Contender, list[Said]]:
+    def usable(self, row: Contender) -> tuple[Contender, list[Message]]:
         """The contender without the signals that the data set cannot supply.
 
         Over a recording everything that it reads has to be recorded in the way that it searches, as deep.
@@ -107,7 +107,7 @@ class Only:
     row: Contender
     word: str | None
     weights_only: bool
-    notices: tuple[Said, ...] = ()
+    notices: tuple[Message, ...] = ()
 
 
 def read_current(given: Given, limit: int, source: Source) -> Contender | ListContender:
@@ -137,6 +137,6 @@ def read_only(given: Given, limit: int, source: Source, weights_only: bool) -> O
     return Only(replace(row, config=config), named.word, weights_only, tuple(notices))
 
 
-def _supplied(named: Named, limit: int, source: Source) -> tuple[Contender, list[Said]]:
+def _supplied(named: NamedConfig, limit: int, source: Source) -> tuple[Contender, list[Message]]:
     config = named.config(Setting(limit, source.model, source.lists))
     return source.usable(Contender(named.label, config, named.kind))

@@ -9,34 +9,34 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from steelyard.base.errors import ConfigError, shown
-from steelyard.base.files import canonical, read_bytes, spare, write_text
+from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.files import backup_path, canonical, read_bytes, write_text
 from steelyard.config import LISTS, SearchConfig, read_json
-from steelyard_eval.candidates.choice_limits import Best, said_of_cost
+from steelyard_eval.candidates.choice_limits import Best, describe_cost
 from steelyard_eval.choose.blockers import DRAWN
 from steelyard_eval.choose.choice import Decided, decide
-from steelyard_eval.choose.few_labels import Advice
+from steelyard_eval.choose.few_labels import UnlabelledAdvice
 from steelyard_eval.choose.rule import Ruling
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.export import TARGETS, expresses
 from steelyard_eval.recording.next_steps import (
     WEIGHTS,
-    beside,
-    drawing,
-    exporting,
+    current_path,
+    describe_config,
+    export_command,
     installed_first,
-    judging,
-    labelling,
-    named,
-    rough,
+    label_more_step,
+    label_random_step,
+    label_step,
+    round_up_count,
+    shell_word,
     to_do,
-    today,
-    word,
+    try_path,
 )
-from steelyard_eval.recording.provenance import chosen_on
+from steelyard_eval.recording.provenance import tuned_on_dataset
 from steelyard_eval.result import structs
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Answer, Estimate, Fact, Said, Step
+from steelyard_eval.result.structs import Answer, Estimate, Fact, Message, Step
 from steelyard_eval.views.frames import Answered
 
 MAX_SENTENCE_CHARS = 320  # characters of a sentence
@@ -47,27 +47,27 @@ def answer_of(decided: Decided, empty: bool = False) -> Answer:
     """Verdict, gain and odds; what to do; the formula. `empty`: nothing that was tried finds anything."""
     choice, dataset, model = decided.choice, decided.choice.source.dataset, decided.choice.source.model
     written = decided.picked or decided.instead
-    formula = "" if written is None else named(written)
+    formula = "" if written is None else describe_config(written)
     verdict: str = choice.advice.verdict
     if decided.public:
         answer = advised(choice.advice, dataset, formula, model)
     else:
         ruling, label, before = decided.ruling, choice.current.label, choice.current.values[choice.metric]
         verdict, blocker = ruling.verdict, ruling.blocker
-        said = said_of(ruling, label, str(choice.metric), _called(written), float(before.mean()))
+        said = describe_decision(ruling, label, str(choice.metric), _called(written), float(before.mean()))
         if empty and verdict == "keep":
-            said, last = Said("keep_nothing_found", {"current": label}), [Step("check_language")]
+            said, last = Message("keep_nothing_found", {"current": label}), [Step("check_language")]
         elif blocker is None:
-            last = labelling(dataset, ruling.more, "settle" if verdict == "try" else "halve")
+            last = label_more_step(dataset, ruling.more, "settle" if verdict == "try" else "halve")
         elif blocker.remedy in DRAWN:
-            last = [drawing(dataset, blocker.remedy, **blocker.facts)]
+            last = [label_random_step(dataset, blocker.remedy, **blocker.facts)]
         else:
             last = [Step(blocker.remedy, blocker.facts)]
         answer = Answer(said.key, said.facts, [], to_do(verdict, last, dataset, model), formula)
     if (cost := restriction_cost(decided)) is None:
         return answer
     kept_out = verdict == "keep" and choice.not_allowed is not None  # what is used cannot be written
-    above = [Said("best_allowed")] if kept_out and answer.formula else []
+    above = [Message("best_allowed")] if kept_out and answer.formula else []
     steps = for_target(answer.steps, choice.restriction.target, verdict, kept_out)
     return structs.replace(answer, because=[*answer.because, *above, cost], steps=steps)
 
@@ -77,13 +77,13 @@ def _called(config: SearchConfig | None) -> str:
     if config is None:
         return ""
     if config.system not in ("plain", LISTS):
-        return say(Said("name_system", {"system": config.name.removesuffix(":documented")}))
-    formula, strategy = named(config), config.effective
+        return say(Message("name_system", {"system": config.name.removesuffix(":documented")}))
+    formula, strategy = describe_config(config), config.effective
     facts: dict[str, Fact] = {"family": strategy.shown_as, "signals": sorted(strategy.signals)}
-    return formula if len(formula) <= SHORT_FORMULA else say(Said("name_family", facts))
+    return formula if len(formula) <= SHORT_FORMULA else say(Message("name_family", facts))
 
 
-def restriction_cost(decided: Decided) -> Said | None:
+def restriction_cost(decided: Decided) -> Message | None:
     """What the restriction costs; None without one."""
     choice = decided.choice
     if choice.free is None:
@@ -91,53 +91,53 @@ def restriction_cost(decided: Decided) -> Said | None:
     sides = _best(decide(choice.free)), _best(decided, always=bool(choice.not_allowed))
     facts: dict[str, Fact] = {"kept": len(choice.candidates.grid), "of": len(choice.free.candidates.grid)}
     facts["not_allowed"] = say(choice.not_allowed) if choice.not_allowed else None
-    return said_of_cost(choice.restriction, *sides, choice.scored.units, str(choice.metric), facts)
+    return describe_cost(choice.restriction, *sides, choice.scored.units, str(choice.metric), facts)
 
 
 def _best(decided: Decided, always: bool = False) -> Best:
     """By the estimator of every promise; `always` where what is used today cannot be kept."""
     choice, candidate = decided.choice, decided.ruling.candidate
     expect = replace(choice.expect, always=always)
-    formula = named(decided.picked or choice.written_as(choice.top))
+    formula = describe_config(decided.picked or choice.written_as(choice.top))
     return Best(formula, expect.unseen, expect.of(choice.top if candidate is None else candidate))
 
 
-def said_of(decision: Ruling, current: str, metric: str, name: str = "", before: float = 0.0) -> Said:
+def describe_decision(decision: Ruling, current: str, metric: str, name: str = "", before: float = 0.0) -> Message:
     """What is said of a decision: of what is named, the metric today and as it is expected, with its range."""
     facts: dict[str, Fact] = {"current": current, "metric": metric}
     if decision.verdict == "keep" and decision.blocker:
-        return Said(f"keep_{decision.blocker.key}", {**facts, **decision.blocker.facts})
+        return Message(f"keep_{decision.blocker.key}", {**facts, **decision.blocker.facts})
     if decision.verdict == "keep":
-        return Said("keep", {**facts, "bound": decision.bound})
+        return Message("keep", {**facts, "bound": decision.bound})
     gain, ends = decision.gain, (-before, 1 - before)
     mean, low, high = (min(max(value, ends[0]), ends[1]) for value in (gain.mean, gain.low, gain.high))
     facts |= {"choice": name, "before": before, "after": before + mean, "gain": Estimate(mean, low, high)}
     if decision.verdict == "ship":
-        return Said("ship", facts)
+        return Message("ship", facts)
     if decision.blocker:
-        said = Said(f"try_{decision.blocker.key}", {**facts, **decision.blocker.facts})
-        return said if len(say(said)) <= MAX_SENTENCE_CHARS else Said("try_blocked", facts)
-    return Said("try_more", {**facts, "more": rough(decision.more) if decision.more else None})
+        said = Message(f"try_{decision.blocker.key}", {**facts, **decision.blocker.facts})
+        return said if len(say(said)) <= MAX_SENTENCE_CHARS else Message("try_blocked", facts)
+    return Message("try_more", {**facts, "more": round_up_count(decision.more) if decision.more else None})
 
 
-def advised(advice: Advice, dataset: Dataset, formula: str, model: str) -> Answer:
+def advised(advice: UnlabelledAdvice, dataset: Dataset, formula: str, model: str) -> Answer:
     """What to do without proof; `formula` is what is worth trying, `model` of the vectors."""
     if advice.pairs:
-        last = [judging(dataset, "judge_more_pairs", pairs=advice.more)]
+        last = [label_step(dataset, "judge_more_pairs", pairs=advice.more)]
     elif advice.labels_needed:
-        last = labelling(dataset, advice.labels_needed, "decide")
+        last = label_more_step(dataset, advice.labels_needed, "decide")
     else:
-        last = [judging(dataset, "judge_pairs" if dataset.queries else "write_and_judge", pairs=dataset.pairs)]
+        last = [label_step(dataset, "judge_pairs" if dataset.queries else "write_and_judge", pairs=dataset.pairs)]
     steps = to_do(advice.verdict, last, dataset, model)
-    return Answer(advice.said.key, advice.said.facts, [], steps, formula)
+    return Answer(advice.message.key, advice.message.facts, [], steps, formula)
 
 
 def for_target(steps: Sequence[Step], target: str, verdict: str, kept_out: bool = False) -> list[Step]:
     """Steps of a choice that is written for a target; it is searched there, not here."""
     if not target:
         return list(steps)
-    path = beside(WEIGHTS) if kept_out or verdict not in ("ship", "keep") else WEIGHTS
-    written = exporting("export_best" if kept_out else "export", path, target)
+    path = try_path(WEIGHTS) if kept_out or verdict not in ("ship", "keep") else WEIGHTS
+    written = export_command("export_best" if kept_out else "export", path, target)
     return [written, *(() if verdict == "ship" else steps[-1:])]
 
 
@@ -176,16 +176,16 @@ class ChosenAnswer(Answered):
         before = write_weights(files, dataset)
         content = "file_chosen" if self.verdict == "ship" else "file_today"
         other = "file_attempt" if self.verdict == "try" else "file_allowed"
-        keys = {one: other if one == beside(target) else content for one, config in files.items() if config}
+        keys = {one: other if one == try_path(target) else content for one, config in files.items() if config}
         if target not in files and target.is_file():
             keys[target] = "file_unchanged"
-        lines = [say(Said(key, {"file": str(one)})) for one, key in keys.items()]
+        lines = [say(Message(key, {"file": str(one)})) for one, key in keys.items()]
         if (offered := self.attempt or self.config) is not None and self.verdict != "keep":
             written = next(file for file, config in files.items() if config is offered)
             takes = [name for name, system in TARGETS.items() if expresses(system, offered)]
             facts: dict[str, Fact] = {"file": str(written), "takes": takes or None, "any": not takes}
-            lines.append(say(Said("file_exports", facts)))
-        words = {str(of(WEIGHTS)): str(of(target)) for of in (Path, beside, today)}
+            lines.append(say(Message("file_exports", facts)))
+        words = {str(of(WEIGHTS)): str(of(target)) for of in (Path, try_path, current_path)}
         again = [*self.result.provenance.command, *([] if target == WEIGHTS else ["--out", str(target)])]
         steps = [
             structs.replace(step, command=[words.get(word, word) for word in step.command])
@@ -203,7 +203,7 @@ _log = logging.getLogger(__name__)
 def _files(path: str | Path, config: SearchConfig | None, attempt: SearchConfig | None) -> Files:
     """What each file is to hold."""
     target = Path(path)
-    pair = {today(target): None if attempt is None else config, beside(target): attempt}
+    pair = {current_path(target): None if attempt is None else config, try_path(target): attempt}
     return pair | ({target: config} if attempt is None and config is not None else {})
 
 
@@ -219,11 +219,11 @@ def write_weights(files: Files, dataset: Dataset | None = None) -> list[str]:
         with suppress(ConfigError):  # it may hold anything, and be missing
             record = read_json(file)
         if file.is_file() and _search(record) not in new:
-            copy, name = spare(file), chosen_on(record)
+            copy, name = backup_path(file), tuned_on_dataset(record)
             write_text(copy, read_bytes(file))
             facts: dict[str, Fact] = {"file": str(file), "done": "removed" if config is None else "replaced"}
-            facts["data"] = shown(name) if dataset and name not in ("", dataset.name) else None
-            lines.append(say(Said("file_kept", {**facts, "undo": ["cp", word(copy), word(file)]})))
+            facts["data"] = quoted(name) if dataset and name not in ("", dataset.name) else None
+            lines.append(say(Message("file_kept", {**facts, "undo": ["cp", shell_word(copy), shell_word(file)]})))
     for file, config in files.items():
         if config is not None:
             config.save(file)

@@ -21,7 +21,7 @@ from steelyard.config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.labels import FAIR, SAMPLED, JudgedPool
+from steelyard_eval.datasets.labels import RANDOM_SAMPLES, SAMPLED, JudgedPool
 from steelyard_eval.measures.metrics import Judgments, Measure, condensed, evaluate, known_mean
 from steelyard_eval.result.structs import Blocker, Fact
 
@@ -47,8 +47,8 @@ MISLEADING_SD_RATIO = 0.5
 """The same share below which the labels move nothing. Of 17 to 30 queries of six collections no random sample had
 less than 0.63, under four current configurations, and half of those of the worst third had less than 0.5. It lies
 far from the other bound, so that no single label turns a ship to keep."""
-FEWEST = 20  # labelled queries that choose better than the default; five do not: docs/evidence/few-labels.md
-TOO_FEW = Blocker("too_few", {"fewest": FEWEST}, "label_queries")
+MIN_TO_SHIP = 20  # labelled queries that choose better than the default; five do not: docs/evidence/few-labels.md
+TOO_FEW = Blocker("too_few", {"fewest": MIN_TO_SHIP}, "label_queries")
 INTERRUPTED = Blocker("interrupted", remedy="search_again")
 DRAWN = frozenset({"label_queries", "draw_more", "draw"})  # remedies that are labels of queries drawn at random
 
@@ -66,7 +66,7 @@ class ContenderScores:
     # judged, found: float64[Q], the share of the first places that is judged (NaN where there are none), and of
     # relevant entries in them
     judged: Floats
-    found: Floats
+    recall: Floats
     relevant: Indices  # int64[Q], how many entries are relevant
     negatives: float  # judged entries among the first places that are not relevant, a query on average
 
@@ -109,8 +109,8 @@ def find_blocker(
     if how := some_chosen(dataset):
         return how
     if not dataset.sampled:
-        if len(current.found) and not current.found.any():  # it may not be able to read these texts
-            facts: dict[str, Fact] = {"current": current.label, "cutoff": cutoff, "queries": len(current.found)}
+        if len(current.recall) and not current.recall.any():  # it may not be able to read these texts
+            facts: dict[str, Fact] = {"current": current.label, "cutoff": cutoff, "queries": len(current.recall)}
             return Blocker("nothing_found", facts, "check_language")
         # Scores that hardly spread are those of queries that were chosen for being low.
         std, other = float(current.values.std()), float(chosen.values.std())
@@ -128,9 +128,9 @@ def find_blocker(
         shares = {"judged": known_mean(current.judged), "others": known_mean(chosen.judged)}
         return Blocker("unjudged_gain", {**both, **shares}, "judge_both")
     some, count = current.relevant > 0, int(current.relevant.sum())
-    if not dataset.pool and count >= MIN_RELEVANT_ENTRIES and (current.found[some] < 1).any():
+    if not dataset.pool and count >= MIN_RELEVANT_ENTRIES and (current.recall[some] < 1).any():
         for finder in (chosen, *finders):
-            if (finder.found[some] == 1).all():
+            if (finder.recall[some] == 1).all():
                 facts = {"count": count, "finder": finder.label, **both, "other": finder.label}
                 return Blocker("one_list", facts, "say_the_pool")
     return None
@@ -145,7 +145,7 @@ def misleads(blocker: Blocker | None) -> bool:
 
 def some_chosen(dataset: Dataset) -> Blocker | None:
     """That not all labelled queries were drawn, where the data set says so, of all or of each."""
-    drawn, labelled = len(dataset.drawn), len(dataset.qrels)
+    drawn, labelled = len(dataset.random_queries), len(dataset.qrels)
     if not drawn or drawn == labelled:
         return None if drawn else chosen_queries(dataset.sampled or ("by hand" if dataset.provenance else ""))
     return Blocker("some_chosen", {"drawn": drawn, "labelled": labelled}, "draw_more")
@@ -153,7 +153,7 @@ def some_chosen(dataset: Dataset) -> Blocker | None:
 
 def chosen_queries(sampled: str) -> Blocker | None:
     """That the queries were chosen, where the data set says so."""
-    if not sampled or sampled in FAIR:
+    if not sampled or sampled in RANDOM_SAMPLES:
         return None
     if sampled == "failing":
         return Blocker("failing", remedy="draw")

@@ -21,20 +21,20 @@ from steelyard_eval.candidates.source import Only, Source
 from steelyard_eval.choose.blockers import INTERRUPTED, ContenderScores, find_blocker
 from steelyard_eval.choose.differences import ModelLabels, Scored, SecondMeasurement
 from steelyard_eval.choose.few_labels import (
-    Advice,
     FewLabelCandidates,
+    UnlabelledAdvice,
     advise,
     decide_from_pairs,
     decide_with_public_prior,
-    lacked,
+    fact_signals_used,
 )
 from steelyard_eval.choose.public import lookup_priors, public_table
 from steelyard_eval.choose.rule import ALL_FAMILIES, Expectation, Gates, Ruling, apply_rule, gain_prior_over
-from steelyard_eval.datasets.dataset import PAIRS
+from steelyard_eval.datasets.dataset import MIN_PAIRS
 from steelyard_eval.datasets.groups import questions, unit_numbers
 from steelyard_eval.measures.metrics import Judgments, Measure
-from steelyard_eval.recording.next_steps import named
-from steelyard_eval.result.structs import Blocker, Said
+from steelyard_eval.recording.next_steps import describe_config
+from steelyard_eval.result.structs import Blocker, Message
 
 if TYPE_CHECKING:
     from steelyard_eval.choose.duel import PairSelectionState
@@ -154,19 +154,19 @@ class Choice:
         """Pairs to judge until they count, as `judge` says it: of all queries, not of the labelled alone."""
         if self.pairs is None:
             return 0
-        enough = PAIRS if self.source.dataset.unlabelled else self.pairs.enough
+        enough = MIN_PAIRS if self.source.dataset.unlabelled else self.pairs.enough
         return enough - int(self.pairs.judged.sum())
 
     @cached_property
-    def advice(self) -> Advice:
+    def advice(self) -> UnlabelledAdvice:
         """What public collections say."""
         return replace(self._known, more=self.pairs_needed)
 
     @cached_property
-    def _known(self) -> Advice:
+    def _known(self) -> UnlabelledAdvice:
         dataset, used = self.source.dataset, self.current
         pairs = sum(map(len, dataset.qrels.values())) if dataset.sampled == "duel" else 0
-        facts = lacked(used.config, dataset)
+        facts = fact_signals_used(used.config, dataset)
         place = self.limit, self.source.model, dataset.sha256
         return advise(used.label, used.config, *place, self.labelled, pairs, facts)
 
@@ -184,7 +184,7 @@ class Choice:
             self.source.dataset,
             self.metric,
             self._side(self.current.label, self.current.config),
-            self._side(named(config), config),
+            self._side(describe_config(config), config),
             (self._side(label, finder) for label, finder in finders),
             lambda differences: self.scored.p_no_gain(candidate, differences),
         )
@@ -214,11 +214,11 @@ class Choice:
         return full
 
     @cached_property
-    def not_allowed(self) -> Said | None:
+    def not_allowed(self) -> Message | None:
         """Why what is used today may not be chosen; None where it may."""
         if self.current.config is None:
             target = self.restriction.target
-            return Said("takes_no_lists", {"target": target}) if target else None
+            return Message("takes_no_lists", {"target": target}) if target else None
         return self.restriction.not_allowed(self.candidates, self.source.space, self.queries, self.current.config)
 
 

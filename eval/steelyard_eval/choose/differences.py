@@ -30,12 +30,12 @@ from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet, record_all
 from steelyard_eval.candidates.source import Source
-from steelyard_eval.choose.blockers import FEWEST
+from steelyard_eval.choose.blockers import MIN_TO_SHIP
 from steelyard_eval.choose.public import PRIOR_QUERIES, PriorGains
 from steelyard_eval.datasets.dataset import LOGGED
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.metrics import Measure
-from steelyard_eval.measures.spread import BLOCK, LEAST, Matrix, Spread, spread
+from steelyard_eval.measures.spread import MIN_STANDARD_ERROR, ROWS_PER_BLOCK, Matrix, Spread, spread
 
 FEWEST_BOTH = 5  # labelled queries that it measured, below which it is not used
 ROUNDING = 1e-9  # A sum of squares of less is rounding
@@ -134,7 +134,7 @@ def posterior(sample: Spread, prior: PriorGains, extra: Floats | float = 0.0) ->
         prior.effective_n > 0, (n * between + PRIOR_QUERIES * prior.variance) / (n + PRIOR_QUERIES), between
     )
     weight = n / (n + prior.effective_n)
-    deviation = np.maximum(np.sqrt(pooled / (n + prior.effective_n) + weight**2 * extra), LEAST)
+    deviation = np.maximum(np.sqrt(pooled / (n + prior.effective_n) + weight**2 * extra), MIN_STANDARD_ERROR)
     mean = (n * sample.mean + prior.effective_n * prior.mean) / (n + prior.effective_n)
     independent = sample.units == n
     degrees = np.where((prior.effective_n > 0) & independent, np.inf, max(sample.units - 1, 1))
@@ -185,8 +185,8 @@ class SecondMeasurement:
         size has by chance among so few queries, and by the others' being finite.
         """
         both = first = second = 0.0
-        for begin in range(0, len(labels), BLOCK):
-            rows = slice(begin, begin + BLOCK)
+        for begin in range(0, len(labels), ROWS_PER_BLOCK):
+            rows = slice(begin, begin + ROWS_PER_BLOCK)
             a, b = (side[rows].astype(np.float64) for side in (labels[:, self.at], self.labelled))
             a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
             both += float((a * b).sum())
@@ -231,8 +231,8 @@ class ModelLabels:
     ) -> SecondMeasurement | None:
         """The differences of the candidates to what is used, by these labels; None where they may not count.
 
-        At least `FEWEST` of the `labelled` queries have to be among those that it judged, and two others. Raises
-        ConfigError for a recording and for lists, which have nothing of the other queries.
+        At least `MIN_TO_SHIP` of the `labelled` queries have to be among those that it judged, and two others.
+        Raises ConfigError for a recording and for lists, which have nothing of the other queries.
         """
         if source.space is None or used is None:
             raise ConfigError(
@@ -245,7 +245,7 @@ class ModelLabels:
             for query in source.dataset.queries
             if query.answerable and query.split != LOGGED and len(self.qrels.get(query.id, ())) >= WHOLE
         ]
-        if len({query.id for query in labelled} & {query.id for query in asked}) < FEWEST:
+        if len({query.id for query in labelled} & {query.id for query in asked}) < MIN_TO_SHIP:
             return None
         recordings = record_all(source, asked, candidates.starts, self.qrels)
         on_judged = replace(candidates, recordings=recordings)

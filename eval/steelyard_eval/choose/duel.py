@@ -19,17 +19,21 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.memory.query import Query
 from steelyard_eval.choose.public import class_of, features, public_table, reciprocal
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.dataset import PAIRS
+from steelyard_eval.datasets.dataset import MIN_PAIRS
 from steelyard_eval.measures.logistic import newton
 
-TOP = 3.0  # the grade that counts as relevant without a doubt, where none is higher
+MIN_TOP_GRADE = 3.0  # the grade that counts as relevant without a doubt, where none is higher
 PLACES = 10
-DUELLING = 6  # contenders that the next pair is to tell apart
-STIFF = 1.0  # standard deviation of the model's coefficients around those of public collections
-MIN_PAIRS = PAIRS  # judged pairs below which the default stands
-SURE = 0.008  # the verdict stands where what is not judged moves no lead by more, in nDCG@10 (one standard error)
-SLOWER = 1.2  # judged pairs move the leaders, so forecasts fall short by so much: docs/evidence/few-labels.md
-WORTH = 100.0  # judged pairs that the means of public collections count as
+LEADERS_COMPARED = 6  # contenders that the next pair is to tell apart
+RIDGE_SCALE = 1.0  # standard deviation of the model's coefficients around those of public collections
+MIN_PAIRS = MIN_PAIRS  # judged pairs below which the default stands
+MAX_LEAD_SE = (
+    0.008  # the verdict stands where what is not judged moves no lead by more, in nDCG@10 (one standard error)
+)
+FORECAST_FACTOR = (
+    1.2  # judged pairs move the leaders, so forecasts fall short by so much: docs/evidence/few-labels.md
+)
+PRIOR_PAIRS = 100.0  # judged pairs that the means of public collections count as
 _DISCOUNT = 1.0 / np.log2(np.arange(2, PLACES + 2))
 
 
@@ -37,13 +41,13 @@ _DISCOUNT = 1.0 / np.log2(np.arange(2, PLACES + 2))
 class DuelPairs:
     """All pairs of a query and an entry among the first places of C lists, in the order of queries, then of ids.
 
-    `query` int64[P] and `entries` are the pairs, `worth` float64[C, P] is as in `PairSelection`.
+    `query` int64[P] and `entries` are the pairs, `discount` float64[C, P] is as in `PairSelection`.
     """
 
     labels: tuple[str, ...]
     query: Indices
     entries: tuple[str, ...]
-    worth: Floats
+    discount: Floats
 
     @classmethod
     def of(cls, lists: Mapping[str, Sequence[Sequence[str]]]) -> DuelPairs:
@@ -90,7 +94,7 @@ def gains_of(grades: Indices, query: Indices, queries: Sequence[Query], dataset:
     whole = whole and dataset.sampled != "duel"
     labelled = np.array([whole and asked.id in qrels for asked in queries], dtype=bool)
     known = np.where((grades < 0) & labelled[query], 0, grades)
-    return np.where(known >= 0, known / max(TOP, float(known.max(initial=0))), np.nan)
+    return np.where(known >= 0, known / max(MIN_TOP_GRADE, float(known.max(initial=0))), np.nan)
 
 
 def pairwise_estimate(
@@ -101,7 +105,7 @@ def pairwise_estimate(
     known = [dataset.qrels.get(asked.id, {}) for asked in queries]
     graded = zip(pairs.query.tolist(), pairs.entries, strict=True)
     grades = np.array([known[number].get(entry, -1) for number, entry in graded], dtype=np.int64)
-    made = build_pair_selection(pairs.labels, pairs.worth, pairs.query, model, dataset.sha256)
+    made = build_pair_selection(pairs.labels, pairs.discount, pairs.query, model, dataset.sha256)
     return made.standing(gains_of(grades, pairs.query, queries, dataset))
 
 
@@ -109,11 +113,11 @@ def pairwise_estimate(
 class PairSelection:
     """C contenders on P pairs of Q queries."""
 
-    worth: Floats  # float64[C, P]: ``1 / log2(1 + rank)`` in each contender's list, 0 beyond the first ten
+    discount: Floats  # float64[C, P]: ``1 / log2(1 + rank)`` in each contender's list, 0 beyond the first ten
     query: Indices  # int64[P]: the number of its query, from 0, in order
     features: Floats  # float64[P, F]: what is known of a pair without its label: `public.features`
     prior: Floats  # float64[F]: coefficients of the model before anything was judged
-    known: Floats  # float64[C]: mean nDCG@10 on public collections; NaN where a contender was not run there
+    public_means: Floats  # float64[C]: mean nDCG@10 on public collections; NaN where a contender was not run there
 
     @cached_property
     def starts(self) -> Indices:
@@ -137,7 +141,7 @@ class PairSelection:
 
     def per_query(self, relevance: Floats) -> Floats:
         """float64[C, Q]: nDCG@10 with relevance in the place of labels; 0 where nothing can be relevant."""
-        gained = np.add.reduceat(self.worth * relevance, self.starts, axis=1)
+        gained = np.add.reduceat(self.discount * relevance, self.starts, axis=1)
         return np.asarray(gained / self.ideal(relevance), dtype=np.float64)
 
 
@@ -158,35 +162,37 @@ class PairSelectionState:
     def means(self) -> Floats:
         """float64[C]: its mean over queries, drawn towards what public collections showed of the differences."""
         mean = self.per_query.mean(axis=1)
-        there = np.isfinite(self.contest.known)
+        there = np.isfinite(self.contest.public_means)
         if not there.any():
             return np.asarray(mean, dtype=np.float64)
-        public = np.where(there, self.contest.known - self.contest.known[there].mean() + mean[there].mean(), mean)
+        public = np.where(
+            there, self.contest.public_means - self.contest.public_means[there].mean() + mean[there].mean(), mean
+        )
         count = int(self.judged.sum())
-        return np.asarray((count * mean + WORTH * public) / (count + WORTH), dtype=np.float64)
+        return np.asarray((count * mean + PRIOR_PAIRS * public) / (count + PRIOR_PAIRS), dtype=np.float64)
 
     @cached_property
-    def doubt(self) -> Floats:
+    def label_sd(self) -> Floats:
         """float64[P]: the standard deviation of a pair's label; 0 where it is judged."""
         return np.where(self.judged, 0.0, np.sqrt(self.relevance * (1 - self.relevance)))
 
     @cached_property
     def leaders(self) -> Indices:
         """int64[6]: the contenders that lead, best first; fewer where there are fewer."""
-        return np.argsort(-self.means, kind="stable")[:DUELLING]
+        return np.argsort(-self.means, kind="stable")[:LEADERS_COMPARED]
 
     @cached_property
-    def told(self) -> Floats:
+    def label_information(self) -> Floats:
         """float64[P]: what a label would tell, the leaders' spread times the doubt; 0 where it is judged."""
-        return np.asarray(self.contest.worth[self.leaders].std(axis=0) * self.doubt, dtype=np.float64)
+        return np.asarray(self.contest.discount[self.leaders].std(axis=0) * self.label_sd, dtype=np.float64)
 
     @cached_property
     def _open(self) -> Floats:
         """float64[R, P]: the variance that a pair's label leaves in the lead over each rival."""
         first, *rivals = self.leaders.tolist()
-        apart = self.contest.worth[rivals] - self.contest.worth[first]
+        apart = self.contest.discount[rivals] - self.contest.discount[first]
         queries = len(self.contest.starts)
-        share = self.doubt / self.contest.ideal(self.relevance)[self.contest.query] / queries
+        share = self.label_sd / self.contest.ideal(self.relevance)[self.contest.query] / queries
         return np.asarray((apart * share) ** 2, dtype=np.float64)
 
     @property
@@ -200,26 +206,26 @@ class PairSelectionState:
         return min(MIN_PAIRS, len(self.judged))
 
     @property
-    def stands(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether the verdict stands: enough was judged, and the rest can hardly move it."""
         whole = bool(len(self.judged)) and bool(self.judged.all())
-        return bool(self.judged.sum() >= MIN_PAIRS and self.error <= SURE) or whole
+        return bool(self.judged.sum() >= MIN_PAIRS and self.error <= MAX_LEAD_SE) or whole
 
     @property
     def more(self) -> int:
         """About how many more judgments until the verdict stands; 0 where it does."""
-        if self.stands:
+        if self.is_settled:
             return 0
         count = int(self.judged.sum())
-        order = np.argsort(-self.told, kind="stable")
+        order = np.argsort(-self.label_information, kind="stable")
         left = self._open.sum(axis=1)[:, None] - np.cumsum(self._open[:, order], axis=1)
-        enough = np.sqrt(np.maximum(left, 0.0)).max(axis=0, initial=0.0) <= SURE
-        needed = 0 if self.error <= SURE else SLOWER * (int(np.argmax(enough)) + 1)
+        enough = np.sqrt(np.maximum(left, 0.0)).max(axis=0, initial=0.0) <= MAX_LEAD_SE
+        needed = 0 if self.error <= MAX_LEAD_SE else FORECAST_FACTOR * (int(np.argmax(enough)) + 1)
         return min(max(MIN_PAIRS - count, round(needed), 1), len(self.judged) - count)
 
     def order(self, passed: Container[int] = ()) -> Iterator[int]:
         """The pairs that are neither judged nor passed over, the most telling first."""
-        order = np.argsort(-np.where(self.judged, -1.0, self.told), kind="stable").tolist()
+        order = np.argsort(-np.where(self.judged, -1.0, self.label_information), kind="stable").tolist()
         return (pair for pair in order if not self.judged[pair] and pair not in passed)
 
 
@@ -229,7 +235,7 @@ def sigmoid(x: Floats) -> Floats:
 
 
 def fitted(
-    features: Floats, gains: Floats, prior: Floats, stiff: float = STIFF, weights: Floats | None = None
+    features: Floats, gains: Floats, prior: Floats, stiff: float = RIDGE_SCALE, weights: Floats | None = None
 ) -> Floats:
     """float64[F]: logistic regression by Newton's steps, ridge towards the prior; gains are from 0 to 1."""
     weight = np.ones(len(gains)) if weights is None else weights

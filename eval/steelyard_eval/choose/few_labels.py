@@ -19,13 +19,13 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.config import SearchConfig
 from steelyard.fusion import Expr
 from steelyard_eval.choose import public
-from steelyard_eval.choose.blockers import FEWEST, TOO_FEW, chosen_queries
+from steelyard_eval.choose.blockers import MIN_TO_SHIP, TOO_FEW, chosen_queries
 from steelyard_eval.choose.differences import Scored, posterior
 from steelyard_eval.choose.public import PriorGains, PublicGains, PublicTable
 from steelyard_eval.choose.rule import Expectation, Gates, Ruling, keep_decision, try_decision
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.spread import Matrix, spread
-from steelyard_eval.result.structs import Fact, Said
+from steelyard_eval.result.structs import Fact, Message
 
 MIN_QUERIES_WITH_LOG = 15  # labelled questions from which on they decide together with a log
 MIN_OVER_FUSION_WITH_LOG = 60
@@ -80,7 +80,7 @@ class FewLabelCandidates:
         return cls(rows, np.array(known), np.array(variance), default, tuple(labels), known_current, favoured)
 
     @property
-    def stands(self) -> int | None:
+    def favourite(self) -> int | None:
         """What public collections favour; None is what is used today."""
         return self.default if self.favoured else None
 
@@ -91,13 +91,13 @@ class FewLabelCandidates:
         alone would choose among all that is tried.
         """
         middle, rows = float(self.variance.mean()), [*self.rows.tolist()]
-        if self.stands is None:
+        if self.favourite is None:
             base = np.zeros(scored.metric.shape[1])
             differences = scored.metric[self.rows]
             known, variance = self.known - self.known_current, self.variance
         else:
             rows.append(None)
-            base = np.asarray(scored.metric[self.stands], dtype=np.float64)
+            base = np.asarray(scored.metric[self.favourite], dtype=np.float64)
             differences = np.vstack([scored.metric[self.rows] - base, -base])
             known, variance = np.append(self.known, self.known_current), np.append(self.variance, middle)
         prior = PriorGains(known, variance, np.full(len(rows), public.PRIOR_QUERIES))
@@ -105,14 +105,14 @@ class FewLabelCandidates:
         if candidate is not None:
             table, of = scored.prior_metric, [candidate]
             mean, effective_n = table.mean[of], table.effective_n[of]
-            if self.stands is not None:
-                mean = mean - table.mean[self.stands]
-                effective_n = np.minimum(effective_n, table.effective_n[self.stands])
+            if self.favourite is not None:
+                mean = mean - table.mean[self.favourite]
+                effective_n = np.minimum(effective_n, table.effective_n[self.favourite])
             prior = PriorGains(mean, np.array([middle]), effective_n)
             ahead = np.append(ahead, ahead_by(scored.metric[of] - base, scored.units, prior, LEAD_SD_CANDIDATES))
             rows.append(candidate)
         top = int(np.argmax(ahead))
-        return rows[top] if ahead[top] > 0 else self.stands
+        return rows[top] if ahead[top] > 0 else self.favourite
 
 
 def ahead_by(differences: Matrix, units: Indices, prior: PriorGains, deviations: float) -> Floats:
@@ -126,21 +126,21 @@ def decide_with_public_prior(
 ) -> tuple[Ruling, bool]:
     """The decision, and whether it now rests on public collections.
 
-    Below `FEWEST` labelled questions nothing ships. What does not ship for want of proof gives way to the leader;
-    where nothing is `labelled`, to what public collections favour.
+    Below `MIN_TO_SHIP` labelled questions nothing ships. What does not ship for want of proof gives way to the
+    leader; where nothing is `labelled`, to what public collections favour.
     """
     scored = expect.scored
     if (scored.second is not None and decision.verdict != "keep") or (
         decision.verdict == "keep" and decision.blocker
     ):
         return decision, False  # it rests on more than labels, or on labels that mislead the posterior as well
-    if decision.verdict == "ship" and labelled < FEWEST:
+    if decision.verdict == "ship" and labelled < MIN_TO_SHIP:
         decision = replace(decision, verdict="try", blocker=decision.blocker or TOO_FEW)
     proven = decision.verdict == "ship" or (decision.blocker is not None and decision.more is None)
-    if few is None or (proven and labelled >= FEWEST):
+    if few is None or (proven and labelled >= MIN_TO_SHIP):
         return decision, False
-    top = few.leader(scored, decision.candidate) if labelled else few.stands
-    by_public = labelled < FEWEST and top == few.stands
+    top = few.leader(scored, decision.candidate) if labelled else few.favourite
+    by_public = labelled < MIN_TO_SHIP and top == few.favourite
     if top is None:
         return keep_decision(scored), by_public
     attempt = decision if top == decision.candidate else try_decision(expect, gates, top)
@@ -159,7 +159,7 @@ def decide_from_pairs(expect: Expectation, gates: Gates, row: int | None) -> Rul
     return try_decision(expect, gates, row, chosen_queries("duel"))
 
 
-LACKED = {
+SIGNAL_FIELDS = {
     "severity": ("severity",),
     "importance": ("importance",),
     "importance_tier": ("importance_tier",),
@@ -173,16 +173,16 @@ LACKED = {
     "domain": ("domain",),
 }
 """Signals that no public collection has, and the fields of an entry that each reads."""
-ASKED = frozenset({"tags", "domain"})  # those that compare an entry with what its query names
+QUERY_SIGNALS = frozenset({"tags", "domain"})  # those that compare an entry with what its query names
 
 
-def queries_needed(labelled: int, enough: int = FEWEST) -> int:
+def queries_needed(labelled: int, enough: int = MIN_TO_SHIP) -> int:
     """How many more queries to label until labels decide; `judge` counts by it what recommend asks for."""
     return max(enough - labelled, 0)
 
 
 @dataclass(frozen=True)
-class Advice:
+class UnlabelledAdvice:
     """What to do without proof, and what is said of it.
 
     `attempt` is the default under try, `shown` what public collections showed; `labelled` and `pairs` are what was
@@ -190,7 +190,7 @@ class Advice:
     """
 
     verdict: Literal["try", "keep"]
-    said: Said
+    message: Message
     attempt: SearchConfig | None = None
     shown: PublicGains | None = None
     labelled: int = 0
@@ -212,43 +212,43 @@ def advise(
     labelled: int = 0,
     pairs: int = 0,
     facts: Sequence[str] = (),
-) -> Advice:
+) -> UnlabelledAdvice:
     """What to do with a current configuration (None for lists alone) of which the labels prove nothing.
 
     `model` is that of the vectors, empty without any, `sha256` that of the data set, which says nothing about
     itself; `labelled` different questions have labels, or `pairs` were judged that a duel chose. `facts` are by
-    what it ranks here and could not rank there (`lacked`), so that its figures there are of something else.
+    what it ranks here and could not rank there (`fact_signals_used`): its figures there are of something else.
     """
     known: dict[str, Fact] = {"current": label, "unmeasured": not labelled}
     known |= {"pairs": (labelled and pairs) or None, "labelled": None if pairs else labelled or None}
-    advice = partial(Advice, labelled=labelled, pairs=pairs)
+    advice = partial(UnlabelledAdvice, labelled=labelled, pairs=pairs)
     if not model:
-        return advice("keep", Said("public_no_vectors", known))
+        return advice("keep", Message("public_no_vectors", known))
     if config is not None and public.near_default(config):
-        return advice("keep", Said("public_as_good", known))
+        return advice("keep", Message("public_as_good", known))
     shown = None if config is None or facts else public.public_table().against(config, model, sha256)
     if shown is None:
-        lacks = Said("public_lacks", {**known, "facts": list(facts)})
-        return advice("keep", lacks if facts else Said("public_not_run", known))
+        lacks = Message("public_lacks", {**known, "facts": list(facts)})
+        return advice("keep", lacks if facts else Message("public_not_run", known))
     known |= {**shown.facts, "vectors": public.vectors_of(model)}
     if not shown.likely:
-        return advice("keep", Said("public_keep", known), shown=shown)
+        return advice("keep", Message("public_keep", known), shown=shown)
     attempt = public.default_config(config, limit, model)
-    return advice("try", Said("public_try", known), attempt, shown)
+    return advice("try", Message("public_try", known), attempt, shown)
 
 
-def lacked(config: SearchConfig | None, dataset: Dataset) -> list[str]:
+def fact_signals_used(config: SearchConfig | None, dataset: Dataset) -> list[str]:
     """The signals by which a configuration ranks these notes, and which no public collection has the facts for.
 
     On workshop, which has them, the default loses .034 to .161 to soleri, over which it was better on all ten
     public collections (docs/evidence/few-labels.md).
     """
-    used = set() if config is None else LACKED.keys() & _counted(config.effective)
+    used = set() if config is None else SIGNAL_FIELDS.keys() & _counted(config.effective)
     return [
         name
         for name in sorted(used)
-        if any(len({getattr(entry, field) for entry in dataset.entries}) > 1 for field in LACKED[name])
-        and (name not in ASKED or any(getattr(query, name) for query in dataset.queries))
+        if any(len({getattr(entry, field) for entry in dataset.entries}) > 1 for field in SIGNAL_FIELDS[name])
+        and (name not in QUERY_SIGNALS or any(getattr(query, name) for query in dataset.queries))
     ]
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import bdtr, stdtrit
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, quoted
 from steelyard.config import SearchConfig
 from steelyard.finish import FUSED, Floor
 from steelyard.grammar import number_text
@@ -34,27 +34,27 @@ from steelyard_eval.compare.contenders import Contender, Given, read_config, usa
 from steelyard_eval.compare.lists_and_latency import without_floors
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.measures.judgments import lost_shares
+from steelyard_eval.measures.judgments import recall_loss
 from steelyard_eval.measures.paired import exact_interval
 from steelyard_eval.measures.spread import spread
 from steelyard_eval.recording.record import ranks_candidates, record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Fact, Said
+from steelyard_eval.result.structs import Fact, Message
 
 ChosenT = TypeVar("ChosenT", bound=ChosenAnswer)
 POOL = 100  # how deep a retriever searches that the floor reads and the configuration does not have
 
 
 @dataclass(frozen=True)
-class FloorFound:
+class FloorResult:
     """What was found."""
 
     config: SearchConfig  # the configuration with its floor, and without one where none keeps the promises
     least: float | None  # the floor; None where no promise is kept, or none is needed
     claims: list[dict[str, Any]]  # the promises in numbers, as the provenance of `config` has them (`claim`)
-    said: Said  # what the floor promises, or why there is none
+    message: Message  # what the floor promises, or why there is none
 
 
 def floored(result: ChosenT, dataset: Dataset, promises: str, embedder: str = "auto") -> tuple[ChosenT, list[str]]:
@@ -63,7 +63,7 @@ def floored(result: ChosenT, dataset: Dataset, promises: str, embedder: str = "a
     given = {"config": result.config, "attempt": result.attempt}
     floors = {name: find_floor(dataset, of, asked, embedder) for name, of in given.items() if of is not None}
     kept: dict[str, Any] = {name: floor.config for name, floor in floors.items()}
-    return replace(result, **kept), list(dict.fromkeys(say(floor.said) for floor in floors.values()))
+    return replace(result, **kept), list(dict.fromkeys(say(floor.message) for floor in floors.values()))
 
 
 def promises_of(text: str) -> dict[str, float]:
@@ -76,13 +76,13 @@ def promises_of(text: str) -> dict[str, float]:
     for part in text.split(","):
         name, _, written = (word.strip() for word in part.partition("="))
         if name not in ("lost", "false"):
-            raise ConfigError(f"a floor can promise lost or false, not {shown(name)}; write lost=10%")
+            raise ConfigError(f"a floor can promise lost or false, not {quoted(name)}; write lost=10%")
         try:
             promises[name] = float(written.removesuffix("%")) / (100 if written.endswith("%") else 1)
         except ValueError:
-            raise ConfigError(f"{shown(written)} is no share; write 10% or 0.1") from None
+            raise ConfigError(f"{quoted(written)} is no share; write 10% or 0.1") from None
         if not 0 < promises[name] < 1:
-            raise ConfigError(f"{name} is {shown(promises[name])}; write a share between 0 and 1, such as 0.1")
+            raise ConfigError(f"{name} is {quoted(promises[name])}; write a share between 0 and 1, such as 0.1")
     return promises
 
 
@@ -92,10 +92,10 @@ def find_floor(
     promises: Mapping[str, float],
     embedder: str = "auto",
     now: Callable[[], float] = time.time,
-) -> FloorFound:
+) -> FloorResult:
     """Find the highest floor on the fused score that keeps its promises on the labelled queries.
 
-    These are the share ``lost`` at most, the share ``false`` at most, either or both.
+    These are the share ``recall_loss`` at most, the share ``false`` at most, either or both.
     Raises ConfigError where labels are too few for a promise, for false ones of queries that are marked as
     ``"answerable": false``, where the floor's scale is not known for these lists, or where what the floor reads
     would find candidates that the configuration ranks, too.
@@ -116,21 +116,21 @@ def find_floor(
     bare = replace(searched, finish=without_floors(config.finish))
     table = record(space, queries, [replace(bare, finish=(*bare.finish, scale))])
     tested, bounds = {}, {}
-    for name, find, kind in (("lost", floor_for_lost, True), ("false", floor_for_false, False)):
+    for name, find, kind in (("lost", floor_for_recall_loss, True), ("false", floor_for_false_answers, False)):
         if name in promises:
             asked = [query for query in queries if query.answerable is kind]
             tested[name] = floor_lists(dataset, asked, table, bare, scale)
             bounds[name] = find(tested[name], promises[name])
     least = floor_for_all(bounds)
     claims = [claim(name, promises[name], bound, tested[name], least) for name, bound in bounds.items()]
-    said = said_of_floor(least, claims)
+    said = describe_floor(least, claims)
     if least is None or not math.isfinite(least):
-        return FloorFound(replace(config, finish=bare.finish), None, claims, said)
-    measured = {"on": str(scale.on), "sure": SURE, "claims": claims, "date": day(now)}
+        return FloorResult(replace(config, finish=bare.finish), None, claims, said)
+    measured = {"on": str(scale.on), "sure": CONFIDENCE, "claims": claims, "date": day(now)}
     measured |= {"model": space.model, "dataset_sha256": dataset.sha256}
     finish = (*bare.finish, replace(scale, least=least))
     final = replace(bare, finish=finish, provenance={**bare.provenance, "floor": measured})
-    return FloorFound(final, least, claims, said)
+    return FloorResult(final, least, claims, said)
 
 
 def reading(config: SearchConfig, scale: Floor) -> SearchConfig:
@@ -142,13 +142,13 @@ def reading(config: SearchConfig, scale: Floor) -> SearchConfig:
 
 def floor_lists(
     dataset: Dataset, queries: Sequence[Query], table: SignalTable, config: SearchConfig, scale: Floor
-) -> Lists:
+) -> ScoredResults:
     """What a configuration shows for some of the queries of a recording, on the floor's scale."""
     run = replay(table, config)
     number = {id_: i for i, id_ in enumerate(table.queries)}
     spans = [np.arange(*run.ranking.offsets[number[q.id] : number[q.id] + 2]) for q in queries]
     places = np.concatenate([np.zeros(0, np.int64), *spans])
-    return Lists(
+    return ScoredResults(
         offsets=np.cumsum([0, *map(len, spans)]),
         score=scale.scores(run.table)[run.ranking.row[places]],
         relevant=run.ranked.relevant(dataset.qrels)[places],
@@ -156,15 +156,17 @@ def floor_lists(
     )
 
 
-SURE = 0.9  # how sure a floor's promise is: of ten label sets, nine give a floor that keeps it
-FEWEST = 40  # queries with a relevant hit below which the bound on a mean is no bound: losses are skewed
-FEWEST_GROUPS = 10  # below which it is broken more often than it says: of 4 groups in 21%, of 6 in 14% (simulated)
-STEPS = 201  # quantiles of the scores that are tried as floors
+CONFIDENCE = 0.9  # how sure a floor's promise is: of ten label sets, nine give a floor that keeps it
+MIN_QUERIES_FOR_FLOOR = (
+    40  # queries with a relevant hit below which the bound on a mean is no bound: losses are skewed
+)
+MIN_GROUPS = 10  # below which it is broken more often than it says: of 4 groups in 21%, of 6 in 14% (simulated)
+CANDIDATE_FLOORS = 201  # quantiles of the scores that are tried as floors
 DIGITS = 1e5  # floors are written in so many parts of 1, so that the file is readable
 
 
 @dataclass(frozen=True)
-class Lists:
+class ScoredResults:
     """What is shown for some queries, with the scores that a floor is compared with."""
 
     offsets: Indices  # int64[Q+1]: query q shows the places ``offsets[q]:offsets[q+1]``
@@ -182,23 +184,23 @@ class Lists:
         """float64[Q]: the best score of each list; -inf for an empty one."""
         return _highest(self.score, self.query, len(self.unit))
 
-    def lost(self, floors: Floats) -> Floats:
+    def recall_loss(self, floors: Floats) -> Floats:
         """float64[found, F]: the share of each list's relevant entries that each floor drops."""
         rows = np.flatnonzero(self.relevant)
-        return lost_shares(self.query[rows], self.score[rows, None] < floors)
+        return recall_loss(self.query[rows], self.score[rows, None] < floors)
 
 
 @dataclass(frozen=True)
-class Bound:
+class FloorBound:
     """A floor and what is promised of it."""
 
     floor: float | None  # -inf where none is needed for it, None where none keeps the promise
-    bound: float  # what the mean loss, or the share of false answers, does not exceed, `SURE`
+    bound: float  # what the mean loss, or the share of false answers, does not exceed, `CONFIDENCE`
     queries: int  # how many labelled queries it rests on
     units: int  # how many of them vary independently
 
 
-def floor_for_lost(lists: Lists, share: float) -> Bound:
+def floor_for_recall_loss(lists: ScoredResults, share: float) -> FloorBound:
     """The highest floor that loses at most this share of the relevant entries in a list, in the mean.
 
     Student's one-sided bound on the mean loss over queries, one loss added as in conformal risk control; units
@@ -207,21 +209,21 @@ def floor_for_lost(lists: Lists, share: float) -> Bound:
     queries = np.unique(lists.query[lists.relevant])  # those that show a relevant entry
     unit = np.unique(lists.unit[queries], return_inverse=True)[1]
     units = int(unit.max(initial=-1)) + 1
-    if len(queries) < FEWEST or units < FEWEST_GROUPS:
+    if len(queries) < MIN_QUERIES_FOR_FLOOR or units < MIN_GROUPS:
         raise ConfigError(
-            f"a floor needs {FEWEST} labelled queries, of {FEWEST_GROUPS} groups, whose list shows a relevant "
-            f"entry, and {len(queries)} do, of {units}; judge more queries"
+            f"a floor needs {MIN_QUERIES_FOR_FLOOR} labelled queries of {MIN_GROUPS} groups with a relevant result; "
+            f"{len(queries)} of {units} groups do; label more queries"
         )
-    floors = np.unique(np.quantile(lists.score, np.linspace(0, 1, STEPS)))
-    lost = lists.lost(floors)
-    reach = stdtrit(units - 1, SURE) * spread(lost.T, unit).error
+    floors = np.unique(np.quantile(lists.score, np.linspace(0, 1, CANDIDATE_FLOORS)))
+    lost = lists.recall_loss(floors)
+    reach = stdtrit(units - 1, CONFIDENCE) * spread(lost.T, unit).error
     bound = (lost.sum(axis=0) + 1) / (len(queries) + 1) + reach
     passed = np.flatnonzero(np.minimum.accumulate(bound <= share))
     last = passed[-1] if len(passed) else 0
-    return Bound(float(floors[last]) if len(passed) else None, float(bound[last]), len(queries), units)
+    return FloorBound(float(floors[last]) if len(passed) else None, float(bound[last]), len(queries), units)
 
 
-def floor_for_false(lists: Lists, share: float) -> Bound:
+def floor_for_false_answers(lists: ScoredResults, share: float) -> FloorBound:
     """The lowest floor that answers at most this share of the questions without an answer, whose lists these are.
 
     Questions that vary together count as one, answered where any of them is. The floor lies just above an order
@@ -232,7 +234,7 @@ def floor_for_false(lists: Lists, share: float) -> Bound:
     best = _highest(lists.best, unit, int(unit.max(initial=-1)) + 1)
     count, allowed = len(best), errors_allowed(len(best), share)
     if allowed < 0:
-        needed = math.ceil(math.log(1 - SURE) / math.log(1 - share))
+        needed = math.ceil(math.log(1 - CONFIDENCE) / math.log(1 - share))
         apart = " that ask different things" if count < len(unit) else ""
         raise ConfigError(
             f"a floor for false={share:.0%} needs {needed} queries that nothing answers "
@@ -242,11 +244,11 @@ def floor_for_false(lists: Lists, share: float) -> Bound:
     falling = np.sort(best)[::-1]
     over = float(falling[allowed])
     floor = float(np.nextafter(over, np.inf)) if math.isfinite(over) else over
-    bound = exact_interval(int((best > over).sum()), count, 2 * SURE - 1)[1]
-    return Bound(floor, bound, len(lists.unit), count)
+    bound = exact_interval(int((best > over).sum()), count, 2 * CONFIDENCE - 1)[1]
+    return FloorBound(floor, bound, len(lists.unit), count)
 
 
-def floor_for_all(bounds: Mapping[str, Bound]) -> float | None:
+def floor_for_all(bounds: Mapping[str, FloorBound]) -> float | None:
     """The highest floor that keeps the promises ``lost`` and ``false``, either or both; None where none does.
 
     What is lost grows with the floor and false answers fall, so the floor for those has to be the lower one.
@@ -270,30 +272,30 @@ def _highest(values: Floats, group: Indices, groups: int) -> Floats:
 
 def errors_allowed(count: int, share: float) -> int:
     """The most errors among so many cases that still prove a rate of at most `share`; -1 if not even none does."""
-    return int((bdtr(np.arange(count + 1), count, share) <= 1 - SURE).sum()) - 1
+    return int((bdtr(np.arange(count + 1), count, share) <= 1 - CONFIDENCE).sum()) - 1
 
 
-def claim(name: str, share: float, bound: Bound, lists: Lists, floor: float | None) -> dict[str, Any]:
+def claim(name: str, share: float, bound: FloorBound, lists: ScoredResults, floor: float | None) -> dict[str, Any]:
     """One promise in numbers; what was measured is that of the floor that was chosen in the end."""
     own = -math.inf if bound.floor is None else bound.floor
     used = own if floor is None else floor
     answered = (lists.best >= used) & (np.diff(lists.offsets) > 0)  # what has no list is never answered
-    measured = lists.lost(np.array([used])).mean() if name == "lost" else answered.mean()
+    measured = lists.recall_loss(np.array([used])).mean() if name == "lost" else answered.mean()
     counted = {**vars(bound), "floor": own if math.isfinite(own) else None}
     return {"name": name, "share": share, "measured": float(measured), **counted}
 
 
-def said_of_floor(floor: float | None, claims: Sequence[Mapping[str, Any]]) -> Said:
+def describe_floor(floor: float | None, claims: Sequence[Mapping[str, Any]]) -> Message:
     """What the floor promises, or why there is none."""
     if floor is None and len(claims) > 1:
         lost, false = (one["floor"] for one in claims)
-        return Said("floor_neither", {"least": false, "none": false is None, "most": lost, "any": lost is None})
+        return Message("floor_neither", {"least": false, "none": false is None, "most": lost, "any": lost is None})
     if floor is None:
-        return Said("floor_none")
-    facts: dict[str, Fact] = {"sure": SURE}
+        return Message("floor_none")
+    facts: dict[str, Fact] = {"sure": CONFIDENCE}
     if not math.isfinite(floor):
         facts |= {name: claims[0][name] for name in ("measured", "share", "queries")}
-        return Said("floor_not_needed", facts)
+        return Message("floor_not_needed", facts)
     for one in claims:
         facts |= {one["name"]: one["share"], f"{one['name']}_queries": one["queries"]}
-    return Said("floor_kept", {**facts, "floor": number_text(floor), "both": len(claims) > 1})
+    return Message("floor_kept", {**facts, "floor": number_text(floor), "both": len(claims) > 1})

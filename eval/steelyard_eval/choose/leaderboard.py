@@ -11,7 +11,7 @@ from steelyard.base.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard.retrievers import EMBEDDING
 from steelyard.stores.base import KeywordIndex
-from steelyard.stores.postings import Words
+from steelyard.stores.postings import TokenSettings
 from steelyard.systems import find_system
 from steelyard_eval.candidates.choice_limits import TIMED
 from steelyard_eval.choose.choice import Choice, Decided
@@ -89,7 +89,7 @@ def costs_of(choice: Choice, places: Sequence[Place], timed: bool) -> list[Cost]
     if space is None:
         return [Cost(count) for count in embedded]
     words = sum(
-        len(set(Words().analysis.read(entry)[0])) for entry in space.dataset.entries
+        len(set(TokenSettings().analysis.read(entry)[0])) for entry in space.dataset.entries
     )  # each counted once an entry
     times = _times(choice, places, space) if timed else {}
     made = [

@@ -18,10 +18,10 @@ from steelyard_eval.candidates.families import StartingPoint, starts
 from steelyard_eval.candidates.grid import LabelScorer
 from steelyard_eval.candidates.source import Source, read_current, read_only
 from steelyard_eval.choose.answer import ChosenAnswer, advised, for_target
-from steelyard_eval.choose.blockers import FEWEST
+from steelyard_eval.choose.blockers import MIN_TO_SHIP
 from steelyard_eval.choose.choice import Choice, Decided, decide
 from steelyard_eval.choose.differences import ModelLabels
-from steelyard_eval.choose.few_labels import advise, lacked
+from steelyard_eval.choose.few_labels import advise, fact_signals_used
 from steelyard_eval.choose.leaderboard import leaderboard
 from steelyard_eval.choose.public import METRIC
 from steelyard_eval.choose.result import free_weights, result_of
@@ -34,12 +34,12 @@ from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import judged, questions
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.measures.paired import mean_interval
-from steelyard_eval.recording.next_steps import named
-from steelyard_eval.recording.provenance import estimate, origin, promised, vouched
+from steelyard_eval.recording.next_steps import describe_config
+from steelyard_eval.recording.provenance import estimate, origin, promised, with_certificate
 from steelyard_eval.recording.replay import facts_of, open_recording, replay
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import say
-from steelyard_eval.result.structs import Decision, Provenance, Result, Said
+from steelyard_eval.result.structs import Decision, Message, Provenance, Result
 from steelyard_eval.result.structs import replace as changed
 from steelyard_eval.views.frames import board_frame
 
@@ -96,9 +96,11 @@ def recommend(
     measures = parse_measures([metric, *METRICS])
     restriction = Restriction(target, latency, embedding_calls)
     if recording is None:
-        source = Source.live((workspace or Workspace.open(dataset, embedder, jobs=jobs)).about(by_drawn))
+        source = Source.live((workspace or Workspace.open(dataset, embedder, jobs=jobs)).about(only_random_sample))
     else:
-        source = Source(by_drawn(dataset), table=open_recording(Path(recording), dataset), folder=Path(recording))
+        source = Source(
+            only_random_sample(dataset), table=open_recording(Path(recording), dataset), folder=Path(recording)
+        )
     dataset = source.dataset
     size = limit or measures[0].cutoff or 10
     one = None if only is None else read_only(only, size, source, weights_only)
@@ -151,7 +153,7 @@ def _unlabelled(
 ) -> Recommendation:
     """What public collections showed, and how far presets and one strategy of each family agree."""
     dataset, tables = source.dataset, []
-    advice = advise(label, config, limit, source.model, dataset.sha256, facts=lacked(config, dataset))
+    advice = advise(label, config, limit, source.model, dataset.sha256, facts=fact_signals_used(config, dataset))
     restriction.unlabelled(advice.attempt)
     if dataset.queries:
         queries = dataset.split("all")
@@ -160,7 +162,7 @@ def _unlabelled(
         served = ((start, recording_for(recordings, start.config).table) for start in tried)
         lists = {start.label: replay(table, start.config).ranked.lists() for start, table in served}
         tables = [agreement(lists)[0]]
-    answer = advised(advice, dataset, named(advice.attempt) if advice.attempt else "", source.model)
+    answer = advised(advice, dataset, describe_config(advice.attempt) if advice.attempt else "", source.model)
     if advice.attempt:
         answer = changed(answer, steps=for_target(answer.steps, restriction.target, advice.verdict))
     about = facts_of(dataset, len(dataset.queries) - dataset.set_apart, 0)
@@ -170,7 +172,7 @@ def _unlabelled(
         answer,
         Provenance(tool, about, metrics=[METRIC], baseline=label, limit=limit, model=source.model),
         decision=Decision(advice.verdict, public=True),
-        notices=[Said("told", {"text": text}) for text in dataset.notices],
+        notices=[Message("plain_text", {"text": text}) for text in dataset.notices],
         tables=tables,
     )
     facts = {"dataset": dataset.name, "dataset_sha256": dataset.sha256, "learned_from": "public collections"}
@@ -179,19 +181,19 @@ def _unlabelled(
     return Recommendation(result, config=config, attempt=attempt)
 
 
-def by_drawn(dataset: Dataset, fewest: int = FEWEST) -> Dataset:
+def only_random_sample(dataset: Dataset, fewest: int = MIN_TO_SHIP) -> Dataset:
     """The data set with the labels of drawn queries alone, once they ask `fewest` different questions.
 
     A query that was picked by hand stands for no other, so its label cannot make a sample random. Below that
     number all labels stay, and nothing ships by them. Their number decides, and never what they say.
     """
-    drawn = dataset.drawn if dataset.provenance else frozenset[str]()
+    drawn = dataset.random_queries if dataset.provenance else frozenset[str]()
     kept = replace(dataset, qrels={query: row for query, row in dataset.qrels.items() if query in drawn})
     if not drawn or questions(judged(kept, kept.queries)) < fewest:
         return dataset
     left = len(dataset.qrels) - len(drawn)
-    told = say(Said("drawn_decide", {"drawn": len(drawn), "left": left}))
-    how = {dataset.how_drawn[query] for query in drawn}
+    told = say(Message("drawn_decide", {"drawn": len(drawn), "left": left}))
+    how = {dataset.sampling_by_query[query] for query in drawn}
     return replace(
         kept,
         sampled="random" if "random" in how else min(how),
@@ -213,9 +215,9 @@ def weights_of(decided: Decided, now: Callable[[], float]) -> tuple[SearchConfig
     config = choice.current.config
     current = None if config is None else replace(config, provenance=facts)
     if picked is None:
-        return current, decided.instead and vouched(decided.instead, facts)
+        return current, decided.instead and with_certificate(decided.instead, facts)
     values = choice.candidates.values(picked, [choice.metric])[choice.metric]
     sample = estimate(mean_interval(values, units), queries)
     plateau = list(free_weights(choice, picked).plateau())
-    written = vouched(picked, {**facts, "in_sample": sample, "plateau": plateau})
+    written = with_certificate(picked, {**facts, "in_sample": sample, "plateau": plateau})
     return (written, None) if ruling.verdict == "ship" else (current, written)

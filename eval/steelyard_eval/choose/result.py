@@ -10,7 +10,7 @@ from steelyard.base.arrays import Floats
 from steelyard.config import SearchConfig
 from steelyard_eval.candidates.curve import FreeWeights
 from steelyard_eval.choose.answer import answer_of
-from steelyard_eval.choose.blockers import FEWEST
+from steelyard_eval.choose.blockers import MIN_TO_SHIP
 from steelyard_eval.choose.choice import Choice, Decided
 from steelyard_eval.choose.leaderboard import Place, costs_of
 from steelyard_eval.choose.public import METRIC
@@ -21,12 +21,12 @@ from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.compare.lists_and_latency import ties
 from steelyard_eval.compare.result import categories
 from steelyard_eval.compare.score_scales import of_scales, weightless
-from steelyard_eval.datasets.labels import unstated
+from steelyard_eval.datasets.labels import sampling_notice
 from steelyard_eval.datasets.second_labels import judged_twice
 from steelyard_eval.measures.paired import difference_interval, mean_intervals, paired
 from steelyard_eval.recording.next_steps import words_of
 from steelyard_eval.recording.replay import ShownLists, facts_of, lists_of, ordered, rows_by_query
-from steelyard_eval.result.structs import Decision, Fact, Paired, Provenance, Result, Row, Said, replace
+from steelyard_eval.result.structs import Decision, Fact, Message, Paired, Provenance, Result, Row, replace
 
 Values = Mapping[str, Mapping[str, Floats]]  # label -> metric -> float64[Q]
 
@@ -98,21 +98,21 @@ def decision_of(decided: Decided, picked: Place | None = None) -> Decision:
     )
 
 
-def _beside(decided: Decided, rows: Sequence[Row], decision: Decision) -> Iterator[Said]:
+def _beside(decided: Decided, rows: Sequence[Row], decision: Decision) -> Iterator[Message]:
     """What has to be known of the table, and why what was chosen is not its first row."""
     if any(row.tuned for row in rows):
-        yield Said("tuned_rows", {"expected": None if decision.verdict == "keep" else decided.ruling.gain.mean})
+        yield Message("tuned_rows", {"expected": None if decision.verdict == "keep" else decided.ruling.gain.mean})
     at = next((at for at, row in enumerate(rows, 1) if row.label == decision.chosen), 1)
     if at > 1 and decision.verdict != "keep":
-        yield Said(f"place_{decision.verdict}")
+        yield Message(f"place_{decision.verdict}")
     choice, config = decided.choice, decided.choice.current.config
     if choice.only and config and decided.picked:  # what one strategy that was tuned lost
         from steelyard_eval.export.strategy_changes import changes
 
         lost = [str(one) for one in changes(config.effective, decided.picked.strategy) if one.dropped]
-        yield from [Said("dropped", {"terms": lost})] if lost else []
+        yield from [Message("dropped", {"terms": lost})] if lost else []
     if not choice.candidates.complete:
-        yield Said("decided_interrupted")
+        yield Message("decided_interrupted")
 
 
 def _provenance(choice: Choice, metric: str) -> Provenance:
@@ -167,14 +167,15 @@ def free_weights(choice: Choice, config: SearchConfig) -> FreeWeights:
     return FreeWeights.of(known.table, config, known.judgments, choice.metric)
 
 
-def _notices(decided: Decided, values: Values, tests: Mapping[str, Paired]) -> Iterator[Said]:
+def _notices(decided: Decided, values: Values, tests: Mapping[str, Paired]) -> Iterator[Message]:
     choice, dataset = decided.choice, decided.choice.source.dataset
     yield from model_notice(decided)
-    yield from (Said("told", {"text": text}) for text in dataset.notices)
+    yield from (Message("plain_text", {"text": text}) for text in dataset.notices)
     yield from choice.current.notices
     yield from _scales(decided)
     yield from (
-        Said("told", {"text": text}) for text in unstated(dataset.sampled, dataset.pool, dataset.provenance)
+        Message("plain_text", {"text": text})
+        for text in sampling_notice(dataset.sampled, dataset.pool, dataset.provenance)
     )
     proven = decided.ruling.verdict == "ship"
     yield from of_values(
@@ -183,13 +184,13 @@ def _notices(decided: Decided, values: Values, tests: Mapping[str, Paired]) -> I
     )  # fmt: skip
     yield from choice.candidates.skipped
     space, about = choice.source.space, [config for config in (decided.picked, choice.current.config) if config]
-    yield from (Said("layer_stands_in", {"layer": layer}) for layer in (space.stood_in(about) if space else ()))
+    yield from (Message("layer_stands_in", {"layer": layer}) for layer in (space.stood_in(about) if space else ()))
     yield from choice.only.notices if choice.only else ()
     if dataset.second or proven:  # a bias of the labels is one that no fold shows
         yield judged_twice(dataset)
 
 
-def _scales(decided: Decided) -> Iterator[Said]:
+def _scales(decided: Decided) -> Iterator[Message]:
     """What the scales of a sum do to what is used, and to what was chosen, whose scale labels chose."""
     choice, picked = decided.choice, decided.picked
     used, recorded = choice.current.given, choice.candidates.recorded
@@ -199,18 +200,18 @@ def _scales(decided: Decided) -> Iterator[Said]:
         yield from weightless(picked.name, picked, recorded(picked).table)
 
 
-def model_notice(decided: Decided) -> list[Said]:
+def model_notice(decided: Decided) -> list[Message]:
     """What a model's labels were worth; nothing where none were given."""
     choice = decided.choice
     if choice.model is None:
         return []
     text, second = choice.model.sentence, choice.second
     if not choice.model.agreement["counts"]:
-        return [Said("model_labels_odd", {"text": text})]
+        return [Message("model_labels_odd", {"text": text})]
     if second is None:
-        return [Said("model_labels_unused", {"fewest": FEWEST})]
+        return [Message("model_labels_unused", {"fewest": MIN_TO_SHIP})]
     top = int(choice.scored.of_metric.mean.argmax()) if decided.picked is None else decided.ruling.candidate
     facts: dict[str, Fact] = {"both": len(second.at), "others": second.others, "text": text}
     if choice.scored.share:
         facts |= {"queries": len(choice.queries), "worth": choice.effective_n(top or 0)}
-    return [Said("model_labels", {**facts, "unrelated": not choice.scored.share})]
+    return [Message("model_labels", {**facts, "unrelated": not choice.scored.share})]

@@ -23,7 +23,7 @@ from steelyard.config import LISTS, SearchConfig
 from steelyard_eval.choose.blockers import misleads
 from steelyard_eval.choose.differences import Posterior, Scored
 from steelyard_eval.choose.public import PRIOR_QUERIES
-from steelyard_eval.measures.spread import ALPHA, LEAST, NO_GAIN, Gain, spread
+from steelyard_eval.measures.spread import ALPHA, MIN_STANDARD_ERROR, NO_GAIN, Gain, spread
 from steelyard_eval.recording.provenance import FOLDS
 from steelyard_eval.result.structs import Blocker
 
@@ -122,7 +122,7 @@ class Expectation:
             between = (n * between + PRIOR_QUERIES * float(table.variance[candidate])) / (n + PRIOR_QUERIES)
         extra = np.broadcast_to(scored.extra_variance, table.mean.shape)[candidate]
         variance = ERROR_FACTOR**2 * (share * between / n + share**2 * float(extra))
-        sample, usual = 1 / max(variance, LEAST**2), self.prior.spread**-2
+        sample, usual = 1 / max(variance, MIN_STANDARD_ERROR**2), self.prior.spread**-2
         mean = (sample * mean + usual * self.prior.mean) / (sample + usual)
         return Gain.of(mean, (sample + usual) ** -0.5, max(folds.units - 1 + known, 1))
 
@@ -253,7 +253,7 @@ def quantiles(scored: Scored, gates: Gates) -> Floats:
 def shrinkage_factor(differences: Floats, units: Indices) -> float:
     """What is left of a gain on the queries that it was chosen on: ``1 - 1 / t^2`` of the sample's t, or 0."""
     sample = spread(differences, units)
-    t = float(sample.mean) / max(float(sample.error), LEAST)
+    t = float(sample.mean) / max(float(sample.error), MIN_STANDARD_ERROR)
     return 1.0 - 1.0 / t**2 if t > 1 else 0.0
 
 

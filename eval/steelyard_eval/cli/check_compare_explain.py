@@ -55,7 +55,7 @@ def check(
         Path(dataset), accepts=accept, known_items=known_items, current=current, embedder=embedder, seed=seed
     )
     put(made.to_json(), str(made))
-    if made.found.faults:
+    if made.report.faults:
         sys.exit(2)
 
 
@@ -116,7 +116,7 @@ def explain(
     steelyard explain mine q1 --entry m1
     """
     from steelyard_eval.cli.worst_queries import is_configuration, listed, worst
-    from steelyard_eval.recording.next_steps import spelled
+    from steelyard_eval.recording.next_steps import shell_command
 
     embedder, intents, limit = options["embedder"], options["intents"], options["limit"]
     data = bench_of(dataset, [], {**options}).dataset
@@ -133,7 +133,9 @@ def explain(
     if entry is not None:
         grades = {query: own[entry] for query, own in data.qrels.items() if entry in own}
         asked = max(grades, key=grades.__getitem__, default="QUERY")
-        again = spelled("explain", data, asked, today, options={"--against": against, "--entry": entry, **typed})
+        again = shell_command(
+            "explain", data, asked, today, options={"--against": against, "--entry": entry, **typed}
+        )
         raise click.UsageError(f"--entry explains an entry for one query; name it: {again}")
     document = worst(bench, [today, against] if against else [today], limit, typed)
     put(document, listed(document, data))
@@ -160,7 +162,7 @@ def runs(dataset: str, run: int | None = None, other: int | None = None, *, tren
     from steelyard_eval.common.console import table
     from steelyard_eval.datasets import check as validate
     from steelyard_eval.datasets import load as load_dataset
-    from steelyard_eval.recording.history import Runs, in_words
+    from steelyard_eval.recording.history import Runs, describe_comparison
 
     if (run is None) != (other is None):
         raise click.UsageError("name two runs to compare, or none to list all")
@@ -171,7 +173,7 @@ def runs(dataset: str, run: int | None = None, other: int | None = None, *, tren
     history = Runs(data)
     if run is not None and other is not None:
         found = history.between(run, other)
-        put(found, in_words(found))
+        put(found, describe_comparison(found))
     elif trend:
         rows = history.trend(trend)
         put({"metric": trend, "runs": rows}, table(rows))

@@ -176,15 +176,17 @@ def demo(*, out: str = "reports/demo") -> None:
     from steelyard_eval.choose.recommend import recommend
     from steelyard_eval.datasets import load as load_dataset
     from steelyard_eval.datasets.manifest import workshop
-    from steelyard_eval.recording.next_steps import WEIGHTS, beside, spelled, today
+    from steelyard_eval.recording.next_steps import WEIGHTS, current_path, shell_command, try_path
     from steelyard_eval.views import terminal
 
     folder, here, target = workshop(), Path.cwd(), Path(out) / WEIGHTS
     data = load_dataset(folder.relative_to(here) if folder.is_relative_to(here) else folder)
     answer, _ = recommend(data).saved(target, data)  # so that the steps name these files
-    files = [*answer.report(out), *([today(target), beside(target)] if answer.attempt else [target])]
-    learn = spelled("learn", data, options={"--no-labels": True, "--out": Path(out) / "learned" / WEIGHTS})
+    files = [*answer.report(out), *([current_path(target), try_path(target)] if answer.attempt else [target])]
+    learn = shell_command("learn", data, options={"--no-labels": True, "--out": Path(out) / "learned" / WEIGHTS})
     document = {**answer.to_json(), "files": [str(path) for path in files], "learn": learn}
-    asked = spelled("recommend", data, options={"--for": "opensearch", "--out": Path(out) / "opensearch.json"})
+    asked = shell_command(
+        "recommend", data, options={"--for": "opensearch", "--out": Path(out) / "opensearch.json"}
+    )
     told = ["", f"What its simulated feedback log says by itself: {learn}", f"The best for OpenSearch: {asked}"]
     put(document, "\n".join([terminal.render(answer.result), "", *map(str, files), *told]))

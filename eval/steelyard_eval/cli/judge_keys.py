@@ -18,7 +18,7 @@ from steelyard_eval.common.console import wrapped
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.notebook.label.apply import QUERIES, WANTED, logged_queries, refused, reminders, save_queries
-from steelyard_eval.notebook.label.desk import desk
+from steelyard_eval.notebook.label.desk import labelling_state
 from steelyard_eval.notebook.label.screen import Screen
 from steelyard_eval.notebook.label.session import Session
 
@@ -41,11 +41,11 @@ def by_model(person: Session, most: int, yes: bool) -> None:
 
 def work(session: Session) -> None:
     """Show screen after screen until everything is judged or the judge quits; every answer is saved at once."""
-    screen, found, given = Screen(session), desk(session), session.given
+    screen, found, given = Screen(session), labelling_state(session), session.given
     note, told, pair, whole = "", "", screen.pair, False
     while screen.pair is not None:
         if session.given is not given:
-            found, given = desk(session), session.given
+            found, given = labelling_state(session), session.given
         if screen.pair != pair:
             note, pair = "", screen.pair
         click.clear()  # where nobody watches, screens stand below each other

@@ -20,7 +20,7 @@ from steelyard_eval.notebook.label.apply import Applied, labels_file
 from steelyard_eval.notebook.label.desk import Record
 from steelyard_eval.notebook.label.judgment_file import MEANING, Pair
 from steelyard_eval.notebook.label.session import QUERIES, Session
-from steelyard_eval.recording.next_steps import deciding, spelled, word
+from steelyard_eval.recording.next_steps import deciding, shell_command, shell_word
 from steelyard_eval.result.sentences import say
 
 INDENT = 9
@@ -30,24 +30,24 @@ KEYS = (
 )
 OPENS = {"out", "judge", "random", "duel", "from_log", "feedback", "second_to", "split", "embedder", "seed"}
 """Options that say which session is opened."""
-NAMED = 3
+MAX_NAMED_LABELS = 3
 """Labels of a kind that are named where there are no more."""
-FEW = 6
+MIN_ENTRY_LINES = 6
 """Lines that the entry under the cursor has at least."""
 
 
 def listed(pairs: Sequence[Record], session: Session, found: Record) -> Iterator[str]:
     """How far the work is, how to begin, and the next pairs below their queries."""
-    yield from ended(found, [*_to_use(session, found, "to use your answers")])
+    yield from progress_lines(found, [*_to_use(session, found, "to use your answers")])
     if pairs:
-        yield step_text("label them, one key each", again())
+        yield step_text("label them, one key each", resume_command())
         yield ""
     for (query, text), of_query in groupby(pairs, key=lambda pair: (pair["query"], pair["text"])):
         yield wrapped(f"{query}: {text}", INDENT)
         yield from (wrapped(f"    {pair['entry']}: {pair['title']}", INDENT) for pair in of_query)
 
 
-def ended(found: Record, where: Sequence[str] = ()) -> Iterator[str]:
+def progress_lines(found: Record, where: Sequence[str] = ()) -> Iterator[str]:
     """How far the work is, `where` the judgments are or how to use them, and what to do when nothing is left."""
     yield wrapped(" ".join(filter(None, (found["counts"], found["sentence"]))))
     yield from where
@@ -70,7 +70,7 @@ def saved(session: Session, found: Record) -> Iterator[str]:
 def _to_use(session: Session, found: Record, what: str) -> Iterator[str]:
     """How the data set gets the labels, where it lacks some; nothing for one that keeps them in another form."""
     if labels_file(session.pool.dataset.path) and found["own_labels"] and (found["new_labels"] or found["state"]):
-        yield step_text(what, f"{again()} --apply")
+        yield step_text(what, f"{resume_command()} --apply")
 
 
 def _unlabelled(session: Session) -> str:
@@ -91,7 +91,7 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
     if not any(path.name == MANIFEST for path in done.copies):
         stated = {}  # nothing of it was written
     if "provenance" in stated and session.random:
-        others = len(session.labels) - len(dataset.drawn)
+        others = len(session.labels) - len(dataset.random_queries)
         yield wrapped(
             f"{MANIFEST} now says which queries were drawn (provenance); the labels of the other "
             f"{counted(others, 'query', 'queries')} stay, and count as chosen by hand"
@@ -109,7 +109,7 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
         told = "none of your answers is a label yet"
     yield wrapped(f"{told}{_unlabelled(session)}")
     if session.waiting or not own:
-        yield step_text("go on judging", again())
+        yield step_text("go on judging", resume_command())
     if not own:
         return
     first = ""
@@ -117,7 +117,7 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
         what = "first renew the gate's baseline, which is of other labels (till then the gate stops)"
         # weights later: the gate refuses both at once
         yield step_text(
-            what, spelled("gate", dataset, options={"--update": True, "--because": "new labels"}) or ""
+            what, shell_command("gate", dataset, options={"--update": True, "--because": "new labels"}) or ""
         )
         first = "then "
     decide = deciding(dataset)
@@ -128,13 +128,13 @@ def applied(done: Applied, session: Session, stated: Mapping[str, object]) -> It
 
 def _named(pairs: Sequence[Pair]) -> str:
     """Pairs in brackets, where they are few."""
-    return f" ({', '.join(map(' '.join, pairs))})" if 0 < len(pairs) <= NAMED else ""
+    return f" ({', '.join(map(' '.join, pairs))})" if 0 < len(pairs) <= MAX_NAMED_LABELS else ""
 
 
-def again() -> str:
+def resume_command() -> str:
     """The command that opens this session again, as it was typed."""
     ctx = click.get_current_context()
-    words = ["steelyard", "judge", word(Path(ctx.params["dataset"])), *ctx.params["contender"]]
+    words = ["steelyard", "judge", shell_word(Path(ctx.params["dataset"])), *ctx.params["contender"]]
     for option in ctx.command.params:
         name, value = option.name or "", ctx.params.get(option.name or "")
         typed = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
@@ -158,8 +158,8 @@ def screen(shown: Record, height: int, told: str = "", *, whole: bool = False) -
     entry = [_row(rows[at], at, "> "), *_entry(card)]
     if whole:
         return "\n".join([*head, *entry, *foot])
-    size = 2 if room - 2 * len(rows) >= FEW else 1
-    most = max(room - size * (len(rows) - 1), FEW)
+    size = 2 if room - 2 * len(rows) >= MIN_ENTRY_LINES else 1
+    most = max(room - size * (len(rows) - 1), MIN_ENTRY_LINES)
     if len(entry) > most:
         entry[most - 1 :] = [f"{' ' * INDENT}... {len(entry) - most + 1} more lines: m"]
     above = list(chain.from_iterable(_lines(rows[place], place, size) for place in range(at)))

@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 from steelyard import __version__
-from steelyard.base.errors import ConfigError, MachineError, SteelyardError, harmless, nearest, shown
+from steelyard.base.errors import ConfigError, MachineError, SteelyardError, harmless, nearest, quoted
 from steelyard_eval.cli.check_compare_explain import check, compare, explain, report, runs
 from steelyard_eval.cli.gate_init_export import export, gate, init
 from steelyard_eval.cli.import_record_demo import demo, import_, record
@@ -27,7 +27,7 @@ from steelyard_eval.cli.index_vault_doctor import doctor, index, vault
 from steelyard_eval.cli.options import LOGGER, tell
 from steelyard_eval.cli.recommend_learn_judge import judge, learn, recommend, tune
 from steelyard_eval.cli.search_serve import search, serve
-from steelyard_eval.common.console import folded, painted
+from steelyard_eval.common.console import folded, with_colours
 from steelyard_eval.common.process import INTERRUPTED, checked_source_date, was_interrupted
 
 GROUPS = {
@@ -70,7 +70,7 @@ class _Messages(logging.Handler):
 def _say(kind: str, message: str) -> None:
     text = f"{kind}: {harmless(message)}"
     shown = folded(text, sys.stderr)
-    click.echo(shown.replace(f"{kind}:", painted(f"{kind}:", kind, sys.stderr), 1), err=True)
+    click.echo(shown.replace(f"{kind}:", with_colours(f"{kind}:", kind, sys.stderr), 1), err=True)
 
 
 _NO_ROOM = ("failed to map segment", "can't start new thread")
@@ -155,7 +155,7 @@ class _Main(click.Group):
         typed = args[0]
         if typed not in self.commands and not typed.startswith("-"):
             hint = f"; did you mean {MEANT[typed]!r}?" if typed in MEANT else nearest(typed, self.commands)
-            ctx.fail(f"there is no command {shown(typed)}{hint if 'did you mean' in hint else ''}")
+            ctx.fail(f"there is no command {quoted(typed)}{hint if 'did you mean' in hint else ''}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -219,14 +219,14 @@ def bench_of(dataset: str, named: Sequence[str | None], options: dict[str, Hande
 
 def separated(contenders: Sequence[str]) -> list[str]:
     """The contenders of a command, of which one argument may name several, separated by commas."""
-    from steelyard_eval.common.configurations import separate
+    from steelyard_eval.common.configurations import split_contenders
 
-    return [one for text in contenders for one in separate(text)]
+    return [one for text in contenders for one in split_contenders(text)]
 
 
 def pairs(texts: Sequence[str], option: str, known: Collection[str] = ()) -> dict[str, str]:
     """The NAME=VALUE pairs of an option; BadParameter for what is none, and for a name that is not `known`."""
-    from steelyard.base.errors import nearest, shown
+    from steelyard.base.errors import nearest, quoted
 
     found = {}
     for text in texts:
@@ -234,7 +234,9 @@ def pairs(texts: Sequence[str], option: str, known: Collection[str] = ()) -> dic
         if not (name and given and value):
             raise click.BadParameter(f"{text!r} is no pair; write NAME=VALUE", param_hint=option)
         if known and name not in known:
-            raise click.BadParameter(f"there is no setting {shown(name)}{nearest(name, known)}", param_hint=option)
+            raise click.BadParameter(
+                f"there is no setting {quoted(name)}{nearest(name, known)}", param_hint=option
+            )
         found[name] = value
     return found
 

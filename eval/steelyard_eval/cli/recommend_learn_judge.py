@@ -213,7 +213,7 @@ def judge(
     from steelyard_eval.datasets import load as load_dataset
     from steelyard_eval.notebook.label.apply import apply as apply_labels
     from steelyard_eval.notebook.label.apply import drawn_from_log, state_of
-    from steelyard_eval.notebook.label.desk import desk, upcoming
+    from steelyard_eval.notebook.label.desk import labelling_state, upcoming
     from steelyard_eval.notebook.label.judgment_file import folder_of, judgments_of
     from steelyard_eval.notebook.label.open import open_judging
     from steelyard_eval.recording.workspace import embedder_of
@@ -255,11 +255,11 @@ def judge(
         put(document, "\n".join(judge_texts.applied(done, session, stated)))
         return
     if list_:
-        pairs, document = upcoming(session), desk(session)
+        pairs, document = upcoming(session), labelling_state(session)
         put({**document, "next": pairs}, "\n".join(judge_texts.listed(pairs, session, document)))
         return
     if asks:
         judge_keys.work(session)
-    document = desk(session)
+    document = labelling_state(session)
     where = [*judge_texts.saved(session, document)] if document["given"] else []
-    put(document, "\n".join(judge_texts.ended(document, where)))
+    put(document, "\n".join(judge_texts.progress_lines(document, where)))

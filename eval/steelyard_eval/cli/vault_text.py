@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from textwrap import wrap
 from typing import Any
 
-from steelyard.base.errors import ConfigError, shown, visible
+from steelyard.base.errors import ConfigError, quoted, visible
 from steelyard.base.fields import format_time
 from steelyard.config import SearchConfig
 from steelyard.embedders.embed import indexing_kind
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems.base import scan_result
-from steelyard_eval.common.console import cut, painted, table, width, wrapped
+from steelyard_eval.common.console import cut, table, width, with_colours, wrapped
 
 INDENT = 13
 """The column at which the text below a hit begins, under its id."""
@@ -44,7 +44,7 @@ def _hit(hit: Hit, scan: bool) -> str:
         below = [*wrap(visible(hit.entry.text), room, max_lines=4, placeholder=" ..."), breakdown]
     score = "     -" if hit.score is None else f"{hit.score:.4f}"
     place = f"{hit.rank:>3}  {score}  {visible(hit.entry.id)}"
-    head = f"{painted(place)}  {cut(visible(hit.entry.title), width() - len(place) - 2)}".rstrip()
+    head = f"{with_colours(place)}  {cut(visible(hit.entry.title), width() - len(place) - 2)}".rstrip()
     return "\n".join([head, *(" " * INDENT + line for line in below if line)])
 
 
@@ -53,13 +53,15 @@ def searched_by(weights: str) -> str | None:
     models = sorted(SearchConfig.load(weights).models)
     kinds = {indexing_kind(model) for model in models}
     if len(kinds) > 1 or "" in kinds:
-        raise ConfigError(f"{weights} searches vectors of {', '.join(map(shown, models))}; name one by --embedder")
+        raise ConfigError(
+            f"{weights} searches vectors of {', '.join(map(quoted, models))}; name one by --embedder"
+        )
     return next(iter(kinds), None)
 
 
 def measured(index: dict[str, Any]) -> str:
     """An HNSW index in words, and the table of what it finds and how fast."""
-    size, recipe = index["bytes"] / 2**20, shown(index["recipe"])
+    size, recipe = index["bytes"] / 2**20, quoted(index["recipe"])
     head = f"HNSW of {index['model']}, {recipe}: {size:.1f} MB; {index['probes']}, lists of {index['list']}"
     rows = [
         {

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, quoted
 from steelyard.base.files import open_regular
-from steelyard_eval.recording.next_steps import word
+from steelyard_eval.recording.next_steps import shell_word
 
 TEMPLATE = "relevance.yml.txt"
 EXTRAS = {"minilm-int8": "[onnx]", "minilm": "[minilm]", "wordllama": "[wordllama]", "api": "[api]"}
@@ -44,10 +44,10 @@ def named(text: str) -> str:
     path = Path(text)
     inside = not path.is_absolute() and path.resolve().is_relative_to(Path.cwd().resolve())
     if not (_PATH.fullmatch(text) and inside and path.exists()):
-        raise ConfigError(f"--install {shown(text, PATH_WIDTH)} names no fixed origin; {RULE}")
+        raise ConfigError(f"--install {quoted(text, PATH_WIDTH)} names no fixed origin; {RULE}")
     if not path.is_dir():
         if not text.endswith((".whl", ".tar.gz", ".zip")):
-            raise ConfigError(f"--install {shown(text, PATH_WIDTH)} is no package; {RULE}")
+            raise ConfigError(f"--install {quoted(text, PATH_WIDTH)} is no package; {RULE}")
         open_regular(path).close()  # what cannot be read is told before anything is written
     return path.as_posix()
 
@@ -93,7 +93,7 @@ def workflow_text(dataset: Path, baseline: Path, source: str, embedder: str = "a
     words = [*([asked] if asked else []), *(["--embedder", embedder] if embedder == "api" else [])]
     values = {
         "INSTALL": f"\n{' ' * 10}".join(installing(source, EXTRAS.get("api" if asked else embedder, ""))),
-        "DATASET": shlex.join([word(dataset), *words]),
-        "BASELINE": shlex.quote(word(baseline)),
+        "DATASET": shlex.join([shell_word(dataset), *words]),
+        "BASELINE": shlex.quote(shell_word(baseline)),
     }
     return re.sub(r"@(\w+)@", lambda match: values[match[1]], text)

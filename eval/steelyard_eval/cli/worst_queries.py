@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from steelyard.base.errors import ConfigError, closest, shown
+from steelyard.base.errors import ConfigError, closest, quoted
 from steelyard.systems import SYSTEMS
-from steelyard_eval.common.configurations import lists_alone, parted
+from steelyard_eval.common.configurations import lists_alone, split_label
 from steelyard_eval.common.console import step_text, table
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import Given, read_config
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.recording.next_steps import chosen_for, spelled
+from steelyard_eval.recording.next_steps import chosen_for, shell_command
 from steelyard_eval.workbench.workbench import Workbench
 
 LISTED = 10
@@ -32,7 +32,7 @@ def is_configuration(word: str, dataset: Dataset) -> bool:
     except ConfigError as error:
         if closest(word, ids) or not ("(" in word or lists_alone(word) or closest(word, SYSTEMS)):
             return False
-        raise ConfigError(f"{dataset.called}: there is no query {shown(word)}, and {error}") from None
+        raise ConfigError(f"{dataset.called}: there is no query {quoted(word)}, and {error}") from None
 
 
 def worst(bench: Workbench, named: list[str], limit: int | None, typed: dict[str, Any]) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def worst(bench: Workbench, named: list[str], limit: int | None, typed: dict[str
     lost.sort(key=lambda row: (row.get("difference", row["value"]), row["id"]))
     better = sum(row["difference"] > 0 for row in rows) if against else None
     second = named[1] if against else chosen_for(data)
-    options = {"--against": None if second == parted(named[0])[1] else second, **typed}
+    options = {"--against": None if second == split_label(named[0])[1] else second, **typed}
     turned = {"--against": named[0], **typed}
     turns = better and found.rows[-1].kind != "lists"
     return {
@@ -65,15 +65,15 @@ def worst(bench: Workbench, named: list[str], limit: int | None, typed: dict[str
         "worse": len(lost) if against else None,
         "better": better,
         "worst": lost[:LISTED],
-        "command": spelled("explain", data, *(row["id"] for row in lost[:1]), named[0], options=options),
-        "reverse": spelled("explain", data, named[1], options=turned) if turns else None,
+        "command": shell_command("explain", data, *(row["id"] for row in lost[:1]), named[0], options=options),
+        "reverse": shell_command("explain", data, named[1], options=turned) if turns else None,
     }
 
 
 def listed(document: dict[str, Any], dataset: Dataset) -> str:
     """The document as a table, with the command that explains the first."""
     if not document["queries"]:
-        judge = spelled("judge", dataset, options={})
+        judge = shell_command("judge", dataset, options={})
         return f"no query is judged, so none is known to be bad; name one, or label some: {judge}"
     label, against = document["label"], document["against"]
     rows = [{**row, "value": f"{row['value']:.4f}"} for row in document["worst"]]

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from steelyard.base.errors import ConfigError, nearest, shown
+from steelyard.base.errors import ConfigError, nearest, quoted
 from steelyard.base.files import open_unpacked
 from steelyard.config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
@@ -65,7 +65,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedConfig:
     """A configuration as it was written, not yet built for a data set; `kind` is system, strategy or weights."""
 
     label: str
@@ -125,7 +125,7 @@ def refuse_lists(label: str, kind: str) -> ConfigError:
     )
 
 
-def read_configuration(text: str, label: str = "", lists: Collection[str] = ()) -> Named:
+def read_configuration(text: str, label: str = "", lists: Collection[str] = ()) -> NamedConfig:
     """Read a configuration; a name that is both a system and a signal means the system.
 
     `lists` are the names of recorded lists. Raises ConfigError for anything else.
@@ -133,27 +133,27 @@ def read_configuration(text: str, label: str = "", lists: Collection[str] = ()) 
     >>> read_configuration("mine=rrf(fts, vector)").label, read_configuration("w.json").kind
     ('mine', 'weights')
     """
-    prefix, text = parted(text)
+    prefix, text = split_label(text)
     label = label or prefix
     if kind := lists_alone(text):
-        raise refuse_lists(shown(label or text), kind)
+        raise refuse_lists(quoted(label or text), kind)
     if text.endswith(".json"):
-        return Named(label or Path(text).name, "weights", text)
+        return NamedConfig(label or Path(text).name, "weights", text)
     if text in lists or (lists and "(" in text):
-        return Named(label or str(parse_strategy(text, lists)), "strategy", text)
+        return NamedConfig(label or str(parse_strategy(text, lists)), "strategy", text)
     systems = {name.removesuffix(":documented"): name for name in SYSTEMS} | {name: name for name in SYSTEMS}
     if plain_name(text)[0] in systems:
-        return Named(label or text.removesuffix(":documented"), "system", text)
+        return NamedConfig(label or text.removesuffix(":documented"), "system", text)
     if "(" in text or text in FETCHED | PRIORS.keys():
-        return Named(label or str(parse_strategy(text)), "strategy", text)
+        return NamedConfig(label or str(parse_strategy(text)), "strategy", text)
     if Path(text).exists():
-        return Named(label or Path(text).name, "weights", text)
+        return NamedConfig(label or Path(text).name, "weights", text)
     if _SUM.fullmatch(text):
         terms = ", ".join(part.strip() if "*" in part else f"1*{part.strip()}" for part in text.split("+"))
         written = f"weighted_sum({terms}, normalize=minmax)"
-        raise ConfigError(f"{shown(text)} names no fusion; a weighted sum is written '{written}'")
+        raise ConfigError(f"{quoted(text)} names no fusion; a weighted sum is written '{written}'")
     raise ConfigError(
-        f"{shown(text)} is no system, strategy, weights file (*.json), TREC run (*.run), URL or mcp:COMMAND#TOOL"
+        f"{quoted(text)} is no system, strategy, weights file (*.json), TREC run (*.run), URL or mcp:COMMAND#TOOL"
         f"{nearest(text.partition(':')[0], {name.removesuffix(':documented') for name in SYSTEMS} | set(lists))}"
     )
 
@@ -169,7 +169,7 @@ def written_as(label: str, given: str) -> str:
     return given if usual or not _LABELLED.fullmatch(labelled) else labelled
 
 
-def separate(text: str) -> list[str]:
+def split_contenders(text: str) -> list[str]:
     """Split a string into contenders at commas and semicolons outside brackets.
 
     In a string with a URL or an MCP server only a comma before white space separates, because both may contain
@@ -189,7 +189,7 @@ def separate(text: str) -> list[str]:
     return [part.strip() for part in (*parts, text[start:]) if part.strip()]
 
 
-def parted(text: str) -> tuple[str, str]:
+def split_label(text: str) -> tuple[str, str]:
     """Split text into its label, empty without one, and the rest.
 
     >>> parted("today=http://localhost/search?q={query}#ids=hits"), parted("bm25")

@@ -49,7 +49,7 @@ def _unbounded(stream: TextIO | None = None) -> bool:
     return not (_is_terminal(stream or sys.stdout) or os.environ.get("COLUMNS"))
 
 
-def painted(text: str, word: str = "", stream: TextIO | None = None) -> str:
+def with_colours(text: str, word: str = "", stream: TextIO | None = None) -> str:
     """Colour a text by the word, or make it bold without one; unchanged where no colour is wanted.
 
     Colour is wanted on a terminal, unless NO_COLOR is set (no-color.org) or TERM is dumb. `stream` is stdout by
@@ -104,7 +104,7 @@ def grid(
     printed = []
     for page, sizes in pages:
         aligned = [right[column] for column in page]
-        lines = [painted(line) for line in _lines([heads[column] for column in page], sizes, aligned)]
+        lines = [with_colours(line) for line in _lines([heads[column] for column in page], sizes, aligned)]
         lines.append("  ".join("-" * size for size in sizes))
         for row in cells:
             lines += _lines([row[column] for column in page], sizes, aligned, coloured)
@@ -203,7 +203,7 @@ def _lines(
         for cell, lines, width, numbers in zip(cells, folded, widths, right, strict=True):
             part = lines[line] if line < len(lines) else ""
             padded = part.rjust(width) if numbers else part.ljust(width)
-            parts.append(painted(padded, words[cell]) if words and words.get(cell) in COLOURS else padded)
+            parts.append(with_colours(padded, words[cell]) if words and words.get(cell) in COLOURS else padded)
         yield "  ".join(parts).rstrip()
 
 

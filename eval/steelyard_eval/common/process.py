@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, quoted
 from steelyard.base.machine import MEMORY, memory_bytes
 
 try:
@@ -21,26 +21,26 @@ try:
 except ImportError:  # Windows: nothing is bounded
     resource = None  # type: ignore[assignment]  # there is no such module on Windows
 
-LEAST = 512 * 2**20
+MIN_MEMORY_BYTES = 512 * 2**20
 """Bytes; the program itself takes about 250 MB."""
 SIZE = re.compile(r"([0-9]{1,9})([MG])i?B?", re.IGNORECASE | re.ASCII)
 
 
 def usual() -> int:
     """The bytes that a command may take where nothing is said: three quarters of the machine's memory."""
-    return max(LEAST, memory_bytes() * 3 // 4)
+    return max(MIN_MEMORY_BYTES, memory_bytes() * 3 // 4)
 
 
 def read_size(text: str) -> int:
-    """The bytes of a size such as 800M or 4G; ValueError for another text and below `LEAST`.
+    """The bytes of a size such as 800M or 4G; ValueError for another text and below `MIN_MEMORY_BYTES`.
 
     >>> read_size("2G") == 2 * 2**30
     True
     """
     match = SIZE.fullmatch(text)
     size = int(match[1]) * 2 ** {"M": 20, "G": 30}[match[2].upper()] if match else 0
-    if size < LEAST:
-        raise ValueError(f"write it as 800M or 4G, {LEAST >> 20}M or more")
+    if size < MIN_MEMORY_BYTES:
+        raise ValueError(f"write it as 800M or 4G, {MIN_MEMORY_BYTES >> 20}M or more")
     return size
 
 
@@ -76,7 +76,7 @@ def source_date() -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= LAST):
-        raise ConfigError(f"{NAME} {shown(text)} is no whole number of seconds from 0 to {LAST}; unset it")
+        raise ConfigError(f"{NAME} {quoted(text)} is no whole number of seconds from 0 to {LAST}; unset it")
     return int(text)
 
 

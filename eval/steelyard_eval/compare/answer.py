@@ -17,10 +17,10 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.embedders.embed import installed
 from steelyard.memory.query import Query
-from steelyard_eval.common.configurations import parted
+from steelyard_eval.common.configurations import split_label
 from steelyard_eval.common.formatting import tells
 from steelyard_eval.compare.contenders import Contender, distinct, read_all
-from steelyard_eval.compare.lists_and_latency import Arena, Made
+from steelyard_eval.compare.lists_and_latency import Made, Runner
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import components, lack_groups, nearly, unit_numbers
 from steelyard_eval.measures.metrics import Measure, known_mean
@@ -31,18 +31,18 @@ from steelyard_eval.recording.next_steps import (
     WEIGHTS,
     indexing,
     installed_first,
-    judging,
-    labelling,
+    label_more_step,
+    label_step,
     using,
     words_of,
 )
-from steelyard_eval.recording.provenance import tuned_here
-from steelyard_eval.result.sentences import NAMED, best_one
-from steelyard_eval.result.structs import Answer, Fact, Paired, Row, Said, Step
+from steelyard_eval.recording.provenance import overlap_notice
+from steelyard_eval.result.sentences import MAX_NAME_CHARS, best_one
+from steelyard_eval.result.structs import Answer, Fact, Message, Paired, Row, Step
 
-FEW = 25
+MIN_QUERIES_TO_COMPARE = 25
 """Judged queries below which hardly anything is told apart."""
-COARSE = 0.1
+MAX_USEFUL_MDE = 0.1
 """A detectable difference above which most comparisons end without an answer."""
 UNJUDGED = 0.05
 """A difference in Judged@10 that can make a loser of a better list."""
@@ -88,7 +88,7 @@ def answer(
         "worse": None if vague else test.worse,
         "vague": vague,
         "margin": MARGIN,
-        "used" if used or len(baseline) > NAMED else "baseline": baseline,
+        "used" if used or len(baseline) > MAX_NAME_CHARS else "baseline": baseline,
     }
     if len(tested) > 1:
         place = "best_of" if test.gain.mean == max(one.gain.mean for _, one in tested) else "one_of"
@@ -98,7 +98,7 @@ def answer(
     if test.verdict == "open" and test.p < ALPHA <= test.p_holm:  # alone it would be told
         facts["tried"] = len(tested)
     flattered = row.tuned and not row.edited and not base.tuned and test.verdict != "worse"
-    because = [*([Said("flattered")] if flattered else []), *([test.why] if test.why else [])]
+    because = [*([Message("flattered")] if flattered else []), *([test.why] if test.why else [])]
     wanted = max(0, (test.needed or 0) - queries)
     steps = _steps(test, row, (word, words.get(row.label)), dataset, options, wanted, model)
     formula = row.strategy if row.system in (None, "plain") else f"{row.system} with {row.strategy}"
@@ -119,14 +119,14 @@ def _steps(
     (used, other), verdict, tuned = words, test.verdict, row.tuned and not row.edited
     if verdict == "open" and used and other:
         if dataset.unlabelled:
-            return [judging(dataset, "label_found", used, other, option="--random")]
+            return [label_step(dataset, "label_found", used, other, option="--random")]
         if dataset.complete:
-            return labelling(dataset, wanted or None)
-        return [judging(dataset, "label_both", used, other)]
+            return label_more_step(dataset, wanted or None)
+        return [label_step(dataset, "label_both", used, other)]
     if verdict == "better" and row.kind == "lists":
         command = words_of("recommend", dataset, options={"--current": other, **options}) if other else []
         return [Step("only_lists", {"more": bool(command)}, command)]
-    files = [Path(parted(word)[1]) for word in (other, used) if word and word.endswith(".json")]
+    files = [Path(split_label(word)[1]) for word in (other, used) if word and word.endswith(".json")]
     out = NEW if WEIGHTS in files else None  # what was compared is not to be replaced
     key, steps = "find_best" if verdict == "better" else "find_better", []
     if verdict == "better" and other and other.endswith(".json"):
@@ -140,23 +140,23 @@ def _steps(
 
 
 def of_lists(
-    arena: Arena,
+    arena: Runner,
     made: Sequence[Made],
     judged: Sequence[Query],
     measures: Sequence[Measure],
     limit: int,
     timed: bool,
-) -> Iterator[Said]:
+) -> Iterator[Message]:
     """On the data and on how the contenders ran; `judged` are the queries whose labels are used."""
-    yield from (Said("told", {"text": text}) for text in arena.dataset.notices)
+    yield from (Message("plain_text", {"text": text}) for text in arena.dataset.notices)
     yield from (said for one in made for said in one.notices)
     for one in made:
         if judged and isinstance(one.contender, Contender):
-            yield from tuned_here(one.label, one.contender.config, arena.dataset, judged)
+            yield from overlap_notice(one.label, one.contender.config, arena.dataset, judged)
     if counts := [f"{one.label} {one.empty}" for one in made if one.empty]:
-        yield Said("empty", {"queries": len(made[0].ranked.queries), "counts": counts})
+        yield Message("empty", {"queries": len(made[0].ranked.queries), "counts": counts})
     if cut := [str(measure) for measure in measures if (measure.cutoff or 0) > limit]:
-        yield Said("shallow", {"limit": limit, "metrics": cut})
+        yield Message("shallow", {"limit": limit, "metrics": cut})
     yield from arena.notices(made, timed)
 
 
@@ -169,7 +169,7 @@ def of_values(
     tests: Iterable[Paired],
     model: str,
     proven: bool = False,
-) -> list[Said]:
+) -> list[Message]:
     """On what so few queries, and hits without labels, can hide, most important first.
 
     `values` are by label and metric. Where a gain is `proven`, what so few queries miss matters no more, and where
@@ -187,19 +187,19 @@ def of_values(
     ]
 
 
-def few(queries: Sequence[Query], tests: Iterable[Paired]) -> list[Said]:
+def few(queries: Sequence[Query], tests: Iterable[Paired]) -> list[Message]:
     """What so few queries miss; how many to label is the answer's to say."""
     detectable = [test.detectable for test in tests if test.detectable]
-    many = len(set(unit_numbers(queries).tolist())) >= FEW
+    many = len(set(unit_numbers(queries).tolist())) >= MIN_QUERIES_TO_COMPARE
     if not detectable:
-        return [] if many else [Said("tell_little", {"queries": len(queries)})]
+        return [] if many else [Message("tell_little", {"queries": len(queries)})]
     usual = median(detectable)
-    if many and usual <= COARSE:
+    if many and usual <= MAX_USEFUL_MDE:
         return []
-    return [Said("few_queries", {"queries": len(queries), "detectable": usual})]
+    return [Message("few_queries", {"queries": len(queries), "detectable": usual})]
 
 
-def one_scope(queries: Sequence[Query], values: Values, baseline: str) -> list[Said]:
+def one_scope(queries: Sequence[Query], values: Values, baseline: str) -> list[Message]:
     """Queries that share a scope vary together without being declared a group.
 
     How many independent queries they are worth is the median over the contenders, of their differences from the
@@ -214,7 +214,7 @@ def one_scope(queries: Sequence[Query], values: Values, baseline: str) -> list[S
     differences = [column - base for label, column in values.items() if label != baseline] or [base]
     worth = float(median(effective_number(difference, unit) for difference in differences))
     facts: dict[str, Fact] = {"queries": len(queries), "worth": worth, "scopes": len(first)}
-    return [Said("scopes", facts)] if worth <= 0.9 * len(queries) else []
+    return [Message("scopes", facts)] if worth <= 0.9 * len(queries) else []
 
 
 def effective_number(values: Floats, groups: Sequence[str] | Indices) -> float:
@@ -232,7 +232,7 @@ def effective_number(values: Floats, groups: Sequence[str] | Indices) -> float:
     return n * min(1.0, alone / together) if together > 0 else float(n)
 
 
-def unjudged(judged: Values, baseline: str, dataset: Dataset, proven: bool = False) -> list[Said]:
+def unjudged(judged: Values, baseline: str, dataset: Dataset, proven: bool = False) -> list[Message]:
     """Contenders whose first ten hits are judged less often than the baseline's, and the reverse.
 
     Where nothing is proven yet, the command judges what the baseline and the first of them differ on, if that can
@@ -252,12 +252,12 @@ def unjudged(judged: Values, baseline: str, dataset: Dataset, proven: bool = Fal
             distinct(read_all([baseline, other]))
             command = words_of("judge", dataset, baseline, other, options={}) or None
     facts: dict[str, Fact] = {"share": base, "baseline": baseline, "fewer": fewer or None, "more": more or None}
-    return [Said("unjudged", {**facts, "command": command})]
+    return [Message("unjudged", {**facts, "command": command})]
 
 
-def lsa(model: str) -> list[Said]:
+def lsa(model: str) -> list[Message]:
     """What LSA may hide, with the option for a neural model where one is installed here."""
     if not model.startswith("lsa"):
         return []
     here = installed()
-    return [Said("lsa", {"kind": here[0]} if here else {})]
+    return [Message("lsa", {"kind": here[0]} if here else {})]

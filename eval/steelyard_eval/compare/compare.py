@@ -10,9 +10,9 @@ from typing import cast
 
 from steelyard import __version__
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import ConfigError, together
+from steelyard.base.errors import ConfigError, collect_errors
 from steelyard.memory.query import Query
-from steelyard_eval.common.configurations import Named, separate
+from steelyard_eval.common.configurations import NamedConfig, split_contenders
 from steelyard_eval.common.console import bar
 from steelyard_eval.compare.answer import JUDGED, answer, of_lists, of_values
 from steelyard_eval.compare.contenders import (
@@ -26,14 +26,14 @@ from steelyard_eval.compare.contenders import (
     with_baseline,
 )
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.compare.lists_and_latency import Arena, Made, ties
+from steelyard_eval.compare.lists_and_latency import Made, Runner, ties
 from steelyard_eval.compare.result import agreement, categories, layers_of, silences, stale_lists
 from steelyard_eval.datasets import LOGGED, Dataset, as_dataset
 from steelyard_eval.datasets.groups import judged, unit_numbers
 from steelyard_eval.measures.metrics import Measure, evaluate_lists, parse_measures
 from steelyard_eval.measures.paired import mean_intervals, paired
-from steelyard_eval.recording.next_steps import judging, words_of
-from steelyard_eval.recording.provenance import edited, tuned_here
+from steelyard_eval.recording.next_steps import label_step, words_of
+from steelyard_eval.recording.provenance import edited, overlap_notice
 from steelyard_eval.recording.replay import (
     facts_of,
     intents_of,
@@ -85,10 +85,10 @@ def compare(
     dataset = as_dataset(source)
     table = None if recording is None else open_recording(Path(recording), dataset)
     lists = recorded_lists(table)
-    names = separate(metrics) if isinstance(metrics, str) else metrics
+    names = split_contenders(metrics) if isinstance(metrics, str) else metrics
     readers = read_all(usual(lists) if contenders is None else contenders, lists or ())
-    parsed = together(partial(parse_measures, names), partial(distinct, readers))
-    asked, named = cast("tuple[tuple[Measure, ...], list[Named | ListContender]]", parsed)
+    parsed = collect_errors(partial(parse_measures, names), partial(distinct, readers))
+    asked, named = cast("tuple[tuple[Measure, ...], list[NamedConfig | ListContender]]", parsed)
     if not asked:
         raise ConfigError("no metric is named; name at least one, such as nDCG@10")
     if asked[0].family == JUDGED.family:
@@ -102,7 +102,7 @@ def compare(
     if not chosen:
         raise ConfigError(f"{dataset.called}: the split has no queries; add some to queries.jsonl")
     size = limit or max((m.cutoff or 10 for m in measures), default=10)
-    arena = Arena.of(
+    arena = Runner.of(
         dataset, named, size, table, workspace or partial(Workspace.open, dataset, embedder, jobs=jobs)
     )
     nothing = [query for query in chosen if not query.answerable and query.split != LOGGED]
@@ -154,7 +154,7 @@ def compare(
         facts: dict[str, Fact] = {"baseline": base}
         facts |= {} if disagreement is None else {"disagreement": disagreement}
         key = "disagree_alone" if disagreement is None else "disagree"
-        step = judging(dataset, "judge_pairs", pairs=dataset.pairs)
+        step = label_step(dataset, "judge_pairs", pairs=dataset.pairs)
         said = Answer(key, facts, steps=[step])
         return Answered(replace(result, answer=said, tables=[agreed, *result.tables]))
     result = _measured(result, dataset, made, queries, values, seed)
@@ -179,7 +179,7 @@ def _measured(
         means = mean_intervals(values[row.label], units)
         if isinstance(one.contender, Contender):  # by the labels that it is compared with?
             config = one.contender.config
-            tuned = bool(tuned_here(one.label, config, dataset, queries))
+            tuned = bool(overlap_notice(one.label, config, dataset, queries))
             row = replace(row, tuned=tuned, edited=edited(config))
         rows.append(replace(row, means=means, against=tests.get(row.label)))
     best = ordered({label: float(own.mean()) for label, own in primary.items()}, [base])

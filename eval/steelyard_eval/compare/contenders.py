@@ -13,26 +13,26 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from steelyard.base.errors import ConfigError, nearest, shown, together
+from steelyard.base.errors import ConfigError, collect_errors, nearest, quoted
 from steelyard.base.extensions import installing, missing_modules
 from steelyard.config import SearchConfig
-from steelyard.embedders.embed import KINDS, LIGHT
+from steelyard.embedders.embed import KINDS, TORCH_FREE
 from steelyard.finish import stages_without
 from steelyard.table.signal_table import RERANK
 from steelyard_eval.common import SYSTEMS, extension
 from steelyard_eval.common.configurations import (
-    Named,
+    NamedConfig,
     lists_alone,
-    parted,
     read_configuration,
     refuse_lists,
-    separate,
+    split_contenders,
+    split_label,
 )
 from steelyard_eval.compare.list_contenders import ListContender, is_run, of_run
 from steelyard_eval.datasets.manifest import EMBEDDERS
 from steelyard_eval.recording.record import needed
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.structs import Fact, Said
+from steelyard_eval.result.structs import Fact, Message
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from steelyard_eval.compare import python_searches as objects
 
 Given: TypeAlias = (
-    "str | Path | SearchConfig | objects.Search | objects.AtAddress | Named | ListContender | pd.DataFrame "
+    "str | Path | SearchConfig | objects.Search | objects.AtAddress | NamedConfig | ListContender | pd.DataFrame "
     "| objects.Transformer | objects.HasScores | objects.Invoked | objects.Retrieving "
     "| Mapping[str, Mapping[str, float] | Sequence[str]]"
 )
@@ -63,7 +63,7 @@ class Contender:
         return self.config.effective.shown_as
 
 
-def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | ListContender:
+def read(given: Given, label: str = "", lists: Collection[str] = ()) -> NamedConfig | ListContender:
     """Read one contender; `lists` are the names of recorded lists.
 
     Raises ConfigError for anything that is not a contender, and DataError for a run that cannot be read.
@@ -72,7 +72,7 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
     ('mine', 'system', 'strategy')
     """
     if isinstance(given, str | Path):
-        prefix, text = parted(str(given))
+        prefix, text = split_label(str(given))
         kind = lists_alone(text)
         if kind == "run":
             return of_run(label or prefix or Path(text).name, Path(text))
@@ -80,18 +80,18 @@ def read(given: Given, label: str = "", lists: Collection[str] = ()) -> Named | 
             return read(extension("endpoints").endpoint(text), label or prefix)
         return read_configuration(text, label or prefix, lists)
     if isinstance(given, SearchConfig):
-        return Named(label or given.name, "weights", given)
-    if isinstance(given, Named | ListContender):
+        return NamedConfig(label or given.name, "weights", given)
+    if isinstance(given, NamedConfig | ListContender):
         return replace(given, label=label or given.label)
     from steelyard_eval.compare.python_contenders import of_object  # which most comparisons have none of
 
     return of_object(given, label)
 
 
-def read_config(given: Given, lists: Collection[str] = ()) -> Named:
+def read_config(given: Given, lists: Collection[str] = ()) -> NamedConfig:
     """Read a contender that is a configuration; ConfigError for one that has lists alone."""
     named = read(given, lists=lists)
-    if isinstance(named, Named):
+    if isinstance(named, NamedConfig):
         return named
     raise refuse_lists(named.label, named.kind)
 
@@ -101,18 +101,20 @@ def labelled(many: GivenMany) -> list[tuple[Given, str]]:
     if isinstance(many, Mapping) and not (many and is_run(many)):
         return [(cast("Given", given), label) for label, given in many.items()]
     several = many if isinstance(many, Sequence) and not isinstance(many, str) else [cast("Given", many)]
-    parts = (separate(given) if isinstance(given, str) else [given] for given in several)
+    parts = (split_contenders(given) if isinstance(given, str) else [given] for given in several)
     return [(part, "") for own in parts for part in own]
 
 
-def read_all(many: GivenMany | None, lists: Collection[str] = ()) -> list[Callable[[], Named | ListContender]]:
+def read_all(
+    many: GivenMany | None, lists: Collection[str] = ()
+) -> list[Callable[[], NamedConfig | ListContender]]:
     """Make a reader for each contender, so that the faults of all of them can be reported together."""
     return [] if many is None else [partial(read, given, label, lists) for given, label in labelled(many)]
 
 
-def distinct(readers: Iterable[Callable[[], Named | ListContender]]) -> list[Named | ListContender]:
+def distinct(readers: Iterable[Callable[[], NamedConfig | ListContender]]) -> list[NamedConfig | ListContender]:
     """Read the contenders and check that labels are distinct; ConfigError lists every fault at once."""
-    contenders = together(*readers)
+    contenders = collect_errors(*readers)
     labels = [contender.label for contender in contenders]
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
@@ -122,7 +124,7 @@ def distinct(readers: Iterable[Callable[[], Named | ListContender]]) -> list[Nam
     return contenders
 
 
-def usable(space: Workspace, row: Contender) -> tuple[Contender, list[Said]]:
+def usable(space: Workspace, row: Contender) -> tuple[Contender, list[Message]]:
     """Reduce a contender to the signals that can be had, with a notice when any are missing, or a re-ranker.
 
     Raises ConfigError when nothing is left, or when weights were tuned with other vectors.
@@ -131,7 +133,7 @@ def usable(space: Workspace, row: Contender) -> tuple[Contender, list[Said]]:
     if why := space.unranked(row.config):
         finish = stages_without(row.config.finish, {RERANK})
         bare, notices = usable(space, replace(row, config=replace(row.config, finish=finish)))
-        return bare, [*notices, Said("not_reranked", {"label": row.label, "why": why})]
+        return bare, [*notices, Message("not_reranked", {"label": row.label, "why": why})]
     asked = needed([row.config])
     missing = sorted(set(asked) - set(space.usable(asked)))
     left = row.config.without(missing)
@@ -145,7 +147,7 @@ def usable(space: Workspace, row: Contender) -> tuple[Contender, list[Said]]:
     facts: dict[str, Fact] = {"label": row.label, "left": str(left), "missing": missing}
     facts |= {"data": space.dataset.called, "model": space.model or "none"}
     config = replace(row.config, strategy=left, by_intent={})
-    return replace(row, config=config), [Said("reduced", facts)]
+    return replace(row, config=config), [Message("reduced", facts)]
 
 
 def _check_model(space: Workspace, row: Contender) -> None:
@@ -158,7 +160,7 @@ def _check_model(space: Workspace, row: Contender) -> None:
     if known.partition(":")[0] in EMBEDDERS:
         extra = KINDS.get(known)
         lacks = f", which needs {installing(extra)}" if extra and missing_modules(extra) else ""
-        lacks += ", with PyTorch" if lacks and known in LIGHT else ""
+        lacks += ", with PyTorch" if lacks and known in TORCH_FREE else ""
         use = f"use --embedder {known}{lacks}, or "
     raise ConfigError(
         f"{row.label} was tuned with the vectors of {', '.join(others)}, and {dataset.called} is searched with "
@@ -174,8 +176,8 @@ def usual(lists: tuple[str, ...] | None) -> list[str]:
 
 
 def with_baseline(
-    named: list[Named | ListContender], given: Given | None, lists: Collection[str], today: str
-) -> tuple[str, list[Named | ListContender]]:
+    named: list[NamedConfig | ListContender], given: Given | None, lists: Collection[str], today: str
+) -> tuple[str, list[NamedConfig | ListContender]]:
     """The label of the baseline, and the contenders including it, in front if it was not among them.
 
     Where none is given it is the label `today`, what is used today, if that is compared, else the first.
@@ -189,6 +191,6 @@ def with_baseline(
         added = read(given, lists=lists)
     except ConfigError as error:
         if isinstance(given, str) and "=" not in given and "(" not in given:
-            raise ConfigError(f"baseline {shown(given)} is not compared{nearest(given, labels)}") from None
+            raise ConfigError(f"baseline {quoted(given)} is not compared{nearest(given, labels)}") from None
         raise ConfigError(f"baseline: {error}") from None
     return added.label, named if added.label in labels else [added, *named]

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.base.errors import shown
+from steelyard.base.errors import quoted
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import written_as
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.trec_runs import Scored, read_run
-from steelyard_eval.result.structs import Fact, Said
+from steelyard_eval.result.structs import Fact, Message
 
 EXAMPLES = 3
 """Ids that a notice names."""
@@ -31,7 +31,7 @@ class AnsweredLists:
     """The answers of a contender: scored ids of every query, notices, and milliseconds where measured."""
 
     lists: list[list[Scored]]
-    notices: list[Said]
+    notices: list[Message]
     taken: list[float] | None = None
 
     def ranked(self, queries: Sequence[Query], limit: int, part: Sequence[Query] | None = None) -> Ranked:
@@ -72,12 +72,12 @@ class ListContender:
         notices = [*answers.notices]
         if odd := [id_ for id_ in ids if id_ not in known]:  # never relevant
             facts: dict[str, Fact] = {"label": self.label, "odd": len(odd), "ids": len(ids)}
-            notices.append(Said("unknown_ids", facts | _named(odd)))
+            notices.append(Message("unknown_ids", facts | _named(odd)))
         if odd := [query for query in self.queries if query not in asked]:
             facts = {"label": self.label, "odd": len(odd), "queries": len(self.queries), "data": dataset.called}
-            notices.append(Said("foreign_queries", facts | _named(odd)))
+            notices.append(Message("foreign_queries", facts | _named(odd)))
         if repeated:
-            notices.append(Said("repeated", {"label": self.label, "places": repeated}))
+            notices.append(Message("repeated", {"label": self.label, "places": repeated}))
         return AnsweredLists(lists, notices, answers.taken)
 
 
@@ -90,7 +90,7 @@ def _firsts(own: Sequence[Scored]) -> list[Scored]:
 
 def _named(ids: Sequence[str]) -> dict[str, Fact]:
     """The first ids, and whether there are more."""
-    return {"named": [shown(id_, 40) for id_ in ids[:EXAMPLES]], "more": len(ids) > EXAMPLES}
+    return {"named": [quoted(id_, 40) for id_ in ids[:EXAMPLES]], "more": len(ids) > EXAMPLES}
 
 
 def of_run(label: str, path: Path) -> ListContender:
@@ -117,6 +117,6 @@ def _looked_up(
     missing = sum(query.id not in lists for query in queries)
     facts: dict[str, Fact] = {"label": label, "missing": missing, "queries": len(queries)}
     if missing == len(queries) and lists:
-        facts |= {**_named([*lists]), "first": shown(queries[0].id, 40)}
+        facts |= {**_named([*lists]), "first": quoted(queries[0].id, 40)}
     found = [lists.get(query.id, []) for query in queries]
-    return AnsweredLists(found, [Said("no_list", facts)] if missing else [])
+    return AnsweredLists(found, [Message("no_list", facts)] if missing else [])

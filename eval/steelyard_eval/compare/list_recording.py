@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.base.errors import ConfigError, DataError, shown
+from steelyard.base.errors import ConfigError, DataError, quoted
 from steelyard.base.files import canonical
 from steelyard.config import LISTS as SYSTEM
 from steelyard.fusion import parse_strategy
 from steelyard.live.sources import identity
 from steelyard.memory.entry import Entry
 from steelyard.retrievers.kinds import RetrieverConfig
-from steelyard.stores.base import Found
+from steelyard.stores.base import ScoredId
 from steelyard.systems import find_system
 from steelyard.table.join import join
 from steelyard.table.signal_table import LISTS, SignalTable
@@ -25,7 +25,7 @@ from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import CLASSIFIED, Dataset
 from steelyard_eval.measures.trec_runs import Scored
 from steelyard_eval.recording.disk import save
-from steelyard_eval.result.structs import Said
+from steelyard_eval.result.structs import Message
 
 DEPTH = 10_000
 """The largest number of results of one list that are kept."""
@@ -33,7 +33,7 @@ DEPTH = 10_000
 
 def record_lists(
     dataset: Dataset, lists: Mapping[str, ListContender], split: str | None = "all"
-) -> tuple[SignalTable, list[Said]]:
+) -> tuple[SignalTable, list[Message]]:
     """Record lists of other engines over the queries of a split; return the table and notices.
 
     `lists` are by their names, which are signals of expressions: plain words that no fusion or signal computed by
@@ -44,18 +44,18 @@ def record_lists(
     Raises ConfigError for names that cannot be used, DataError for scores that contradict the order of a list.
     """
     _check_names(lists)
-    queries = dataset.asked(dataset.split(split))
+    queries = dataset.with_known_intents(dataset.split(split))
     answers = {name: contender.answers(queries, DEPTH, dataset) for name, contender in lists.items()}
-    found: list[dict[str, list[Found]]] = [{} for _ in queries]
+    found: list[dict[str, list[ScoredId]]] = [{} for _ in queries]
     for name, answer in answers.items():
         for query, own, places in zip(queries, found, answer.lists, strict=True):
-            own[name] = _found(f"list {name}, query {shown(query.id)}", places)
+            own[name] = _found(f"list {name}, query {quoted(query.id)}", places)
     known = {entry.id: entry for entry in dataset.entries}
     clocks = [dataset.clock(query) for query in queries]
     table = join(queries, clocks, found, {}, lambda ids, _: [known.get(id_) or Entry(id_) for id_ in ids])
     notices = [notice for answer in answers.values() for notice in answer.notices]
     strange = sum(id_ not in known for id_ in table.entries)
-    notices += [Said("strangers", {"count": strange, "data": dataset.called})] if strange else []
+    notices += [Message("strangers", {"count": strange, "data": dataset.called})] if strange else []
     config = replace(find_system(SYSTEM).config(), retrievers={name: RetrieverConfig() for name in answers})
     fixed = {**identity(config), "corpus": dataset.sha256, "model": "", "recipe": ""}
     fixed["max_depth"] = {name: max(1, *map(len, answer.lists)) for name, answer in answers.items()}
@@ -66,7 +66,7 @@ def record_lists(
 
 def save_lists(
     dataset: Dataset, lists: GivenMany, out: Path, split: str | None = "all"
-) -> tuple[dict[str, int], list[Said]]:
+) -> tuple[dict[str, int], list[Message]]:
     """Record lists of other engines into the folder `out`; return its number of rows, and notices.
 
     `lists` names each list: ``"bm25=a.run, mine=b.run"``, or a mapping of names to contenders that are lists.
@@ -91,10 +91,10 @@ def _check_names(lists: Mapping[str, ListContender]) -> None:
         except ConfigError:
             fine = False
         if not fine or not parse_strategy(name, [name]).retrievers:
-            raise ConfigError(f"{shown(name)} cannot be the name of a list; use a word such as mine or bm25")
+            raise ConfigError(f"{quoted(name)} cannot be the name of a list; use a word such as mine or bm25")
 
 
-def _found(whose: str, places: Sequence[Scored]) -> list[Found]:
+def _found(whose: str, places: Sequence[Scored]) -> list[ScoredId]:
     """One list. Refuse scores that rise, because the scores of a recording determine the order.
 
     trec_eval reads float32, so what rises by less is a tie, with the score of the place above it.
@@ -109,5 +109,5 @@ def _found(whose: str, places: Sequence[Scored]) -> list[Found]:
         )
     falling = np.minimum.accumulate(scores).tolist()
     return [
-        Found(id_, score, place) for place, ((id_, _), score) in enumerate(zip(places, falling, strict=True), 1)
+        ScoredId(id_, score, place) for place, ((id_, _), score) in enumerate(zip(places, falling, strict=True), 1)
     ]

@@ -18,7 +18,7 @@ from steelyard.memory.query import Query
 from steelyard.retrievers import LAYERS
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.common.configurations import Named, Setting
+from steelyard_eval.common.configurations import NamedConfig, Setting
 from steelyard_eval.common.console import bar
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.compare.list_contenders import ListContender
@@ -31,7 +31,7 @@ from steelyard_eval.recording.provenance import share
 from steelyard_eval.recording.record import index_all, record
 from steelyard_eval.recording.replay import ShownLists, intents_of, lists_of, only, recorded_lists, replay
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.structs import Cost, Latency, Row, Said
+from steelyard_eval.result.structs import Cost, Latency, Message, Row
 
 TIMED = 50
 """The number of queries that latency is measured on."""
@@ -46,7 +46,7 @@ def ties(kinds: Iterable[str], lists: bool = False) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Unfloored:
+class BeforeThreshold:
     """The lists before a floor; `score` float64[R] is each place's on the floor's scale, `least` the floor."""
 
     ranked: Ranked
@@ -60,17 +60,17 @@ class Made:
 
     `embedded` is None where it cannot be known; `latency` is None where nothing was timed; `progress` says
     how far layered searches went, None for any other. `unfloored` are the lists without floors,
-    of a configuration that has any, and `silent` what is shown for queries that nothing answers.
+    of a configuration that has any, and `unanswered` what is shown for queries that nothing answers.
     """
 
     contender: Contender | ListContender
     lists: ShownLists
-    notices: tuple[Said, ...] = ()
+    notices: tuple[Message, ...] = ()
     embedded: int | None = None
     latency: Latency | None = None
     progress: ProgressSummary | None = None
-    unfloored: Unfloored | None = None
-    silent: Ranked | None = None
+    unfloored: BeforeThreshold | None = None
+    unanswered: Ranked | None = None
 
     @property
     def label(self) -> str:
@@ -107,7 +107,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Arena:
+class Runner:
     """What contenders run on: an existing recording (`table`), or a workspace that records what they need.
 
     The workspace is None when no contender needs one.
@@ -122,16 +122,16 @@ class Arena:
     def of(
         cls,
         dataset: Dataset,
-        named: Sequence[Named | ListContender],
+        named: Sequence[NamedConfig | ListContender],
         limit: int,
         table: SignalTable | None,
         space: Workspace | Callable[[], Workspace],
-    ) -> Arena:
+    ) -> Runner:
         """Make the arena for these contenders at a limit."""
         if table is not None:
             setting = Setting(limit, str(table.fingerprint["model"]), recorded_lists(table))
             return cls(dataset, setting, table, None)
-        if not any(isinstance(contender, Named) for contender in named):
+        if not any(isinstance(contender, NamedConfig) for contender in named):
             return cls(dataset, Setting(limit), None, None)
         opened = space() if callable(space) else space
         return cls(dataset, Setting(limit, opened.model), None, opened)
@@ -145,7 +145,7 @@ class Arena:
 
     def run(
         self,
-        named: Sequence[Named | ListContender],
+        named: Sequence[NamedConfig | ListContender],
         queries: Sequence[Query],
         timed: bool,
         nothing: Sequence[Query] = (),
@@ -159,7 +159,7 @@ class Arena:
         every = list({query.id: query for query in (*queries, *nothing)}.values())
         rows, notices = [], {}
         for contender in named:
-            if isinstance(contender, Named):
+            if isinstance(contender, NamedConfig):
                 row = Contender(contender.label, contender.config(self.setting), contender.kind)
                 row, notices[row.label] = usable(self.space, row) if self.space else (row, [])
                 rows.append(row)
@@ -186,7 +186,7 @@ class Arena:
                     ShownLists(ranked),
                     tuple(answers.notices),
                     latency=took,
-                    silent=silent if nothing else None,
+                    unanswered=silent if nothing else None,
                 )
         return [made[contender.label] for contender in named]
 
@@ -205,33 +205,33 @@ class Arena:
         if floors := [stage for stage in config.finish if isinstance(stage, Floor)]:
             bare = replay(table, replace(config, finish=without_floors(config.finish)))
             scores = floors[-1].scores(bare.table)[bare.ranking.row]
-            unfloored = Unfloored(bare.ranked, scores, floors[-1].least)
+            unfloored = BeforeThreshold(bare.ranked, scores, floors[-1].least)
         return Made(
             row,
             lists_of(run, config),
             embedded=None if self.setting.lists is not None else int(run.embedded.sum()),
             progress=None if progress is None else summary_of(progress),
             unfloored=unfloored,
-            silent=None if others is None else replay(others, config).ranked,
+            unanswered=None if others is None else replay(others, config).ranked,
         )
 
-    def notices(self, made: Sequence[Made], timed: bool) -> Iterator[Said]:
+    def notices(self, made: Sequence[Made], timed: bool) -> Iterator[Message]:
         """How the contenders ran: on what recording, by whose vectors and intents, with which caches."""
         configs = [one.contender for one in made if isinstance(one.contender, Contender)]
         embedder = self.space.embedder if self.space else None
         if self.setting.lists is not None:
-            yield Said("recorded_lists")
+            yield Message("recorded_lists")
         for layer in self.space.stood_in(row.config for row in configs) if self.space else ():
-            yield Said("layer_stands_in", {"layer": layer})
+            yield Message("layer_stands_in", {"layer": layer})
         recipe = embedder.recipe if embedder else None
         reading = [row for row in configs if recipe is not None and "vector" in row.config.retrievers]
         if others := [row.label for row in reading if find_system(row.config.name).reading.recipe != recipe]:
-            yield Said("shared_recipe", {"recipe": repr(recipe), "labels": others})
+            yield Message("shared_recipe", {"recipe": repr(recipe), "labels": others})
         rows = [row for row in configs if row.config.intents and not find_system(row.config.name).reading.intents]
         if rows and intents_of(self.dataset, self.table) == CLASSIFIED:
-            yield Said("unclassified", {"labels": [row.label for row in rows]})
+            yield Message("unclassified", {"labels": [row.label for row in rows]})
         if timed and isinstance(embedder, CachedEmbedder):
-            yield Said("cached", {"model": self.setting.model})
+            yield Message("cached", {"model": self.setting.model})
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ def latencies(
     is that of searching alone.
     """
     searcher = space.searcher(config)
-    queries = space.dataset.asked(queries, searcher.knows)[: TIMED if most is None else most]
+    queries = space.dataset.with_known_intents(queries, searcher.knows)[: TIMED if most is None else most]
     first_of = {query.filters: query for query in reversed(queries)}
     for query in first_of.values() if warm else queries:
         searcher.search(query)

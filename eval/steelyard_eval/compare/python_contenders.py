@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, quoted
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.console import bar
@@ -30,7 +30,7 @@ from steelyard_eval.compare.python_searches import (
     takes_text,
 )
 from steelyard_eval.measures.trec_runs import Scored, best_first
-from steelyard_eval.result.structs import Said
+from steelyard_eval.result.structs import Message
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ COLUMNS = {
 def of_object(given: object, label: str) -> ListContender:
     """Make a contender of what has lists, or gives them; ConfigError for what does not."""
     if isinstance(given, type):
-        raise ConfigError(f"{shown(given)} is a class; give one of its objects: {given.__name__}(...)")
+        raise ConfigError(f"{quoted(given)} is a class; give one of its objects: {given.__name__}(...)")
     if (search := search_of(given)) is not None:  # before transformers: what LangChain runs has both
         return of_search(label or type(given).__name__, "function", type(given).__name__, search)
     if hasattr(given, "columns"):
@@ -64,7 +64,7 @@ def of_object(given: object, label: str) -> ListContender:
         name = getattr(given, "__name__", type(given).__name__)
         return of_search(label or name, "function", name, by_text(given) if takes_text(given) else given)
     raise ConfigError(
-        f"{shown(given)} is no contender; name a system, a strategy, a file, a URL, a DataFrame, a function, a "
+        f"{quoted(given)} is no contender; name a system, a strategy, a file, a URL, a DataFrame, a function, a "
         "retriever, a transformer or a run, or make a function of it: "
         "lambda query: [hit.id for hit in search(query.text)]"
     )
@@ -76,7 +76,7 @@ def of_frame(label: str, frame: pd.DataFrame) -> ListContender:
     for meaning, valid in COLUMNS.items():
         present = [name for name in valid if name in frame.columns]
         if not present:
-            have = ", ".join(shown(name, 40) for name in frame)
+            have = ", ".join(quoted(name, 40) for name in frame)
             raise ConfigError(
                 f"{label}: the table has no column for the {meaning} of a row ({', '.join(valid)}); it has {have}"
             )
@@ -94,7 +94,7 @@ def of_scores(label: str, run: HasScores | Mapping[Any, Any]) -> ListContender:
     """A run of ranx, or anything else that is, or whose `to_dict` gives, scores of documents, or ids, by query."""
     found = run if isinstance(run, Mapping) else run.to_dict()
     if not is_run(found):
-        raise ConfigError(f"{label} is a run of {shown(found)}; give the scores of documents by query")
+        raise ConfigError(f"{label} is a run of {quoted(found)}; give the scores of documents by query")
     lists = {read_id(label, query): _hits(label, hits) for query, hits in found.items()}
     return lists_of(label, "run", f"a {type(run).__name__}", lists)
 
@@ -126,7 +126,7 @@ def _transformed(
     frame = transformer.transform(topics)
     if not hasattr(frame, "columns"):
         raise ConfigError(
-            f"{label} returned {shown(frame)}; a transformer returns a table with qid, docno and score"
+            f"{label} returned {quoted(frame)}; a transformer returns a table with qid, docno and score"
         )
     answers = of_frame(label, frame).ask(label, queries, limit, entries)
     return replace(answers, notices=[*answers.notices, *_unscoped(label, queries, column=True)])
@@ -147,7 +147,7 @@ def _searched(
     if isinstance(search, Opened):
         with search.opened(entries) as session:
             answers = _searched(session, label, queries, limit, entries)
-            told = [Said("session", {"label": label, "text": text}) for text in session.notices]
+            told = [Message("session", {"label": label, "text": text}) for text in session.notices]
             return replace(answers, notices=[*answers.notices, *told])
     known = {entry.id for entry in entries}
     lists: list[list[Scored]] = []
@@ -158,7 +158,7 @@ def _searched(
         taken.append(0.0 if is_open(query.text) else (time.perf_counter() - begin) * 1000)
         lists.append(read_answer(label, answer, known))
     silent = sum(is_open(query.text) for query in queries)
-    notices = [Said("without_text", {"label": label, "count": silent})] if silent else []
+    notices = [Message("without_text", {"label": label, "count": silent})] if silent else []
     return AnsweredLists(lists, [*notices, *_unscoped(label, queries)], taken)
 
 
@@ -169,12 +169,12 @@ def _asked(label: str, search: Search | Limited, query: Query, limit: int) -> ob
         return search(query)
     except (AttributeError, TypeError) as error:  # it was made for something else than a query
         raise ConfigError(
-            f"{label} cannot be asked ({type(error).__name__}: {shown(str(error), 200)}); a function gets a query "
-            "with its text, a retriever the text. Wrap it: lambda query: search(query.text)"
+            f"{label} cannot be asked ({type(error).__name__}: {quoted(str(error), 200)}); a function gets a "
+            "query with its text, a retriever the text. Wrap it: lambda query: search(query.text)"
         ) from error
 
 
-def _unscoped(label: str, queries: Sequence[Query], column: bool = False) -> list[Said]:
+def _unscoped(label: str, queries: Sequence[Query], column: bool = False) -> list[Message]:
     """A notice when queries have filters, which nobody applies but such a search itself; `column`: of a table."""
     scoped = sum(bool(query.filters) for query in queries)
-    return [Said("unscoped", {"label": label, "count": scoped, "column": column})] if scoped else []
+    return [Message("unscoped", {"label": label, "count": scoped, "column": column})] if scoped else []

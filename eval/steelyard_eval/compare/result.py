@@ -19,10 +19,10 @@ from steelyard.finish import Floor
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.compare.contenders import Contender
-from steelyard_eval.compare.lists_and_latency import Made, Unfloored
+from steelyard_eval.compare.lists_and_latency import BeforeThreshold, Made
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
-from steelyard_eval.measures.judgments import Ranked, lost_shares
+from steelyard_eval.measures.judgments import Ranked, recall_loss
 from steelyard_eval.measures.paired import exact_interval, paired
 from steelyard_eval.measures.spread import benjamini_hochberg
 from steelyard_eval.result.structs import Cell, Estimate, Table
@@ -48,7 +48,7 @@ def layers_of(made: Sequence[Made]) -> list[Table]:
 
 def silences(dataset: Dataset, made: Sequence[Made]) -> list[Table]:
     """A row for each contender, and of those with a floor what others would do; none without floors or silence."""
-    if not any(one.silent or one.unfloored for one in made):
+    if not any(one.unanswered or one.unfloored for one in made):
         return []
     words = {entry.id: len(entry.text.split()) for entry in dataset.entries}
     rows: list[list[Cell]] = []
@@ -73,9 +73,9 @@ def _silence(one: Made, words: Mapping[str, int], curve: Sequence[Sequence[float
         cells += [1 - own[3], own[1]]
     else:
         cells += [None, None]
-    if one.silent is None:
+    if one.unanswered is None:
         return [*cells, None, None, None]
-    asked, answered = len(one.silent.queries), int(np.count_nonzero(np.diff(one.silent.offsets)))
+    asked, answered = len(one.unanswered.queries), int(np.count_nonzero(np.diff(one.unanswered.offsets)))
     return [*cells, answered, asked, Estimate(answered / max(asked, 1), *exact_interval(answered, asked))]
 
 
@@ -84,7 +84,7 @@ def _words(lists: Ranked, words: Mapping[str, int]) -> Floats:
     return np.array([words.get(lists.entries[entry], 0) for entry in lists.entry.tolist()], dtype=np.float64)
 
 
-def _curve(whole: Unfloored, words: Mapping[str, int], dataset: Dataset) -> list[list[float]]:
+def _curve(whole: BeforeThreshold, words: Mapping[str, int], dataset: Dataset) -> list[list[float]]:
     """A row a floor: what it loses, and the shares of questions (coverage) and of words that it leaves.
 
     What it loses is the mean over lists of the share of their relevant entries.
@@ -94,7 +94,7 @@ def _curve(whole: Unfloored, words: Mapping[str, int], dataset: Dataset) -> list
         return []
     floors = np.unique([whole.least, *np.quantile(whole.score, np.linspace(0, 1, CURVE))])
     relevant, total = lists.relevant(dataset.qrels), float(sizes.sum())
-    lost = lost_shares(lists.query[relevant], whole.score[relevant, None] < floors)
+    lost = recall_loss(lists.query[relevant], whole.score[relevant, None] < floors)
     stays = whole.score[:, None] >= floors
     return [
         [
@@ -166,7 +166,7 @@ def agreement(lists: Mapping[str, Sequence[Sequence[str]]]) -> tuple[Table, floa
     return Table("agreement", ["one", "other", "rbo"], rows), disagreement
 
 
-FEW = 5
+MIN_CATEGORY_QUERIES = 5
 """Queries of a category below which a difference is no more than its mean."""
 COLUMNS = ["category", "queries", "before", "after", "difference", "p_by_category"]
 
@@ -184,7 +184,7 @@ def categories(queries: Sequence[Query], sides: tuple[str, str], left: Floats, r
     order = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0] or ""))
     tests = {}
     for name, own in order:
-        if len(own) >= FEW:
+        if len(own) >= MIN_CATEGORY_QUERIES:
             units = unit_numbers([queries[at] for at in own]).tolist()
             tests[name] = paired({"": right[own]}, left[own], units)[""]
     ps = dict(zip(tests, benjamini_hochberg([test.p for test in tests.values()]).tolist(), strict=True))

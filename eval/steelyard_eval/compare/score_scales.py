@@ -19,7 +19,7 @@ from steelyard_eval.compare.contenders import Contender
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.metrics import Measure, evaluate_lists
 from steelyard_eval.recording.replay import replay
-from steelyard_eval.result.structs import Fact, Said
+from steelyard_eval.result.structs import Fact, Message
 
 
 class ProgressSummary(TypedDict):
@@ -35,7 +35,7 @@ class ProgressSummary(TypedDict):
 
 def summary_of(progress: Progress) -> ProgressSummary:
     """Counts of queries, and the share of them that came through each layer."""
-    asked, step = progress.asked, progress.step[progress.asked]
+    asked, step = progress.answered, progress.step[progress.answered]
     counts = {"l0": progress.directories, "l1": progress.refined, "l2": progress.entries}
     relaxed = {str(number): int((step == number).sum()) for number in sorted(set(step.tolist()) - {0, LAST})}
     return {
@@ -44,11 +44,11 @@ def summary_of(progress: Progress) -> ProgressSummary:
         "at_threshold": int((step == 0).sum()),
         "relaxed": relaxed,
         "full_search": int((step == LAST).sum()),
-        "without_result": int((progress.found[asked] == 0).sum()),
+        "without_result": int((progress.ranked[asked] == 0).sum()),
     }
 
 
-APART = 2.0
+MAX_SCALE_RATIO = 2.0
 """How many times as large as another's the largest score of a signal may be before a sum of both is doubtful."""
 
 
@@ -59,7 +59,7 @@ def of_configuration(
     dataset: Dataset,
     model: str,
     measure: Measure | None,
-) -> Iterator[Said]:
+) -> Iterator[Message]:
     """Notices on one configuration and its recording; with a measure also those on the scales of its sums.
 
     A layered search may have had to do without abstracts, and a floor may have been measured on another scale than
@@ -67,19 +67,19 @@ def of_configuration(
     """
     if progress and progress["full_search"]:
         counts: dict[str, Fact] = {"count": progress["full_search"], "queries": progress["queries"]}
-        yield Said("no_abstract", {"label": row.label, **counts})
+        yield Message("no_abstract", {"label": row.label, **counts})
     measured = row.config.provenance.get("floor", {})
     then = measured.get("model")
     moved = bool(then) and then != model
     changed = measured.get("dataset_sha256") not in (None, "", dataset.sha256)
     if moved or changed:
         facts: dict[str, Fact] = {"label": row.label, "both": moved and changed, "changed": changed}
-        yield Said("other_scale", facts | ({"now": model, "then": str(then)} if moved else {}))
+        yield Message("other_scale", facts | ({"now": model, "then": str(then)} if moved else {}))
     if measure is not None:
         yield from of_scales(row, table, dataset, measure)
 
 
-def of_scales(row: Contender, table: SignalTable, dataset: Dataset, measure: Measure) -> Iterator[Said]:
+def of_scales(row: Contender, table: SignalTable, dataset: Dataset, measure: Measure) -> Iterator[Message]:
     """Notices on the scales of what was written by hand: systems have those of their documents."""
     if row.kind == "system":
         return
@@ -88,7 +88,7 @@ def of_scales(row: Contender, table: SignalTable, dataset: Dataset, measure: Mea
         yield from _unlike(row, table, dataset, measure)
 
 
-def weightless(label: str, config: SearchConfig, table: SignalTable) -> Iterator[Said]:
+def weightless(label: str, config: SearchConfig, table: SignalTable) -> Iterator[Message]:
     """A notice for each term without a positive score in half the queries that have it, and more."""
     masked = table.at_depth(config.depths)
     for node in _sums(config.effective):
@@ -99,10 +99,10 @@ def weightless(label: str, config: SearchConfig, table: SignalTable) -> Iterator
             none = found & (per_query(masked, present, np.maximum, column.values, 0.0) <= 0)
             without, of = int(none.sum()), int(found.sum())
             if 0 < of <= 2 * without:
-                yield Said("weightless", {"label": label, "term": str(expr), "without": without, "of": of})
+                yield Message("weightless", {"label": label, "term": str(expr), "without": without, "of": of})
 
 
-def _unlike(row: Contender, table: SignalTable, dataset: Dataset, measure: Measure) -> Iterator[Said]:
+def _unlike(row: Contender, table: SignalTable, dataset: Dataset, measure: Measure) -> Iterator[Message]:
     """A notice where sums add scores of different ranges, with the metric before and after, where labels tell."""
     config, masked = row.config, table.at_depth(row.config.depths)
     raw = {node: reach for node in _sums(config.effective) if (reach := _apart(node, masked))}
@@ -114,7 +114,7 @@ def _unlike(row: Contender, table: SignalTable, dataset: Dataset, measure: Measu
     after = _valued(table, dataset.qrels, measure, scaled)
     before = None if after is None else _valued(table, dataset.qrels, measure, config)
     facts: dict[str, Fact] = {"before": before, "after": after, "unmeasured": after is None}
-    yield Said("apart", {"label": row.label, "reached": reached, "metric": str(measure), **facts})
+    yield Message("apart", {"label": row.label, "reached": reached, "metric": str(measure), **facts})
 
 
 def _sums(expr: Expr) -> Iterator[NormalizedSum]:
@@ -147,7 +147,7 @@ def _apart(node: NormalizedSum, table: SignalTable) -> dict[str, float]:
             reach[str(expr)] = float(np.abs(column.values[present]).max(initial=0.0))
     known = [most for most in reach.values() if most > 0]
     unbounded = any(name not in BOUNDED or name in table.others_places for name in reach)
-    return reach if unbounded and known and max(known) > APART * min(known) else {}
+    return reach if unbounded and known and max(known) > MAX_SCALE_RATIO * min(known) else {}
 
 
 def _valued(

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import ConfigError, DataError, Fault, nearest, shown, visible
+from steelyard.base.errors import ConfigError, DataError, Fault, nearest, quoted, visible
 from steelyard.base.files import compact
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.formatting import counted
-from steelyard_eval.datasets.labels import FAIR, Batch, JudgedPool
+from steelyard_eval.datasets.labels import RANDOM_SAMPLES, Batch, JudgedPool
 
 Matrix = NDArray[np.float16]
 """float16[rows, dimension], memory-mapped."""
@@ -24,7 +24,7 @@ INTENTS = CLASSIFIED, GIVEN = "classified", "given"
 """Where the intents of queries are from: each system classifies them, as in live search, or the set gives them."""
 UNNAMED = "bm25"
 """What is taken to rank a data set today, where nothing names it."""
-PAIRS = 80
+MIN_PAIRS = 80
 """Judged pairs of a query and an entry from which on they count (docs/evidence/few-labels.md)."""
 LOGGED = "log"
 """The split of labelled queries that feedback is simulated for; they take no part in comparing or choosing."""
@@ -90,10 +90,10 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if self.intents not in (None, *INTENTS):
-            raise ConfigError(f"intents {shown(self.intents)} are unknown; valid: {', '.join(INTENTS)}")
+            raise ConfigError(f"intents {quoted(self.intents)} are unknown; valid: {', '.join(INTENTS)}")
 
     def __repr__(self) -> str:
-        return f"Dataset({shown(self.name)}: {self.sizes})"
+        return f"Dataset({quoted(self.name)}: {self.sizes})"
 
     @property
     def called(self) -> str:
@@ -115,7 +115,7 @@ class Dataset:
         return f"{entries}, {queries}, {labelled or 'none'} judged{apart}"
 
     @property
-    def told(self) -> str:
+    def check_summary(self) -> str:
         """The last line of a check without faults: the sizes and, where nothing is judged, what that means."""
         if self.qrels:
             none = sum(not query.answerable for query in self.queries if query.split != LOGGED)
@@ -131,7 +131,7 @@ class Dataset:
     @property
     def pairs(self) -> int:
         """How many pairs to judge first, never more than there are."""
-        return min(PAIRS, (len(self.queries) - self.set_apart) * len(self.entries) or PAIRS)
+        return min(MIN_PAIRS, (len(self.queries) - self.set_apart) * len(self.entries) or MIN_PAIRS)
 
     @property
     def complete(self) -> bool:
@@ -145,7 +145,7 @@ class Dataset:
         return replace(self, embedder=embedder, chosen=True)
 
     @property
-    def how_drawn(self) -> dict[str, str]:
+    def sampling_by_query(self) -> dict[str, str]:
         """How each labelled query was drawn, as `sampled` says it; empty where it is not given.
 
         Beside labels whose provenance is known, those of which nothing is said were chosen by hand.
@@ -157,9 +157,9 @@ class Dataset:
         }
 
     @property
-    def drawn(self) -> frozenset[str]:
+    def random_queries(self) -> frozenset[str]:
         """The labelled queries that stand for the others, as far as dataset.json says it."""
-        return frozenset(query for query, how in self.how_drawn.items() if how in FAIR)
+        return frozenset(query for query, how in self.sampling_by_query.items() if how in RANDOM_SAMPLES)
 
     @property
     def pools(self) -> tuple[JudgedPool | None, ...]:
@@ -195,7 +195,7 @@ class Dataset:
         """How many queries are of the split `log`, which takes part in nothing but simulated feedback."""
         return sum(query.split == LOGGED for query in self.queries)
 
-    def asked(self, queries: Sequence[Query], knows: Callable[[str], bool] = bool) -> list[Query]:
+    def with_known_intents(self, queries: Sequence[Query], knows: Callable[[str], bool] = bool) -> list[Query]:
         """The queries as callers ask them: with their intents where these are given, and known to the system."""
         named = {query.intent for query in queries} if self.intents == GIVEN else set()
         kept = {"", *filter(knows, named)}
@@ -218,7 +218,7 @@ class Dataset:
             raise DataError(f"{self.name} has no queries; {self._without_queries}")
         if not queries:
             known = {q.split for q in self.queries if q.split} | {"all"}
-            raise DataError(f"{self.name}: no query is in split {shown(wanted)}{nearest(wanted, known)}")
+            raise DataError(f"{self.name}: no query is in split {quoted(wanted)}{nearest(wanted, known)}")
         return queries
 
 
@@ -246,7 +246,7 @@ def tuning_queries(dataset: Dataset) -> tuple[tuple[Query, ...], tuple[Query, ..
 
 
 State = Mapping[str, object]
-NAMED = 3
+MAX_NAMED_IDS = 3
 """Changed ids that are named."""
 DIGITS = 8
 """Hexadecimal digits of the hash of one entry or query: enough against accidents, and nothing is decided by it."""
@@ -272,7 +272,7 @@ def states(dataset: Dataset, most: int) -> dict[str, State]:
     }
 
 
-def moved(before: State, now: State, *, named: int = 0) -> str:
+def describe_changes(before: State, now: State, *, named: int = 0) -> str:
     """How many items were added, removed and changed, with the first ids of each; empty where none was.
 
     >>> moved({"q1": {"a": 1, "b": 0}}, {"q1": {"a": 2, "b": 0, "c": 1}}, named=1)

@@ -24,13 +24,13 @@ from unicodedata import category, normalize
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard.base.errors import shown
+from steelyard.base.errors import quoted
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.systems.soleri import examples
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets.dataset import LOGGED, Dataset, Matrix
-from steelyard_eval.result.structs import Fact, Said
+from steelyard_eval.result.structs import Fact, Message
 
 
 def lack_groups(queries: Sequence[Query]) -> bool:
@@ -39,7 +39,7 @@ def lack_groups(queries: Sequence[Query]) -> bool:
     return not any(q.group and not is_proposed(q) for q in queries) and 2 <= len(scopes) <= len(queries) / 3
 
 
-def wording(text: str) -> str:
+def normalised_text(text: str) -> str:
     """The letters and digits of a text with their marks, without case; of a text without any, all but white space.
 
     >>> wording("Where's the KEY?") == wording("wheres  the key")
@@ -57,7 +57,7 @@ def wording(text: str) -> str:
 
 def questions(queries: Sequence[Query]) -> int:
     """How many different questions these queries ask."""
-    return len({query.group if is_proposed(query) else wording(query.text) for query in queries})
+    return len({query.group if is_proposed(query) else normalised_text(query.text) for query in queries})
 
 
 def unit_numbers(queries: Sequence[Query]) -> Indices:
@@ -65,7 +65,7 @@ def unit_numbers(queries: Sequence[Query]) -> Indices:
     first: dict[tuple[str, str], int] = {}
     pairs = []
     for i, query in enumerate(queries):
-        keys = [("text", wording(query.text)), *([("group", query.group)] if query.group else [])]
+        keys = [("text", normalised_text(query.text)), *([("group", query.group)] if query.group else [])]
         pairs += [(first.setdefault(key, i), i) for key in keys]
     return components(pairs, len(queries))
 
@@ -93,7 +93,7 @@ Likeness = Callable[[slice], Floats]
 PROPOSED = "asks as "  # what the name of a proposed group begins with; the id of its first query follows
 LENGTH = 3  # characters of a shingle
 SHOWN = 3  # groups that are named, and ids of each
-BLOCK = 64
+QUERIES_PER_BLOCK = 64
 """Queries that are compared with all others at a time: memory is in proportion to their number, not its square."""
 
 
@@ -123,8 +123,8 @@ def merged(unit: Indices, numbers: Indices, answers: Indices, of: Likeness, leas
 
     The likeness `of` some queries to all is float[B, Q]; where `answers` are equal the second of `least` will do.
     """
-    for begin in range(0, len(unit), BLOCK):
-        rows = slice(begin, begin + BLOCK)
+    for begin in range(0, len(unit), QUERIES_PER_BLOCK):
+        rows = slice(begin, begin + QUERIES_PER_BLOCK)
         enough = np.where(answers[rows, None] == answers, least[1], least[0])
         a, b = np.nonzero((of(rows) >= enough) & (numbers[rows, None] == numbers))
         ends = np.unique(np.sort([unit[a + begin], unit[b]], axis=0), axis=1)
@@ -147,20 +147,20 @@ def with_proposed(dataset: Dataset, queries: Sequence[Query]) -> tuple[Query, ..
     free = tuple(query for query in queries if not query.group)
     first: dict[int, Query] = {}
     own = {q.id: first.setdefault(unit, q).id for q, unit in zip(free, alike(dataset, free).tolist(), strict=True)}
-    asked = Counter(one for one, _ in {(own[query.id], wording(query.text)) for query in free})
+    asked = Counter(one for one, _ in {(own[query.id], normalised_text(query.text)) for query in free})
     several = {id_ for id_, count in asked.items() if count > 1}  # what is worded alike is one anyway
     named = {id_: PROPOSED + one for id_, one in own.items() if one in several}
     return tuple(replace(query, group=named.get(query.id, query.group)) for query in queries)
 
 
-def nearly(queries: Sequence[Query]) -> list[Said]:
+def nearly(queries: Sequence[Query]) -> list[Message]:
     """Queries of proposed groups, which count as one question: each with the first one of its group."""
     first: dict[str, str] = {}
     near = [(first.setdefault(query.group, query.id), query.id) for query in queries if is_proposed(query)]
-    named = [f"{shown(one)} and {shown(other)}" for one, other in near if one != other]
+    named = [f"{quoted(one)} and {quoted(other)}" for one, other in near if one != other]
     facts: dict[str, Fact] = {"count": len(named), "pairs": named[:SHOWN], "more": len(named) > SHOWN}
     facts |= {"queries": len(queries), "units": len(set(unit_numbers(queries).tolist()))}
-    return [Said("nearly", facts)] if named else []
+    return [Message("nearly", facts)] if named else []
 
 
 def named_numbers(text: str) -> tuple[str, ...]:
@@ -183,7 +183,7 @@ def by_shingles(texts: Sequence[str]) -> Likeness:
     """The share of all shingles (Jaccard) that some of the texts have in common with each."""
     from scipy.sparse import csr_array  # what only searches has no use for it
 
-    pieces = [sorted(shingles(wording(text))) for text in texts]
+    pieces = [sorted(shingles(normalised_text(text))) for text in texts]
     sizes = np.array([len(row) for row in pieces], dtype=np.int64)
     flat = _codes(piece for row in pieces for piece in row)
     shape = len(texts), int(flat.max(initial=-1)) + 1
@@ -227,7 +227,9 @@ def duplicates_in_words(groups: Sequence[Sequence[str]]) -> str:
     if not groups:
         return ""
     repeat = counted(sum(len(ids) - 1 for ids in groups), "entry repeats", "entries repeat")
-    named = [[*(shown(id_, 60) for id_ in ids[:SHOWN]), *(["..."] * (len(ids) > SHOWN))] for ids in groups[:SHOWN]]
+    named = [
+        [*(quoted(id_, 60) for id_ in ids[:SHOWN]), *(["..."] * (len(ids) > SHOWN))] for ids in groups[:SHOWN]
+    ]
     first = "; ".join([*map(", ".join, named), *(["..."] * (len(groups) > SHOWN))])
     return f"{repeat} the content of another: {first}"
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from steelyard.base.errors import PATH_WIDTH, DataError, shown
+from steelyard.base.errors import PATH_WIDTH, DataError, quoted
 from steelyard.base.files import lines
 from steelyard.feedback import Action
 from steelyard.memory.query import Filters
@@ -23,7 +23,7 @@ MOST_HITS = 1000
 LONGEST_RULE = 200
 """Characters of a rule, which may quote what breaks it."""
 
-MOST = 1_000
+MAX_LOG_FAULTS = 1_000
 """Faults of a log that are collected; the rest is like them."""
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
@@ -126,7 +126,7 @@ def check_log(reader: FolderReader, name: str) -> None:
             except ValueError as error:
                 reader.fault(name, number, "", "", str(error), "Correct the line; learning sets it aside")
                 count += 1
-            if count >= MOST:
+            if count >= MAX_LOG_FAULTS:
                 return
     except DataError as error:
         reader.fault(name, 0, "", "", f"cannot be read ({error})", "Put a readable log there")
@@ -151,5 +151,5 @@ def lines_of(path: str | Path | HeldLog) -> Iterator[tuple[int, bytes]]:
     try:
         yield from lines(path, LONGEST_LINE)
     except OSError as error:
-        place, reason = shown(str(path), PATH_WIDTH), error.strerror or error
+        place, reason = quoted(str(path), PATH_WIDTH), error.strerror or error
         raise DataError(f"cannot read the feedback log {place}: {reason}; name a JSON Lines file") from None

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard_eval.datasets.dataset import Dataset
-from steelyard_eval.result.structs import Fact, Said
+from steelyard_eval.result.structs import Fact, Message
 
 SECOND = "second-labels.txt"  # second grades of pairs that have labels, in the form of qrels.txt
 TEN = 10  # pairs that the answer asks a second judge for
 LOW = 0.6  # a kappa below which labels say little (Landis & Koch, 1977: 0.61 on is substantial)
 
 
-def judged_twice(dataset: Dataset) -> Said:
+def judged_twice(dataset: Dataset) -> Message:
     """How far both labels agree: the share of equal grades, and Cohen's kappa with squared weights (1968).
 
     Kappa is 1 for equal grades, 0 for what chance gives, and not known where only one grade was given.
@@ -24,9 +24,9 @@ def judged_twice(dataset: Dataset) -> Said:
     first, second = dataset.qrels, dataset.second
     common = [(row[e], second[q][e]) for q, row in first.items() for e in row if e in second.get(q, {})]
     if not common:
-        return Said("judged_once", {"count": TEN, "file": SECOND})
+        return Message("judged_once", {"count": TEN, "file": SECOND})
     a, b = np.array(common, dtype=np.float64).T
     chance = float(a.var() + b.var() + (a.mean() - b.mean()) ** 2)
     kappa = 1 - float(((a - b) ** 2).mean()) / chance if chance else None
     facts: dict[str, Fact] = {"kappa": kappa, "low": kappa is not None and kappa < LOW}
-    return Said("judged_twice", {"count": len(common), "equal": float((a == b).mean()), **facts})
+    return Message("judged_twice", {"count": len(common), "equal": float((a == b).mean()), **facts})

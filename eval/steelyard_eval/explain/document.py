@@ -79,8 +79,8 @@ class AboutView(TypedDict):
     strategy: str
     limit: int | None
     depths: dict[str, int | None]
-    asked: list[str]
-    unasked: list[str]
+    searched_retrievers: list[str]
+    skipped_retrievers: list[str]
     intent: str
     confidence: NotRequired[float | None]
     matched: str

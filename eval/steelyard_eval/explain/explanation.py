@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard import __version__
-from steelyard.base.errors import ConfigError, DataError, nearest, shown, visible
+from steelyard.base.errors import ConfigError, DataError, nearest, quoted, visible
 from steelyard.base.fields import format_time
 from steelyard.fusion.plan import Explanation
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard_eval.common.configurations import Named, Setting
+from steelyard_eval.common.configurations import NamedConfig, Setting
 from steelyard_eval.common.tabular import Tabular
 from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.datasets import Dataset, as_dataset
@@ -34,7 +34,7 @@ from steelyard_eval.explain.moves import moves
 from steelyard_eval.explain.text import text
 from steelyard_eval.explain.view import ListView, contributions, list_view_of, view_of
 from steelyard_eval.measures.metrics import evaluate_lists, parse_measures
-from steelyard_eval.recording.next_steps import spelled
+from steelyard_eval.recording.next_steps import shell_command
 from steelyard_eval.recording.replay import described, headline, intents_of
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.views.drawing import plots
@@ -95,8 +95,8 @@ class QueryExplanation(Tabular):
 def explain(
     source: Dataset | Workspace | str | Path,
     query_id: str,
-    config: Given | Named | None = None,
-    against: Given | Named | None = None,
+    config: Given | NamedConfig | None = None,
+    against: Given | NamedConfig | None = None,
     *,
     entry: str | None = None,
     limit: int | None = None,
@@ -111,15 +111,15 @@ def explain(
     dataset = source.dataset if isinstance(source, Workspace) else as_dataset(source)
     query = next((query for query in dataset.queries if query.id == query_id), None)
     if query is None:
-        worst = spelled("explain", dataset, options={})
+        worst = shell_command("explain", dataset, options={})
         near = nearest(query_id, (query.id for query in dataset.queries))
         near = near or (f"; the worst queries are listed by: {worst}" if worst else "")
-        raise DataError(f"{dataset.called}: there is no query {shown(query_id)}{near}")
+        raise DataError(f"{dataset.called}: there is no query {quoted(query_id)}{near}")
     ids = {one.id for one in dataset.entries}
     if entry is not None and entry not in ids | dataset.qrels.get(query.id, {}).keys():
-        raise DataError(f"{dataset.called}: there is no entry {shown(entry)}{nearest(entry, ids)}")
+        raise DataError(f"{dataset.called}: there is no entry {quoted(entry)}{nearest(entry, ids)}")
     first, second = read_config(config or dataset.today), None if against is None else read(against)
-    if isinstance(second, Named) and first.given == second.given:
+    if isinstance(second, NamedConfig) and first.given == second.given:
         raise ConfigError(
             f"{first.label} would be held against {second.label}, which is the same; name another contender"
         )
@@ -127,7 +127,7 @@ def explain(
     setting = Setting(limit, space.model)
     views = [
         view_of(space, query, contender.config(setting), contender.label)
-        if isinstance(contender, Named)
+        if isinstance(contender, NamedConfig)
         else list_view_of(contender, dataset, query, setting.size)
         for contender in (first, second)
         if contender is not None

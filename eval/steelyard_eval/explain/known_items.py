@@ -24,19 +24,19 @@ from steelyard_eval.common.configurations import ONLY_LISTS
 from steelyard_eval.compare.answer import one_scope
 from steelyard_eval.compare.compare import compare
 from steelyard_eval.compare.contenders import Given, read
-from steelyard_eval.compare.lists_and_latency import Arena
+from steelyard_eval.compare.lists_and_latency import Runner
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.recording.workspace import Workspace
-from steelyard_eval.result.structs import Said
+from steelyard_eval.result.structs import Message
 
 METRIC = "nDCG@10"
-ASKED = 200
+SAMPLE_SIZE = 200
 PLACES = 10
 WORDS = 4
 """A sentence of fewer asks for nothing."""
-LONGEST = 25
+MAX_QUESTION_WORDS = 25
 """Words of a question."""
-FEWEST = 5
+MIN_ENTRIES_PER_KIND = 5
 """Of a kind of entries, below which it is not named."""
 BROKEN = 0.25
 """The share that is not found from which on a kind is named, if chance has it once in `RARE` sets."""
@@ -55,11 +55,11 @@ class KnownItem(NamedTuple):
 
 
 def known_items(dataset: Dataset, seed: int = 0) -> list[KnownItem]:
-    """A sentence of each of `ASKED` entries, drawn by the seed; entries without one are left out."""
+    """A sentence of each of `SAMPLE_SIZE` entries, drawn by the seed; entries without one are left out."""
     rng = np.random.default_rng(seed)
     items: list[KnownItem] = []
     for i in rng.permutation(len(dataset.entries)).tolist():
-        if len(items) == ASKED:
+        if len(items) == SAMPLE_SIZE:
             break
         entry = dataset.entries[i]
         if sentences := list(_sentences(entry)):
@@ -76,7 +76,7 @@ def _sentences(entry: Entry) -> Iterator[tuple[str, str, str]]:
         parts = [part.strip() for part in _END.split(getattr(entry, field) or "")]
         for i, part in enumerate(parts):
             if max(len(part.split()), len(words(part))) >= WORDS:
-                yield field, PLACED[3 * i // len(parts)], " ".join(part.split()[:LONGEST])
+                yield field, PLACED[3 * i // len(parts)], " ".join(part.split()[:MAX_QUESTION_WORDS])
 
 
 def ask_known_items(
@@ -99,7 +99,7 @@ def ask_known_items(
         )
     lists: Sequence[Sequence[str]] = []
     if items:
-        arena = Arena.of(asked, [contender], PLACES, None, lambda: Workspace.open(asked, kind))
+        arena = Runner.of(asked, [contender], PLACES, None, lambda: Workspace.open(asked, kind))
         lists = arena.run([contender], queries, timed=False)[0].ranked.lists()
     texts = {
         entry.id: [" ".join((getattr(entry, field) or "").split()) for field in FIELDS]
@@ -111,7 +111,7 @@ def ask_known_items(
     ]
     record = {
         "contender": contender.label,
-        "asked": len(items),
+        "questions": len(items),
         "missed": sum(missed),
         "kinds": _by_kind(items, missed),
         "examples": [item.entry for item, lost in zip(items, missed, strict=True) if lost][:PLACES],
@@ -121,17 +121,17 @@ def ask_known_items(
 
 
 def _by_kind(items: Sequence[KnownItem], missed: Sequence[bool]) -> list[dict[str, Any]]:
-    """Kinds of at least `FEWEST` questions, those with the largest share first."""
+    """Kinds of at least `MIN_ENTRIES_PER_KIND` questions, those with the largest share first."""
     found: dict[str, list[bool]] = defaultdict(list)
     for item, lost in zip(items, missed, strict=True):
         for kind in item.kinds:
             found[kind].append(lost)
     rows = [
-        {"kind": kind, "asked": len(lost), "missed": sum(lost)}
+        {"kind": kind, "questions": len(lost), "missed": sum(lost)}
         for kind, lost in found.items()
-        if len(lost) >= FEWEST
+        if len(lost) >= MIN_ENTRIES_PER_KIND
     ]
-    return sorted(rows, key=lambda row: (-row["missed"] / row["asked"], row["kind"]))
+    return sorted(rows, key=lambda row: (-row["missed"] / row["questions"], row["kind"]))
 
 
 def broken_vectors(dataset: Dataset) -> list[dict[str, object]]:
@@ -150,22 +150,22 @@ def broken_vectors(dataset: Dataset) -> list[dict[str, object]]:
 
 def _chance(row: dict[str, Any], found: dict[str, Any]) -> float:
     """The probability of so many among this kind, were it missed as often as the others (binomial)."""
-    others = found["asked"] - row["asked"]
+    others = found["questions"] - row["questions"]
     rate = (found["missed"] - row["missed"] + 1) / (others + 2)
-    return float(bdtrc(row["missed"] - 1, row["asked"], rate))
+    return float(bdtrc(row["missed"] - 1, row["questions"], rate))
 
 
 def _told(found: dict[str, Any]) -> Iterator[str]:
-    if not found["asked"]:
+    if not found["questions"]:
         yield "No entry has a sentence to ask for it by."
         return
     yield (
-        f"{found['contender']} misses {found['missed']} of {found['asked']} entries that were asked for by a "
-        f"sentence of their own ({found['missed'] / found['asked']:.0%})."
+        f"{found['contender']} misses {found['missed']} of {found['questions']} entries that were asked for by a "
+        f"sentence of their own ({found['missed'] / found['questions']:.0%})."
     )
     for row in found["kinds"]:
-        if row["missed"] / row["asked"] >= BROKEN and _chance(row, found) < 1 / (RARE * len(found["kinds"])):
-            yield f"Of {row['kind']}: {row['missed']} of {row['asked']}; is it indexed?"
+        if row["missed"] / row["questions"] >= BROKEN and _chance(row, found) < 1 / (RARE * len(found["kinds"])):
+            yield f"Of {row['kind']}: {row['missed']} of {row['questions']}; is it indexed?"
     for row in found["vectors"]:
         if row["empty"] or row["same"]:
             yield (
@@ -174,7 +174,7 @@ def _told(found: dict[str, Any]) -> Iterator[str]:
             )
 
 
-def shared_scopes(dataset: Dataset, queries: Sequence[Query]) -> list[Said]:
+def shared_scopes(dataset: Dataset, queries: Sequence[Query]) -> list[Message]:
     """What judged queries are worth that share scopes and have no group, by a comparison of two baselines.
 
     They are bm25 and vector where vectors are recorded, else bm25 and fts, so that nothing has to be embedded.

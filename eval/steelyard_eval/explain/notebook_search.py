@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class FoundHits(Tabular):
+class SearchHits(Tabular):
     """The hits of one search; `result` is the engine's own, and `notices` list what the search lacked."""
 
     contender: Contender

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from steelyard.base.errors import shown, visible
+from steelyard.base.errors import quoted, visible
 from steelyard.grammar import number_text
 from steelyard_eval.common.configurations import LIMIT, short_name
 from steelyard_eval.common.console import brief, cut, grid, width, wrapped
@@ -38,7 +38,7 @@ STANDING = (
     f"{CAUSE}: the signal that moved it most against the entries that it passed, or that passed it; of an entry "
     "without a score before, the one that adds most to its score now"
 )
-REST = "without --entry: the lists and the other entries"
+REST_HINT = "without --entry: the lists and the other entries"
 MOST_MISSING = 12
 """Missing entries that are shown; the JSON document has all of them."""
 
@@ -183,7 +183,7 @@ def _about(about: ExplainedView, query: Mapping[str, Any]) -> list[str]:
     if about["intent"] and (about["intent"] != query["intent"] or sure is not None):
         read.append(f"classified as {about['intent']}" + ("" if sure is None else f", confidence {sure:.2f}"))
     if about["matched"] not in ("", query["text"]):
-        read.append(f"keywords match {shown(about['matched'])}")
+        read.append(f"keywords match {quoted(about['matched'])}")
     lines = [
         _name(about),
         PARTED.join(facts),
@@ -196,7 +196,8 @@ def _about(about: ExplainedView, query: Mapping[str, Any]) -> list[str]:
 
 def _unasked(about: ExplainedView) -> list[str]:
     """The retrievers that were not searched, such as vectors where keywords had found enough."""
-    return [f"not searched, as enough was found: {', '.join(about['unasked'])}"] if about["unasked"] else []
+    skipped = about["skipped_retrievers"]
+    return [f"not searched, as enough was found: {', '.join(skipped)}"] if skipped else []
 
 
 def _missing(about: ExplainedView) -> Iterator[TextBlock]:
@@ -253,12 +254,12 @@ def _entry(entry: RequestedEntry, configurations: Sequence[ExplainedView]) -> It
     for about, own in zip(configurations, entry["configurations"], strict=True):
         tree = _tree(own["explanation"]) if own["explanation"] else []
         words = [
-            f"words of the query that {name} finds in it: {', '.join(map(shown, held)) or 'none'}"
+            f"words of the query that {name} finds in it: {', '.join(map(quoted, held)) or 'none'}"
             for name, held in own["matching"].items()
             if held or own["lists"][name]["position"] or own["rank"]  # else the line above says that it finds none
         ]
         yield TextBlock([_name(about), own["why"], *_not_read(about, [own]), *words, *tree])
-    yield TextBlock([REST])
+    yield TextBlock([REST_HINT])
 
 
 def _tree(node: ScoreTree, depth: int = 0) -> Iterator[str]:

@@ -111,7 +111,7 @@ class View(ListView):
     """The answer of a configuration.
 
     `deep` is the recording with every list as long as the corpus, `table` the same masked to the depths, `rows`
-    their rows by id, and `plan` the compiled strategy over `table`. Live search would have `asked` for these
+    their rows by id, and `plan` the compiled strategy over `table`. Live search would have `searched` for these
     signals. `query` is the query as the system reads it, with its intent and the text that keywords match, and
     `searcher` searches live, with every list as long as the corpus.
     """
@@ -120,7 +120,7 @@ class View(ListView):
     deep: SignalTable
     table: SignalTable
     plan: Plan
-    asked: frozenset[str]
+    searched: frozenset[str]
     rows: Mapping[str, int]
     query: Query
     searcher: Searcher
@@ -149,7 +149,7 @@ class View(ListView):
     def matching(self, id_: str) -> dict[str, list[str]]:
         """See ListView."""
         words = dict.fromkeys(self.query.keywords.split())
-        searched = [name for name in sorted(self.asked) if sought(self.config, name, self.query.keywords)]
+        searched = [name for name in sorted(self.searched) if sought(self.config, name, self.query.keywords)]
         return {name: [word for word in words if self._matches(name, word, id_)] for name in searched}
 
     def _matches(self, name: str, word: str, id_: str) -> bool:
@@ -162,7 +162,7 @@ class View(ListView):
         """See ListView."""
         row = self.rows.get(id_)
         found: dict[str, ListPosition] = {}
-        for name in sorted(self.asked & RETRIEVERS & self.deep.columns.keys()):
+        for name in sorted(self.searched & RETRIEVERS & self.deep.columns.keys()):
             absent = row is None or np.isnan(self.deep.columns[name][row])
             position = None if absent else int(self.deep.positions[name][row])
             found[name] = {"position": position, "depth": self.config.depths.get(name)}
@@ -194,7 +194,7 @@ def view_of(space: Workspace, query: Query, asked_for: SearchConfig, label: str)
     plan = compile_plan(run.table, config.effective)
     needs = config.effective.needs(run.table, tuple(config.retrievers))
     asked = frozenset(name for name, queries in needs.items() if queries.any())
-    (read,) = map(searcher.admitted, space.dataset.asked([query], searcher.knows))
+    (read,) = map(searcher.admitted, space.dataset.with_known_intents([query], searcher.knows))
     about: AboutView = {
         "label": label,
         "system": config.system,
@@ -202,8 +202,8 @@ def view_of(space: Workspace, query: Query, asked_for: SearchConfig, label: str)
         "strategy": str(config.effective),
         "limit": config.limit,
         "depths": {name: depth for name, depth in config.depths.items() if name in asked},
-        "asked": sorted(asked),
-        "unasked": sorted((config.effective.signals & RETRIEVERS) - asked),
+        "searched_retrievers": sorted(asked),
+        "skipped_retrievers": sorted((config.effective.signals & RETRIEVERS) - asked),
         "intent": read.intent,
         "confidence": read.confidence,
         "matched": read.keywords,
@@ -225,7 +225,7 @@ def view_of(space: Workspace, query: Query, asked_for: SearchConfig, label: str)
         deep=deep,
         table=run.table,
         plan=plan,
-        asked=asked,
+        searched=asked,
         rows={deep.entries[entry]: row for row, entry in enumerate(deep.entry)},
         query=read,
         searcher=searcher,
@@ -243,8 +243,8 @@ def list_view_of(contender: ListContender, dataset: Dataset, query: Query, limit
         "strategy": contender.source,
         "limit": limit,
         "depths": {},
-        "asked": [],
-        "unasked": [],
+        "searched_retrievers": [],
+        "skipped_retrievers": [],
         "intent": "",
         "matched": "",
         "finish": [],

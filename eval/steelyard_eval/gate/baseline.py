@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from steelyard import __version__
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import PATH_WIDTH, DataError, shown, visible
+from steelyard.base.errors import PATH_WIDTH, DataError, quoted, visible
 from steelyard.base.files import STRICT_JSON, canonical, read_text
 from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.gate.rule import Values
@@ -26,7 +26,7 @@ from steelyard_eval.gate.rule import Values
 SCHEMA_VERSION = 1
 SEAL = "seal"
 """The key whose value is the hash of everything else in the file."""
-LONGEST = 200
+MAX_FAULT_CHARS = 200
 """Characters of what is wrong with a file, which may quote a key of it."""
 Value = Annotated[float, Meta(ge=0, le=1.000001)]
 Three = tuple[Value, Value, Value]
@@ -160,7 +160,7 @@ def load_baseline(path: Path, again: str) -> Baseline | None:
 
     `again` is the command that writes it again.
     """
-    place = shown(str(path), PATH_WIDTH)
+    place = quoted(str(path), PATH_WIDTH)
 
     def refused(why: str) -> DataError:
         remedy = f"restore it from version control, or write it again: {again}"
@@ -185,14 +185,14 @@ def load_baseline(path: Path, again: str) -> Baseline | None:
         )
     sealed, version = record.pop(SEAL), record.get("schema_version")
     if version != SCHEMA_VERSION:
-        raise refused(f"is none of schema {SCHEMA_VERSION} (schema_version: {shown(version)})")
+        raise refused(f"is none of schema {SCHEMA_VERSION} (schema_version: {quoted(version)})")
     if sealed != hashed(record):
         raise refused("was edited by hand or is incomplete: its seal does not fit")
     del record["schema_version"]
     try:
         return msgspec.convert(record, Baseline)
     except msgspec.ValidationError as error:
-        raise refused(f"does not follow its schema: {visible(str(error))[:LONGEST]}") from None
+        raise refused(f"does not follow its schema: {visible(str(error))[:MAX_FAULT_CHARS]}") from None
 
 
 def tool() -> str:

@@ -24,7 +24,7 @@ from steelyard_eval.result.structs import Fact, Finding
 
 WORST = 10
 """Queries that are shown with both rankings."""
-LEAST = 5
+MIN_SLICE_UNITS = 5
 """Units of a slice, below which it is not tested."""
 ORDER = ("fail", "mismatch", "inconclusive", "pass")
 QUALITY_FINDINGS = ("gate_identity", "gate_differs", "gate_unchanged", "gate_baseline", "gate_anchor")
@@ -38,13 +38,13 @@ class Slice:
     field: str
     value: str
     queries: int
-    found: rule.Findings
+    findings: rule.Findings
     p: float | None
 
     @property
     def worse(self) -> bool:
         """Whether it fell beyond doubt."""
-        return self.p is not None and self.p < rule.ALPHA and self.found.ndcg < -rule.SMALL
+        return self.p is not None and self.p < rule.ALPHA and self.findings.ndcg < -rule.SMALL
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class BaselineComparison:
         return np.array(
             [
                 list_hash(*lists) != kept.list_hash
-                and not (self.gate.elsewhere and settled_hash(lists, kept.ties) == kept.settled_hash)
+                and not (self.gate.platform_differs and settled_hash(lists, kept.ties) == kept.settled_hash)
                 for lists, kept in self._rows
             ]
         )
@@ -75,7 +75,7 @@ class BaselineComparison:
     @cached_property
     def scores_changed(self) -> Bools:
         """bool[Q]: whose scores differ in any bit; on another platform the first ten by more than rounding."""
-        if self.gate.elsewhere:
+        if self.gate.platform_differs:
             return np.array([not alike(listed[: rule.SHALLOW], kept.first) for (listed, _), kept in self._rows])
         return np.array([scores_hash(*lists) != kept.scores_hash for lists, kept in self._rows])
 
@@ -180,7 +180,7 @@ class BaselineComparison:
 
     def _identity(self) -> Finding:
         lists, scores = int(self.lists_changed.sum()), int(self.scores_changed.sum())
-        elsewhere = self.gate.elsewhere
+        elsewhere = self.gate.platform_differs
         if not lists and not scores:
             return Finding("gate_identity", {"elsewhere": elsewhere}, verdict="pass")
         facts: dict[str, Fact] = {"queries": lists or scores, "lists": lists > 0, "scores": not lists}
@@ -189,7 +189,7 @@ class BaselineComparison:
 
     def _quality(self) -> Iterator[Finding]:
         before, anchor = self.baseline.values, self.baseline.anchor
-        moved = not self.gate.elsewhere and (self.now.values.matrix != before.matrix).any()
+        moved = not self.gate.platform_differs and (self.now.values.matrix != before.matrix).any()
         if not self.lists_changed.any() and not moved:
             yield Finding("gate_unchanged", {"scores": int(self.scores_changed.sum()) or None}, verdict="pass")
         else:
@@ -200,7 +200,7 @@ class BaselineComparison:
         if self.against_anchor.fails and not own:
             facts = {**self._told(self.against_anchor, anchor), "date": self.baseline.anchor_date}
             yield Finding("gate_anchor", facts, verdict="fail")
-        if worse := [f"{row.field} {row.value} ({row.found.ndcg:+.3f})" for row in self.slices if row.worse]:
+        if worse := [f"{row.field} {row.value} ({row.findings.ndcg:+.3f})" for row in self.slices if row.worse]:
             yield Finding("gate_slice", {"slices": worse}, verdict="fail" if self.gate.block_slices else "pass")
 
     def gain(self, before: rule.Values) -> Gain:
@@ -232,7 +232,7 @@ class BaselineComparison:
             for value in sorted({getattr(query, name) for query in self.gate.queries} - {None, ""})
         ]
         found = [self._judged(self.baseline.values, inside) for *_, inside in parts]
-        ps = np.array([one.p_worse if one.free + 1 >= LEAST else np.nan for one in found])
+        ps = np.array([one.p_worse if one.free + 1 >= MIN_SLICE_UNITS else np.nan for one in found])
         tested = np.isfinite(ps)
         ps[tested] = benjamini_hochberg(ps[tested])
         return [

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown, together, visible
-from steelyard.base.files import read_bytes, spare, write_texts
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, collect_errors, nearest, quoted, visible
+from steelyard.base.files import backup_path, read_bytes, write_texts
 from steelyard_eval.common.process import day
 from steelyard_eval.compare.contenders import GivenMany
 from steelyard_eval.datasets.manifest import Naming
@@ -92,7 +92,7 @@ def update(
         contenders=tuple(_kept_anew(gate, own, rows.get(own.label)) for own in now),
         states={name: dict(state) for name, state in gate.states().items()},
     )
-    copy = None if gate.baseline is None else spare(gate.path)
+    copy = None if gate.baseline is None else backup_path(gate.path)
     write_texts({**({copy: read_bytes(gate.path)} if copy else {}), gate.path: written.text()})
     return gating, copy
 
@@ -108,7 +108,7 @@ def _in_place(gate: Gate, contenders: GivenMany | None) -> tuple[Gate, list[Cont
         naming = with_fields(Naming.of_baseline(gate.path), instead=instead)
         kept = gate.needed().contenders
         again = (partial(read_again, naming, gate.dataset, row.label, row.kind, row.written) for row in kept)
-        return gate, together(*again)
+        return gate, collect_errors(*again)
     refs = read_contenders(contenders)
     if old is None or len(refs) != 1 or len(old.contenders) != 1:
         return gate, refs
@@ -124,8 +124,8 @@ def _aligned(gate: Gate) -> Gate:
         lists = {row.id: row for row in kept.lists}
         if len(kept.lists) != len(ids) or lists.keys() != set(ids):
             raise DataError(
-                f"the baseline {shown(str(gate.path), PATH_WIDTH)} has not one list a query of "
-                f"{shown(kept.label)}; restore it from version control, or write it again: {again}"
+                f"the baseline {quoted(str(gate.path), PATH_WIDTH)} has not one list a query of "
+                f"{quoted(kept.label)}; restore it from version control, or write it again: {again}"
             )
         contenders.append(replace(kept, lists=tuple(lists[id_] for id_ in ids)))
     return with_fields(gate, baseline=replace(old, contenders=tuple(contenders)))
@@ -136,9 +136,9 @@ def _kept(baseline: Baseline, ref: ContenderRef) -> BaselineContender:
     if kept := baseline.find(ref.label):
         return kept
     labels = [other.label for other in baseline.contenders]
-    such = shown(f"{labels[0]}={ref.written or ref.label}", PATH_WIDTH)
+    such = quoted(f"{labels[0]}={ref.written or ref.label}", PATH_WIDTH)
     raise ConfigError(
-        f"{shown(ref.label)} is not in the baseline{nearest(ref.label, labels)}; write the one that it is to be "
+        f"{quoted(ref.label)} is not in the baseline{nearest(ref.label, labels)}; write the one that it is to be "
         f"held against before it, as in {such}"
     )
 
@@ -166,7 +166,7 @@ def _refuse_adverse(
         )
     pairs = [(by_label[kept.label], kept) for kept in known if kept.label in by_label]
     changed = [
-        shown(kept.label)
+        quoted(kept.label)
         for own, kept in pairs
         if own.strategy != kept.strategy
         or ("corpus" not in differing and gate.configuration(own.config) != kept.configuration)

@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import ConfigError, SteelyardError, shown, together
+from steelyard.base.errors import ConfigError, SteelyardError, collect_errors, quoted
 from steelyard.config import SearchConfig, read_json
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query, valid_at
 from steelyard.memory.text import content
-from steelyard_eval.common.configurations import LIMIT, Named, Setting, parted
+from steelyard_eval.common.configurations import LIMIT, NamedConfig, Setting, split_label
 from steelyard_eval.compare.contenders import Contender, Given, GivenMany, distinct, labelled, read, usable
 from steelyard_eval.compare.list_contenders import ListContender, of_run
 from steelyard_eval.compare.lists_and_latency import without_floors
@@ -34,11 +34,11 @@ from steelyard_eval.gate.setup import Gate
 from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import Judgments, evaluate, evaluate_lists
 from steelyard_eval.measures.trec_runs import Scored
-from steelyard_eval.recording.next_steps import spelled
+from steelyard_eval.recording.next_steps import shell_command
 from steelyard_eval.recording.provenance import share
 from steelyard_eval.recording.record import record
-from steelyard_eval.recording.replay import Replay, replay
-from steelyard_eval.result.structs import Said
+from steelyard_eval.recording.replay import ReplayedRun, replay
+from steelyard_eval.result.structs import Message
 
 DEEPEST = 100  # how far lists are looked at
 PERSISTENCE = 0.9
@@ -50,7 +50,7 @@ _EXCLUDED = re.compile(r"(?:^|\s)-(\w+)")
 class ContenderRef:
     """A contender to be gated, with the text that names it again in another process; empty when none does."""
 
-    one: Named | ListContender
+    one: NamedConfig | ListContender
     written: str
 
     @property
@@ -61,17 +61,17 @@ class ContenderRef:
 
 def read_contenders(many: GivenMany) -> list[ContenderRef]:
     """Read contenders; ConfigError lists every fault at once, a label that two of them have among them."""
-    refs = together(*(partial(_read, given, label) for given, label in labelled(many)))
+    refs = collect_errors(*(partial(_read, given, label) for given, label in labelled(many)))
     distinct([partial(read, ref.one) for ref in refs])
     return refs
 
 
 def _read(given: Given, label: str) -> ContenderRef:
     one = read(given, label)
-    if isinstance(one, Named):
+    if isinstance(one, NamedConfig):
         return ContenderRef(one, "" if isinstance(one.given, SearchConfig) else one.given)
     # A run can be read from its file again.
-    return ContenderRef(one, parted(given)[1] if isinstance(given, str) and one.kind == "run" else one.source)
+    return ContenderRef(one, split_label(given)[1] if isinstance(given, str) and one.kind == "run" else one.source)
 
 
 def read_again(naming: Naming, dataset: Dataset, label: str, kind: str, written: str) -> ContenderRef:
@@ -80,15 +80,17 @@ def read_again(naming: Naming, dataset: Dataset, label: str, kind: str, written:
     try:
         if kind == "run":
             return ContenderRef(of_run(label, Path(text)), written)
-        return ContenderRef(Named(label, kind, SearchConfig.load(text) if kind == "weights" else text), written)
+        return ContenderRef(
+            NamedConfig(label, kind, SearchConfig.load(text) if kind == "weights" else text), written
+        )
     except SteelyardError as error:
         torn = isinstance(error.__context__, JSONDecodeError)  # which tells a place and quotes nothing
         if kind == "weights" and (torn or _is_weights(text)):
             remedy = f"{naming.file} names this file: correct it, or restore it from version control"
             raise ConfigError(f"{error} ({remedy})") from None
         # The message may quote the file, which the baseline chose and which may hold anything.
-        command = spelled("gate", dataset, text, options={}) or "gate it by name"
-        problem = f"{naming.file} names {shown(written)}, which is no {kind} that can be read"
+        command = shell_command("gate", dataset, text, options={}) or "gate it by name"
+        problem = f"{naming.file} names {quoted(written)}, which is no {kind} that can be read"
         raise ConfigError(f"{problem}; to see why: {command}") from None
 
 
@@ -111,7 +113,7 @@ class ContenderLists:
     deep: Lists  # the same down to place 100
     values: Values
     broken: list[dict[str, int]]  # for every query how many entries break each promise; kept ones are left out
-    notices: Sequence[Said]
+    notices: Sequence[Message]
     answered: tuple[str, ...]  # the queries that nothing answers and that show something all the same
     # query -> the share of its relevant entries that the floor, if any, drops
     lost: Mapping[str, float] | None = None
@@ -137,13 +139,13 @@ class ContenderLists:
 def run(gate: Gate, refs: Iterable[ContenderRef]) -> list[ContenderLists]:
     """Run the contenders, in order; those that retrieve alike share a recording."""
     refs = list(refs)
-    named = [(ref, ref.one) for ref in refs if isinstance(ref.one, Named)]
+    named = [(ref, ref.one) for ref in refs if isinstance(ref.one, NamedConfig)]
     found = {own.label: own for own in (_replayed(gate, named) if named else ())}
     found |= {ref.label: _listed(gate, ref, ref.one) for ref in refs if isinstance(ref.one, ListContender)}
     return [found[ref.label] for ref in refs]
 
 
-def _replayed(gate: Gate, named: Sequence[tuple[ContenderRef, Named]]) -> Iterator[ContenderLists]:
+def _replayed(gate: Gate, named: Sequence[tuple[ContenderRef, NamedConfig]]) -> Iterator[ContenderLists]:
     space, qrels = gate.space, gate.dataset.qrels
     setting = Setting(gate.limit, space.model)
     built = [usable(space, Contender(one.label, one.config(setting), one.kind)) for _, one in named]
@@ -193,7 +195,7 @@ def _answered(gate: Gate, lists: Lists) -> tuple[str, ...]:
     return tuple(query.id for query, ranking in zip(gate.unanswerable, lists, strict=False) if ranking)
 
 
-def scored(run: Replay) -> Lists:
+def scored(run: ReplayedRun) -> Lists:
     """The lists of a replay with their scores."""
     ids = [run.table.entries[entry] for entry in run.entry.tolist()]
     pairs = list(zip(ids, run.ranking.score.tolist(), strict=True))

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import asdict
 
-from steelyard_eval.common.configurations import LIMIT, Named, written_as
+from steelyard_eval.common.configurations import LIMIT, NamedConfig, written_as
 from steelyard_eval.compare.lists_and_latency import ties
-from steelyard_eval.datasets.dataset import NAMED, moved
+from steelyard_eval.datasets.dataset import MAX_NAMED_IDS, describe_changes
 from steelyard_eval.datasets.groups import nearly
 from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.baseline import tool
 from steelyard_eval.gate.comparison import ORDER, BaselineComparison
 from steelyard_eval.gate.rule import NAMES, Values
 from steelyard_eval.gate.setup import Gate, platform_name
-from steelyard_eval.recording.next_steps import labelling, settings, words_of
-from steelyard_eval.recording.provenance import tuned_here
+from steelyard_eval.recording.next_steps import label_more_step, settings, words_of
+from steelyard_eval.recording.provenance import overlap_notice
 from steelyard_eval.recording.replay import facts_of, intents_of
 from steelyard_eval.result.structs import (
     Answer,
@@ -26,11 +26,11 @@ from steelyard_eval.result.structs import (
     Fact,
     Finding,
     Listed,
+    Message,
     Provenance,
     QueryRow,
     Result,
     Row,
-    Said,
     Step,
     Table,
 )
@@ -91,7 +91,7 @@ def mismatched(gate: Gate) -> Result:
         answer=Answer("mismatch", facts, steps=[Step("gate_meant", {}, gate.rebaseline)]),
         provenance=_provenance(gate, ""),
         findings=[*changed, *digests],
-        notices=[Said("told", {"text": text}) for text in gate.dataset.notices],
+        notices=[Message("plain_text", {"text": text}) for text in gate.dataset.notices],
         tables=[_baseline(gate)],
     )
 
@@ -134,15 +134,15 @@ def _means(values: Values) -> dict[str, Estimate]:
     return {name: Estimate(mean) for name, mean in zip(NAMES, values.matrix.mean(axis=1).tolist(), strict=True)}
 
 
-def _notices(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Said]:
-    if gate.elsewhere:
-        yield Said("gate_platform", {"here": platform_name(), "there": gate.needed().platform})
-    yield from (Said("told", {"text": text}) for text in gate.dataset.notices)
+def _notices(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Message]:
+    if gate.platform_differs:
+        yield Message("gate_platform", {"here": platform_name(), "there": gate.needed().platform})
+    yield from (Message("plain_text", {"text": text}) for text in gate.dataset.notices)
     yield from nearly(gate.queries)
     for one in compared:
         yield from one.now.notices
         if config := one.now.config:
-            yield from tuned_here(one.now.label, config, gate.dataset, gate.queries)
+            yield from overlap_notice(one.now.label, config, gate.dataset, gate.queries)
 
 
 def _tables(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[Table]:
@@ -188,7 +188,7 @@ def _lost(one: BaselineComparison) -> Iterator[list[Cell]]:
 
 def _slices(one: BaselineComparison) -> Iterator[list[Cell]]:
     for row in one.slices:
-        yield [row.field, row.value, row.queries, row.found.ndcg, row.p, "worse" if row.worse else None]
+        yield [row.field, row.value, row.queries, row.findings.ndcg, row.p, "worse" if row.worse else None]
 
 
 def _rulings(one: BaselineComparison) -> Iterator[list[Cell]]:
@@ -236,7 +236,7 @@ def _what_changed(gate: Gate, name: str) -> dict[str, Fact]:
     """What changed of a part of the data; nothing for older baselines, which do not say what they held."""
     before, now = gate.needed().states.get(name, {}), gate.states().get(name, {})
     if before and now and before != now:
-        return {"moved": moved(before, now, named=NAMED)}
+        return {"moved": describe_changes(before, now, named=MAX_NAMED_IDS)}
     return {_ELSE[name]: True} if before and now and name in _ELSE else {}
 
 
@@ -257,7 +257,7 @@ def _settling(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[St
     pairs = [(finding, one) for one in compared for finding in one.findings]
     open_ = {finding.key: one for finding, one in pairs if finding.verdict == "inconclusive"}
     if not open_.keys() <= COUNTED.keys():
-        yield from labelling(gate.dataset, None)
+        yield from label_more_step(gate.dataset, None)
         return
     same = all(one.now.ref.written == one.baseline.written for one in open_.values())
     yield Step("gate_accept", {"other": not same}, gate.rebaseline if same else [])
@@ -267,7 +267,7 @@ def _settling(gate: Gate, compared: Sequence[BaselineComparison]) -> Iterator[St
 def _explaining(one: BaselineComparison, at: int) -> Step | None:
     """Explain a query of what is gated; lists alone, and what no command names, have no command."""
     gate, contender, written = one.gate, one.now.ref.one, one.now.ref.written
-    if not isinstance(contender, Named):
+    if not isinstance(contender, NamedConfig):
         return None
     named = contender.word
     if named is None and written:  # a weights file that the baseline names

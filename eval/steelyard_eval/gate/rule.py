@@ -36,10 +36,10 @@ import numpy as np
 from scipy.special import bdtrc, nctdtr, ndtri, stdtr, stdtrit
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard_eval.measures.judgments import Ranked, lost_shares
+from steelyard_eval.measures.judgments import Ranked, recall_loss
 from steelyard_eval.measures.metrics import Measure
 from steelyard_eval.measures.paired import TIE
-from steelyard_eval.measures.spread import LEAST, spread
+from steelyard_eval.measures.spread import MIN_STANDARD_ERROR, spread
 from steelyard_eval.result.structs import Fact, Finding
 
 ALPHA = 0.05
@@ -55,7 +55,7 @@ BOUND = 0.90
 SHALLOW = 10  # places of a list that users see
 NDCG10, NDCG100 = Measure("nDCG", SHALLOW), Measure("nDCG", 100)
 NAMES = (str(NDCG10), str(NDCG100), "gain@100")  # the three values, in the order of `Values.matrix`
-UNSEEN = 0.35
+EXTRA_QUERY = 0.35
 """A difference that one more query, outside the sample, may show; the bound is measured with it."""
 
 
@@ -128,7 +128,7 @@ def judge(ndcg: Floats, composite: Floats, unit: Indices | None = None, budget: 
     free = found.units - 1
     p_worse, p_better = _tails(whole, error_of_a, free)
     p_ndcg, _ = _tails(front, error, free)
-    unseen = UNSEEN * found.units / found.queries / math.sqrt(max(free, 1) * (free + 1))
+    unseen = EXTRA_QUERY * found.units / found.queries / math.sqrt(max(free, 1) * (free + 1))
     upper = _reach(BOUND, math.hypot(error, unseen), free) - front
     return Findings(
         ndcg=front,
@@ -220,7 +220,7 @@ def sign_test_increase(
     error = math.sqrt(max(moved - (came - went) ** 2 / asked, 0.0)) / asked
     within = rise + float(ndtri(BOUND)) * error <= budget
     fails, passes = came > went and p < ALPHA, came <= went or within
-    facts: dict[str, Fact] = {"now": len(now), "asked": asked, "before": len(before)}
+    facts: dict[str, Fact] = {"now": len(now), "of": asked, "before": len(before)}
     facts |= {"p": p if came > went else None, "budget": None if fails or passes else budget}
     return Finding(key, facts, verdict="fail" if fails else "pass" if passes else "inconclusive")
 
@@ -233,7 +233,7 @@ def kept_promise(promise: float, lost: Sequence[float], unit: Indices) -> Findin
     """
     values = np.asarray(lost, dtype=np.float64)
     found = spread(values, unit)
-    mean, error = float(found.mean), max(float(found.error), LEAST)
+    mean, error = float(found.mean), max(float(found.error), MIN_STANDARD_ERROR)
     p = float(stdtr(found.units - 1, (promise - mean) / error)) if found.units > 1 else 1.0
     facts: dict[str, Fact] = {"lost": mean, "promise": promise}
     verdict: Literal["pass", "fail"] = "pass" if mean <= promise else "fail"
@@ -255,5 +255,5 @@ def losses(whole: Ranked, shown: Ranked, qrels: Mapping[str, Mapping[str, int]])
     places, left = (ranked.query * len(whole.entries) + ranked.entry for ranked in (whole, shown))
     rows = np.flatnonzero(whole.relevant(qrels))
     query = whole.query[rows]
-    shares = lost_shares(query, ~np.isin(places[rows], left)[:, None])[:, 0]
+    shares = recall_loss(query, ~np.isin(places[rows], left)[:, None])[:, 0]
     return {whole.queries[q]: share for q, share in zip(np.unique(query).tolist(), shares.tolist(), strict=True)}

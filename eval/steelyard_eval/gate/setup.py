@@ -26,7 +26,7 @@ import numpy as np
 from msgspec.structs import asdict
 
 from steelyard.base.arrays import Indices
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, quoted
 from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.compare.lists_and_latency import ties
@@ -37,7 +37,7 @@ from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.baseline import Baseline, load_baseline
 from steelyard_eval.gate.rule import BUDGET
 from steelyard_eval.measures.trec_runs import Scored
-from steelyard_eval.recording.next_steps import word
+from steelyard_eval.recording.next_steps import shell_word
 from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.sentences import dialect
 
@@ -46,7 +46,7 @@ DIALECT = dialect(ties(["strategy"]))
 """How values are computed; a baseline keeps it."""
 PARTS = {"entries": "corpus", "queries": "queries", "labels": "labels"}
 UPDATE = ("--update", "--because", "...")
-MOST = 5_000
+MAX_TRACKED_ITEMS = 5_000
 """Entries, queries or judgments that a baseline keeps one by one, to say later which changed."""
 
 
@@ -107,7 +107,7 @@ class Gate:
         """The baseline; DataError, with the remedy, where there is none."""
         if self.baseline is not None:
             return self.baseline
-        begin, place = shlex.join(_command("init", self.dataset, self.path)), shown(str(self.path), PATH_WIDTH)
+        begin, place = shlex.join(_command("init", self.dataset, self.path)), quoted(str(self.path), PATH_WIDTH)
         raise DataError(f"there is no baseline at {place}; write a first one of what you use today: {begin}")
 
     @cached_property
@@ -161,7 +161,7 @@ class Gate:
         """What is hashed, item by item, where it is not too much to keep."""
         qrels = {query.id: self.dataset.qrels[query.id] for query in self.queries}
         part = replace(self.dataset, queries=(*self.queries, *self.unanswerable), qrels=qrels)
-        return {PARTS[name]: state for name, state in states(part, MOST).items() if state}
+        return {PARTS[name]: state for name, state in states(part, MAX_TRACKED_ITEMS).items() if state}
 
     def configuration(self, config: SearchConfig | None) -> str:
         """The hash of a configuration and of the vectors it searches; empty for lists, whose making is unknown."""
@@ -174,13 +174,18 @@ class Gate:
         )
 
     @cached_property
-    def elsewhere(self) -> bool:
+    def platform_differs(self) -> bool:
         """Whether this platform is not the baseline's, so that rounding may differ."""
         return self.needed().platform != platform_name()
 
 
 def _command(job: str, dataset: Dataset, path: Path) -> list[str]:
-    return ["steelyard", job, word(dataset.path), *(["--baseline", word(path)] if path != BASELINE else [])]
+    return [
+        "steelyard",
+        job,
+        shell_word(dataset.path),
+        *(["--baseline", shell_word(path)] if path != BASELINE else []),
+    ]
 
 
 def is_of_other_labels(dataset: Dataset) -> bool:
@@ -211,7 +216,7 @@ def data_hashes(dataset: Dataset, queries: Sequence[Query], unanswerable: Sequen
     entries = sorted((entry.to_json() for entry in dataset.entries), key=itemgetter("id"))
     asked: list[list[Any]] = [
         [of.id, of.text, repr(of.filters), of.asked_at, of.intent, of.category, group, list(of.tags), of.domain]
-        for of in dataset.asked([*queries, *unanswerable])
+        for of in dataset.with_known_intents([*queries, *unanswerable])
         for group in ["" if is_proposed(of) else of.group]
     ]
     return {

@@ -18,7 +18,7 @@ from steelyard.feedback import ACTIONS
 from steelyard_eval.datasets.logs import LogLine
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 from steelyard_eval.measures.paired import exact_interval
-from steelyard_eval.result.structs import Fact, Said
+from steelyard_eval.result.structs import Fact, Message
 
 KINDS = ACTIONS
 CODE = {kind: at for at, kind in enumerate(KINDS)}
@@ -26,7 +26,7 @@ NEGATIVE_KINDS = frozenset({"dismissed", "failed", "thumbs_down", "none_useful"}
 """Acts that speak against an entry; all others speak for it."""
 POSITIVE = np.array([kind not in NEGATIVE_KINDS for kind in KINDS])  # bool[A]: which kinds speak for an entry
 EVERYTHING_SHOWN = "none_useful"  # the act on a whole list: nothing in it was of use
-WORTH = np.array([1.0 if kind != EVERYTHING_SHOWN else 0.1 for kind in KINDS])
+EVENT_WEIGHT = np.array([1.0 if kind != EVERYTHING_SHOWN else 0.1 for kind in KINDS])
 """float64[A]: what one act counts as. That on a whole list is one act, shared by its ten places."""
 
 
@@ -79,7 +79,7 @@ class PositionCounts:
 
 
 @dataclass(frozen=True)
-class Hits:
+class MatchedImpressions:
     """The counts of a log, M of them: numbers of query and entry, -1 for one that is in no recording."""
 
     query: Indices  # int64[M]
@@ -90,7 +90,7 @@ class Hits:
     shown: Floats  # float64[M]
     acts: Floats  # float64[M, A]
 
-    def matched(self, query_of: Indices, entry_of: Indices) -> Hits:
+    def matched(self, query_of: Indices, entry_of: Indices) -> MatchedImpressions:
         """The same by the numbers of a recording, int64 each; the last of `entry_of` is of unknown entries."""
         return replace(self, query=query_of[self.query], entry=entry_of[self.entry])
 
@@ -132,8 +132,8 @@ def column_sums(numbers: NDArray[np.integer], columns: Floats, size: int) -> Flo
 
 
 MOST_TEAMS = 1_000  # other rankings, and clients of one, that are told apart
-LONGEST = 200  # characters of a strategy that a sentence has
-SURE = 0.05  # the probability of so uneven a result between equals, below which one is preferred
+MAX_STRATEGY_CHARS = 200  # characters of a strategy that a sentence has
+ALPHA = 0.05  # the probability of so uneven a result between equals, below which one is preferred
 
 
 @dataclass
@@ -173,7 +173,7 @@ class InterleavingResult:
     @property
     def preferred(self) -> bool | None:
         """Whether the other ranking is preferred; None where that is not decided."""
-        return self.wins > self.losses if self.p < SURE else None
+        return self.wins > self.losses if self.p < ALPHA else None
 
     @property
     def share(self) -> dict[str, Fact]:
@@ -196,15 +196,17 @@ def count_turn(results: dict[str, InterleavingResult], line: LogLine) -> None:
             results.setdefault(name, InterleavingResult(name)).add(balance, line.client_id)
 
 
-def said_of_turns(result: InterleavingResult, configurations: Mapping[str, Mapping[str, object]]) -> Said:
+def describe_interleaving(
+    result: InterleavingResult, configurations: Mapping[str, Mapping[str, object]]
+) -> Message:
     """Which of two interleaved rankings was preferred, and how sure that is; `configurations` are the log's."""
-    strategy = str(configurations.get(result.other, {}).get("strategy", ""))[:LONGEST]
+    strategy = str(configurations.get(result.other, {}).get("strategy", ""))[:MAX_STRATEGY_CHARS]
     facts: dict[str, Fact] = {"other": result.other or None, "all": not result.other, "strategy": strategy or None}
     if not result.decided:
-        return Said("turns_untold", facts)
+        return Message("turns_untold", facts)
     facts |= {"wins": result.wins, **result.share}
     if result.preferred is None:
-        return Said("turns_open", facts)
+        return Message("turns_open", facts)
     sided = [won - lost for won, _, lost in result.clients.values() if won != lost]
     same = sum((side > 0) == result.preferred for side in sided)
-    return Said("turns_preferred", {**facts, "not": not result.preferred, "same": same, "clients": len(sided)})
+    return Message("turns_preferred", {**facts, "not": not result.preferred, "same": same, "clients": len(sided)})

@@ -167,7 +167,7 @@ class LogDecision:
         return False
 
     @cached_property
-    def offered(self) -> SearchConfig | None:
+    def suggested_config(self) -> SearchConfig | None:
         """What ships, or is worth a try; None under keep."""
         if self.candidate is not None:
             return self.config(self.candidate)
@@ -179,7 +179,7 @@ class LogDecision:
         """ship, try or keep."""
         if self.recommended is not None:
             return self.recommended.ruling.verdict
-        return "keep" if self.offered is None else "try"
+        return "keep" if self.suggested_config is None else "try"
 
     @property
     def share(self) -> float:

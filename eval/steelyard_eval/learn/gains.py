@@ -33,8 +33,8 @@ MIDDLE = 0.5
 FOLDS = 6  # of the refit jackknife
 UNKNOWN = 1.0  # the error of a gain that a single unit shows: nDCG@10 is 1 at most
 ROUNDS = 20  # of EM in each refit
-SURE = 2.0  # query errors and refit errors that a gain has to exceed in every view to be worth a try
-ASKED = 20  # candidates that are looked at closely, those of largest gain
+MIN_GAIN_SE = 2.0  # query errors and refit errors that a gain has to exceed in every view to be worth a try
+CANDIDATES_EXAMINED = 20  # candidates that are looked at closely, those of largest gain
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class GainsByImputation:
 
     @property
     def bound(self) -> float:
-        """The least gain over all views, `SURE` query errors and refit errors below it."""
-        seen = self.gain - SURE * self.error
-        refitted = self.gain[1:] - SURE * np.maximum(self.refit[1:], self.error[1:])
+        """The least gain over all views, `MIN_GAIN_SE` query errors and refit errors below it."""
+        seen = self.gain - MIN_GAIN_SE * self.error
+        refitted = self.gain[1:] - MIN_GAIN_SE * np.maximum(self.refit[1:], self.error[1:])
         return float(min(seen.min(), refitted.min()))
 
 
@@ -147,9 +147,9 @@ class FeedbackGains:
         candidate show, `apart` the cells without the largest client, if there are others.
         """
         found = spread(gains, self.pairs.unit[self.cells.queries])
-        likely = np.where(found.mean - SURE * found.error > 0, found.mean, 0.0)
+        likely = np.where(found.mean - MIN_GAIN_SE * found.error > 0, found.mean, 0.0)
         rest = self._again(apart) if apart is not None and apart.positive.any() else None
-        for candidate in np.argsort(-likely, kind="stable")[:ASKED].tolist():
+        for candidate in np.argsort(-likely, kind="stable")[:CANDIDATES_EXAMINED].tolist():
             lists = top(candidate) if likely[candidate] > 0 else None
             if lists is None or (apart is not None and rest is None):
                 return None
@@ -165,7 +165,7 @@ class FeedbackGains:
 TEMPER = 50.0
 """However often one entry was shown, it counts as fewer shows than this: one entry can speak only so loud."""
 STRENGTH = 20.0  # shows that the starting rates count as, at each place
-APART = 1.2  # A relevant entry is acted upon at least so many times as often, or the classes could change roles
+MIN_LIFT = 1.2  # A relevant entry is acted upon at least so many times as often, or the classes could change roles
 FALLBACK = np.array([kind == "clicked" for kind in KINDS])  # the kind whose rates are fitted where no act occurs
 MOST_RELEVANT, MOST_OTHER = 0.98, 0.8  # the largest share of shows that either class is acted upon
 UPPER = 5  # places over which the lift is averaged
@@ -269,7 +269,7 @@ def _maximised(
     total = column_sums(place, acts, PLACES)
     a = (done + STRENGTH * start[0]) / (relevant + STRENGTH)
     b = (total - done + STRENGTH * start[1]) / (every - relevant + STRENGTH)
-    least = APART * b[:, positive].sum(axis=1) / np.maximum(a[:, positive].sum(axis=1), 1e-12)
+    least = MIN_LIFT * b[:, positive].sum(axis=1) / np.maximum(a[:, positive].sum(axis=1), 1e-12)
     a[:, positive] *= np.maximum(least, 1.0)[:, None]
     return _bounded(a, 1e-4, MOST_RELEVANT), _bounded(b, 5e-5, MOST_OTHER)
 

@@ -18,13 +18,13 @@ from steelyard.memory.query import Query, clean_query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.source import Source, configured
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
-from steelyard_eval.choose.recommend import by_drawn
+from steelyard_eval.choose.recommend import only_random_sample
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.datasets.logs import HeldLog
-from steelyard_eval.learn.counts import Hits, InterleavingResult, PositionCounts
+from steelyard_eval.learn.counts import InterleavingResult, MatchedImpressions, PositionCounts
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 from steelyard_eval.learn.gains import FeedbackGains
 from steelyard_eval.learn.log_reader import DatasetIndex, Log, read_log
@@ -48,7 +48,7 @@ class LogCase:
     config: SearchConfig  # the same, alike for every intent
     queries: tuple[Query, ...]  # those that were logged
     table: SignalTable  # their recording
-    hits: Hits  # the counts, by its numbers
+    hits: MatchedImpressions  # the counts, by its numbers
     learned: FeedbackGains  # what they say of every pair
     apart: PositionCounts | None  # the cells without the largest client; None where that had all acts
     configurations: Mapping[str, SearchConfig]  # those of logged policies, by name
@@ -88,7 +88,9 @@ def prepare(
     Raises DataError when the log cannot be read or has no impression that can be used, and ConfigError when what
     is used today has no weights.
     """
-    space = (workspace or Workspace.open(dataset, embedder)).about(partial(by_drawn, fewest=MIN_QUERIES_WITH_LOG))
+    space = (workspace or Workspace.open(dataset, embedder)).about(
+        partial(only_random_sample, fewest=MIN_QUERIES_WITH_LOG)
+    )
     numbered = sorted((entry.id for entry in dataset.entries), key=lambda name: name.encode())
     log = read_log(path, _known(space, numbered), max(now, dataset.as_of))
     faults = "; ".join(f"{count} {rule} (line {lines[0]})" for count, rule, lines in log.census.ordered[:3])

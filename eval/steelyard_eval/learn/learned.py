@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.base.errors import ConfigError, DataError, nearest, quoted
 from steelyard.base.extensions import extension
 from steelyard.config import SearchConfig
 from steelyard.systems import find_system
@@ -69,14 +69,14 @@ def learn(
     rule, or a current contender without weights.
     """
     if rule not in RULES:
-        raise ConfigError(f"there is no rule {shown(rule)}{nearest(rule, RULES)}")
+        raise ConfigError(f"there is no rule {quoted(rule)}{nearest(rule, RULES)}")
     path = feedback or dataset.feedback
     if path is None:
         raise DataError(f"{dataset.name} has no feedback.jsonl; name a log with --feedback")
     case = prepare(dataset, path, current, embedder=embedder, workspace=workspace, now=now())
     ruled = _ruled(case) if rule == ADAPTIVE else None
     decision = decide_from_log(case, labels and ruled is None)
-    found, offered = learned(decision), decision.offered
+    found, offered = learned(decision), decision.suggested_config
     if ruled:
         offered, counted = ruled
         rows = [found.rows[0], Row("chosen", "strategy", str(offered.effective))]

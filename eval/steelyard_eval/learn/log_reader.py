@@ -22,11 +22,11 @@ from steelyard.memory.query import EVERYTHING, Filters
 from steelyard_eval.datasets.logs import HeldLog, LogLine, decode, lines_of
 from steelyard_eval.learn.counts import (
     CODE,
+    EVENT_WEIGHT,
     EVERYTHING_SHOWN,
     KINDS,
-    WORTH,
-    Hits,
     InterleavingResult,
+    MatchedImpressions,
     count_turn,
     grouped,
 )
@@ -91,7 +91,7 @@ class Log:
     """A log that was read."""
 
     census: Census
-    hits: Hits  # the counts, by numbers of the index; E is an unknown entry
+    hits: MatchedImpressions  # the counts, by numbers of the index; E is an unknown entry
     clients: Mapping[int, int]  # how often each client searched
     searches: Mapping[str, int]  # impressions of each policy
     configurations: Mapping[str, Mapping[str, object]]  # records that the log holds, by policy; unchecked
@@ -158,20 +158,20 @@ class _Reading:
         try:
             line = decode(raw)
         except ValueError as error:
-            self.census.set_aside(str(error), number)
+            self.census.reject(str(error), number)
             return
         self.census.simulated |= line.simulated
         if line.configuration is not None:
             if len(self.configurations) < MOST_POLICIES:
                 self.configurations[line.policy] = line.configuration
         elif line.hits and (fault := self._fault(line)):
-            self.census.set_aside(fault, number)
+            self.census.reject(fault, number)
         elif line.hits:
             waits = line.actions is None
             self._emit(self.waiting.put(line, number, len(raw)) if waits else [(line, number)])
         elif line.actions:
             if (gone := self.waiting.act(line, len(raw))) is None:
-                self.census.set_aside("acts on an impression that is not in the log, or long past", number)
+                self.census.reject("acts on an impression that is not in the log, or long past", number)
             else:
                 self._emit(gone)
 
@@ -185,7 +185,7 @@ class _Reading:
         query, fold, largest, entry, place = (axis.astype(np.int64) for axis in np.unravel_index(key, self.axes))
         return Log(
             self.census,
-            Hits(query, fold, largest > 0, entry, place, shown, acts),
+            MatchedImpressions(query, fold, largest > 0, entry, place, shown, acts),
             self.clients,
             self.searches,
             self.configurations,
@@ -227,7 +227,7 @@ class _Reading:
                     count_turn(self.turns, line)
             query = self.known.query(line)
             if query < 0:
-                self.census.set_aside(UNKNOWN if self.known.extensible else UNEMBEDDED, number)
+                self.census.reject(UNKNOWN if self.known.extensible else UNEMBEDDED, number)
             else:
                 self._add(line, number, query)
 
@@ -242,7 +242,7 @@ class _Reading:
                 if hit.examined_probability is not None:
                     self.examined[:, place - 1] += hit.examined_probability, 1
         if acts and (missed := acts.keys() - {hit.object_id for hit in line.hits} - {""}):
-            self.census.set_aside("acts on an entry that was not shown", number, len(missed))
+            self.census.reject("acts on an entry that was not shown", number, len(missed))
         self.census.saw(time := line.seconds or 0.0)
         client, day = client_of(line), int(time // DAY)
         head = query, client % FOLDS, client == self.largest
@@ -261,13 +261,13 @@ class _Reading:
         self.lists, self.hits = [], array("q")
         fresh = self.seen.first(np.array(tokens, dtype=np.uint64))
         for number in np.array(numbers)[~fresh].tolist():
-            self.census.set_aside("repeats a search of its client on that day", number)
+            self.census.reject("repeats a search of its client on that day", number)
         of = np.repeat(np.arange(len(fresh)), sizes)
         hits, of = hits[fresh[of]], of[fresh[of]]
         entry, place, kind = hits.T
         head, weight, done = np.array(heads, dtype=np.int64), np.array(worths)[of], kind >= 0
         acts = np.zeros((len(kind), len(KINDS)))
-        acts[done, kind[done]] = WORTH[kind[done]] * weight[done]
+        acts[done, kind[done]] = EVENT_WEIGHT[kind[done]] * weight[done]
         part = grouped(np.ravel_multi_index((*head[of].T, entry, place), self.axes), weight, acts)
         self.counts = grouped(*(np.concatenate(pair) for pair in zip(self.counts, part, strict=True)))
         self.census.impressions += int(fresh.sum())

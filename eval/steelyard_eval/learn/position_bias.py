@@ -20,14 +20,14 @@ from steelyard_eval.learn.counts import PositionCounts, column_sums, sums
 from steelyard_eval.learn.first_ten import PLACES, LoggedPairs
 from steelyard_eval.measures.logistic import newton
 
-FEWEST = 10  # labelled queries with an act, below which nothing is said
-SURE = 2.0  # standard errors above 0 from which on acts follow a signal
+MIN_QUERIES_FOR_BIAS = 10  # labelled queries with an act, below which nothing is said
+MIN_BIAS_SE = 2.0  # standard errors above 0 from which on acts follow a signal
 LOOSE = 0.1  # precision of the weights' prior around 0
 RELEVANCE = "the label"
 STEEPEST = 3.0  # the largest exponent that is believed
 LOUDEST = 200.0
 """Acts on one query count as fewer than this, however many there are: one query can speak only so loud."""
-USUAL = 1.0  # what estimates are pulled towards
+PRIOR_EXPONENT = 1.0  # what estimates are pulled towards
 HARVESTED_ERROR, HARVESTED_ACTS = 0.15, 200
 """A harvested exponent is preferred where its standard error is smaller and it rests on so many acts."""
 FEW_ACTS = 100  # with fewer the exponent is hardly more than what it is pulled towards, whatever its error says
@@ -44,7 +44,7 @@ class FeedbackBias:
     @property
     def followed(self) -> bool:
         """Whether acts follow it."""
-        return self.delta > SURE * self.error
+        return self.delta > MIN_BIAS_SE * self.error
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -58,7 +58,7 @@ def feedback_biases(
     """The weights of the label and of every signal; empty where too few labelled queries have acts."""
     labelled = np.array([name in qrels for name in pairs.queries])
     kept, acts = _acted(cells.where(labelled[cells.query]))
-    if len(kept.queries) < FEWEST or not pairs.names:
+    if len(kept.queries) < MIN_QUERIES_FOR_BIAS or not pairs.names:
         return []
     names = [pairs.queries[query] for query in kept.query.tolist()]
     ids = [pairs.entries[entry] for entry in pairs.entry[kept.row].tolist()]
@@ -118,17 +118,17 @@ def exponent_by_intervention_harvesting(cells: PositionCounts, strength: float =
     """The exponent from entries that were shown at two or more places, and the number of acts that inform it.
 
     The probability of an act is split between places by ``shows * place ** -exponent``, entry by entry, so no
-    model of relevance is needed. A normal prior around `USUAL`, of precision `strength`, keeps it finite.
+    model of relevance is needed. A normal prior around `PRIOR_EXPONENT`, of precision `strength`, keeps it finite.
     """
     _, pair = np.unique(cells.row, return_inverse=True)
     acts = sums(pair, cells.positive)[pair]
     use = (np.bincount(pair)[pair] > 1) & (acts > 0)
     if not use.any():
-        return PositionBias(USUAL, np.inf, "harvested"), 0
+        return PositionBias(PRIOR_EXPONENT, np.inf, "harvested"), 0
     slope = -np.log(cells.place[use] + 1.0)[:, None]
-    offset = np.log(cells.shown[use]) + USUAL * slope[:, 0]
+    offset = np.log(cells.shown[use]) + PRIOR_EXPONENT * slope[:, 0]
     fitted, covariance = conditional(slope, pair[use], offset, cells.positive[use], np.array([strength]), ())
-    found = PositionBias(float(USUAL + fitted[0]), float(np.sqrt(covariance[0, 0])), "harvested")
+    found = PositionBias(float(PRIOR_EXPONENT + fitted[0]), float(np.sqrt(covariance[0, 0])), "harvested")
     return found, int(cells.positive[use].sum())
 
 
@@ -136,14 +136,14 @@ def joint(pairs: LoggedPairs, cells: PositionCounts, precision: float = 2.0) -> 
     """The exponent together with weights of the signals, by the likelihood of which entries were acted upon."""
     kept, acts = _acted(cells)
     if not len(kept):
-        return PositionBias(USUAL, np.inf, "joint")
+        return PositionBias(PRIOR_EXPONENT, np.inf, "joint")
     slope = -np.log(kept.place + 1.0)
     features = np.column_stack([pairs.features[kept.row], slope])
     signals = range(features.shape[1] - 1)
     penalty = np.array([*(0.1 * precision for _ in signals), precision])
-    offset = np.log(kept.shown) + USUAL * slope
+    offset = np.log(kept.shown) + PRIOR_EXPONENT * slope
     fitted, covariance = conditional(features, kept.query, offset, acts, penalty, signals)
-    return PositionBias(float(USUAL + fitted[-1]), float(np.sqrt(max(covariance[-1, -1], 1e-6))), "joint")
+    return PositionBias(float(PRIOR_EXPONENT + fitted[-1]), float(np.sqrt(max(covariance[-1, -1], 1e-6))), "joint")
 
 
 def _acted(cells: PositionCounts) -> tuple[PositionCounts, Floats]:

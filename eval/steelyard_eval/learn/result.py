@@ -13,13 +13,13 @@ from steelyard.config import SearchConfig
 from steelyard_eval.choose.answer import answer_of
 from steelyard_eval.choose.differences import FEWEST_BOTH
 from steelyard_eval.choose.result import decision_of
-from steelyard_eval.learn.counts import said_of_turns, sums
+from steelyard_eval.learn.counts import describe_interleaving, sums
 from steelyard_eval.learn.decision import LogDecision, fewest_labels
 from steelyard_eval.learn.first_ten import PLACES
 from steelyard_eval.learn.gains import IMPUTATION_SHARES
 from steelyard_eval.learn.joined_log import LogCase
 from steelyard_eval.learn.position_bias import FEW_ACTS, RELEVANCE, STEEPEST, FeedbackBias, feedback_biases
-from steelyard_eval.recording.next_steps import WEIGHTS, named, taking_turns, to_do, words_of
+from steelyard_eval.recording.next_steps import WEIGHTS, describe_config, taking_turns, to_do, words_of
 from steelyard_eval.recording.replay import facts_of
 from steelyard_eval.result.structs import (
     Answer,
@@ -28,24 +28,24 @@ from steelyard_eval.result.structs import (
     Decision,
     Estimate,
     Fact,
+    Message,
     Provenance,
     Result,
     Row,
-    Said,
     Step,
     Table,
     replace,
 )
 
 WANTED = 30  # labelled queries that are asked for, where the log has so many
-SURE = 2.0  # errors by which labels contradict acts
+CONTRADICTION_SE = 2.0  # errors by which labels contradict acts
 OBJECTIVE = "nDCG@10"
 MOST_TOLD = 4  # interleaved rankings that are told of, all of them together being one
 
 
 def learned(decision: LogDecision) -> Result:
     """Everything that was learned."""
-    case, about, offered = decision.case, decision.about, decision.offered
+    case, about, offered = decision.case, decision.about, decision.suggested_config
     lists = None if about is None or case.hits.listless else decision.both(about)
     biases = feedback_biases(case.pairs, case.cells, case.space.dataset.qrels)
     best = offered or (case.config if about is None else decision.config(about))
@@ -64,7 +64,7 @@ def learned(decision: LogDecision) -> Result:
         ),
         rows=[
             Row(case.label, "system", str(case.config.effective)),
-            Row("chosen" if offered else "nearest", "strategy", named(best)),
+            Row("chosen" if offered else "nearest", "strategy", describe_config(best)),
         ],
         decision=_decision(decision),
         notices=[*_notices(decision, lists, best)],
@@ -86,10 +86,10 @@ def answer(decision: LogDecision, biases: Sequence[FeedbackBias] = ()) -> Answer
         facts["gain"] = float(decision.gains[decision.candidate].mean())
         config = decision.config(decision.candidate)
         draft = taking_turns("learn_turns", WEIGHTS, case.space.dataset)
-        return Answer("learn_try", facts, because, [*_tried(case), draft], named(config))
+        return Answer("learn_try", facts, because, [*_tried(case), draft], describe_config(config))
     if won := case.interleaved(preferred=True):
         result, config = won[0]
-        return Answer("learn_preferred", {**facts, **result.share}, because, _tried(case), named(config))
+        return Answer("learn_preferred", {**facts, **result.share}, because, _tried(case), describe_config(config))
     return Answer("learn_nothing", facts, because, [judge_log(case, "settle")])
 
 
@@ -99,7 +99,7 @@ def adaptive(case: LogCase, chosen: SearchConfig, counted: dict[str, float]) -> 
     same = chosen == case.config
     facts: dict[str, Fact] = {"baseline": case.label, "same": same, "other": not same, "counts": counts or None}
     steps = [] if same else to_do("try", [judge_log(case)], case.space.dataset, case.space.model)
-    return Answer("learn_adaptive", facts, steps=steps, formula=named(chosen))
+    return Answer("learn_adaptive", facts, steps=steps, formula=describe_config(chosen))
 
 
 def judge_log(case: LogCase, purpose: str = "") -> Step:
@@ -122,12 +122,12 @@ def _acts(case: LogCase) -> dict[str, Fact]:
     return {"acts": round(float(case.hits.acts.sum()))}
 
 
-def evidence(decision: LogDecision) -> Iterator[Said]:
+def evidence(decision: LogDecision) -> Iterator[Message]:
     """Which evidence decided; nothing where there are no labels."""
     case, recommended = decision.case, decision.recommended
     if recommended is None:
         if decision.few:
-            yield Said(
+            yield Message(
                 "learn_few_labels", {"labelled": decision.few, "fewest": fewest_labels(decision.case.config)}
             )
         return
@@ -135,19 +135,19 @@ def evidence(decision: LogDecision) -> Iterator[Said]:
     facts: dict[str, Fact] = {"labelled": len(decision.labelled)}
     if recommended.choice.second is not None and decision.share:
         worth = recommended.choice.effective_n(decision.about or 0)
-        yield Said("learn_worth", {**facts, **_seen(case), "worth": worth, "share": decision.share})
+        yield Message("learn_worth", {**facts, **_seen(case), "worth": worth, "share": decision.share})
     elif recommended.choice.second is not None:
-        yield Said("learn_chance", {**facts, **_seen(case), "logged": logged})
+        yield Message("learn_chance", {**facts, **_seen(case), "logged": logged})
     elif case.hits.listless:
-        yield Said("learn_listless", facts)
+        yield Message("learn_listless", facts)
     elif logged < FEWEST_BOTH:
         some = {"none": not logged, "one": logged == 1, "logged": logged if logged > 1 else None}
-        yield Said("learn_unlogged", {**facts, **some, "takes": FEWEST_BOTH})
+        yield Message("learn_unlogged", {**facts, **some, "takes": FEWEST_BOTH})
     else:
-        yield Said("learn_unheld", {**facts, "logged": logged, "one": bool(others), "none": not others})
+        yield Message("learn_unheld", {**facts, "logged": logged, "one": bool(others), "none": not others})
 
 
-def contradiction(decision: LogDecision, biases: Sequence[FeedbackBias]) -> Iterator[Said]:
+def contradiction(decision: LogDecision, biases: Sequence[FeedbackBias]) -> Iterator[Message]:
     """That labels contradict what acts say of their favourite by two errors, and why."""
     recommended, favourite = decision.recommended, decision.favourite
     if recommended is None or recommended.choice.second is None or favourite is None:
@@ -156,11 +156,11 @@ def contradiction(decision: LogDecision, biases: Sequence[FeedbackBias]) -> Iter
     labels = recommended.choice.scored_with(None).metric[favourite][second.at].astype(float)
     short = labels - second.labelled[favourite]
     error = float(short.std(ddof=1)) / len(short) ** 0.5
-    if short.mean() + SURE * error >= 0:
+    if short.mean() + CONTRADICTION_SE * error >= 0:
         return
     facts: dict[str, Fact] = {
         "queries": len(short),
-        "strategy": named(decision.config(favourite)),
+        "strategy": describe_config(decision.config(favourite)),
         "by_acts": float(second.labelled[favourite].mean()),
         "by_labels": float(labels.mean()),
     }
@@ -168,7 +168,7 @@ def contradiction(decision: LogDecision, biases: Sequence[FeedbackBias]) -> Iter
     if followed:
         most = max(followed, key=lambda bias: bias.delta)
         facts |= {"follows": most.label, "times": float(np.exp(most.delta))}
-    yield Said("learn_contradicted", facts)
+    yield Message("learn_contradicted", facts)
 
 
 def _decision(decision: LogDecision) -> Decision:
@@ -178,10 +178,10 @@ def _decision(decision: LogDecision) -> Decision:
         return replace(found, more=decision.recommended.ruling.more, public=False)
     if decision.case.hits.listless:
         return Decision("keep", blocker=Blocker("learn_no_lists", _acts(decision.case), remedy="learn_log_lists"))
-    return Decision("keep" if decision.offered is None else "try")
+    return Decision("keep" if decision.suggested_config is None else "try")
 
 
-def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> Iterator[Said]:
+def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> Iterator[Message]:
     """What the log is, and how it was read."""
     case, census = decision.case, decision.case.log.census
     shows = sums(case.cells.query, case.cells.shown)
@@ -190,17 +190,17 @@ def _notices(decision: LogDecision, lists: Ints | None, best: SearchConfig) -> I
     facts: dict[str, Fact] = {"worth": worth, "acts": census.acts, "first": days[0], "last": days[1]}
     facts |= {"lines": census.lines, "disordered": census.disordered, "simulated": census.simulated}
     if census.simulated:
-        yield Said("learn_simulated")
-    yield Said("learn_log", {**_seen(case), **facts})
+        yield Message("learn_simulated")
+    yield Message("learn_log", {**_seen(case), **facts})
     counts = case.log.clients
     largest = max(counts.values(), default=0) / max(sum(counts.values()), 1)
-    yield Said("learn_clients", {"clients": len(counts), "largest": largest})
+    yield Message("learn_clients", {"clients": len(counts), "largest": largest})
     if lists is not None:
-        yield Said("learn_places", _places(case))
-        yield Said("learn_unseen", {"unseen": decision.learned.unseen(lists[1])})
-    if decision.offered is None:
-        yield Said("learn_nearest", {"strategy": named(best)})
-    yield from (said_of_turns(turn, case.log.configurations) for turn in case.log.turns[:MOST_TOLD])
+        yield Message("learn_places", _places(case))
+        yield Message("learn_unseen", {"unseen": decision.learned.unseen(lists[1])})
+    if decision.suggested_config is None:
+        yield Message("learn_nearest", {"strategy": describe_config(best)})
+    yield from (describe_interleaving(turn, case.log.configurations) for turn in case.log.turns[:MOST_TOLD])
 
 
 def _places(case: LogCase) -> dict[str, Fact]:
@@ -231,7 +231,7 @@ def _tables(decision: LogDecision, lists: Ints | None, biases: Sequence[Feedback
     follows: list[list[Cell]] = [[bias.label, Estimate(bias.delta, *bias.ends)] for bias in biases]
     yield Table("follows", ["follows", "log_odds"], follows)
     lines: list[list[Cell]] = [[n, rule, ", ".join(map(str, first))] for n, rule, first in case.log.census.ordered]
-    yield Table("set_aside", ["set_aside", "rule", "lines"], lines)
+    yield Table("rejected", ["rejected", "rule", "lines"], lines)
 
 
 def _gains(decision: LogDecision, lists: Ints | None) -> list[list[Cell]]:

@@ -156,7 +156,7 @@ class Census:
     first_time: float | None = None
     last_time: float | None = None
 
-    def set_aside(self, rule: str, line: int, count: int = 1) -> None:
+    def reject(self, rule: str, line: int, count: int = 1) -> None:
         """Count something that is not used."""
         if rule not in self.rejected and len(self.rejected) >= RULES:
             rule = "breaks some other rule"

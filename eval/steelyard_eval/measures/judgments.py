@@ -113,7 +113,7 @@ class Ranked:
         return Judgments.of(qrels, self.queries, self.entries).grades(self.query, self.entry) >= 1
 
 
-def lost_shares(query: Indices, dropped: NDArray[np.bool_]) -> Floats:
+def recall_loss(query: Indices, dropped: NDArray[np.bool_]) -> Floats:
     """Of each list that holds relevant entries, the share of them that is dropped; float64[lists, F].
 
     `query`: int64[R]: the query of each relevant entry, ascending; `dropped`: bool[R, F]: which of them go, in

@@ -15,12 +15,12 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 from steelyard.base.arrays import Floats, Indices
 from steelyard_eval.measures.spread import ALPHA, Interval, Spread, by_unit, holm, spread
-from steelyard_eval.result.structs import Estimate, Fact, Paired, Said, Verdict
+from steelyard_eval.result.structs import Estimate, Fact, Message, Paired, Verdict
 
 TIE = 1e-12  # differences up to this are rounding
 DRAWS = 10_000
 MARGIN = 0.02
-UNSEEN = 0.65
+EXTRA_QUERY_RMS = 0.65
 """A difference that a query outside the sample may show: the root mean square of them between two configurations
 that differ on one query of eight (vectors beside the same under a cut, scifact; `make coverage`)."""
 LABELLED_AT_MOST = 100_000
@@ -87,8 +87,8 @@ def difference_interval(differences: ArrayLike, groups: Sequence[object] | None 
     """Return the mean of paired `differences` with its 95% interval, as if one more query had differed.
 
     Two configurations may agree on nearly all queries of a small sample and differ on others. So the sum of
-    squares counts a query that was not drawn, with a difference of `UNSEEN`, times 1 / sqrt(m + 1) for m units
-    that differ: the relative error of such a count (Poisson). Where nothing differs the interval is about
+    squares counts a query that was not drawn, with a difference of `EXTRA_QUERY_RMS`, times 1 / sqrt(m + 1) for m
+    units that differ: the relative error of such a count (Poisson). Where nothing differs the interval is about
     +-1.3 / n, which is the rule of three (Hanley & Lippman-Hand, JAMA 1983: up to 3 / n of all queries may
     differ) for differences of 0.43; where many differ it is Student's. See `mean_interval` for the arguments.
 
@@ -102,7 +102,7 @@ def difference_interval(differences: ArrayLike, groups: Sequence[object] | None 
 def _difference(differences: Floats, unit: Indices) -> Interval:
     sums, counts = by_unit(differences, unit)
     differ = int((np.abs(sums) > TIE).sum())
-    added = (UNSEEN / float(counts.mean())) ** 2 / math.sqrt(differ + 1)
+    added = (EXTRA_QUERY_RMS / float(counts.mean())) ** 2 / math.sqrt(differ + 1)
     return _interval(spread(differences, unit), 1 - ALPHA, added)
 
 
@@ -224,11 +224,11 @@ def verdict(gain: Interval, p_holm: float, detectable: float | None, margin: flo
     return "same" if inside and detectable is not None else "open"
 
 
-def _why(gain: Interval, p: float, p_holm: float, count: int) -> Said | None:
+def _why(gain: Interval, p: float, p_holm: float, count: int) -> Message | None:
     """Why a difference is left open whose interval is without 0, or whose p is below 0.05."""
     facts: dict[str, Fact] = {"p": p, "p_holm": p_holm, "tried": count if count > 1 else None}
     if p_holm < ALPHA:
-        return Said("interval_holds_zero" if count > 1 else "interval_holds_zero_alone", facts)
+        return Message("interval_holds_zero" if count > 1 else "interval_holds_zero_alone", facts)
     if gain.low > 0 or gain.high < 0:
-        return Said("p_proves_nothing" if count > 1 else "p_proves_nothing_alone", facts)
+        return Message("p_proves_nothing" if count > 1 else "p_proves_nothing_alone", facts)
     return None

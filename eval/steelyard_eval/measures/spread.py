@@ -14,8 +14,8 @@ from steelyard_eval.result.structs import Estimate
 
 Matrix = NDArray[np.floating]
 ALPHA = 0.05
-LEAST = 1e-6  # A standard error of less is rounding
-BLOCK = 256  # rows of a matrix that are held in float64 at a time
+MIN_STANDARD_ERROR = 1e-6  # A standard error of less is rounding
+ROWS_PER_BLOCK = 256  # rows of a matrix that are held in float64 at a time
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ def spread(values: Matrix, unit: Indices | None = None) -> Spread:
     rows = values.reshape(-1, values.shape[-1])
     mean, error = np.empty(len(rows)), np.empty(len(rows))
     units = 0
-    for begin in range(0, len(rows), BLOCK):
-        block = slice(begin, begin + BLOCK)
+    for begin in range(0, len(rows), ROWS_PER_BLOCK):
+        block = slice(begin, begin + ROWS_PER_BLOCK)
         sums, counts = by_unit(rows[block], unit)
         units = len(counts)
         mean[block] = sums.sum(axis=-1) / counts.sum()

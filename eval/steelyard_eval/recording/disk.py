@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import PATH_WIDTH, DataError, shown
+from steelyard.base.errors import PATH_WIDTH, DataError, quoted
 from steelyard.base.files import STRICT_JSON, canonical, draft, inside, open_regular, read_text, write_bytes
 from steelyard.table.join import Part
 from steelyard.table.signal_table import ENDS, LABEL_FACTS, NUMBER_FACTS, Facts, Labels, SignalTable, TagSets
@@ -36,7 +36,7 @@ def save(table: SignalTable, folder: Path) -> None:
     Raises DataError when the folder exists and is not a recording, MachineError when it cannot be written.
     """
     if folder.exists() and not (folder / "manifest.json").is_file():
-        raise DataError(f"{shown(str(folder), PATH_WIDTH)} exists and is not a recording; name another folder")
+        raise DataError(f"{quoted(str(folder), PATH_WIDTH)} exists and is not a recording; name another folder")
     with draft(folder, folder=True) as part:
         _write(table, part)
         move_folder(part, folder)
@@ -48,14 +48,14 @@ def load(folder: Path) -> SignalTable:
         manifest = STRICT_JSON.decode(read_text(folder / "manifest.json"))
         if manifest["schema_version"] != SCHEMA_VERSION:
             raise DataError(
-                f"{shown(str(folder), PATH_WIDTH)}: recording of schema {shown(manifest['schema_version'])}, "
+                f"{quoted(str(folder), PATH_WIDTH)}: recording of schema {quoted(manifest['schema_version'])}, "
                 f"this Steelyard reads {SCHEMA_VERSION}; record again"
             )
         arrays = {name: _read(inside(folder, f"{name}.npy"), shape) for name, shape in manifest["arrays"].items()}
         _check(manifest, arrays)
         return _table(manifest, arrays)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        place, reason = shown(str(folder), PATH_WIDTH), shown(str(error), 200)
+        place, reason = quoted(str(folder), PATH_WIDTH), quoted(str(error), 200)
         raise DataError(f"{place} is not a whole recording ({reason}); record again") from None
 
 
@@ -68,7 +68,7 @@ def _write(table: SignalTable, folder: Path) -> None:
     if table.vectors is not None:
         arrays["vectors"] = table.vectors
     vocabularies: dict[str, list[str]] = {}
-    for side, facts in (("about", table.about), ("asked", table.asked)):
+    for side, facts in (("about", table.entry_facts), ("asked", table.query_facts)):
         arrays |= {f"{side}.{name}": values for name, values in facts.numbers.items()}
         arrays |= {f"{side}.tags.offsets": facts.tags.offsets, f"{side}.tags.codes": facts.tags.codes}
         for name, labels in facts.labels.items():
@@ -194,8 +194,8 @@ def _table(manifest: Mapping[str, Any], arrays: Arrays) -> SignalTable:
         entry=arrays["entry"],
         columns=named("column"),
         positions=named("position"),
-        about=facts("about"),
-        asked=facts("asked"),
+        entry_facts=facts("about"),
+        query_facts=facts("asked"),
         fingerprint=manifest["fingerprint"],
         directory=arrays.get("directory"),
         vectors=arrays.get("vectors"),
@@ -241,7 +241,7 @@ def load_block(file: Path, queries: int) -> Part:
                 _check_numbers(arrays, name, (rows,) if kind == "columns" else (queries, 2))
         return Part(ids, arrays["offsets"], arrays["entry"], **families)
     except (OSError, ValueError, TypeError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
-        place, reason = shown(str(file), PATH_WIDTH), shown(str(error), 200)
+        place, reason = quoted(str(file), PATH_WIDTH), quoted(str(error), 200)
         raise DataError(f"{place} is no whole block of a recording ({reason}); remove its folder") from None
 
 

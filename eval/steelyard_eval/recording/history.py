@@ -13,13 +13,13 @@ from steelyard_eval.common.console import brief, table, wrapped
 from steelyard_eval.common.formatting import interval, number, p_value
 from steelyard_eval.common.tabular import Tabular
 from steelyard_eval.datasets import Dataset
-from steelyard_eval.datasets.dataset import NAMED, moved
+from steelyard_eval.datasets.dataset import MAX_NAMED_IDS, describe_changes
 from steelyard_eval.datasets.groups import unit_numbers
 from steelyard_eval.measures.paired import paired
-from steelyard_eval.recording.saved_runs import KeptRun, find_run, kept, parts_of, states_of
+from steelyard_eval.recording.saved_runs import SavedRun, find_run, load_runs, parts_of, states_of
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.sentences.headings import VERDICTS
-from steelyard_eval.result.structs import Fact, Said
+from steelyard_eval.result.structs import Fact, Message
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ class Runs(Tabular):
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
-        self.runs = kept(dataset)
+        self.runs = load_runs(dataset)
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -72,7 +72,8 @@ class Runs(Tabular):
         states = [states_of(self.dataset, run) for run in (one, other)]
         sentence, difference = self._difference(one, other, states)
         changes = {
-            what: moved(states[0].get(part, {}), states[1].get(part, {}), named=NAMED) or "changed"
+            what: describe_changes(states[0].get(part, {}), states[1].get(part, {}), named=MAX_NAMED_IDS)
+            or "changed"
             for part, what in PARTS.items()
             if one.facts.states.get(part) != other.facts.states.get(part)
         } | dict(_of_search(one, other))
@@ -81,12 +82,12 @@ class Runs(Tabular):
         }  # fmt: skip
 
     def _difference(
-        self, one: KeptRun, other: KeptRun, states: Sequence[dict[str, Any]]
+        self, one: SavedRun, other: SavedRun, states: Sequence[dict[str, Any]]
     ) -> tuple[str, dict[str, Any] | None]:
         """The paired difference over the queries that both asked and judged alike; else why there is none."""
         for name in ("metric", "split"):
             if getattr(one.facts, name) != getattr(other.facts, name):
-                return say(Said("runs_by_another", {"old": one.id, "new": other.id, "what": name})), None
+                return say(Message("runs_by_another", {"old": one.id, "new": other.id, "what": name})), None
         pairs = zip(states, (one.facts.own, other.facts.own), strict=True)
         old, new = (state.get("values", {}).get(row.label, {}) if row else {} for state, row in pairs)
         data = [[state.get(name, {}) for state in states] for name in ("queries", "labels")]
@@ -96,7 +97,7 @@ class Runs(Tabular):
             if None not in (new[query], old.get(query)) and all(a.get(query) == b.get(query) for a, b in data)
         ]
         if not alike:
-            return say(Said("runs_without_values")), None
+            return say(Message("runs_without_values")), None
         queries = self.dataset.queries
         units = dict(zip((query.id for query in queries), unit_numbers(queries).tolist(), strict=True))
         groups = [units.get(query, query) for query in alike]
@@ -108,7 +109,7 @@ class Runs(Tabular):
         facts |= {"new": other.id, "old": one.id, "change": change, "metric": other.facts.metric}
         facts |= {"queries": len(alike), "verdict": verdict, "p": p if p.startswith("<") else f"= {p}"}
         numbers = {"delta": gain.mean, "low": gain.low, "high": gain.high, "p": found.p}
-        return say(Said("runs_apart", facts)), {**numbers, "queries": len(alike), "verdict": verdict}
+        return say(Message("runs_apart", facts)), {**numbers, "queries": len(alike), "verdict": verdict}
 
     def _rows(self) -> list[dict[str, Any]]:
         rows = []
@@ -120,23 +121,27 @@ class Runs(Tabular):
         return rows
 
 
-def in_words(found: dict[str, Any]) -> str:
+def describe_comparison(found: dict[str, Any]) -> str:
     """What `Runs.between` found: the sentence, then a line for all that changed."""
     changes = [wrapped(f"{what}: {change}", 4) for what, change in found["changes"].items()]
     return "\n".join([wrapped(found["sentence"]), *(changes or ["nothing changed"])])
 
 
-def moved_since_last(dataset: Dataset) -> list[str]:
+def changes_since_last_run(dataset: Dataset) -> list[str]:
     """What is no longer as the last kept run measured it, a line a part; nothing where that cannot be told."""
     with suppress(DataError):
-        for run in [run for run in kept(dataset) if run.facts.verdict != "mismatch"][-1:]:
+        for run in [run for run in load_runs(dataset) if run.facts.verdict != "mismatch"][-1:]:
             before, now = states_of(dataset, run), parts_of(dataset)
-            told = {name: moved(before.get(name) or part, part, named=NAMED) for name, part in now.items() if part}
+            told = {
+                name: describe_changes(before.get(name) or part, part, named=MAX_NAMED_IDS)
+                for name, part in now.items()
+                if part
+            }
             return [f"{name} since run {run.id}: {change}" for name, change in told.items() if change]
     return []
 
 
-def _of_search(one: KeptRun, other: KeptRun) -> Iterator[tuple[str, str]]:
+def _of_search(one: SavedRun, other: SavedRun) -> Iterator[tuple[str, str]]:
     """What differs between the searches that two runs are about, and between the tools that ran."""
     for name, what in SEARCH.items():
         old, new = (str((run.facts.own and getattr(run.facts.own, name)) or "-") for run in (one, other))

@@ -13,7 +13,7 @@ from pathlib import Path
 from steelyard.base.errors import ConfigError, visible
 from steelyard.base.extensions import installing, missing_modules
 from steelyard.config import SearchConfig
-from steelyard.embedders.embed import KINDS, LIGHT, indexing_kind
+from steelyard.embedders.embed import KINDS, TORCH_FREE, indexing_kind
 from steelyard.systems import find_system
 from steelyard_eval.common.configurations import written_name
 from steelyard_eval.datasets import Dataset
@@ -26,24 +26,24 @@ NEW = Path("search-weights.new.json")  # where other weights go, so that those w
 SHORT = 60  # characters of a query that is printed in a command
 
 
-def beside(path: Path) -> Path:
+def try_path(path: Path) -> Path:
     """search-weights.try.json for search-weights.json."""
     return path.with_name(f"{path.name.removesuffix('.json')}.try.json")
 
 
-def today(path: Path) -> Path:
+def current_path(path: Path) -> Path:
     """search-weights.current.json for search-weights.json."""
     return path.with_name(f"{path.name.removesuffix('.json')}.current.json")
 
 
 def vault_of(dataset: Dataset) -> str:
     """The vault that the printed commands make of a data set: mine.db of the folder mine."""
-    return "VAULT" if dataset.in_memory else word(Path(f"{dataset.path.resolve().name}.db"))
+    return "VAULT" if dataset.in_memory else shell_word(Path(f"{dataset.path.resolve().name}.db"))
 
 
 def chosen_for(dataset: Dataset) -> str | None:
     """The weights file here that was chosen on a data set, instead of what is used today; None without one."""
-    for file in (WEIGHTS, beside(WEIGHTS)):
+    for file in (WEIGHTS, try_path(WEIGHTS)):
         with suppress(ConfigError):
             facts = SearchConfig.load(file).provenance
             if facts.get("dataset") == dataset.name and facts.get("verdict") != "keep":
@@ -60,7 +60,7 @@ def using(key: str, path: Path, dataset: Dataset) -> Step:
 
 def taking_turns(key: str, path: Path, dataset: Dataset) -> Step:
     """Serve a vault by both files of a try, in turns, and log what is done."""
-    both = ["--weights", str(today(path)), "--explore", str(beside(path)), "--share", "1"]
+    both = ["--weights", str(current_path(path)), "--explore", str(try_path(path)), "--share", "1"]
     return Step(key, {}, ["steelyard", "serve", vault_of(dataset), *both, "--log", "feedback.jsonl"])
 
 
@@ -84,9 +84,9 @@ def installed_first(steps: Sequence[Step], again: Sequence[str] = ()) -> list[St
     models = {indexing_kind(model) for file in files for model in SearchConfig.load(file).models}
     absent: list[Step] = []
     for kind in filter(models.__contains__, KINDS):
-        if needed := _installing("install_large" if kind in LIGHT else "install", kind):
+        if needed := _installing("install_large" if kind in TORCH_FREE else "install", kind):
             absent += needed
-            if again and (other := LIGHT.get(kind)):
+            if again and (other := TORCH_FREE.get(kind)):
                 absent += _installing("install_light", other)
                 absent.append(Step("choose_light", {}, [*again, "--embedder", other]))
     return [*absent, *steps]
@@ -98,7 +98,7 @@ def _installing(key: str, kind: str) -> list[Step]:
     return [Step(key, {}, shlex.split(installing(extra)))] if extra and missing_modules(extra) else []
 
 
-def exporting(key: str, path: Path, target: str) -> Step:
+def export_command(key: str, path: Path, target: str) -> Step:
     """Write a weights file for another system."""
     return Step(key, {"target": target}, ["steelyard", "export", str(path), "--to", target])
 
@@ -111,14 +111,14 @@ def to_do(verdict: str, last: Sequence[Step], dataset: Dataset, model: str) -> l
     if verdict == "ship":
         return [*indexing(WEIGHTS, dataset, model), using("search", WEIGHTS, dataset)]
     if verdict == "try":
-        file = beside(WEIGHTS)
+        file = try_path(WEIGHTS)
         return [*indexing(file, dataset, model), using("try_it", file, dataset), *last]
     return [*last]
 
 
 def deciding(dataset: Dataset, job: str = "recommend") -> Step:
     """Decide by labels that are new; by `learn` they decide together with a log."""
-    file = next((str(path) for path in (WEIGHTS, beside(WEIGHTS)) if path.is_file()), None)
+    file = next((str(path) for path in (WEIGHTS, try_path(WEIGHTS)) if path.is_file()), None)
     return Step("decide", {"replaced": file}, words_of(job, dataset, options={}))
 
 
@@ -127,36 +127,36 @@ def accepting(dataset: Dataset) -> Step:
     return Step("accept", {}, words_of("check", dataset, options={"--accept": True}))
 
 
-def judging(dataset: Dataset, key: str, *contenders: str, option: str = "", **facts: Fact) -> Step:
+def label_step(dataset: Dataset, key: str, *contenders: str, option: str = "", **facts: Fact) -> Step:
     """Give the labels that tell most, of the usual contenders or of these; `option` has no value."""
     return Step(key, facts, words_of("judge", dataset, *contenders, options={option: True} if option else {}))
 
 
-def drawing(dataset: Dataset, key: str, **facts: Fact) -> Step:
+def label_random_step(dataset: Dataset, key: str, **facts: Fact) -> Step:
     """Label queries that are drawn at random, as `judge` does by itself but for duels."""
-    return judging(dataset, key, option="--random" if dataset.by_pairs else "", **facts)
+    return label_step(dataset, key, option="--random" if dataset.by_pairs else "", **facts)
 
 
-def labelling(dataset: Dataset, wanted: int | None, purpose: str = "") -> list[Step]:
+def label_more_step(dataset: Dataset, wanted: int | None, purpose: str = "") -> list[Step]:
     """Label so many more queries, but never more than there are; None: how many is not known.
 
     `purpose` is "settle", "halve" or empty. Where all have labels, new queries are written first.
     """
-    left, more = dataset.unlabelled, rough(wanted) if wanted else None
+    left, more = dataset.unlabelled, round_up_count(wanted) if wanted else None
     if left and more is None:
-        return [drawing(dataset, "label_more")]
+        return [label_random_step(dataset, "label_more")]
     if left and more is not None:
         key = f"{'label_and_write' if more > left else 'label_so_many'}{'_to_' if purpose else ''}{purpose}"
-        return [drawing(dataset, key, left=left, more=more)]
+        return [label_random_step(dataset, key, left=left, more=more)]
     return writing(dataset, more)
 
 
 def writing(dataset: Dataset, more: int | None = None) -> list[Step]:
     """Write so many new queries, accept their file, and label them; None: it is not known how many."""
-    file = QUERIES if dataset.in_memory else word(dataset.path / QUERIES)
-    told = drawing(dataset, "write_queries", more=more, file=file, **lacking(dataset))
+    file = QUERIES if dataset.in_memory else shell_word(dataset.path / QUERIES)
+    told = label_random_step(dataset, "write_queries", more=more, file=file, **vectors_step(dataset))
     steps = [told]
-    if sealed(dataset) and not dataset.in_memory:
+    if queries_are_fixed(dataset) and not dataset.in_memory:
         accept = Step(told.key, told.facts, accepting(dataset).command)
         steps = [accept, Step("label_them", {}, told.command)]
     return [*steps, *installing_for(dataset)]
@@ -167,12 +167,12 @@ def installing_for(dataset: Dataset) -> list[Step]:
     return [step for kind in _kinds(dataset) for step in _installing("install", kind)]
 
 
-def sealed(dataset: Dataset) -> bool:
+def queries_are_fixed(dataset: Dataset) -> bool:
     """Whether its queries.jsonl cannot grow by itself."""
     return dataset.in_memory or bool(dataset.query_vectors) or holds_hash(dataset.path, QUERIES)
 
 
-def lacking(dataset: Dataset) -> dict[str, Fact]:
+def vectors_step(dataset: Dataset) -> dict[str, Fact]:
     """What to do with the recorded vectors of queries where there are new ones; nothing without any."""
     if dataset.in_memory or not (models := sorted(dataset.query_vectors)):
         return {}
@@ -188,7 +188,7 @@ def _kinds(dataset: Dataset) -> list[str]:
     return [] if dataset.in_memory else sorted({*map(indexing_kind, dataset.query_vectors)} - {""})
 
 
-def rough(more: int) -> int:
+def round_up_count(more: int) -> int:
     """A number of queries that are still needed, in two digits.
 
     >>> rough(37), rough(183)
@@ -206,7 +206,7 @@ def _unusual(config: SearchConfig) -> dict[str, int | None]:
     }
 
 
-def named(config: SearchConfig) -> str:
+def describe_config(config: SearchConfig) -> str:
     """A configuration as one would write it: a system, its changed parameters, the strategy, unusual depths."""
     deep = sorted({depth for depth in _unusual(config).values() if depth})
     depths = f" at depth {', '.join(map(str, deep))}" if deep else ""
@@ -247,7 +247,7 @@ def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, obje
     """
     if dataset.in_memory:
         return []
-    own, chosen = [word(dataset.path), *words], []
+    own, chosen = [shell_word(dataset.path), *words], []
     if job in EMBED and "--recording" not in options:
         options = {**({"--embedder": dataset.embedder} if dataset.chosen else {}), **options}
     for name, value in options.items():
@@ -256,12 +256,12 @@ def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, obje
     return ["steelyard", job, *([*chosen, "--", *own] if dashed else [*own, *chosen])]
 
 
-def spelled(job: str, dataset: Dataset, *words: str, options: Mapping[str, object]) -> str | None:
+def shell_command(job: str, dataset: Dataset, *words: str, options: Mapping[str, object]) -> str | None:
     """The same, quoted for a shell; None for a data set that is in memory alone."""
     return shlex.join(words_of(job, dataset, *words, options=options)) or None
 
 
-def word(path: Path) -> str:
+def shell_word(path: Path) -> str:
     """A path as a word of a command that is never read as an option.
 
     >>> word(Path("--update")), word(Path("mine"))

@@ -17,7 +17,7 @@ from steelyard_eval.common.process import day
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.measures.spread import Gain, Interval
-from steelyard_eval.result.structs import Fact, Said
+from steelyard_eval.result.structs import Fact, Message
 
 BY_RETRIEVER = ("field_weights", "filters", "similarity", "after")
 """The keys of an identity whose values are stored by retriever."""
@@ -87,7 +87,7 @@ def origin(
     }
 
 
-def vouched(config: SearchConfig, facts: Mapping[str, object]) -> SearchConfig:
+def with_certificate(config: SearchConfig, facts: Mapping[str, object]) -> SearchConfig:
     """A configuration with its provenance, which names by its hash what was tuned: an edit by hand shows."""
     return replace(config, provenance={**facts, "tuned": _tuned(config)})
 
@@ -104,7 +104,7 @@ def edited(config: SearchConfig) -> bool:
     return "tuned" in facts and facts["tuned"] != _tuned(config)
 
 
-def tuned_here(label: str, config: SearchConfig, dataset: Dataset, queries: Sequence[Query]) -> list[Said]:
+def overlap_notice(label: str, config: SearchConfig, dataset: Dataset, queries: Sequence[Query]) -> list[Message]:
     """A notice on weights that were chosen by the labels that they are now looked at with; none for others.
 
     The hash `tuned` in the provenance of a weights file says that they were searched for. `queries` are those that
@@ -114,17 +114,17 @@ def tuned_here(label: str, config: SearchConfig, dataset: Dataset, queries: Sequ
     if "tuned" not in facts:
         return []
     if edited(config):
-        return [Said("tuned_edited", {"label": label})]
+        return [Message("tuned_edited", {"label": label})]
     if facts.get("dataset_sha256") != dataset.sha256:
-        return [Said("tuned_other_state", {"label": label})] if facts.get("dataset") == dataset.name else []
+        return [Message("tuned_other_state", {"label": label})] if facts.get("dataset") == dataset.name else []
     every, part = judged(dataset, dataset.queries), judged(dataset, tuning_queries(dataset)[0])
     tuned = part if (facts.get("in_sample") or {}).get("queries") == len(part) else every
     both = len({query.id for query in tuned} & {query.id for query in queries})
     of: dict[str, Fact] = {"all": True} if both == len(queries) else {"both": both, "queries": len(queries)}
-    return [Said("tuned_here", {"label": label, **of})] if both else []
+    return [Message("tuned_here", {"label": label, **of})] if both else []
 
 
-def chosen_on(record: object) -> str:
+def tuned_on_dataset(record: object) -> str:
     """The name of the data set that a weights file was chosen on; empty where the record names none."""
     facts = record.get("provenance") if isinstance(record, dict) else None
     name = facts.get("dataset") if isinstance(facts, dict) else None

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.base.errors import together
+from steelyard.base.errors import collect_errors
 from steelyard.config import SearchConfig
 from steelyard.embedders.embed import resumable
 from steelyard.finish import Mmr, Rerank, reranked, to_rerank
 from steelyard.fusion import Expr, fuse
 from steelyard.memory.query import Query
-from steelyard.retrievers import DEPENDENT, FETCHED, FINDERS, LAYERS
+from steelyard.retrievers import CANDIDATE_RETRIEVERS, DEPENDENT, FETCHED, LAYERS
 from steelyard.systems import find_system
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.common.console import bar
@@ -54,7 +54,7 @@ def begun(
         workspace.index_for([find_system(chosen[0].name)], signals)
     progress = bar(f"recording {', '.join(sorted({config.system for config in chosen}))}")
     searcher = workspace.searcher(replace(chosen[0], retrievers=every))
-    queries = data.asked(queries, searcher.knows)
+    queries = data.with_known_intents(queries, searcher.knows)
     rescores = any(isinstance(stage, Rerank | Mmr) for config in chosen for stage in config.finish)
     key = (searcher.config, signals, depth, workspace.store.revision())
     if not rescores and (table := workspace.tables.find(key, queries)) is not None:
@@ -122,7 +122,7 @@ def record_systems(
     """Record each system to OUT/<system>.<profile>; return the number of rows by folder."""
     workspace = Workspace.open(dataset, embedder, jobs=jobs)
     queries = dataset.split(split)
-    named = together(*(partial(find_system, name) for name in systems))
+    named = collect_errors(*(partial(find_system, name) for name in systems))
     chosen = [system for i, system in enumerate(named) if system not in named[:i]]
     configs = [system.config(limit, workspace.model, os.environ) for system in chosen]
     written = {}
@@ -156,7 +156,7 @@ def needed(configs: Iterable[SearchConfig]) -> list[str]:
     for config in configs:
         names |= (config.effective.signals & FETCHED) | config.needs
         if ranks_candidates(config.effective):
-            names |= FINDERS & config.retrievers.keys()
+            names |= CANDIDATE_RETRIEVERS & config.retrievers.keys()
         for name in names & DEPENDENT & config.retrievers.keys():
             names |= set(config.before(name))
     return sorted(names)
@@ -168,7 +168,7 @@ BYTES, BYTES_A_COLUMN = 24, 16  # of one row: always, and for each retriever
 LONG, LARGE = 60.0, 2.0**30  # seconds and bytes from which the price is told
 
 
-def price(queries: int, retrievers: int, depth: int, entries: int) -> tuple[float, float]:
+def estimate_cost(queries: int, retrievers: int, depth: int, entries: int) -> tuple[float, float]:
     """Seconds of one processor and bytes of a table, for lists of this depth: rough, and rather too much.
 
     >>> seconds, size = price(50_000, 2, 100, 5_000)
@@ -182,7 +182,7 @@ def price(queries: int, retrievers: int, depth: int, entries: int) -> tuple[floa
 
 def in_words(queries: int, retrievers: int, depth: int, entries: int, jobs: int = 1) -> str:
     """The price where it is worth a word; empty where it is small."""
-    seconds, size = price(queries, retrievers, depth, entries)
+    seconds, size = estimate_cost(queries, retrievers, depth, entries)
     if seconds / jobs < LONG and size < LARGE:
         return ""
     long = f"{max(1, round(seconds / jobs / 60))} min and {size / 1e9:.1f} GB"

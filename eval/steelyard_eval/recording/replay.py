@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
-from steelyard.base.errors import ConfigError, DataError, nearest, shown
+from steelyard.base.errors import ConfigError, DataError, nearest, quoted
 from steelyard.base.fields import format_time
 from steelyard.config import SearchConfig
 from steelyard.finish import Ranking
@@ -30,7 +30,7 @@ from steelyard_eval.result.structs import DataFacts, Listed, QueryRow
 
 
 @dataclass(frozen=True)
-class Replay:
+class ReplayedRun:
     """Ranked lists of one configuration over a recording.
 
     `entry` (int32[R]) indexes the recording's ids; `embedded` (bool[Q]) is true for the queries that live
@@ -52,14 +52,14 @@ class Replay:
         return evaluate(self.ranking.offsets, self.entry, judgments, measures)
 
 
-def replay(table: SignalTable, config: SearchConfig) -> Replay:
+def replay(table: SignalTable, config: SearchConfig) -> ReplayedRun:
     """Fuse and finish a recording under a configuration.
 
     Raises ConfigError when the configuration differs from what the recording has fixed.
     """
     agree(config, table.fingerprint)
     masked, ranking, _ = rank_table(table, config, config.effective)
-    return Replay(masked, ranking, table.entry[ranking.row], embedded(masked, config))
+    return ReplayedRun(masked, ranking, table.entry[ranking.row], embedded(masked, config))
 
 
 def embedded(masked: SignalTable, config: SearchConfig) -> Bools:
@@ -87,13 +87,13 @@ def open_recording(folder: Path, dataset: Dataset) -> SignalTable:
     table = load(folder)
     if table.fingerprint.get("corpus") != dataset.sha256:
         raise DataError(
-            f"recording {shown(str(folder))} is of a data set with hash {shown(table.fingerprint.get('corpus'))}, "
+            f"recording {quoted(str(folder))} is of the data set {quoted(table.fingerprint.get('corpus'))}, "
             f"{dataset.called} has {dataset.sha256!r}; record again"
         )
     intents = intents_of(dataset, table)
     if intents and dataset.intents not in (None, intents):
         raise ConfigError(
-            f"the intents of recording {shown(str(folder))} are {intents}, not {dataset.intents}; record again "
+            f"the intents of recording {quoted(str(folder))} are {intents}, not {dataset.intents}; record again "
             f"with --intents {dataset.intents}"
         )
     return table
@@ -119,7 +119,7 @@ def only(table: SignalTable, queries: Sequence[str]) -> SignalTable:
     known = {query: i for i, query in enumerate(table.queries)}
     if missing := [query for query in queries if query not in known]:
         raise ConfigError(
-            f"{len(missing)} queries are not in the recording, such as {shown(missing[0])}"
+            f"{len(missing)} queries are not in the recording, such as {quoted(missing[0])}"
             f"{nearest(missing[0], known)}; record again with --split all"
         )
     chosen = np.array([known[query] for query in queries], dtype=np.int64)
@@ -131,7 +131,7 @@ def only(table: SignalTable, queries: Sequence[str]) -> SignalTable:
         entry=table.entry[rows],
         columns={name: values[rows] for name, values in table.columns.items()},
         positions={name: values[rows] for name, values in table.positions.items()},
-        asked=_facts(table.asked, chosen),
+        query_facts=_facts(table.query_facts, chosen),
     )
 
 
@@ -159,9 +159,9 @@ def reaches(table: SignalTable, config: SearchConfig) -> bool:
 
 
 PLACES = 10  # the number of places of each list that a document keeps
-MOST = 60_000  # the number of places over all lists; contenders beyond it are left out
+MAX_PLACES = 60_000  # the number of places over all lists; contenders beyond it are left out
 HEADLINE = 120  # the characters that are shown of an entry
-SHORT = 30  # titles up to this length are followed by the text
+MAX_SHORT_TITLE_CHARS = 30  # titles up to this length are followed by the text
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ def contributions(plan: Plan, rows: Indices) -> tuple[tuple[str, ...], Floats]:
     return tuple(names), np.stack(list(names.values()), axis=1) if names else np.zeros((len(rows), 0))
 
 
-def lists_of(run: Replay, config: SearchConfig) -> ShownLists:
+def lists_of(run: ReplayedRun, config: SearchConfig) -> ShownLists:
     """The lists of a configuration with what each term of its strategy adds to the scores.
 
     The terms of an entry that a later stage appended or scored again need not add up to its score.
@@ -249,12 +249,12 @@ def rows_by_query(
     """A row a query, with the values (float64[Q] each) and lists of contenders, the most important first.
 
     The second is the opening of every entry that is in a list or judged. Contenders that would make more than
-    `MOST` places are left out.
+    `MAX_PLACES` places are left out.
     """
     ids = [query.id for query in queries]
     lists: dict[str, dict[str, Listed]] = {}
     for label, made in contenders:
-        if (len(lists) + 1) * len(ids) * PLACES > MOST and len(lists) >= 2:
+        if (len(lists) + 1) * len(ids) * PLACES > MAX_PLACES and len(lists) >= 2:
             break
         lists[label] = made().listed(ids)
     rows = [
@@ -284,7 +284,7 @@ def headline(entry: Entry | None) -> str:
 
 def opening(entry: Entry) -> str:
     """The title of an entry and, after a short one, which may be no more than a speaker, the start of its text."""
-    if len(entry.title) > SHORT:
+    if len(entry.title) > MAX_SHORT_TITLE_CHARS:
         return entry.title[:HEADLINE]
     text = " ".join(f"{entry.title}: {entry.text}".split()) if entry.title else entry.text
     return text[:HEADLINE]

@@ -20,7 +20,7 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, quoted
 from steelyard.base.files import cache_folder, compact
 from steelyard_eval.common.formatting import spans
 from steelyard_eval.datasets import Dataset
@@ -30,8 +30,10 @@ from steelyard_eval.result.structs import Result, replace
 FOLDER, FILE = ".steelyard", "runs.db"
 SWITCH = "STEELYARD_RUNS"  # set to `off`, nothing is kept
 LARGEST = 256 * 2**20  # bytes of a file that is read
-PATIENCE = 10_000  # milliseconds that another writer is waited for
-MOST = 20_000  # entries or queries whose changes are told one by one; of more only whether anything changed
+BUSY_TIMEOUT_MS = 10_000  # milliseconds that another writer is waited for
+MAX_TRACKED_ITEMS = (
+    20_000  # entries or queries whose changes are told one by one; of more only whether anything changed
+)
 LISTED = 8  # contenders whose values by query are kept
 TABLES = (
     "CREATE TABLE runs(id INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, facts TEXT NOT NULL) STRICT",
@@ -43,7 +45,7 @@ CONTENTS = {"labels": dict[str, dict[str, int]], "values": dict[str, dict[str, f
 T = TypeVar("T")
 
 
-class KeptRow(Struct, frozen=True):
+class SavedRow(Struct, frozen=True):
     """What was measured for a contender."""
 
     label: str
@@ -54,7 +56,7 @@ class KeptRow(Struct, frozen=True):
     high: float | None = None
 
 
-class KeptFacts(Struct, frozen=True):
+class RunFacts(Struct, frozen=True):
     """What is kept of a result; `states` has the hash of each part of the data, and of the values by query."""
 
     tool: str = ""
@@ -64,11 +66,11 @@ class KeptFacts(Struct, frozen=True):
     baseline: str = ""
     chosen: str = ""
     labels_needed: int | None = None
-    rows: list[KeptRow] = []
+    rows: list[SavedRow] = []
     states: dict[str, str] = {}
 
     @property
-    def own(self) -> KeptRow | None:
+    def own(self) -> SavedRow | None:
         """What it is about: what it chose or kept, else its only weights file, else the best."""
         kept = [row for row in self.rows if self.verdict == "keep" and row.label == self.baseline]
         files = [row for row in self.rows if row.label.endswith(".json")]
@@ -78,13 +80,13 @@ class KeptFacts(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class KeptRun:
+class SavedRun:
     """One run: its number, time (UTC), job, and what it found."""
 
     id: int
     at: str
     kind: str
-    facts: KeptFacts
+    facts: RunFacts
 
 
 def keep(dataset: Dataset, result: Result, now: Callable[[], datetime] | None = None) -> None:
@@ -103,14 +105,14 @@ def keep(dataset: Dataset, result: Result, now: Callable[[], datetime] | None = 
             return
 
 
-def kept(dataset: Dataset) -> list[KeptRun]:
+def load_runs(dataset: Dataset) -> list[SavedRun]:
     """All runs of a data set, oldest first; DataError for a file that is damaged or not of this program."""
     found = _read(dataset, [("SELECT id, at, kind, facts FROM runs ORDER BY id", ())])
     rows = [row for rows in found for row in rows]
-    return [KeptRun(id_, at, kind, _decoded(dataset, facts, KeptFacts)) for id_, at, kind, facts in rows]
+    return [SavedRun(id_, at, kind, _decoded(dataset, facts, RunFacts)) for id_, at, kind, facts in rows]
 
 
-def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:
+def states_of(dataset: Dataset, run: SavedRun) -> dict[str, Any]:
     """What the entries, queries, labels and lists of a run were, by part; without those that were too many."""
     asked = [("SELECT content FROM states WHERE digest = ?", (digest,)) for digest in run.facts.states.values()]
     known = zip(run.facts.states, _read(dataset, asked), strict=False)
@@ -119,17 +121,17 @@ def states_of(dataset: Dataset, run: KeptRun) -> dict[str, Any]:
     }
 
 
-def decided_on(dataset: Dataset) -> KeptRun | None:
+def decided_on(dataset: Dataset) -> SavedRun | None:
     """The last kept recommend on these very entries, queries and labels; None where none can be read."""
     with suppress(DataError):
         now = {name: state[0] for name, state in _hashed(parts_of(dataset)).items()}
-        for run in reversed(kept(dataset)):
+        for run in reversed(load_runs(dataset)):
             if run.kind == "recommend" and run.facts.states.items() >= now.items():
                 return run
     return None
 
 
-def find_run(runs: list[KeptRun], id_: int) -> KeptRun:
+def find_run(runs: list[SavedRun], id_: int) -> SavedRun:
     """A run by its number; ConfigError with the known ones."""
     for run in runs:
         if run.id == id_:
@@ -166,7 +168,7 @@ def _opened(path: Path, *, write: bool = False) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if write else apsw.SQLITE_OPEN_READONLY
     db = apsw.Connection(str(path), flags=flags)
     try:
-        db.set_busy_timeout(PATIENCE)
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
         db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         with _transaction(db) if write else db:
@@ -215,16 +217,16 @@ def _decoded(dataset: Dataset, text: object, kind: type[T]) -> T:
 
 
 def _named(path: Path | None) -> str:
-    return shown(str(path), PATH_WIDTH)
+    return quoted(str(path), PATH_WIDTH)
 
 
 def parts_of(dataset: Dataset) -> dict[str, Mapping[str, Any]]:
     """The state of each part, with how each labelled query was drawn; of what is too large its hash alone."""
-    parts: dict[str, Mapping[str, Any]] = {**states(dataset, MOST)}
+    parts: dict[str, Mapping[str, Any]] = {**states(dataset, MAX_TRACKED_ITEMS)}
     parts["entries"] = parts["entries"] or {"": dataset.sha256}
     if dataset.qrels and not parts["labels"]:
         parts["labels"] = {"all": {"labels": int(hashed(dataset.qrels)[:8], 16)}}
-    return {**parts, "provenance": dict(dataset.how_drawn)}
+    return {**parts, "provenance": dict(dataset.sampling_by_query)}
 
 
 def _hashed(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
@@ -233,21 +235,21 @@ def _hashed(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str]
 
 def _values(result: Result) -> dict[str, dict[str, float | None]]:
     """The value of every query: of weights files, and of the first in the result."""
-    if not 0 < len(result.queries) <= MOST:
+    if not 0 < len(result.queries) <= MAX_TRACKED_ITEMS:
         return {}
     labels = sorted(result.queries[0].values, key=lambda label: not label.endswith(".json"))[:LISTED]
     return {label: {query.id: query.values.get(label) for query in result.queries} for label in labels}
 
 
-def _facts(result: Result) -> KeptFacts:
+def _facts(result: Result) -> RunFacts:
     """The numbers of a result: what was decided, and the means of its contenders."""
     decision, choice = result.decision, result.choice
     rows = [
-        KeptRow(row.label, mean.mean, row.strategy, row.settings, mean.low, mean.high)
+        SavedRow(row.label, mean.mean, row.strategy, row.settings, mean.low, mean.high)
         for row in result.rows
         if (mean := row.means.get(result.metric))
     ]
-    return KeptFacts(
+    return RunFacts(
         tool=result.provenance.tool,
         metric=result.metric,
         split=result.provenance.split,

@@ -22,12 +22,12 @@ from typing import cast
 import numpy as np
 
 import steelyard
-from steelyard.base.errors import PATH_WIDTH, EmbedderError, MachineError, SteelyardError, shown
+from steelyard.base.errors import PATH_WIDTH, EmbedderError, MachineError, SteelyardError, quoted
 from steelyard.base.extensions import require
 from steelyard.base.files import cache_folder, canonical, lock
 from steelyard.config import SearchConfig
 from steelyard.embedders.embed import Kind, Vectors
-from steelyard.live.search import BLOCK, Searcher
+from steelyard.live.search import QUERIES_PER_BLOCK, Searcher
 from steelyard.live.sources import embedded
 from steelyard.memory.query import Query
 from steelyard.stores.sqlite import Vault
@@ -62,7 +62,7 @@ Progress = Callable[[Sequence[QueryBlock]], Iterable[QueryBlock]]
 """Wraps the blocks that are waited for, for example to draw a progress bar."""
 
 
-class Ahead:
+class PrecomputedEmbedder:
     """An embedder of queries whose vectors are known, so that no process needs the model."""
 
     def __init__(self, model: str, recipe: str | None, version: str) -> None:
@@ -72,7 +72,7 @@ class Ahead:
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed."""
         if unknown := [text for text in texts if text not in self.vectors]:
-            raise EmbedderError(f"no vector of {shown(unknown[0])} was computed ahead")
+            raise EmbedderError(f"no vector of {quoted(unknown[0])} was computed ahead")
         return np.array([self.vectors[text] for text in texts], dtype=np.float32)
 
     def warm(self) -> bool:
@@ -97,7 +97,7 @@ def submitted(
     known = dict(embedded(embedder, list(dict.fromkeys(texts)))) if embedder else {}
     made_of = [_code(), data.sha256, data.vectors_sha256, searcher.config.to_json(), model, data.as_of]
     key = sha256(canonical([*made_of, list(signals), depth]).encode()).hexdigest()
-    size = max(1, min(BLOCK, -(-len(queries) // BLOCKS)))
+    size = max(1, min(QUERIES_PER_BLOCK, -(-len(queries) // BLOCKS)))
     given = workers.given is not None
     with ExitStack() as ending:
         folder = ending.enter_context(_folder(key, given))
@@ -146,15 +146,15 @@ def _vault(path: str) -> Vault:
     return Vault(path)
 
 
-_open: dict[str, tuple[Searcher, Ahead]] = {}
+_open: dict[str, tuple[Searcher, PrecomputedEmbedder]] = {}
 """The searchers of this process by vault and key; those of one recording at most."""
 
 
-def _searcher(block: QueryBlock) -> tuple[Searcher, Ahead]:
+def _searcher(block: QueryBlock) -> tuple[Searcher, PrecomputedEmbedder]:
     name, as_of = f"{block.path} {block.key}", block.as_of
     if name not in _open:
         _open.clear()
-        ahead = Ahead(*(block.embedder or ("", None, "")))
+        ahead = PrecomputedEmbedder(*(block.embedder or ("", None, "")))
         embedder = ahead if block.embedder else None
         _open[name] = Searcher(_vault(block.path), block.config, embedder, clock=lambda: as_of), ahead
     return _open[name]
@@ -171,7 +171,7 @@ def _ending(workers: Workers) -> Iterator[None]:
         if isinstance(error, SteelyardError) or not (lost or isinstance(error, BrokenExecutor | CancelledError)):
             raise  # what a search raised, or a person
         raise MachineError(
-            f"workers ended early ({shown(type(error).__name__)}); free memory, or use fewer, and run the "
+            f"workers ended early ({quoted(type(error).__name__)}); free memory, or use fewer, and run the "
             f"same command again: what they had finished is kept"
         ) from None
 
@@ -191,7 +191,7 @@ def _folder(key: str, given: bool) -> Iterator[Path]:
         except OSError as error:
             if given:
                 raise MachineError(
-                    f"cannot use {shown(str(folder), PATH_WIDTH)}: {error.strerror}; wait until another process "
+                    f"cannot use {quoted(str(folder), PATH_WIDTH)}: {error.strerror}; wait until another process "
                     f"has made this recording, or set STEELYARD_CACHE to a folder that all workers see"
                 ) from None
             folder = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="steelyard-")))
@@ -205,7 +205,7 @@ def _code() -> str:
     return sha256(b"".join(path.read_bytes() for path in sorted(root.rglob("*.py")))).hexdigest()
 
 
-PATIENCE = 10.0  # seconds that a scheduler may take to answer
+SCHEDULER_SECONDS = 10.0  # seconds that a scheduler may take to answer
 
 
 def scheduled(address: str) -> Executor:
@@ -217,9 +217,9 @@ def scheduled(address: str) -> Executor:
     require("dask", "--scheduler")
     distributed = import_module("distributed")
     try:
-        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+        client = distributed.Client(address, timeout=SCHEDULER_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise MachineError(
-            f"no Dask scheduler answers at {shown(address)} ({shown(str(error), 80)}); start one: dask scheduler"
+            f"no Dask scheduler answers at {quoted(address)} ({quoted(str(error), 80)}); start one: dask scheduler"
         ) from None
     return cast("Executor", client.get_executor(pure=False))

@@ -14,8 +14,8 @@ from multiprocessing import get_context
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, EmbedderError, RerankError, SteelyardError, shown
-from steelyard.config import SearchConfig, open_reranker, reranker_asked
+from steelyard.base.errors import PATH_WIDTH, ConfigError, EmbedderError, RerankError, SteelyardError, quoted
+from steelyard.config import SearchConfig, open_reranker, requested_reranker
 from steelyard.embedders import embed
 from steelyard.embedders.embed import LSA, Embedder, RecordedEmbedder
 from steelyard.embedders.lsa import LsaEmbedder
@@ -27,7 +27,7 @@ from steelyard.retrievers import layers_read
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import EMBEDDED, System, keyword_indexes
 from steelyard.table.signal_table import SignalTable
-from steelyard_eval.common.configurations import parted
+from steelyard_eval.common.configurations import split_label
 from steelyard_eval.common.console import bar
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.manifest import EMBEDDERS
@@ -37,7 +37,7 @@ NUMBERS = 20_000_000
 """How many numbers are kept, about 160 MB: the recordings of all families on some hundreds of queries."""
 
 
-class KeptTables:
+class RecordingCache:
     """The last recordings, each under all that it depends on beside its queries.
 
     The next command may ask the same of the same queries, or of some of them.
@@ -104,16 +104,16 @@ class Workers:
 class Workspace:
     """A data set, the store it is indexed in, and the embedder of its queries (None: keywords only).
 
-    Whatever the number of `workers` that record, a recording has the same bits. `asked` is the embedder that was
-    asked for, as `open` takes it.
+    Whatever the number of `workers` that record, a recording has the same bits. `requested` names the embedder, as
+    `open` takes it.
     """
 
     dataset: Dataset
     store: Vault
     embedder: Embedder | None
-    asked: str = "auto"
+    requested: str = "auto"
     workers: Workers = field(default_factory=Workers, repr=False, compare=False)
-    tables: KeptTables = field(default_factory=KeptTables, init=False, repr=False, compare=False)
+    tables: RecordingCache = field(default_factory=RecordingCache, init=False, repr=False, compare=False)
 
     @classmethod
     def open(
@@ -144,7 +144,7 @@ class Workspace:
     @property
     def options(self) -> dict[str, object]:
         """What a command needs to search in the same way."""
-        named = None if self.asked in ("auto", self.dataset.embedder) else self.asked
+        named = None if self.requested in ("auto", self.dataset.embedder) else self.requested
         named = named or (self.dataset.embedder if self.dataset.chosen else None)
         return {**({"--embedder": named} if named else {}), "--intents": self.dataset.intents}
 
@@ -175,7 +175,7 @@ class Workspace:
 
         A model on this machine is loaded; providers that have a key are not asked.
         """
-        if reranked(config.finish) is None or reranker_asked(config.rerank, os.environ) != "local":
+        if reranked(config.finish) is None or requested_reranker(config.rerank, os.environ) != "local":
             return ""
         try:
             open_reranker(config.rerank, os.environ).score("", [Document("probe", "probe")])
@@ -214,7 +214,7 @@ def choose_embedder(dataset: Dataset, asked: str) -> Embedder | None:
     asked = dataset.embedder or asked if asked == "auto" else asked
     kind, _, model = asked.partition(":")
     if kind not in EMBEDDERS or (model and kind != "recorded"):
-        raise ConfigError(f"unknown embedder {shown(asked)}; valid: {', '.join(EMBEDDERS)}")
+        raise ConfigError(f"unknown embedder {quoted(asked)}; valid: {', '.join(EMBEDDERS)}")
     if kind in embed.KINDS:
         return embed.open_embedder(kind, os.environ)
     if kind == "none":
@@ -227,7 +227,7 @@ def choose_embedder(dataset: Dataset, asked: str) -> Embedder | None:
     if models and kind != "lsa":
         if model and model not in models:
             raise ConfigError(
-                f"{dataset.called} has no recorded vectors of {shown(model)}; it has those of {', '.join(models)}"
+                f"{dataset.called} has no recorded vectors of {quoted(model)}; it has those of {', '.join(models)}"
             )
         return recorded(dataset, model or models[0])
     try:
@@ -260,14 +260,14 @@ def embedder_of(dataset: Dataset, asked: str, named: Sequence[str | None]) -> st
     """
     if asked != "auto":
         return asked
-    files = [path for path in (parted(word)[1] for word in named if word) if path.endswith(".json")]
+    files = [path for path in (split_label(word)[1] for word in named if word) if path.endswith(".json")]
     try:
         read = {path: SearchConfig.load(path).models for path in files}
     except SteelyardError:  # the job says it
         return asked
     models = {model for own in read.values() for model in own}
     if len(models) > 1 and len(files) > 1:
-        several = {shown(path, PATH_WIDTH): map(shown, sorted(own)) for path, own in read.items() if own}
+        several = {quoted(path, PATH_WIDTH): map(quoted, sorted(own)) for path, own in read.items() if own}
         told = "; ".join(f"{path}: {', '.join(own)}" for path, own in several.items())
         again = "run the recommend that wrote one of them again, with the --embedder of the other"
         raise ConfigError(f"only vectors of one model can be searched at once ({told}); {again}")

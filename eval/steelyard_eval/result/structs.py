@@ -38,27 +38,27 @@ Fact = str | int | float | bool | list[str] | Estimate | None
 """What a sentence is made of; of None the part of the sentence that names it is left out."""
 
 
-class Said(Struct, frozen=True):
+class Message(Struct, frozen=True):
     """Something to be said: the key of a sentence, and its facts."""
 
     key: Name
     facts: dict[str, Fact] = {}
 
 
-class Step(Said, frozen=True):
+class Step(Message, frozen=True):
     """Something to do; `command` has the words of a command, as a shell would take them, or nothing."""
 
     command: list[Name] = []
 
 
-class Answer(Said, frozen=True):
+class Answer(Message, frozen=True):
     """The answer of a job.
 
     `because` says what holds a stronger answer back, and what else has to be known of it; `steps` what to do now;
     `formula` is the strategy that it is about, empty where there is none.
     """
 
-    because: list[Said] = []
+    because: list[Message] = []
     steps: list[Step] = []
     formula: str = ""
 
@@ -85,7 +85,7 @@ class Paired(Struct, frozen=True):
     worse: Probability | None = None
     detectable: float | None = None
     needed: Count | None = None
-    why: Said | None = None
+    why: Message | None = None
 
 
 class Latency(Struct, frozen=True):
@@ -169,13 +169,13 @@ class QueryRow(Struct, frozen=True):
     grades: dict[str, int] = {}
 
 
-class Blocker(Said, frozen=True):
+class Blocker(Message, frozen=True):
     """Why labels cannot carry a ship; `remedy` is the key of what would help."""
 
     remedy: Name = "label_more"
 
 
-class Finding(Said, frozen=True, kw_only=True):
+class Finding(Message, frozen=True, kw_only=True):
     """What a gate found of a contender; without one it is of the data."""
 
     verdict: Literal["pass", "inconclusive", "fail", "mismatch"]
@@ -255,7 +255,7 @@ class Result(Struct, frozen=True, omit_defaults=False):
     rows: list[Row] = []
     decision: Decision | None = None
     findings: list[Finding] = []
-    notices: list[Said] = []
+    notices: list[Message] = []
     tables: list[Table] = []
     queries: list[QueryRow] = []
     entries: dict[str, str] = {}

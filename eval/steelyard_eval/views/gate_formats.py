@@ -14,7 +14,7 @@ from steelyard_eval.views.sheets import Sheet, sheets, triple
 
 CLIPPED = 160
 """Characters of a query that are shown beside its rankings."""
-BRIEF = 60
+MAX_QUERY_CHARS = 60
 """Characters of a query in the lines above."""
 SHOWN = 3
 """Contenders whose lost queries are named at once."""
@@ -49,7 +49,7 @@ def undecided_page(error: str) -> str:
 def _lost(label: str, rows: Sequence[dict[str, Cell]]) -> str:
     """The queries of a contender that lost most, in a line."""
     told = (
-        f"{code(clip(str(row['query']), BRIEF))} {code(clip(str(row['text'] or ''), BRIEF))} "
+        f"{code(clip(str(row['query']), MAX_QUERY_CHARS))} {code(clip(str(row['text'] or ''), MAX_QUERY_CHARS))} "
         f"({row['before']:.2f} → {row['now']:.2f})"
         for row in rows
     )

@@ -11,7 +11,7 @@ from steelyard_eval.result.sentences import HEADINGS, heading, say
 from steelyard_eval.result.sentences.headings import BASELINE, CELLS, CHOSEN, DETAILS, TODAY, TUNED, VERDICTS
 from steelyard_eval.result.structs import Cell, Estimate, Fact, Result, Row
 
-MOST = 8
+MAX_ROWS = 8
 """Contenders on a report's first screen, beside the baseline and the choice."""
 PLAIN = ("bm25", "vector")
 """What everybody knows, and a short table of a decision shows."""
@@ -75,7 +75,7 @@ def leading(result: Result) -> list[Row]:
     rows = ranked(result)
     kept = {result.provenance.baseline, result.choice.label if result.choice else ""}
     others = [row.label for row in rows if row.label not in kept]
-    kept |= {*others[:1], *PLAIN} if result.decision else {*others[:MOST]}
+    kept |= {*others[:1], *PLAIN} if result.decision else {*others[:MAX_ROWS]}
     return [row for row in rows if row.label in kept]
 
 
@@ -207,7 +207,7 @@ def triple(value: Estimate | None, *, signed: bool = False) -> str:
 
 _LOOKS: Mapping[str, Callable[[Any], str]] = {
     "": lambda value: MISSING if value is None else number(value) if isinstance(value, float) else str(value),
-    "whole": lambda value: number(value, 0),
+    "integer": lambda value: number(value, 0),
     "hundredths": lambda value: number(value, 2),
     "percent": lambda value: MISSING if value is None else f"{value:.0%}",
     "permille": lambda value: MISSING if value is None else f"{value:.1%}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from steelyard.base.errors import visible
-from steelyard_eval.common.console import INDENT, brief, folded, grid, painted, step_text, wrapped
+from steelyard_eval.common.console import INDENT, brief, folded, grid, step_text, with_colours, wrapped
 from steelyard_eval.common.formatting import MISSING
 from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.sentences.headings import VERDICTS
@@ -28,7 +28,7 @@ def render(result: Result, *, full: bool = False, notes: bool = True) -> str:
     where = heading("about", {**facts, "model": about.model or "none"}) if result.rows else ""
     below = "\n".join(wrapped(line) for line in (where, " ".join(map(say, answer.because))) if line)
     to_do = "\n".join(step_text(say(step), shlex.join(step.command)) for step in answer.steps)
-    parts = [painted(wrapped(say(answer))), tables, below, to_do, wrapped(brief(answer.formula), INDENT)]
+    parts = [with_colours(wrapped(say(answer))), tables, below, to_do, wrapped(brief(answer.formula), INDENT)]
     return "\n\n".join(filter(None, (*parts, "\n".join(folded(visible(text)) for text in told))))
 
 
@@ -37,7 +37,7 @@ def noted(result: Result, full: bool = False) -> list[str]:
 
     Those of the data set, which `check` has, too, come last.
     """
-    said = [say(notice) for notice in sorted(result.notices, key=lambda notice: notice.key == "told")]
+    said = [say(notice) for notice in sorted(result.notices, key=lambda notice: notice.key == "plain_text")]
     if full or len(said) <= NOTES:
         return said
     return [*said[:NOTES], heading("more_notes", {"count": len(said) - NOTES})]

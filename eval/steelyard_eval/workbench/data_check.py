@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import shown, visible
+from steelyard.base.errors import quoted, visible
 from steelyard_eval.common.console import folded
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.common.tabular import Tabular
 from steelyard_eval.datasets import LOGGED, Dataset, Report, check
 from steelyard_eval.datasets.file_reader import FolderReader, grouped
 from steelyard_eval.datasets.groups import duplicates, duplicates_in_words, judged, lack_groups, nearly
-from steelyard_eval.datasets.labels import in_words, stated, unstated
+from steelyard_eval.datasets.labels import in_words, sampling_notice, sampling_record
 from steelyard_eval.datasets.manifest import accept
 from steelyard_eval.datasets.second_labels import judged_twice
 from steelyard_eval.result.sentences import say
@@ -29,29 +29,29 @@ LISTED = 10
 
 @dataclass(frozen=True, repr=False)
 class Checked(Tabular):
-    """What a check found; `said` are further lines, and `more` their part of the document."""
+    """What a check found; `messages` are further lines, and `more` their part of the document."""
 
-    found: Report
-    said: tuple[str, ...] = ()
+    report: Report
+    messages: tuple[str, ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def notices(self) -> tuple[str, ...]:
         """The notices, one line with a count for each kind."""
-        data = self.found.dataset
+        data = self.report.dataset
         if data is None:
-            return self.found.notices
-        labels = unstated(data.sampled, data.pool, data.provenance) if data.qrels else ()
+            return self.report.notices
+        labels = sampling_notice(data.sampled, data.pool, data.provenance) if data.qrels else ()
         twice = [say(judged_twice(data))] if data.qrels else ()
-        return (*self.found.notices, *labels, *_without_relevant(data), *twice)
+        return (*self.report.notices, *labels, *_without_relevant(data), *twice)
 
     def to_json(self) -> dict[str, Any]:
         """The document of `steelyard check --json`."""
-        document: dict[str, Any] = {"faults": [str(fault) for fault in self.found.faults]}
+        document: dict[str, Any] = {"faults": [str(fault) for fault in self.report.faults]}
         document["notices"] = list(self.notices)
-        if data := self.found.dataset:
+        if data := self.report.dataset:
             document |= {"name": data.name, "entries": len(data.entries), "queries": len(data.queries)}
-            document |= {"sha256": data.sha256, **stated(data.sampled, data.pool)}
+            document |= {"sha256": data.sha256, **sampling_record(data.sampled, data.pool)}
             document |= {"provenance": [one.to_json() for one in data.provenance]} if data.provenance else {}
             document |= {"vectors": sorted("/".join(key) for key in data.vectors)}
             document |= {"duplicates": duplicates(data.entries), "groups": _proposed(data)}
@@ -61,7 +61,7 @@ class Checked(Tabular):
         """Return a row for each query: id, text, split, group, and numbers of judged and relevant entries."""
         import pandas as pd
 
-        data = self.found.dataset
+        data = self.report.dataset
         rows = [(query, data.qrels.get(query.id, {})) for query in data.queries] if data else []
         return pd.DataFrame(
             {
@@ -76,22 +76,22 @@ class Checked(Tabular):
         )
 
     def __repr__(self) -> str:
-        return repr(self.found.dataset).replace("Dataset", "Checked", 1)
+        return repr(self.report.dataset).replace("Dataset", "Checked", 1)
 
     def __str__(self) -> str:
-        document, data = self.to_json(), self.found.dataset
+        document, data = self.to_json(), self.report.dataset
         repeated = duplicates_in_words(document.get("duplicates", []))
         notices = [*self.notices, *document.get("groups", []), *([repeated] if repeated else [])]
-        lines = [*grouped(self.found.faults), *(f"note: {notice}" for notice in notices)]
+        lines = [*grouped(self.report.faults), *(f"note: {notice}" for notice in notices)]
         if data is not None:
             lines += in_words(data.sampled, data.pool, data.provenance) if data.qrels else ()
         notes = f", {counted(len(notices), 'note')}" if notices else ""
-        last = data.told if data else f"{counted(len(self.found.faults), 'fault')}{notes}"
-        return "\n".join(map(folded, [*lines, *self.said, last]))
+        last = data.check_summary if data else f"{counted(len(self.report.faults), 'fault')}{notes}"
+        return "\n".join(map(folded, [*lines, *self.messages, last]))
 
     def _repr_html_(self) -> str:
         items = "".join(f"<li>{html.escape(notice)}</li>" for notice in self.notices)
-        return f"<p>{html.escape(repr(self.found.dataset))}</p><ul>{items}</ul>" + super()._repr_html_()
+        return f"<p>{html.escape(repr(self.report.dataset))}</p><ul>{items}</ul>" + super()._repr_html_()
 
 
 def checked(
@@ -122,12 +122,12 @@ def checked(
 
 def _changes(report: Report, taken: Mapping[str, str | None]) -> list[str]:
     """What was accepted, a line each: files, what differs since the last kept run, vectors of the texts before."""
-    from steelyard_eval.recording.history import moved_since_last
+    from steelyard_eval.recording.history import changes_since_last_run
 
     if report.dataset is None or not taken:
         return ["accepted: nothing, as " + ("there are other faults" if report.faults else "no file differs")]
     lines = [f"accepted: {visible(name)}{'' if digest else ', which is gone'}" for name, digest in taken.items()]
-    lines += moved_since_last(report.dataset)
+    lines += changes_since_last_run(report.dataset)
     arrays = FolderReader(report.dataset.path).arrays()
     for name in taken:
         part = f"{name.partition('.jsonl')[0]}."
@@ -150,7 +150,7 @@ def _without_relevant(data: Dataset) -> Iterator[str]:
 
 
 def _ids(ids: Sequence[str]) -> str:
-    return ", ".join([*(shown(id_, 40) for id_ in ids[:LISTED]), *(["..."] if len(ids) > LISTED else [])])
+    return ", ".join([*(quoted(id_, 40) for id_ in ids[:LISTED]), *(["..."] if len(ids) > LISTED else [])])
 
 
 def _proposed(dataset: Dataset) -> list[str]:

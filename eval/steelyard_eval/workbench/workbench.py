@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from steelyard.memory.query import Query
     from steelyard_eval.choose.recommend import Recommendation
-    from steelyard_eval.common.configurations import Named
+    from steelyard_eval.common.configurations import NamedConfig
     from steelyard_eval.compare.contenders import Given, GivenMany
     from steelyard_eval.datasets import Dataset
     from steelyard_eval.datasets.in_memory import Judged, Rows
     from steelyard_eval.datasets.logs import HeldLog
     from steelyard_eval.explain import QueryExplanation
-    from steelyard_eval.explain.notebook_search import FoundHits
+    from steelyard_eval.explain.notebook_search import SearchHits
     from steelyard_eval.export import Export
     from steelyard_eval.gate.setup import Gate
     from steelyard_eval.learn import Learned
@@ -247,7 +247,7 @@ class Workbench:
 
     def explore(
         self,
-        contender: str | Named | None = None,
+        contender: str | NamedConfig | None = None,
         current: Given | None = None,
         *,
         metric: str = "nDCG@10",
@@ -279,7 +279,7 @@ class Workbench:
         from steelyard_eval.compare.contenders import read_config
         from steelyard_eval.measures.metrics import parse_measures
         from steelyard_eval.notebook.explorer.exploration import Exploration
-        from steelyard_eval.notebook.explorer.explored_data import Bench
+        from steelyard_eval.notebook.explorer.explored_data import ExplorerData
         from steelyard_eval.notebook.explorer.widget import Explorer  # it needs the extra
         from steelyard_eval.recording.replay import open_recording, recorded_lists
 
@@ -287,7 +287,7 @@ class Workbench:
         lists = recorded_lists(table)
         used = current or (self.dataset.today if lists is None else f"rrf({', '.join(lists)})")
         space = self.workspace if table is None else None
-        bench = Bench.of(self.dataset, parse_measures([metric])[0], limit, space, table)
+        bench = ExplorerData.of(self.dataset, parse_measures([metric])[0], limit, space, table)
         start = None if contender is None else read_config(contender, lists or ())
         return Explorer(Exploration(bench, start, used))
 
@@ -465,7 +465,7 @@ class Workbench:
         chosen = None if self.embedder == "auto" else self.embedder
         return Gate.of(self.dataset, baseline, chosen, opened, **options)
 
-    def search(self, query: str | Query, config: Given = "echovault", *, limit: int | None = None) -> FoundHits:
+    def search(self, query: str | Query, config: Given = "echovault", *, limit: int | None = None) -> SearchHits:
         """Search the data set live.
 
         Returns hits with scores and signals, and notices on what could not be computed.
@@ -485,12 +485,12 @@ class Workbench:
 
     def searcher(
         self, config: Given = "echovault", *, limit: int | None = None
-    ) -> Callable[[str | Query], FoundHits]:
+    ) -> Callable[[str | Query], SearchHits]:
         """Make ready what `search` does for one configuration, for many queries."""
         from steelyard.systems import find_system
         from steelyard_eval.common.configurations import Setting
         from steelyard_eval.compare.contenders import Contender, read_config, usable
-        from steelyard_eval.explain.notebook_search import FoundHits
+        from steelyard_eval.explain.notebook_search import SearchHits
         from steelyard_eval.recording.record import needed
         from steelyard_eval.result.sentences import say
 
@@ -500,13 +500,15 @@ class Workbench:
         asked, notices = usable(space, row)
         space.index_for([find_system(asked.config.name)], space.usable(needed([asked.config])))
         searcher = space.searcher(asked.config)
-        known = {query.id: query for query in self.dataset.asked(self.dataset.queries, searcher.knows)}
+        known = {
+            query.id: query for query in self.dataset.with_known_intents(self.dataset.queries, searcher.knows)
+        }
 
-        def found(query: str | Query) -> FoundHits:
+        def found(query: str | Query) -> SearchHits:
             wanted = known.get(query, query) if isinstance(query, str) else query
             result = searcher.search(wanted)
             empty = [f"nothing found: {result.emptied}"] if result.emptied else []
-            return FoundHits(asked, wanted, result, (*map(say, notices), *empty))
+            return SearchHits(asked, wanted, result, (*map(say, notices), *empty))
 
         return found
 
@@ -551,7 +553,7 @@ class Workbench:
         rerank : str
             Which candidates a re-ranker scores: those at the top, or all, so that any top can be replayed.
         """
-        from steelyard_eval.common.configurations import separate
+        from steelyard_eval.common.configurations import split_contenders
         from steelyard_eval.compare.list_recording import save_lists
         from steelyard_eval.recording.record import record_systems
         from steelyard_eval.result.sentences import say
@@ -561,7 +563,7 @@ class Workbench:
             for notice in notices:
                 logging.getLogger("steelyard").info("%s", say(notice))
             return folders
-        names = separate(systems) if isinstance(systems, str) else list(systems)
+        names = split_contenders(systems) if isinstance(systems, str) else list(systems)
         return record_systems(self.dataset, names, Path(out), split, limit, self.embedder, rerank, self.jobs)
 
 

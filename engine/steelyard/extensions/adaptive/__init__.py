@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass, replace
 
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, quoted
 from steelyard.config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, Term
 
-NEAR = 1e-9
+MAX_SUM_ERROR = 1e-9
 """How far from 1 written weights may sum to."""
 
 
@@ -98,7 +98,7 @@ def _moved(strategy: Expr, shift: float, rule: AdaptiveRule) -> Expr:
     weights = [term.weight for term in terms if _name(term) == rule.signal]
     held = sum(term.weight for term in terms if _name(term) in rule.held)
     rest = sum(term.weight for term in terms if _name(term) not in (rule.signal, *rule.held))
-    if len(weights) != 1 or not rest or abs(weights[0] + held + rest - 1) > NEAR:
+    if len(weights) != 1 or not rest or abs(weights[0] + held + rest - 1) > MAX_SUM_ERROR:
         raise ConfigError(_unfit(strategy, rule))
     weight = min(max(weights[0] + shift, rule.least), 1 - held)
     scale = (1 - held - weight) / rest
@@ -119,6 +119,6 @@ def _name(term: Term) -> str:
 def _unfit(strategy: Expr, rule: AdaptiveRule) -> str:
     others = f"another signal that is not {' or '.join(rule.held)}" if rule.held else "another signal"
     return (
-        f"strategy {shown(str(strategy), 200)} cannot follow feedback; write a weighted_sum of "
+        f"strategy {quoted(str(strategy), 200)} cannot follow feedback; write a weighted_sum of "
         f"{rule.signal}, once, and {others}, with weights that sum to 1"
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, quoted
 from steelyard.config import SearchConfig
 from steelyard.embedders.embed import Embedder
 from steelyard.extensions.cortex_client.rewriting import Rewriter
@@ -25,7 +25,7 @@ from steelyard.live.search import Searcher
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import EVERYTHING, Filters, Query, is_blank
 from steelyard.results import SearchResult
-from steelyard.stores.base import Readable
+from steelyard.stores.base import ReadableStore
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import (
     DIMENSIONS,
@@ -69,7 +69,7 @@ class SearchOptions:
     def filters(self) -> Filters:
         """The entries that may be found; ConfigError for a dimension there is none of, or a date that is none."""
         if self.dimension and self.dimension not in DIMENSIONS:
-            raise ConfigError(f"unknown dimension {shown(self.dimension)}; valid: {', '.join(DIMENSIONS)}")
+            raise ConfigError(f"unknown dimension {quoted(self.dimension)}; valid: {', '.join(DIMENSIONS)}")
         filters = Filters.of({"created_at": dict(self.created)}) if self.created else EVERYTHING
         for prefix in (self.scope, f"{SCHEME}{self.dimension}/" if self.dimension else ""):
             filters &= Filters.of({"uri": {"prefix": prefix}}) if prefix else EVERYTHING
@@ -95,7 +95,12 @@ class CortexMem:
     """
 
     def __init__(
-        self, store: Readable, embedder: Embedder | None, *, profile: str = "documented", chat: Chat | None = None
+        self,
+        store: ReadableStore,
+        embedder: Embedder | None,
+        *,
+        profile: str = "documented",
+        chat: Chat | None = None,
     ) -> None:
         self.system = find_system(f"cortex_mem:{profile}")
         self._model = embedder.model if embedder else ""

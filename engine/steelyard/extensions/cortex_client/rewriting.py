@@ -10,7 +10,7 @@ from typing import Self
 from steelyard.extensions.network.chat import Chat
 from steelyard.extensions.network.endpoint import EndpointError
 from steelyard.memory.query import Filters, is_blank
-from steelyard.stores.base import Readable
+from steelyard.stores.base import ReadableStore
 
 LONGEST_ANSWER = 3
 """Times the bytes of the query; what is longer is not a rewritten query (the real program)."""
@@ -39,7 +39,7 @@ class Rewriter:
     profile: Callable[[], str] = lambda: ""
 
     @classmethod
-    def of(cls, chat: Chat, store: Readable) -> Self:
+    def of(cls, chat: Chat, store: ReadableStore) -> Self:
         """With the profile that a store holds, read again when the store changes."""
         return cls(chat, lambda: store.cache.get("profile", (), lambda: profile_of(store)))
 
@@ -63,7 +63,7 @@ def accepted(answer: str, query: str) -> str:
     return query if is_blank(line) or len(line.encode()) > LONGEST_ANSWER * len(query.encode()) else line
 
 
-def profile_of(store: Readable) -> str:
+def profile_of(store: ReadableStore) -> str:
     """The entries ``cortex://user/.../profile``, then those of the agent; 2000 characters at most."""
     scopes = (Filters.of({"uri": {"prefix": f"cortex://{owner}/"}}) for owner in ("user", "agent"))
     entries = (entry for scope in scopes for entry in store.entries(scope) if _is_profile(entry.uri))

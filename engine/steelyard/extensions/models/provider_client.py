@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import EmbedderError, shown
+from steelyard.base.errors import EmbedderError, quoted
 from steelyard.base.extensions import require
 from steelyard.extensions.models.settings import ApiSettings
 from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Response
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-PATIENCE = 60.0
+MAX_WAIT_SECONDS = 60.0
 """Seconds a server may ask us to wait; when it asks for more, the call fails at once."""
 ATTEMPTS, TIMEOUT = 5, 30.0
 """Of one request, and seconds that each may take, where texts are indexed."""
@@ -94,16 +94,16 @@ class ProviderClient:
         try:
             return answer.json()
         except ValueError:
-            problem = shown(answer.text)
+            problem = quoted(answer.text)
         raise self._again(f"answered with {problem}, not with whole JSON", self._remedy())
 
     def _refusal(self, answer: Response) -> EmbedderError:
         """The error for a status other than 200."""
         status, said = answer.status, answer.text
-        what = f"refused with status {status}" + (f": {shown(said, 300)}" if said.strip() else "")
+        what = f"refused with status {status}" + (f": {quoted(said, 300)}" if said.strip() else "")
         if answer.may_pass:
             pause = _retry_after(answer.headers.get("retry-after", ""))
-            if pause is not None and pause > PATIENCE:
+            if pause is not None and pause > MAX_WAIT_SECONDS:
                 return self.failure(f"{what}, and asks to wait {pause:.0f} s", "run the command again later")
             return self._again(what, "it may be overloaded; try again later", pause)
         if status in (401, 403):
@@ -111,7 +111,7 @@ class ProviderClient:
             return self.failure(what, f"check {variable}")
         if 300 <= status < 400:
             return self.failure(what, f"it moved; set {self._settings.about.url} to where it is now")
-        return self.failure(what, f"check the model {shown(self._settings.model)} and {self._settings.about.url}")
+        return self.failure(what, f"check the model {quoted(self._settings.model)} and {self._settings.about.url}")
 
     def _remedy(self) -> str:
         if self._settings.provider == "local":

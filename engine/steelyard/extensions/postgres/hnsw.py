@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard.base.arrays import Vectors
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, quoted
 from steelyard.extensions.postgres.schema import received
 from steelyard.extensions.postgres.server import Server
 from steelyard.stores.base import COSINE, Space
@@ -59,11 +59,11 @@ class Hnsw:
 
     def __init__(self, server: Server, ef_search: int) -> None:
         if ef_search not in EF_SEARCH:
-            raise ConfigError(f"hnsw is {shown(ef_search)}; ef_search of pgvector is 1 to {EF_SEARCH[-1]}")
+            raise ConfigError(f"hnsw is {quoted(ef_search)}; ef_search of pgvector is 1 to {EF_SEARCH[-1]}")
         check(server)
         self.ef_search = ef_search
         self._server = server
-        with server.asked(NAMES) as (_, rows):
+        with server.run_statement(NAMES) as (_, rows):
             self.made = {space for _, space in rows.fetchall()} - {None}
         if not self.made:
             raise ConfigError(
@@ -83,7 +83,7 @@ class Hnsw:
             f"OPERATOR({self._server.vector}.<=>) "
         )
         ordered = f"{sql.replace('%', '%%')}%s::{half.replace('%', '%%')} LIMIT {count:d}"
-        with self._server.asked(ordered, (str(direction),)) as (_, rows):
+        with self._server.run_statement(ordered, (str(direction),)) as (_, rows):
             return [received(id_) for (id_,) in rows.fetchall()]
 
 

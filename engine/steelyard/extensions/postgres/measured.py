@@ -19,7 +19,7 @@ BREADTHS = (40, 100, 200, 400)
 FIRST, LIST = 10, 100
 """The places that recall counts, and how long lists are: as long as the systems' own lists get."""
 SAMPLE, SEED = 200, 0
-FEW = 30
+MIN_QUERIES = 30
 """Fewer queries of a data set say too little."""
 Probes = list[tuple[str, Vectors]]
 """Vectors, each with the id of the entry whose vector it is."""
@@ -30,8 +30,8 @@ def index_hnsw(
 ) -> list[dict[str, object]]:
     """Make the index of each space that has none, and measure it; the records are for `--json`.
 
-    `queries` (texts of the data set) are searched for where there are `FEW` and one of the embedders is of the
-    space, else vectors of `entries` (ids), each of which is left out of what it finds.
+    `queries` (texts of the data set) are searched for where there are `MIN_QUERIES` and one of the embedders is of
+    the space, else vectors of `entries` (ids), each of which is left out of what it finds.
 
     A record has the space, how many bytes its index takes, the seconds in which all were made, what was searched
     for, and rows: ef_search (None: exact), the share of the exact first 10 and of the exact list of 100 that was
@@ -103,7 +103,7 @@ def _probes(
     """What is searched for, in words and as vectors; drawn by a fixed seed."""
     rng = np.random.default_rng(SEED)
     fitting = [embedder for embedder in embedders if space_of(embedder, space.layer, space.recipe) == space]
-    if fitting and len(queries) >= FEW:
+    if fitting and len(queries) >= MIN_QUERIES:
         drawn = rng.permutation(len(queries))[:SAMPLE]
         vectors = embed_checked(fitting[0], [queries[i] for i in drawn], "query")
         return "queries of the data set", [("", vector) for vector in vectors if vector.any()]

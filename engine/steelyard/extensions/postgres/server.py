@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from steelyard.base.errors import ConfigError, MachineError, VaultError, shown
+from steelyard.base.errors import ConfigError, MachineError, VaultError, quoted
 from steelyard.extensions.postgres.address import SECONDS, check_address
 from steelyard.extensions.postgres.schema import TABLES, check_version
 
@@ -88,7 +88,7 @@ class Server:
             connection.close()
 
     @contextmanager
-    def asked(self, statement: str, values: Sequence[object] = ()) -> Iterator[tuple[Connection, Rows]]:
+    def run_statement(self, statement: str, values: Sequence[object] = ()) -> Iterator[tuple[Connection, Rows]]:
         """A connection for this thread alone that has run a statement, and the rows that it gave.
 
         The statement is run again by a new connection where an idle one has broken meanwhile: the server was
@@ -127,7 +127,7 @@ class Server:
         """
         import psycopg
 
-        with self.asked(BEGIN_WRITING if write else BEGIN_READING) as (connection, _):
+        with self.run_statement(BEGIN_WRITING if write else BEGIN_READING) as (connection, _):
             try:
                 if write:
                     connection.execute(LOCK)
@@ -174,7 +174,7 @@ class Server:
     @contextmanager
     def statements(self) -> Iterator[Any]:
         """Runs statements in one transaction."""
-        with self.asked("SELECT 1") as (connection, _), connection.transaction():
+        with self.run_statement("SELECT 1") as (connection, _), connection.transaction():
             yield lambda text: connection.execute(text.encode())
 
     @staticmethod
@@ -214,7 +214,7 @@ class Server:
             yield
         except psycopg.Error as error:
             said = error.diag.message_primary or str(error)
-            reason = shown(" ".join(said.split()), 300)
+            reason = quoted(" ".join(said.split()), 300)
             if isinstance(error, psycopg.errors.InsufficientPrivilege):
                 raise VaultError(
                     f"{self.name}: this role may not do that ({reason}); see docs/postgres.md"

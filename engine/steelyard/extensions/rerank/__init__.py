@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from steelyard.config import RerankConfig, reranker_asked
+from steelyard.config import RerankConfig, requested_reranker
 from steelyard.extensions.rerank.cache import CachedReranker
 from steelyard.extensions.rerank.guard import GuardedReranker
 from steelyard.finish import CrossEncoder
@@ -14,7 +14,7 @@ __all__ = ["CachedReranker", "GuardedReranker", "opened"]
 
 def opened(config: RerankConfig, environ: Mapping[str, str]) -> CrossEncoder:
     """The re-ranker, guarded and cached. ConfigError for a provider that was named and has no key."""
-    provider = reranker_asked(config, environ)
+    provider = requested_reranker(config, environ)
     inner: CrossEncoder
     if provider == "local":
         from steelyard.extensions.rerank.local import LocalReranker  # needs the extra minilm

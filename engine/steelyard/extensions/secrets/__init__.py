@@ -55,7 +55,7 @@ def holds_secret(text: str) -> bool:
     )
 
 
-def kept_text(text: str) -> str:
+def loggable_text(text: str) -> str:
     """What may be written of a query: its text, or nothing where that may hold a secret."""
     return "" if holds_secret(text) else text
 

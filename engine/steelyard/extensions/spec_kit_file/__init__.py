@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, quoted
 from steelyard.config import RerankConfig, SearchConfig
 from steelyard.finish import reranked
 from steelyard.fusion import parse_strategy
@@ -21,7 +21,7 @@ from steelyard.signals.formulas import DOCUMENT_TYPES
 from steelyard.systems import find_system
 from steelyard.systems.spec_kit import FACTORS
 
-KEPT = "imported"
+IMPORTED_KEY = "imported"
 """The key of the provenance under which the imported file is kept, so that an export gives it back."""
 PENALTY = {"threshold": 100, "minPenalty": 0.8, "maxPenalty": 1.0}
 DEFAULTS: dict[str, Any] = {
@@ -70,7 +70,7 @@ def read_foreign(record: Mapping[str, Any]) -> SearchConfig:
     return replace(
         find_system("spec_kit").config().with_strategy(parse_strategy(f"boost({fused}, {factors})")),
         rerank=RerankConfig("auto", p95, ttl, int(size)),
-        provenance={KEPT: dict(record)},
+        provenance={IMPORTED_KEY: dict(record)},
     )
 
 
@@ -82,7 +82,7 @@ def write_foreign(config: SearchConfig) -> dict[str, Any]:
     problems = [*_unsaid(fused.call), *_unsaid_factors(weights)]
     if problems:
         raise ConfigError(f"{FORM} {', '.join(problems)}")
-    record = copy.deepcopy(dict(config.provenance.get(KEPT, DEFAULTS)))
+    record = copy.deepcopy(dict(config.provenance.get(IMPORTED_KEY, DEFAULTS)))
     record["rrfFusion"] = {**record.get("rrfFusion", {}), **_fused(fused.call)}
     if "document_type" not in weights:
         record["documentTypeMultipliers"] = dict(EVERY_TYPE_ALIKE)
@@ -137,7 +137,7 @@ def _fused(call: Call) -> dict[str, float]:
 def _part(record: Mapping[str, Any], name: str, problems: list[str]) -> Mapping[str, Any]:
     value = record.get(name, DEFAULTS[name])
     if not isinstance(value, Mapping):
-        problems.append(f"{name} is {shown(value)}; it must be an object")
+        problems.append(f"{name} is {quoted(value)}; it must be an object")
         return {}
     return value
 
@@ -145,6 +145,6 @@ def _part(record: Mapping[str, Any], name: str, problems: list[str]) -> Mapping[
 def _number(part: Mapping[str, Any], where: str, name: str, problems: list[str]) -> float:
     value = part.get(name, DEFAULTS[where][name])
     if type(value) not in (int, float) or not math.isfinite(value) or value < 0:
-        problems.append(f"{where}.{name} is {shown(value)}; it must be a number of at least 0")
+        problems.append(f"{where}.{name} is {quoted(value)}; it must be a number of at least 0")
         return 0.0
     return float(value)

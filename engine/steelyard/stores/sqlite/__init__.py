@@ -17,15 +17,15 @@ from typing import Any, cast
 from steelyard.base.errors import ConfigError
 from steelyard.base.extensions import extension
 from steelyard.base.files import STRICT_JSON
-from steelyard.memory.entry import EVERY_FIELD, Entry, named, naming
+from steelyard.memory.entry import EVERY_FIELD, Entry, linked_ids, naming
 from steelyard.memory.query import EVERYTHING, SUPERSEDED, Filters
-from steelyard.stores.base import Edge, Readable, RevisionCache, Space, is_address
+from steelyard.stores.base import Edge, ReadableStore, RevisionCache, Space, is_address
 from steelyard.stores.sqlite.guard import MEMORY, NULL, REAL, ROWS, TEXT
 from steelyard.stores.sqlite.keywords import KeywordTables
 from steelyard.stores.sqlite.nearest import NearestSearch
 from steelyard.stores.sqlite.schema import INSERT, UPSERT, damaged, failing, from_rows, select, to_row, where
 
-READING = frozenset(name for name in vars(Readable) if not name.startswith("_"))
+READING = frozenset(name for name in vars(ReadableStore) if not name.startswith("_"))
 """What can be asked of a store that is read."""
 ENTRIES_KEPT = 4096
 """Entries that are kept as they were read, of each choice of fields: searches show the same ones."""
@@ -43,7 +43,7 @@ def open_vault(name: str | Path, *, create: bool = False, hnsw: int | None = Non
     return Vault(name, create=create)
 
 
-class Vault(KeywordTables, NearestSearch, Readable):
+class Vault(KeywordTables, NearestSearch, ReadableStore):
     """A store in one SQLite file, or in memory with the path ``:memory:``. Threads may share it.
 
     Each base is a module beside this one: `VaultFile` connects and writes, `WordTables` counts words in it and
@@ -63,11 +63,11 @@ class Vault(KeywordTables, NearestSearch, Readable):
     models_revision: int | None = None
     """The revision at which models changed last, where others may change them; None of a file."""
 
-    def seen_by(self, visible: Filters) -> Readable:
+    def seen_by(self, visible: Filters) -> ReadableStore:
         """See Readable.seen_by; kept for the next one who asks."""
         if not visible and not self.restricted:
             return self
-        return cast(Readable, self._views.setdefault(visible, ScopedStore(self, visible)))
+        return cast(ReadableStore, self._views.setdefault(visible, ScopedStore(self, visible)))
 
     def copied(self, visible: Filters) -> Vault:
         """A vault in memory with the entries that the filters admit and their vectors."""
@@ -240,7 +240,7 @@ class VisiblePart(Vault):
 
     def _made(self, names: Sequence[str], rows: Sequence[Any]) -> list[Entry]:
         entries = super()._made(names, rows)
-        others = {other for entry in entries for other in named(entry)}
+        others = {other for entry in entries for other in linked_ids(entry)}
         inside = self.within(sorted(others), EVERYTHING) if others else set()
         return [naming(entry, inside) for entry in entries]
 
@@ -259,8 +259,8 @@ class ScopedStore:
         self._building = threading.Lock()
         self.cache = RevisionCache(self)
 
-    def seen_by(self, visible: Filters) -> Readable:
-        return cast(Readable, ScopedStore(self._vault, self._visible & Filters(visible.clauses)))
+    def seen_by(self, visible: Filters) -> ReadableStore:
+        return cast(ReadableStore, ScopedStore(self._vault, self._visible & Filters(visible.clauses)))
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Everything else that is read, asked of the copy each time; what would write is not there."""

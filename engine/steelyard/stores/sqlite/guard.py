@@ -23,7 +23,7 @@ from typing import Any
 import apsw
 import sqlite_vec
 
-from steelyard.base.errors import PATH_WIDTH, MachineError, VaultError, shown, visible
+from steelyard.base.errors import PATH_WIDTH, MachineError, VaultError, quoted, visible
 from steelyard.stores.sqlite.schema import TABLES, damaged
 
 FIXED = frozenset(re.findall(r"CREATE (?:TABLE|INDEX|TRIGGER) (\w+)", "\n".join(TABLES)))
@@ -53,7 +53,7 @@ NULL: ColumnTypes = frozenset({NoneType})
 Value = str | float | bytes | None
 ROWS = 256
 """Rows that are read ahead of whoever iterates over them."""
-STEPS = 10_000
+STEPS_PER_CHECK = 10_000
 """Steps of SQLite's machine between two looks at the budget."""
 LEAST_BUDGET, BUDGET_PER_BYTE = 50_000_000, 50
 """A statement may take this many steps, and this many more a byte of the file; a scan takes about one."""
@@ -101,7 +101,7 @@ class GuardedConnection(apsw.Connection):
             self.limit(limit, most)
         self.authorizer, self.path, self._file = _authorize, path, self.filename
         reference = weakref.ref(self)  # a handler that held the connection would keep it open for ever
-        self.set_progress_handler(lambda: (db := reference()) is not None and db._look(), STEPS)
+        self.set_progress_handler(lambda: (db := reference()) is not None and db._look(), STEPS_PER_CHECK)
 
     def run(self, sql: str, values: Sequence[Value] = (), columns: Sequence[ColumnTypes] = ()) -> list[Any]:
         """All rows. The first `columns` are of strict tables and have such types.
@@ -146,7 +146,7 @@ class GuardedConnection(apsw.Connection):
     def _look(self) -> bool:
         """Whether the statement is to be broken off."""
         now = monotonic()
-        self.spent, self.worked, self.since = self.spent + STEPS, self.worked + now - self.since, now
+        self.spent, self.worked, self.since = self.spent + STEPS_PER_CHECK, self.worked + now - self.since, now
         if self.spent > LEAST_BUDGET or self.worked > LEAST_SECONDS:
             size = self._size()
             many = self.spent > LEAST_BUDGET + BUDGET_PER_BYTE * size
@@ -198,7 +198,7 @@ FAILURES = (apsw.Error, UnicodeDecodeError)
 
 def closed(path: str) -> VaultError:
     """The error for a vault that was closed, perhaps by another thread."""
-    return VaultError(f"{shown(path, PATH_WIDTH)} is closed; keep the vault open until all searches are done")
+    return VaultError(f"{quoted(path, PATH_WIDTH)} is closed; keep the vault open until all searches are done")
 
 
 def explained(error: Exception, path: str, on_disk: bool, exhausted: bool = False) -> Exception:
@@ -223,7 +223,7 @@ def explained(error: Exception, path: str, on_disk: bool, exhausted: bool = Fals
 
 MEMORY = ":memory:"
 """The path of a vault without a file."""
-PATIENCE = 30_000
+BUSY_TIMEOUT_MS = 30_000
 """Milliseconds to wait for another process that is writing."""
 
 LARGEST_MEMORY = 2**31 - 2**16
@@ -245,7 +245,7 @@ def connect(path: str, create: bool) -> GuardedConnection:
 
     Raises VaultError when there is none or it is no SQLite file, MachineError when the machine refuses.
     """
-    place, log = shown(path, PATH_WIDTH), Path(f"{path}-wal")
+    place, log = quoted(path, PATH_WIDTH), Path(f"{path}-wal")
     if Path(path).is_dir():
         raise VaultError(
             f"{place} is a folder, and a vault is one file; make one from a data set: "
@@ -278,14 +278,14 @@ def connect(path: str, create: bool) -> GuardedConnection:
 
 def _private(path: str) -> None:
     """Make the file of a new vault for its owner's eyes; SQLite gives its mode to the files beside it."""
-    place, remedy = shown(path, PATH_WIDTH), ""
+    place, remedy = quoted(path, PATH_WIDTH), ""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         if not Path(path).is_file():
             remedy = "it is not a regular file; check the folder's permissions or name another file"
     except FileNotFoundError:
-        remedy = f"there is no folder {shown(str(Path(path).parent), PATH_WIDTH)}; make it"
+        remedy = f"there is no folder {quoted(str(Path(path).parent), PATH_WIDTH)}; make it"
     if remedy:
         raise MachineError(f"cannot open {place}: {remedy}")
 
@@ -307,8 +307,8 @@ def _unchanging(path: str, log: Path, reason: Exception) -> GuardedConnection:
     """
     if log.exists() and log.stat().st_size:
         raise MachineError(
-            f"{shown(path, PATH_WIDTH)} has changes in {shown(log.name)} that cannot be read where nothing can be "
-            "written; copy both to a folder that can be written"
+            f"{quoted(path, PATH_WIDTH)} has changes in {quoted(log.name)} that cannot be read in a read-only "
+            "folder; copy both to a folder that can be written"
         )
     try:
         address = f"{Path(path).absolute().as_uri()}?immutable=1"
@@ -320,7 +320,7 @@ def _unchanging(path: str, log: Path, reason: Exception) -> GuardedConnection:
 def _connection(path: str, name: str, flags: int) -> GuardedConnection:
     db = GuardedConnection(name, flags=flags)
     try:
-        db.set_busy_timeout(PATIENCE)
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
         db.enable_load_extension(True)
         db.load_extension(sqlite_vec.loadable_path())
         db.enable_load_extension(False)

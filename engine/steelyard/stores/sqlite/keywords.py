@@ -25,8 +25,8 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import VaultError, visible
 from steelyard.base.machine import budget
 from steelyard.memory.query import EVERYTHING, Filters
-from steelyard.stores.base import Found, KeywordIndex
-from steelyard.stores.postings import Analysis, Counted, Read, Segment
+from steelyard.stores.base import KeywordIndex, ScoredId
+from steelyard.stores.postings import Read, ScopedPostings, Segment, WordAnalyzer
 from steelyard.stores.sqlite.guard import TEXT
 from steelyard.stores.sqlite.schema import index_statements, where
 from steelyard.stores.sqlite.words import FIELD, WordTables
@@ -102,7 +102,7 @@ class KeywordTables(WordTables):
 
     def keyword(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
-    ) -> list[Found]:
+    ) -> list[ScoredId]:
         """See Readable.keyword. SQLite's bm25 is negative with the best lowest; the score is its negation."""
         if not match:
             return []
@@ -128,7 +128,7 @@ class KeywordTables(WordTables):
                 if _accepted(index.fields, "SELECT 1 FROM t WHERE t MATCH ?", match):  # so the fault is elsewhere
                     raise
                 return []
-        return [Found(id_, value, place) for place, (id_, value) in enumerate(ranked, 1)]
+        return [ScoredId(id_, value, place) for place, (id_, value) in enumerate(ranked, 1)]
 
     def _from_memory(
         self, index: KeywordIndex, match: str, weights: Sequence[float], filters: Filters, depth: int
@@ -205,7 +205,7 @@ def fts5_tokens(tokenizer: str, text: str) -> list[str]:
     return tokens
 
 
-def columns(index: KeywordIndex) -> Analysis:
+def columns(index: KeywordIndex) -> WordAnalyzer:
     """How a store counts the tokens of a keyword index; positions hold the number of the field, too."""
 
     def read(values: Sequence[Any]) -> Read:
@@ -219,7 +219,7 @@ def columns(index: KeywordIndex) -> Analysis:
             places += range(number << FIELD, (number << FIELD) + len(tokens))
         return words, places
 
-    return Analysis(f"fts5 {index.name} {index.tokenizer}", read, index.fields, index=index.name)
+    return WordAnalyzer(f"fts5 {index.name} {index.tokenizer}", read, index.fields, index=index.name)
 
 
 def phrases(match: str, tokenizer: str) -> list[TokenPhrase] | None:
@@ -247,7 +247,7 @@ class Phrases:
     depends on all rows.
     """
 
-    counted: Counted
+    counted: ScopedPostings
     most: int
 
     def best(

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Indices, Vectors
-from steelyard.base.errors import DimensionMismatchError, VaultError, shown
+from steelyard.base.errors import DimensionMismatchError, VaultError, quoted
 from steelyard.base.extensions import extension
 from steelyard.base.machine import budget, precision
 from steelyard.memory.query import EVERYTHING, Filters
-from steelyard.stores.base import COSINE, Found, Space
+from steelyard.stores.base import COSINE, ScoredId, Space
 from steelyard.stores.sqlite.file import VaultFile
 from steelyard.stores.sqlite.guard import LARGEST_MAP, REAL, TEXT, Value
 from steelyard.stores.sqlite.matrix import Matrix, VectorSegment
@@ -63,7 +63,7 @@ class NearestSearch(VaultFile):
         for id_, vector in zip(ids, vectors, strict=True):
             if not np.isfinite(vector).all() or not vector.any():
                 raise VaultError(
-                    f"the vector of {shown(id_)} has no direction (all zeros, or not finite); leave it out"
+                    f"the vector of {quoted(id_)} has no direction (all zeros, or not finite); leave it out"
                 )
         with self.transaction():
             table = self._ensure_space(space, int(vectors.shape[1]))
@@ -104,7 +104,7 @@ class NearestSearch(VaultFile):
     def _check_dim(self, space: Space, stored: int, given: int) -> None:
         if stored != given:
             raise DimensionMismatchError(
-                f"{self.path} holds vectors of dimension {stored} for model {shown(space.model)}, "
+                f"{self.path} holds vectors of dimension {stored} for model {quoted(space.model)}, "
                 f"the embedder returned {given}; run steelyard index VAULT --rebuild to rebuild them"
             )
 
@@ -238,7 +238,7 @@ class NearestSearch(VaultFile):
         depth: int,
         filter_first: bool,
         metric: str = COSINE,
-    ) -> list[Found]:
+    ) -> list[ScoredId]:
         table, dim = self._table(space)
         if table is None:
             return []
@@ -252,7 +252,7 @@ class NearestSearch(VaultFile):
                 rows = self._recomputed(matrix, asked)
             if rows is None:
                 rows = self._scanned(asked)
-        return [Found(id_, 1.0 - far, place) for place, (id_, far, inside) in enumerate(rows, 1) if inside]
+        return [ScoredId(id_, 1.0 - far, place) for place, (id_, far, inside) in enumerate(rows, 1) if inside]
 
     def _proposed(self, space: Space, asked: VectorSearch) -> list[Neighbour] | None:
         """As `_scanned`, of what another index proposes; None where none does."""

@@ -19,16 +19,16 @@ import numpy as np
 from steelyard.base.arrays import Bools, Indices
 from steelyard.base.errors import VaultError
 from steelyard.memory.query import Filters
-from steelyard.stores.postings import NOTHING, Analysis, Counted, Posting, Postings, Read, Segment
+from steelyard.stores.postings import NOTHING, Posting, Postings, Read, ScopedPostings, Segment, WordAnalyzer
 from steelyard.stores.sqlite.file import VaultFile
 from steelyard.stores.sqlite.guard import BLOB, INTEGER, NULL, ROWS, TEXT
 from steelyard.stores.sqlite.schema import damaged, from_rows, select
 
-WORTH_STORING = 2_000
+MIN_TEXTS_TO_STORE = 2_000
 """Entries; the words of fewer are counted in a tenth of a second."""
 CHANGES, CHANGES_SHARE = 1_024, 1 / 16
 """More changes than these since an index was stored, or than this share of its entries, and it is stored anew."""
-BLOCK = 2**15
+TEXTS_PER_BLOCK = 2**15
 """Texts whose words are in memory at a time while an index is made; of the others, how often each occurs where."""
 MOST_WORDS = 50_000
 """How many words' postings are kept of what is stored: reading them again takes longer than a search."""
@@ -54,7 +54,7 @@ class _Index:
     changed: Mapping[int, Read] = field(default_factory=dict)
 
     @cached_property
-    def counted(self) -> Counted:
+    def counted(self) -> ScopedPostings:
         """All of it."""
         rowids = np.concatenate([self.of_base, np.array(list(self.changed), dtype=np.int64)])
         whole = np.concatenate([self.alive, np.ones(len(self.changed), dtype=bool)])
@@ -63,19 +63,19 @@ class _Index:
             return np.asarray(np.isin(rowids, self.vault._inside(asked)) & whole)
 
         segments, scope = [self.base, Postings.of(self.changed.values())], None if whole.all() else whole
-        return Counted(segments, scope, lambda texts: self.vault._named(rowids[texts]), within)
+        return ScopedPostings(segments, scope, lambda texts: self.vault._named(rowids[texts]), within)
 
 
 class WordTables(VaultFile):
     """See `steelyard.stores.base.Readable.counted`."""
 
-    def counted(self, analysis: Analysis, filters: Filters) -> Counted:
+    def counted(self, analysis: WordAnalyzer, filters: Filters) -> ScopedPostings:
         load = partial(self._load, analysis)
         with self._steady():
             index: _Index = self.cache.get("words", analysis.key, load, renew=partial(self._update, analysis))
             return index.counted.only(index.counted.within(filters)) if filters else index.counted
 
-    def _load(self, analysis: Analysis) -> _Index:
+    def _load(self, analysis: WordAnalyzer) -> _Index:
         """What is stored, with what changed since; all words in memory where nothing is."""
         if analysis.index:
             terms = TermSegment.of(self, analysis.index, analysis.fields)
@@ -94,7 +94,7 @@ class WordTables(VaultFile):
         index = _Index(self, stored_words, rowids, np.ones_like(rowids, dtype=bool))
         return self._update(analysis, revision, index)
 
-    def _update(self, analysis: Analysis, since: int, known: _Index) -> _Index:
+    def _update(self, analysis: WordAnalyzer, since: int, known: _Index) -> _Index:
         """The index with what changed since a revision; read anew where another one was stored meanwhile."""
         if isinstance(known.base, _Stored) and not known.base.there():
             return self._load(analysis)
@@ -106,7 +106,7 @@ class WordTables(VaultFile):
         alive = known.alive & ~np.isin(known.of_base, changed)
         return _Index(self, known.base, known.of_base, alive, words)
 
-    def _texts(self, analysis: Analysis, rowids: Indices | None = None) -> Iterator[tuple[int, Read]]:
+    def _texts(self, analysis: WordAnalyzer, rowids: Indices | None = None) -> Iterator[tuple[int, Read]]:
         """The entries, all or these, by ascending rowid, and their words."""
         indexed = bool(analysis.index) or "id" in analysis.fields
         names = analysis.fields if indexed else ("id", *analysis.fields)  # entries need it
@@ -122,14 +122,14 @@ class WordTables(VaultFile):
 
     # Storing
 
-    def ensure_words(self, analyses: Iterable[Analysis]) -> None:
+    def ensure_words(self, analyses: Iterable[WordAnalyzer]) -> None:
         """Store the words that are worth it and not stored, or were before much changed.
 
         Nothing else stores them: a search counts what is not there in memory. MachineError when the file
         cannot be written.
         """
         for analysis in analyses:
-            if self._lacking(analysis) is None or self._size() < WORTH_STORING:
+            if self._lacking(analysis) is None or self._size() < MIN_TEXTS_TO_STORE:
                 continue
             with self.transaction():
                 if (number := self._lacking(analysis)) is not None:  # another process may have stored it meanwhile
@@ -150,7 +150,7 @@ class WordTables(VaultFile):
     def _size(self) -> int:
         return int(self._one("SELECT count(*) FROM entries"))
 
-    def _lacking(self, analysis: Analysis) -> int | None:
+    def _lacking(self, analysis: WordAnalyzer) -> int | None:
         """The number for an index that is to be stored; None where the one that is stored will do."""
         sql = "SELECT revision, length(entries) / 8 FROM word_indexes WHERE name = ?"
         for revision, size in self._db.run(sql, (analysis.key,), (INTEGER, INTEGER)):
@@ -158,7 +158,7 @@ class WordTables(VaultFile):
                 return None
         return int(self._one("SELECT coalesce(max(number), 0) + 1 FROM word_indexes"))
 
-    def _store(self, analysis: Analysis, number: int) -> None:
+    def _store(self, analysis: WordAnalyzer, number: int) -> None:
         """Count all entries; the index gets a new number, so that nobody reads half of an old one."""
         rowids, blocks = list[int](), list[Postings]()
 
@@ -169,8 +169,8 @@ class WordTables(VaultFile):
 
         rest = texts()
         while not blocks or len(blocks[-1].lengths):
-            blocks.append(Postings.of(islice(rest, BLOCK)))
-        counted = Counted(blocks, None, lambda _: [], lambda _: np.zeros(0, dtype=bool))
+            blocks.append(Postings.of(islice(rest, TEXTS_PER_BLOCK)))
+        counted = ScopedPostings(blocks, None, lambda _: [], lambda _: np.zeros(0, dtype=bool))
         self._revise()
         old = "(SELECT number FROM word_indexes WHERE name = ?)"
         self._db.run(f"DELETE FROM postings WHERE number IN {old}", (analysis.key,))

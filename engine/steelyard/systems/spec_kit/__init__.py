@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steelyard.base.errors import ConfigError, shown
+from steelyard.base.errors import ConfigError, quoted
 from steelyard.config import RerankConfig, SearchConfig
 from steelyard.finish import Cut, Merge, Rerank, Rescore
 from steelyard.fusion import RECIPROCAL, Expr, Linear, parse_strategy
 from steelyard.memory.entry import Hit
-from steelyard.memory.query import Filters, as_asked
+from steelyard.memory.query import Filters, unchanged
 from steelyard.retrievers.kinds import Reading
 from steelyard.signals import PRIORS
 from steelyard.stores.base import KeywordIndex
-from steelyard.stores.postings import Words
+from steelyard.stores.postings import TokenSettings
 from steelyard.systems.base import ResultForms, SearchSettings, System, shown_fields
 from steelyard.systems.spec_kit import words
 from steelyard.table.signal_table import NO_FACTS, RERANK
@@ -104,7 +104,7 @@ def result_within(hit: Hit, whole: SearchResult) -> dict[str, object]:
     again = table.columns.get(RERANK)
     if again is None or np.isnan(again[row]):
         return shown
-    penalty = float(PRIORS["length"](table, {}).values[row]) if table.about is not NO_FACTS else 1.0
+    penalty = float(PRIORS["length"](table, {}).values[row]) if table.entry_facts is not NO_FACTS else 1.0
     shown |= {"crossEncoderScore": float(again[row]), "lengthPenalty": penalty}
     if isinstance([stage for stage in whole.finish if stage.RESCORES][-1], Rerank):
         shown["score"] = float(whole.fused[row])
@@ -147,7 +147,7 @@ def resolve(config: SearchConfig, environ: Mapping[str, str]) -> SearchConfig:
             values[name] = float(text) if text and not wrong else default
             rule = f"a whole number of at least {least}"
         if wrong:
-            problems.append(f"{name} is {shown(text)}; it must be {rule}")
+            problems.append(f"{name} is {quoted(text)}; it must be {rule}")
     if problems:
         raise ConfigError("; ".join(problems))
     fuses, bm25, fuzzy, reranks, top, p95_ms, ttl_ms, size = values.values()
@@ -171,7 +171,9 @@ DOCUMENTED = System(
         index=KeywordIndex("spec_kit", FIELDS, "unicode61"),
         recipe="{title}\n{text}",
         match=words.any_word,
-        bm25_words=Words(words.indexed_text, words.tokens_documented, words.INDEXED, whole=True),
+        bm25_words=TokenSettings(
+            words.indexed_text, words.tokens_documented, words.INDEXED, corpus_statistics=True
+        ),
         classify=words.intent,
         intents=words.INTENTS,
         rewrite=words.enhanced,
@@ -194,9 +196,9 @@ SHIPPED = replace(
     profile="shipped",
     reading=replace(
         DOCUMENTED.reading,
-        bm25_words=Words(words.indexed_text, words.tokens_shipped, words.INDEXED, whole=True),
+        bm25_words=TokenSettings(words.indexed_text, words.tokens_shipped, words.INDEXED, corpus_statistics=True),
         classify=words.intent_shipped,
-        rewrite=as_asked,
+        rewrite=unchanged,
         hidden={"vector": Filters.of({"importance_tier": {"none": ["constitutional", "deprecated"]}})},
     ),
     searching=replace(
@@ -217,10 +219,12 @@ JS = replace(
     reading=replace(
         DOCUMENTED.reading,
         match=words.every_word_js,
-        bm25_words=Words(words.indexed_text, words.tokens_js, words.INDEXED, least=10, whole=True),
+        bm25_words=TokenSettings(
+            words.indexed_text, words.tokens_js, words.INDEXED, least=10, corpus_statistics=True
+        ),
         classify=words.intent_js,
         intents=words.INTENTS_JS,
-        rewrite=as_asked,
+        rewrite=unchanged,
     ),
     searching=replace(
         DOCUMENTED.searching,

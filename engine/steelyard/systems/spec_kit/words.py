@@ -226,7 +226,7 @@ INTENTS, INTENTS_JS = tuple(FLAT), tuple(PRIMARY)
 """The seven intents of the document and the TypeScript code, the five of the JavaScript code."""
 FALLBACK = "understand"
 """The intent of a query that no other one claims with enough confidence."""
-ASKED = 1024
+QUERY_CACHE_SIZE = 1024
 """Queries that are kept with their intent: recordings ask again."""
 _PAGE = table("keywords_of_the_page")
 """The words of the document's table of intents, and of their names, that neither program counts; all secondary.
@@ -270,7 +270,7 @@ def _whole(keyword: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(forms)})(?!\w)")
 
 
-@lru_cache(ASKED)
+@lru_cache(QUERY_CACHE_SIZE)
 def intent(query: str) -> Intent:
     """The document's classifier: 2 for each primary keyword, 1 for each secondary one, at least 3.0 to be sure.
 
@@ -290,7 +290,7 @@ def intent(query: str) -> Intent:
     return Intent(name, scores[name] / (scores[name] + 1.0), scores)
 
 
-@lru_cache(ASKED)
+@lru_cache(QUERY_CACHE_SIZE)
 def intent_shipped(query: str) -> Intent:
     """The TypeScript classifier: 0.6 of the share of keywords and 0.4 of the share of patterns found.
 
@@ -308,7 +308,7 @@ def intent_shipped(query: str) -> Intent:
     return Intent(_best(scores, 0.08), min(1.0, max(scores.values())), scores)
 
 
-@lru_cache(ASKED)
+@lru_cache(QUERY_CACHE_SIZE)
 def intent_js(query: str) -> Intent:
     """The JavaScript classifier: five intents, primary keywords 1 and secondary ones 0.5, patterns 0.4 each."""
     text, scores = query.lower().strip(), {}

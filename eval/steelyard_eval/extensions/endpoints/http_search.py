@@ -10,7 +10,7 @@ from functools import cache, cached_property, reduce
 from typing import Any
 from urllib.parse import quote, unquote, urldefrag, urlsplit
 
-from steelyard.base.errors import MASK, ConfigError, DataError, MachineError, shown
+from steelyard.base.errors import MASK, ConfigError, DataError, MachineError, quoted
 from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Response, Secret, exposed
 from steelyard.memory.query import Query
 from steelyard_eval.extensions.endpoints import answer_form
@@ -49,12 +49,12 @@ class HttpSearch:
         _check_address(self.url)
         if exposed(self.url) and holds_key(_COUNTED.sub("", self.url) + self.body):
             raise ConfigError(
-                f"endpoint {shown(self.shown)} has a key, and over http everybody on the way reads it; "
+                f"endpoint {quoted(self.shown)} has a key, and over http everybody on the way reads it; "
                 "write https://, or an address of this machine"
             )
         if "{query}" not in self.url + self.body:
             raise ConfigError(
-                f"endpoint {shown(self.shown)} never mentions {{query}}; write it where the text goes"
+                f"endpoint {quoted(self.shown)} never mentions {{query}}; write it where the text goes"
             )
         self._template  # noqa: B018 -- read now, so that what is faulty is named before anything runs
         answer_form.path_of(self.ids) if self.ids else None
@@ -63,7 +63,7 @@ class HttpSearch:
     def of(cls, text: str) -> HttpSearch:
         """Read an endpoint from one text; ``#ids=PATH&body=JSON`` may follow the address."""
         url, fragment = urldefrag(text)
-        body, ids = answer_form.options_of(fragment, OPTIONS, f"endpoint {shown(masked(url))}")
+        body, ids = answer_form.options_of(fragment, OPTIONS, f"endpoint {quoted(masked(url))}")
         return cls(url, body, ids)
 
     @property
@@ -88,15 +88,15 @@ class HttpSearch:
         answer = exchange(_replaced(self.url, values), body, self.timeout, self._hide)
         try:
             if answer.status != 200:
-                raise FormError(f"answered with status {answer.status}: {shown(answer.text, 200)}")
+                raise FormError(f"answered with status {answer.status}: {quoted(answer.text, 200)}")
             try:
                 document = answer.json(answer_form.MOST_VALUES)
             except ValueError as error:
-                problem = f"answered with {shown(answer.text, 200)}, which is not JSON that can be read ({error})"
+                problem = f"answered with {quoted(answer.text, 200)}, which is not JSON that can be read ({error})"
                 raise FormError(f"{problem}; ask for ids alone") from None
             return ids_of(document, self.ids)[1]
         except FormError as error:
-            raise DataError(f"endpoint {self.label}, query {shown(query.id)}: {error}") from None
+            raise DataError(f"endpoint {self.label}, query {quoted(query.id)}: {error}") from None
 
     def _hide(self, text: str) -> str:
         return reduce(lambda told, secret: secret.scrub(told), self._secrets, masked(text))
@@ -125,7 +125,7 @@ def _check_address(url: str) -> None:
         good = False
     if not good or "{" in parts.netloc or any(c.isspace() or not c.isprintable() for c in url):
         raise ConfigError(
-            f"endpoint {shown(masked(url))} is no address; write http://HOST/PATH?q={{query}}&limit={{limit}}"
+            f"endpoint {quoted(masked(url))} is no address; write http://HOST/PATH?q={{query}}&limit={{limit}}"
         )
     if "@" in parts.netloc:
         raise ConfigError("the address of an endpoint may not hold a user or a password: reports show it")
@@ -154,7 +154,7 @@ def exchange(url: str, body: object, seconds: float, hide: Callable[[str], str])
         except EndpointError as error:
             left = until - time.monotonic()
             if not again or not error.again or left <= 0:
-                raise MachineError(f"the endpoint {shown(hide(url))} {hide(error.problem)}") from None
+                raise MachineError(f"the endpoint {quoted(hide(url))} {hide(error.problem)}") from None
             again = False
 
 

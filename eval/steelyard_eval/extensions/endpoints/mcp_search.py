@@ -16,7 +16,7 @@ from functools import cached_property, reduce
 from typing import Any
 from urllib.parse import unquote
 
-from steelyard.base.errors import MASK, ConfigError, DataError, nearest, shown
+from steelyard.base.errors import MASK, ConfigError, DataError, nearest, quoted
 from steelyard.extensions.network.endpoint import SHORTEST
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
@@ -29,7 +29,7 @@ from steelyard_eval.extensions.endpoints.mcp_client import McpClient, started
 OPTIONS = ("arguments", "ids")
 STARTING = 120.0  # Seconds in which a server may start: it may load a model, or be installed first
 TIMEOUT = 30.0
-LONGEST, FEW = 300, 5  # Characters of what a server said that a message shows, and places of ids
+MAX_QUOTED_CHARS, FEW = 300, 5  # Characters of what a server said that a message shows, and places of ids
 _FLAG = re.compile(rf"--?(?:{KEY_NAMES})", re.IGNORECASE)
 _HEADER = re.compile(rf"((?:--?[\w-]+=)?[\w-]*(?:{KEYS})[\w-]*\s*:\s*)(.+)", re.IGNORECASE | re.DOTALL)
 """A header with a key, as ``Authorization: Bearer ...``."""
@@ -61,7 +61,7 @@ class McpSearch:
             raise ConfigError('an MCP server is written as mcp:COMMAND#TOOL, as in "mcp:npx -y my-server#search"')
         if self.arguments and (not isinstance(self.template, dict) or "{query}" not in self.arguments):
             raise ConfigError(
-                f"the arguments of {shown(self.tool)} are no JSON object with {{query}} in it; write "
+                f"the arguments of {quoted(self.tool)} are no JSON object with {{query}} in it; write "
                 '{"query": "{query}", "limit": "{limit}"}'
             )
         answer_form.path_of(self.ids) if self.ids else None  # so that a faulty path is named before anything runs
@@ -124,15 +124,15 @@ class McpSearch:
         keys = (part for part in parts if len(part) >= SHORTEST)
         return reduce(lambda told, key: told.replace(key, MASK), keys, text)
 
-    def told(self, value: object, width: int = LONGEST) -> str:
+    def redacted_quote(self, value: object, width: int = MAX_QUOTED_CHARS) -> str:
         """What a server said, for a message: keys are hidden before it is cut, which could leave half of one."""
-        return shown(self.hidden(str(value)), width)
+        return quoted(self.hidden(str(value)), width)
 
     @contextmanager
     def opened(self, entries: Sequence[Entry]) -> Iterator[McpSession]:
         """The server while it runs, for a corpus that its answers name; MachineError when it does not start."""
-        place = f"the MCP tool {shown(self.tool)} of {shown(self.words[0])}"
-        with started(self.words, place, self.told) as client:
+        place = f"the MCP tool {quoted(self.tool)} of {quoted(self.words[0])}"
+        with started(self.words, place, self.redacted_quote) as client:
             session = McpSession(self, client, place, Mentioned(entries))
             session.begin()
             yield session
@@ -153,7 +153,7 @@ class McpSession:
         """How the tool was asked, where its answers were read, and how their ids were found in the corpus."""
         notices = []
         if not self._search.arguments:
-            notices.append(f"asks {self._search.tool} with {json.dumps(self._template)[:LONGEST]}")
+            notices.append(f"asks {self._search.tool} with {json.dumps(self._template)[:MAX_QUOTED_CHARS]}")
         if not self._limited:
             notices.append("takes no limit, so that lists are as long as it likes")
         elif self._most is not None:
@@ -168,7 +168,7 @@ class McpSession:
         self._client.greet(until)
         known, tool = {one["name"]: one for one in self._client.tools(until)}, self._search.tool
         if tool not in known:
-            raise ConfigError(f"{shown(self._search.words[0])} has no tool {shown(tool)}{nearest(tool, known)}")
+            raise ConfigError(f"{quoted(self._search.words[0])} has no tool {quoted(tool)}{nearest(tool, known)}")
         schema = known[tool].get("inputSchema")
         schema = schema if isinstance(schema, dict) else {}
         properties = schema.get("properties")
@@ -186,7 +186,7 @@ class McpSession:
         """The ids of one query's results, best first; DataError for an unusable answer, MachineError for none."""
         wanted = limit if self._most is None else int(min(limit, self._most))
         arguments = answer_form.filled(self._template, query.text, wanted)
-        about, until = f", query {shown(query.id)}", time.monotonic() + self._search.timeout
+        about, until = f", query {quoted(query.id)}", time.monotonic() + self._search.timeout
         answer = self._client.call("tools/call", {"name": self._search.tool, "arguments": arguments}, until, about)
         try:
             return self._results(answer)
@@ -195,9 +195,9 @@ class McpSession:
 
     def _results(self, answer: object) -> list[str]:
         if not isinstance(answer, dict):
-            raise FormError(f"answered with {self._search.told(answer)}, which is no result of a tool")
+            raise FormError(f"answered with {self._search.redacted_quote(answer)}, which is no result of a tool")
         if answer.get("isError") is True:
-            raise FormError(f"failed: {self._search.told(answer_form.text_in(answer))}")
+            raise FormError(f"failed: {self._search.redacted_quote(answer_form.text_in(answer))}")
         told = answer.get("structuredContent") is not None or answer_form.text_in(answer.get("content"))
         document = answer_form.document_of(answer) if told else None
         if document is None and self._search.ids:
@@ -216,7 +216,7 @@ class McpSession:
             text = needed[0]
         left = [name for name in needed if name not in (text, limit)]
         if not text or left:
-            lacks = f"needs {', '.join(map(shown, left))}" if left else "has no argument that looks like a query"
+            lacks = f"needs {', '.join(map(quoted, left))}" if left else "has no argument that looks like a query"
             raise ConfigError(
                 f"{self._place} {lacks}; write its arguments: "
                 f'#{self._search.tool}&arguments={{"{text or "query"}": "{{query}}", ...}}'

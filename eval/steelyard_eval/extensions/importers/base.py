@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import shown
+from steelyard.base.errors import quoted
 from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON
-from steelyard.extensions.secrets import kept_text
+from steelyard.extensions.secrets import loggable_text
 from steelyard.feedback import SCHEMA_VERSION
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.common.times import seconds
@@ -75,7 +75,7 @@ class Imported:
                 broken.append(error)
         if broken and len(self.entries) == before:
             raise broken[0]  # not a damaged row, but another program's table
-        first = shown(str(broken[0]), 80) if broken else ""
+        first = quoted(str(broken[0]), 80) if broken else ""
         self.note(len(broken), "row", f"left out, without the values of an entry ({first})")
 
     def vector(self, model: object, id_: str, vector: NDArray[np.float32] | None) -> None:
@@ -92,7 +92,7 @@ class Imported:
             "schema_version": SCHEMA_VERSION,
             "timestamp": None if at is None else format_time(at),
             "query_id": query,
-            "user_query": kept_text(str(text or "")),
+            "user_query": loggable_text(str(text or "")),
             "client_id": client,
             "policy": self.system,
             "hits": [{"object_id": entry, "position": place} for place, entry in enumerate(shown, 1)],

@@ -19,13 +19,13 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineError, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineError, quoted
 from steelyard.base.files import STRICT_JSON, open_regular
 from steelyard_eval.common.formatting import counted
 
 TRIES = 5  # How often a file that changes while it is copied is copied again
 MAGIC = b"SQLite format 3\0"
-STEPS = 10_000
+STEPS_PER_CHECK = 10_000
 STEPS_PER_BYTE, LEAST_STEPS = 50, 50_000_000
 """Steps of SQLite's machine that a statement may take, by the size of the file; a scan takes about one a byte."""
 FORBIDDEN = frozenset(("load_extension", "fts3_tokenizer"))
@@ -62,7 +62,7 @@ class Database:
         self.connection.limit(apsw.SQLITE_LIMIT_LENGTH, 256 * 2**20)
         self.connection.authorizer = _authorize
         self._steps, self._spent = LEAST_STEPS + STEPS_PER_BYTE * path.stat().st_size, 0
-        self.connection.set_progress_handler(self._looked, STEPS)
+        self.connection.set_progress_handler(self._looked, STEPS_PER_CHECK)
         self.columns = self._columns()
         self._unread: Counter[str] = Counter()
 
@@ -86,7 +86,7 @@ class Database:
             raise MemoryError(str(error)) from None
         except (apsw.Error, UnicodeDecodeError) as error:
             raise ConfigError(
-                f"--sql: {self.name} does not answer it ({shown(str(error), 200)}); correct it"
+                f"--sql: {self.name} does not answer it ({quoted(str(error), 200)}); correct it"
             ) from None
 
     def vectors(self, table: str) -> dict[int, NDArray[np.float32]]:
@@ -142,7 +142,7 @@ class Database:
 
     def damaged(self, reason: object) -> DataError:
         """The error for a file that does not hold what its program writes."""
-        return DataError(f"{self.name} is damaged ({shown(str(reason), 200)}); restore a copy of it")
+        return DataError(f"{self.name} is damaged ({quoted(str(reason), 200)}); restore a copy of it")
 
     def _columns(self) -> dict[str, list[str]]:
         tables = list(self._run("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
@@ -162,7 +162,7 @@ class Database:
             raise self.damaged(error) from None
 
     def _looked(self) -> bool:
-        self._spent += STEPS
+        self._spent += STEPS_PER_CHECK
         return self._spent > self._steps
 
 
@@ -173,7 +173,7 @@ def snapshot(path: Path) -> Iterator[Database]:
     Raises DataError when it is no SQLite file or does not stay as it is for long enough, MachineError when there
     is no room for the copy.
     """
-    name = shown(str(path), PATH_WIDTH)
+    name = quoted(str(path), PATH_WIDTH)
     with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
         copy = Path(folder) / "copy.db"
         for _ in range(TRIES):
@@ -186,7 +186,7 @@ def snapshot(path: Path) -> Iterator[Database]:
         try:
             database = Database(copy, name)
         except apsw.Error as error:
-            raise DataError(f"{name} is damaged ({shown(str(error), 200)}); restore a copy of it") from None
+            raise DataError(f"{name} is damaged ({quoted(str(error), 200)}); restore a copy of it") from None
         try:
             yield database
         finally:

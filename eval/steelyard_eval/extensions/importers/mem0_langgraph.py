@@ -20,7 +20,7 @@ from steelyard.base.files import STRICT_JSON, compact, is_deep
 from steelyard_eval.extensions.importers.base import Imported, Record, filled, first, identifier, importer, picked
 from steelyard_eval.extensions.importers.pickled import plain
 from steelyard_eval.extensions.importers.source import ForeignStore
-from steelyard_eval.extensions.importers.table import fitted, named, searched, vector_of
+from steelyard_eval.extensions.importers.table import entry_fields, fitted, searched, vector_of
 
 MODEL, MEM0_MODEL = "langgraph", "mem0"
 HISTORY, META, STORAGE = "history.db", "meta.json", "storage.sqlite"
@@ -67,7 +67,7 @@ def _item(row: dict[str, Any]) -> Record:
     raw, prefix = row["value"], row["prefix"]
     value = STRICT_JSON.decode(raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw))
     value = value if isinstance(value, dict) else {"text": str(value)}
-    entry = searched(named(value))
+    entry = searched(entry_fields(value))
     return filled(
         {
             "id": _item_id(row),

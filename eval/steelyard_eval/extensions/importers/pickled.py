@@ -14,7 +14,7 @@ from typing import Any
 
 from steelyard.base.files import is_deep
 
-MOST = 2_000_000  # Opcodes of a value
+MAX_OPCODES = 2_000_000  # Opcodes of a value
 SHARED = 100  # Characters of texts that are shared, a byte of the pickle
 _MARK = object()
 _PUSHED = frozenset(
@@ -48,7 +48,7 @@ def plain(raw: bytes) -> Any:  # noqa: ANN401 -- whatever the file holds
                 stack.append(text)
             else:
                 _step(opcode.name, argument, stack)
-            if count > MOST or shared > SHARED * len(raw):
+            if count > MAX_OPCODES or shared > SHARED * len(raw):
                 raise ValueError("it is too long")
         value = stack.pop()
     except (IndexError, TypeError, AttributeError, KeyError) as error:

@@ -17,10 +17,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import ConfigError, DataError, shown
-from steelyard.base.files import canonical, draft, sweep, write_bytes
-from steelyard_eval.datasets.labels import FAIR, whole_number
-from steelyard_eval.extensions.importers.arrays import Labels, arrays_of, checked, clock, line_of, usable, whole
+from steelyard.base.errors import ConfigError, DataError, quoted
+from steelyard.base.files import canonical, draft, remove_stale_drafts, write_bytes
+from steelyard_eval.datasets.labels import RANDOM_SAMPLES, integer_from_text
+from steelyard_eval.extensions.importers.arrays import (
+    Labels,
+    arrays_of,
+    checked,
+    clock,
+    complete_queries,
+    line_of,
+    usable,
+)
 from steelyard_eval.extensions.importers.base import Imported, Record, Scored
 from steelyard_eval.extensions.importers.source import ForeignStore, decoded
 from steelyard_eval.recording.disk import move_folder
@@ -52,7 +60,7 @@ def files_of(
     """
     kept = checked(imported)
     entries = [entry for entry, _ in kept]
-    queries = whole(imported)
+    queries = complete_queries(imported)
     labels = usable(imported, queries)
     found: dict[str, Sized] = {"entries": entries, "queries": queries, "labels": labels}
     feedback, manifest = [record for record in imported.feedback if record["timestamp"]], dict(about)
@@ -67,13 +75,13 @@ def files_of(
         known_lines = {*map(canonical, own_log)}
         feedback = own_log + [record for record in feedback if canonical(record) not in known_lines]
         manifest |= {key: value for key, value in old.json(ABOUT).items() if key not in MANAGED}
-        if new and manifest.get("sampled") in FAIR:  # nobody drew those of the store
+        if new and manifest.get("sampled") in RANDOM_SAMPLES:  # nobody drew those of the store
             rest = f"from the store, so {ABOUT} no longer says {manifest['sampled']!r} of all"
             imported.note(new, "query has its first labels", rest, "queries have their first labels")
             manifest["sampled"] = "by hand"
     known = {entry.id for entry in entries}
     lost = {pair: grade for pair, grade in labels.items() if pair[1] not in known}
-    ids = shown(", ".join(sorted({entry for _, entry in lost})), 120)
+    ids = quoted(", ".join(sorted({entry for _, entry in lost})), 120)
     imported.note(len(lost), "label", f"lost the entry and wait in {LOST}: {ids}")
     as_of = clock(imported, entries, now)
     arrays = arrays_of(imported, entries)
@@ -103,7 +111,9 @@ def write_folder(folder: Path, files: FolderFiles) -> bool:
         texts[name] = written.getvalue()
     stale = _stale(folder, texts, files)
     if not stale and all(_same(folder / name, data) for name, data in texts.items()):
-        sweep(folder)  # a process that was killed after the exchange left the folder that it replaced
+        remove_stale_drafts(
+            folder
+        )  # a process that was killed after the exchange left the folder that it replaced
         return False
     ours = {*texts, *(f"{name}.gz" for name in texts), *stale, LOST}
 
@@ -125,7 +135,7 @@ def _old_labels(old: ForeignStore) -> Labels:
     for name in (QRELS, LOST):
         for number, line in old.lines(name) if old.has(name) else ():
             words = line.split()
-            grade = whole_number(words[-1])
+            grade = integer_from_text(words[-1])
             if len(words) != 4 or grade is None:
                 raise DataError(f"{old}: {name}:{number} is no judgment; correct it before importing again")
             labels[words[0], words[2]] = grade
@@ -183,4 +193,4 @@ def check_target(folder: Path) -> ForeignStore | None:
         about = old.json(ABOUT)
         if isinstance(about, dict) and "source" in about:
             return old
-    raise ConfigError(f"{shown(str(folder))} exists and was not made by import; name a new folder")
+    raise ConfigError(f"{quoted(str(folder))} exists and was not made by import; name a new folder")

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, quoted
 from steelyard.extensions.network.chat import Chat
 from steelyard.memory.entry import Entry
 from steelyard_eval.choose.differences import ModelLabels
@@ -29,7 +29,7 @@ from steelyard_eval.notebook.label.pool import Pool
 from steelyard_eval.notebook.label.session import Session
 
 PROMPT = "relevance-1"  # The version of the prompt: a changed text is another version
-LONGEST = 6_000  # Characters of an entry that are asked about
+MAX_ENTRY_CHARS = 6_000  # Characters of an entry that are asked about
 ANSWER = 80  # Tokens of an answer, about
 CHARACTERS = 4  # Of a token, about
 MIN_PAIRS = 50  # Pairs that a person and the model have to have judged both
@@ -55,8 +55,8 @@ def prompt_of(query: str, entry: Entry) -> str:
     """What a model is asked about a pair."""
     text = resources.files(__package__).joinpath(f"prompts/{PROMPT}.txt").read_text("utf-8")
     parts = [getattr(entry, name) for name in _PARTS if name != "details" or entry.details not in entry.context]
-    told = "\n".join(part for part in parts if part)[:LONGEST]
-    return text.replace("{query}", _fenced(query)[:LONGEST]).replace("{entry}", _fenced(told))
+    told = "\n".join(part for part in parts if part)[:MAX_ENTRY_CHARS]
+    return text.replace("{query}", _fenced(query)[:MAX_ENTRY_CHARS]).replace("{entry}", _fenced(told))
 
 
 def _fenced(text: str) -> str:
@@ -164,7 +164,7 @@ def model_labels(path: str | Path, dataset: Dataset) -> ModelLabels:
     given = judgments_of(dataset, Path(path))
     if not given:
         raise ConfigError(
-            f"{shown(str(path), PATH_WIDTH)} has no judgments; name the file that judge --model wrote"
+            f"{quoted(str(path), PATH_WIDTH)} has no judgments; name the file that judge --model wrote"
         )
     qrels: dict[str, dict[str, int]] = {}
     for (query, entry), judgment in given.items():

@@ -30,15 +30,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from steelyard import __version__
-from steelyard.base.errors import ConfigError, MachineError, SteelyardError, shown
-from steelyard_eval.extensions.serve.tool_call import MOST, Caller, Face, ServerLog, ShownList, Tool
+from steelyard.base.errors import ConfigError, MachineError, SteelyardError, quoted
+from steelyard_eval.extensions.serve.tool_call import LISTS_PER_CLIENT, Caller, Face, ServerLog, ShownList, Tool
 from steelyard_eval.vaults.read import OpenVault, RankedBy
 
 MOST_CLIENTS = 256  # Clients whose lists are remembered; the one that was silent longest is forgotten first
 LONGEST_NAME = 200
 _log = logging.getLogger(__name__)
 Context = ServerRequestContext[object, object]
-LONGEST = 2**22  # Bytes of a message over pipes; a longer line is answered as one that cannot be read
+MAX_MESSAGE_BYTES = 2**22  # Bytes of a message over pipes; a longer line is answered as one that cannot be read
 _ID = re.compile(r'"id"\s*:\s*("[^"\\]{1,200}"|-?[0-9]{1,15}(?![0-9.eE]))')
 HEAD = 2**12  # Characters of a message in which its id is looked for
 HOST, PATH = "127.0.0.1", "/mcp"
@@ -46,7 +46,7 @@ TOKEN = "STEELYARD_SERVE_TOKEN"  # noqa: S105 -- the name of a variable
 SHORTEST = 16  # Characters of a token that is given
 LARGEST = 2**20  # Bytes of a request
 MOST_AT_ONCE = 128  # Connections; of more each gets a status
-PATIENCE = 10.0  # Seconds in which a connection has to ask something
+REQUEST_SECONDS = 10.0  # Seconds in which a connection has to ask something
 IDLE, MOST_SESSIONS = 900.0, 1000
 """Seconds after which a session that asks nothing ends, and sessions at once; a client then begins a new one."""
 FAREWELL = 5  # Seconds in which what is being answered may end, when the server is stopped
@@ -114,7 +114,9 @@ class MemoryServer:
         tool = self._tools.get(params.name)
         if tool is None:
             known = ", ".join(self._tools)
-            return self._failed(f"there is no tool {shown(params.name)} here; this server reads only: {known}", "")
+            return self._failed(
+                f"there is no tool {quoted(params.name)} here; this server reads only: {known}", ""
+            )
         asker = context.session.client_params
         name = self._client or (asker.client_info.name[:LONGEST_NAME] if asker is not None else "")
         session = getattr(context.request, "headers", {}).get("mcp-session-id", "")
@@ -123,7 +125,7 @@ class MemoryServer:
 
     def _answer(self, session: str, name: str, tool: Tool, arguments: dict[str, object]) -> CallToolResult:
         """One call, in the thread that searches."""
-        lists = self._lists[session] = self._lists.pop(session, deque(maxlen=MOST))
+        lists = self._lists[session] = self._lists.pop(session, deque(maxlen=LISTS_PER_CLIENT))
         if len(self._lists) > MOST_CLIENTS:
             self._lists.popitem(last=False)
         try:
@@ -190,7 +192,7 @@ async def _over_stdio(server: MemoryServer) -> None:
 async def _lines() -> AsyncIterator[str]:
     """Lines of the standard input, of a bounded length; the rest of a longer one is no message."""
     pipe = sys.stdin.buffer
-    while line := await anyio.to_thread.run_sync(pipe.readline, LONGEST, abandon_on_cancel=True):
+    while line := await anyio.to_thread.run_sync(pipe.readline, MAX_MESSAGE_BYTES, abandon_on_cancel=True):
         yield readable(line)
 
 
@@ -264,7 +266,7 @@ class PatientProtocol(H11Protocol):
         if self.cycle is asked and (self.cycle is None or self.cycle.response_complete):
             self.transport.abort()
         elif not self.transport.is_closing():
-            self.loop.call_later(PATIENCE, self._look, self.cycle)
+            self.loop.call_later(REQUEST_SECONDS, self._look, self.cycle)
 
 
 async def _over_http(server: MemoryServer, port: int, token: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import jsonschema_rs
 
-from steelyard.base.errors import ConfigError, MachineError, shown
+from steelyard.base.errors import ConfigError, MachineError, quoted
 from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON
 from steelyard.feedback import FeedbackLog, append, append_act
@@ -32,14 +32,14 @@ from steelyard.results import SearchResult
 from steelyard_eval.vaults.read import OpenVault
 
 MOST_LOGS = 1_000  # Configurations whose records are known to be in the log
-MOST = 64  # Lists of a client that are remembered
+LISTS_PER_CLIENT = 64  # Lists of a client that are remembered
 QUOTED = 8  # Lists whose ids are looked for in the next query
 SHORTEST = 8  # Characters of an id that is recognised in a query; they are not all letters, as those of words are
 _WORD = re.compile(r"[^\s\"'`,;|<>()\[\]{}*]+")
 _log = logging.getLogger(__name__)
 Json = Any
 Arguments = Mapping[str, Any]
-LONGEST = 200  # Characters that a message quotes of an argument
+MAX_QUOTED_CHARS = 200  # Characters that a message quotes of an argument
 MOST_RESULTS = 10_000  # Results of one search, as in `steelyard search`
 
 
@@ -134,7 +134,7 @@ class Caller:
         """The limit of a tool's arguments, which clients also write as 5.0; ConfigError for none."""
         value = given.get("limit")
         if value is not None and (value != int(value) or not 1 <= value <= MOST_RESULTS):
-            raise ConfigError(f"the limit {shown(str(value))} is not a whole number from 1 to {MOST_RESULTS}")
+            raise ConfigError(f"the limit {quoted(str(value))} is not a whole number from 1 to {MOST_RESULTS}")
         return usual if value is None else int(value)
 
     def read(self, ids: Sequence[str], opened: bool = True) -> list[Entry]:
@@ -150,7 +150,7 @@ class Caller:
 
     def opened(self, entries: Sequence[Entry]) -> None:
         """Log that entries were opened, where a list showed them."""
-        self._infer([entry.id for entry in entries], "opened", MOST)
+        self._infer([entry.id for entry in entries], "opened", LISTS_PER_CLIENT)
 
     def act(self, query_id: str, entry_id: str, action: str) -> None:
         """Log an act that the client reports; ConfigError for an unknown list or action, and without a log."""
@@ -163,7 +163,7 @@ class Caller:
         named = (one for one in self.lists if entry_id in one.ids and text in (None, one.text))
         query_id = next(named, ShownList("", "", frozenset())).query_id
         if self.log is not None and not query_id:
-            raise ConfigError(f"no list of this client showed {shown(entry_id)} for that lately; search first")
+            raise ConfigError(f"no list of this client showed {quoted(entry_id)} for that lately; search first")
         self.act(query_id, entry_id, action)
         return query_id
 
@@ -208,7 +208,9 @@ class Tool:
         error = next(self._validator.iter_errors(dict(arguments)), None)
         if error is not None:
             place = "".join(f".{part}" for part in error.instance_path)
-            raise ConfigError(f"{self.name}{place}: {shown(str(error.message), LONGEST)}; see the tool's schema")
+            raise ConfigError(
+                f"{self.name}{place}: {quoted(str(error.message), MAX_QUOTED_CHARS)}; see the tool's schema"
+            )
         properties = self.schema.get("properties", {})
         defaults = {name: rule["default"] for name, rule in properties.items() if "default" in rule}
         return {**defaults, **arguments}
@@ -256,7 +258,7 @@ def face_of(name: str, *answers: Answer, fault: Fault = lambda message, _: messa
     return Face(tools=tools_of(fields.pop("tools"), answers), fault=fault, **fields)
 
 
-def told(entry: Entry, form: str) -> dict[str, Json]:
+def in_program_words(entry: Entry, form: str) -> dict[str, Json]:
     """An entry in a program's words, by a form: their name, and with `=` the field of ours.
 
     ``+`` before it is a field that an import kept, ``@`` a time as text; of what is empty ``?`` makes null, and

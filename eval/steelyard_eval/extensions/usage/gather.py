@@ -11,16 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, quoted
 from steelyard.base.files import STRICT_JSON, write_text
 from steelyard.feedback import line as written
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.logs import HeldLog, decode, lines_of
 from steelyard_eval.extensions.usage import traces, transcripts
-from steelyard_eval.extensions.usage.log_writer import ASIDE, Line, Writer, own_key
+from steelyard_eval.extensions.usage.log_writer import REJECTION_REASONS, Line, Writer, own_key
 from steelyard_eval.extensions.usage.session import Corpus, UseSession, files_of
-from steelyard_eval.extensions.usage.what_followed import followed
+from steelyard_eval.extensions.usage.what_followed import search_outcomes
 
 MOST_SEARCHES = 1_000_000
 LINES = (".jsonl", ".jsonl.gz")
@@ -55,7 +55,7 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class Gathered:
+class UsageLog:
     """What was read of the logs of other programs: a `record` of what was found, as plain JSON values.
 
     `lines` are the log: that of earlier runs with what is new; `held` has the same with the texts of queries, as
@@ -81,14 +81,16 @@ class Gathered:
     def __str__(self) -> str:
         """What was found, in a few lines."""
         record = self.record
-        counts = [", ".join(f"{count} {name}" for name, count in record[key].items()) for key in ("acts", "aside")]
+        counts = [
+            ", ".join(f"{count} {name}" for name, count in record[key].items()) for key in ("acts", "rejected")
+        ]
         searches, queries, sessions = (f"{record[key]:,}" for key in ("searches", "queries", "clients"))
         silent, files = record["without_text"], counted(record["files"], "file")
         rows = [
             ("read", f"{files} of {record['kind']}, {record['calls']:,} calls of searches"),
             ("log", f"{searches} searches with their lists, {queries} distinct queries, {sessions} sessions"),
             ("acts", counts[0] or "none"),
-            ("aside", counts[1]),
+            ("rejected", counts[1]),
             ("silent", silent and f"{silent} searches whose text is neither kept nor of the data set"),
             *(("note", f"{count} {name}") for name, count in record["notes"].items()),
         ]
@@ -102,7 +104,7 @@ def gather(
     log: str | Path | None = None,
     keep_queries: bool = False,
     environ: Mapping[str, str] = os.environ,
-) -> Gathered:
+) -> UsageLog:
     """Read logs of other programs as impressions and acts on the entries of a data set.
 
     `source` is ``KIND`` or ``KIND:PATH``, a kind of `KINDS` with a file or a folder; without one the places where
@@ -121,9 +123,9 @@ def gather(
     system = dataset.system.partition(":")[0]
     fresh: dict[str, Line] = {}
     for session in kind.read(files, corpus, system, notes):
-        for call in followed(session.events, corpus):
+        for call in search_outcomes(session.events, corpus):
             counts["calls"] += 1
-            counts["asked again"] += call.asked_again
+            counts["asked again"] += call.repeated
             made = writer.impression(call, session.client, session.simulated)
             if isinstance(made, str):
                 counts[made] += 1
@@ -144,7 +146,7 @@ def gather(
         "kind": kind.name,
         "files": len(files),
         "calls": counts["calls"],
-        "aside": {name: counts[name] for name in ASIDE if counts[name]},
+        "rejected": {name: counts[name] for name in REJECTION_REASONS if counts[name]},
         "searches": len(searches),
         "clients": len({line.get("client_id") for line in searches}),
         "queries": len({line.get("query_key") or line["search"] for line in searches}),
@@ -155,19 +157,19 @@ def gather(
         ),
         "notes": dict(sorted(notes.items())),
     }
-    return Gathered(record, packed, held, path, [written(line) for line in before] != list(packed))
+    return UsageLog(record, packed, held, path, [written(line) for line in before] != list(packed))
 
 
 def _found(source: str, environ: Mapping[str, str]) -> tuple[UseKind, list[Path]]:
     name, given, place = source.partition(":")
     if name not in KINDS:
         raise ConfigError(
-            f"there is no kind of log {shown(name)}{nearest(name, KINDS)}; kinds: {', '.join(KINDS)}"
+            f"there is no kind of log {quoted(name)}{nearest(name, KINDS)}; kinds: {', '.join(KINDS)}"
         )
     kind = KINDS[name]
     places = [Path(place).expanduser()] if given else list(kind.homes(environ))
     if given and not places[0].exists():
-        raise ConfigError(f"{shown(place, PATH_WIDTH)} does not exist; name a file or a folder after {name}:")
+        raise ConfigError(f"{quoted(place, PATH_WIDTH)} does not exist; name a file or a folder after {name}:")
     files = [file for path in places for file in files_of(path, kind.suffixes)]
     if not files:
         looked = f" (looked at {', '.join(map(str, places))}, for {', '.join(kind.suffixes)})" if places else ""
@@ -193,7 +195,7 @@ def _earlier(path: Path) -> list[Line]:
         except (ValueError, RecursionError):
             checked, line = None, {}
         if checked is None or not (checked.policy if "configuration" in line else checked.search):
-            place = shown(str(path), PATH_WIDTH)
+            place = quoted(str(path), PATH_WIDTH)
             raise DataError(f"{place}:{number}: is no line that --from wrote; name another log with --feedback")
         earlier.append(line)
     return earlier

@@ -26,12 +26,12 @@ from steelyard_eval.common.process import state_folder
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.extensions.usage.session import Corpus, Searched
 from steelyard_eval.extensions.usage.tool_names import FORMS
-from steelyard_eval.extensions.usage.what_followed import STRENGTH, Followed
+from steelyard_eval.extensions.usage.what_followed import STRENGTH, SearchOutcome
 from steelyard_eval.learn.first_ten import PLACES
 
 _BASES = {name.partition(":")[0] for name in SYSTEMS}
 KEY = "log.key"  # The file with this user's key: without it nobody can try texts against the hashes of a log
-ASIDE = UNREADABLE, EMPTY, FOREIGN, TIMELESS = tuple(map(str, FORMS["aside"]))
+REJECTION_REASONS = UNREADABLE, EMPTY, FOREIGN, TIMELESS = tuple(map(str, FORMS["rejected"]))
 """Why a search is left out: its answer, its list, its entries or its filter, its time."""
 Line = dict[str, Any]
 
@@ -61,8 +61,8 @@ class Writer:
         self.texts = {self.query_key(text, filters): text for text, filters in filtered}
         self._engines: dict[tuple[str, int | None], str] = {}
 
-    def impression(self, call: Followed, client: str, simulated: bool = False) -> Line | str:
-        """The line of a search, or in words why it has none: `ASIDE` lists them."""
+    def impression(self, call: SearchOutcome, client: str, simulated: bool = False) -> Line | str:
+        """The line of a search, or in words why it has none: `REJECTION_REASONS` lists them."""
         search = call.search
         if search.hits is None:
             return UNREADABLE
@@ -143,7 +143,7 @@ class Writer:
         return name
 
 
-def _actions(call: Followed, names: Mapping[str, str]) -> list[Line]:
+def _actions(call: SearchOutcome, names: Mapping[str, str]) -> list[Line]:
     acts = [(names[name], action) for name, action in call.acts.items() if name in names and action in ACTIONS]
     if not acts and call.useless:
         return [{"action_name": "none_useful", "strength": STRENGTH["none_useful"]}]

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from steelyard.base.errors import PATH_WIDTH, DataError, shown
+from steelyard.base.errors import PATH_WIDTH, DataError, quoted
 from steelyard.base.files import MAX_NESTING, STRICT_JSON, is_deep, lines, open_unpacked
 from steelyard.memory.entry import Entry
 from steelyard_eval.extensions.endpoints.answer_form import SHORTEST, Mentioned
@@ -24,8 +24,10 @@ AGENT, PERSON, MEMORY = "agent", "person", "memory"
 """Who said something: the agent its answer, a person a question; what is saved into the memory cites nothing."""
 FILES = ("related_files", "files_modified", "files", "applies_to")
 """What programs call the files that an entry is about."""
-LONGEST = 32 * 2**20  # Bytes of a line; what is longer holds a picture or a whole file, and no list of results
-WHOLE = 512 * 2**20  # Bytes of a file that is one JSON document
+MAX_LINE_BYTES = (
+    32 * 2**20
+)  # Bytes of a line; what is longer holds a picture or a whole file, and no list of results
+MAX_DOCUMENT_BYTES = 512 * 2**20  # Bytes of a file that is one JSON document
 MOST_FILES = 100_000
 Record = dict[str, object]
 RUN = 8
@@ -158,11 +160,14 @@ def files_of(place: Path, suffixes: tuple[str, ...]) -> list[Path]:
 def records_of(path: Path, faults: Counter[str]) -> Iterator[Record]:
     """The objects of a file of JSON lines, or of one document with a list of them; DataError when unreadable."""
     try:
-        named, first = path.name.removesuffix(".gz").endswith(".json"), next(lines(path, LONGEST), (0, b""))[1]
+        named, first = (
+            path.name.removesuffix(".gz").endswith(".json"),
+            next(lines(path, MAX_LINE_BYTES), (0, b""))[1],
+        )
         if named and not isinstance(_decoded(first), dict):  # one JSON value
             yield from _in_document(path, faults)
             return
-        for _, raw in lines(path, LONGEST):
+        for _, raw in lines(path, MAX_LINE_BYTES):
             if isinstance(record := _decoded(raw), dict):
                 yield record
             else:
@@ -185,13 +190,13 @@ def objects(value: object) -> list[Record]:
 
 def loaded(value: object) -> object:
     """The JSON value in a text, within bounds; anything else as it is."""
-    if not isinstance(value, str) or len(value) > LONGEST or value.lstrip()[:1] not in ("{", "["):
+    if not isinstance(value, str) or len(value) > MAX_LINE_BYTES or value.lstrip()[:1] not in ("{", "["):
         return value
     decoded = _decoded(value.encode(errors="replace"))
     return value if decoded is None else decoded
 
 
-def _decoded(raw: bytes, most: int = LONGEST) -> object:
+def _decoded(raw: bytes, most: int = MAX_LINE_BYTES) -> object:
     if len(raw) > most:
         return None
     try:
@@ -202,17 +207,19 @@ def _decoded(raw: bytes, most: int = LONGEST) -> object:
 
 
 def _in_document(path: Path, faults: Counter[str]) -> Iterator[Record]:
-    if path.stat().st_size > WHOLE:
-        raise DataError(f"{_named(path)} is one document of more than {WHOLE // 2**20} MB; export JSON lines")
+    if path.stat().st_size > MAX_DOCUMENT_BYTES:
+        raise DataError(
+            f"{_named(path)} is one document of more than {MAX_DOCUMENT_BYTES // 2**20} MB; export JSON lines"
+        )
     with open_unpacked(path) as stream:
-        document = _decoded(stream.read(), WHOLE)
+        document = _decoded(stream.read(), MAX_DOCUMENT_BYTES)
     if document is None:
         faults["files that are no JSON, or nested too deep"] += 1
     yield from objects(document if isinstance(document, list) else [document])
 
 
 def _named(path: Path) -> str:
-    return shown(str(path), PATH_WIDTH)
+    return quoted(str(path), PATH_WIDTH)
 
 
 @dataclass(frozen=True)

@@ -42,13 +42,13 @@ class TraceSpan:
     """One step of a trace; `parent` is the key of the span around it. Times are seconds UTC.
 
     `kind` is one of the constants above, or empty where the span only joins a conversation. `name` is the engine,
-    the tool, or the entry that was changed; `asked` the query of a search, the arguments of a call, or the
+    the tool, or the entry that was changed; `request` the query of a search, the arguments of a call, or the
     question; `given` what came of it.
     """
 
     kind: str
     name: str
-    asked: object
+    request: object
     given: object
     conversation: str
     key: str
@@ -172,7 +172,7 @@ def _value(value: object) -> object:
 
 def _events(spans: list[TraceSpan], calls: Calls) -> Iterator[Event]:
     """The spans of one conversation as events: questions when they begin, all else when it ends."""
-    asked = ((span.trace, span.asked) for span in spans if span.kind == SEARCH)
+    asked = ((span.trace, span.request) for span in spans if span.kind == SEARCH)
     searched = {(trace, query) for trace, query in asked if isinstance(query, str)}
     keys, ends, timed = {span.key for span in spans}, dict[str, float](), list[tuple[float, int, int]]()
     for span in spans:
@@ -184,14 +184,14 @@ def _events(spans: list[TraceSpan], calls: Calls) -> Iterator[Event]:
     for _, order, i in sorted(timed):
         span = spans[i]
         if order == 0:
-            if span.kind == ANSWER and span.asked is not None:
-                yield Spoken(session.PERSON, text_in(session.loaded(span.asked)))
+            if span.kind == ANSWER and span.request is not None:
+                yield Spoken(session.PERSON, text_in(session.loaded(span.request)))
         elif span.kind == SEARCH:
             hits = hits_of(span.given) if span.given is not None else None
-            query = span.asked if isinstance(span.asked, str) else ""
+            query = span.request if isinstance(span.request, str) else ""
             yield Searched(span.key, span.begun, query, hits, span.name)
-        elif span.kind == TOOL and (span.trace, calls.asks(span.name, span.asked)) not in searched:
-            yield from calls.made(span.key, span.name, span.asked, span.begun)
+        elif span.kind == TOOL and (span.trace, calls.asks(span.name, span.request)) not in searched:
+            yield from calls.made(span.key, span.name, span.request, span.begun)
             yield from calls.answered(span.key, span.given, span.begun)
         elif span.kind == CHANGE:
             yield Acted((span.name,), "modified")

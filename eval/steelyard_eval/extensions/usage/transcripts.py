@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from steelyard.base.errors import shown
+from steelyard.base.errors import quoted
 from steelyard.feedback import ACTIONS
 from steelyard_eval.common.times import seconds
 from steelyard_eval.datasets.logs import MOST_HITS
@@ -25,7 +25,7 @@ from steelyard_eval.extensions.usage.tool_names import FORMS, Calls
 SIMULATED = "simulated"
 """What made lines have as `steelyard`: they show how learning works, and nothing about agents."""
 SHOWN = ("impression", "impressions")  # Events of UBI that say what was shown, which is no act
-NAMED = 20  # Names of actions that are told apart in the counts of what is left out
+MAX_NAMED_ACTIONS = 20  # Names of actions that are told apart in the counts of what is left out
 
 
 def homes(environ: Mapping[str, str]) -> Iterator[Path]:
@@ -125,9 +125,11 @@ def _act(record: Record, faults: Counter[str]) -> Acted | None:
     object_id = session.dict_of(session.dict_of(record.get("event_attributes")).get("object")).get("object_id")
     if action and object_id not in (None, ""):
         return Acted((str(object_id),), action, reported=True, search=_text(record, "query_id"))
-    why = "acts that name no entry" if action else f"acts by a name that is not known ({shown(name)})"
+    why = "acts that name no entry" if action else f"acts by a name that is not known ({quoted(name)})"
     if name not in SHOWN:
-        faults[why if why in faults or len(faults) < NAMED else "acts by other names that are not known"] += 1
+        faults[
+            why if why in faults or len(faults) < MAX_NAMED_ACTIONS else "acts by other names that are not known"
+        ] += 1
     return None
 
 

@@ -39,19 +39,19 @@ _RANK = ("opened", "cited", "used", "modified")
 
 
 @dataclass
-class Followed:
+class SearchOutcome:
     """A search with what was inferred of it: at most one act an entry, by the names of its list.
 
-    `asked_again` is whether the same was asked once more; `useless` whether that says that the list was of no use.
+    `repeated` is whether the same was asked once more; `useless` whether that says that the list was of no use.
     """
 
     search: Searched
     acts: dict[str, str] = field(default_factory=dict)
-    asked_again: bool = False
+    repeated: bool = False
     useless: bool = False
 
 
-class _Open(Followed):
+class _Open(SearchOutcome):
     """A search that later events may belong to, with what its entries are recognised by."""
 
     def __init__(self, search: Searched, corpus: Corpus, turn: int, asked: str, touches: int) -> None:
@@ -126,13 +126,13 @@ class _Open(Followed):
                 (refused if session.USELESS.search(about) else cited).add(id_)
         return cited, refused, len({*cited, *refused, *named})
 
-    def settled(self) -> Followed:
+    def settled(self) -> SearchOutcome:
         """What nothing follows any more: asked again counts where nothing of the list was of use later."""
-        useless = self.useless or (self.asked_again and not self.helped)
-        return Followed(self.search, self.acts, self.asked_again, useless and not self.acts)
+        useless = self.useless or (self.repeated and not self.helped)
+        return SearchOutcome(self.search, self.acts, self.repeated, useless and not self.acts)
 
 
-def followed(events: Iterable[Event], corpus: Corpus) -> Iterator[Followed]:
+def search_outcomes(events: Iterable[Event], corpus: Corpus) -> Iterator[SearchOutcome]:
     """The searches of a session with what followed each, in the order in which they were made."""
     own = _Session(corpus)
     for event in events:
@@ -150,7 +150,7 @@ class _Session:
         """Name of a file -> how many had been touched before."""
         self._blind = -1
 
-    def take(self, event: Event) -> Iterator[Followed]:
+    def take(self, event: Event) -> Iterator[SearchOutcome]:
         """One event; the searches that nothing can follow any more."""
         match event:
             case Searched():
@@ -168,10 +168,10 @@ class _Session:
                 elif words := session.persons_words(text):
                     self._turn, self._asked, self._told = self._turn + 1, words, session.plain_words(words)
 
-    def _search(self, search: Searched) -> Iterator[Followed]:
+    def _search(self, search: Searched) -> Iterator[SearchOutcome]:
         before = self.open[-1] if self.open and self.open[-1].turn == self._turn else None
         if before is not None and not before.acts and _is_again(before.search, search):
-            before.asked_again = True
+            before.repeated = True
             wanted = session.plain_words(search.query)
             before.helped = any(session.plain_words(self._corpus[id_].title) == wanted for id_ in before.places)
         self.open.append(_Open(search, self._corpus, self._turn, self._asked, len(self._touched)))

@@ -14,14 +14,14 @@ from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard.systems import SYSTEMS
 from steelyard_eval.choose.answer import write_and_log
-from steelyard_eval.common.configurations import Named, read_configuration
+from steelyard_eval.common.configurations import NamedConfig, read_configuration
 from steelyard_eval.compare.contenders import Given, read, read_config
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.measures.judgments import Ranked
 from steelyard_eval.measures.metrics import evaluate_lists
 from steelyard_eval.measures.paired import TIE, difference_interval, mean_interval
 from steelyard_eval.notebook.explorer.explored_data import (
-    Bench,
+    ExplorerData,
     Record,
     adopted,
     described,
@@ -31,7 +31,7 @@ from steelyard_eval.notebook.explorer.explored_data import (
 )
 from steelyard_eval.recording.replay import replay
 
-STEPS = 100
+SLIDER_STEPS = 100
 """Steps from one end of a slider to the other."""
 POINTS = 160
 """Places at which a curve is drawn."""
@@ -42,7 +42,7 @@ BARS = 200
 
 
 @dataclass(frozen=True)
-class Rival:
+class Reference:
     """What the explored configuration is held against: its label, its values and its lists, query by query."""
 
     label: str
@@ -60,12 +60,12 @@ class Exploration:
     current: What is used today.
     """
 
-    def __init__(self, bench: Bench, start: Named | None, current: Given) -> None:
+    def __init__(self, bench: ExplorerData, start: NamedConfig | None, current: Given) -> None:
         self.bench = bench
         used = read(current, lists=bench.setting.lists or ())
         begin = start or read_config(used)
         self.entries = bench.entries
-        self._starts: dict[str, Named] = {begin.label: begin}
+        self._starts: dict[str, NamedConfig] = {begin.label: begin}
         for name in SYSTEMS if bench.space is not None else ():
             system = read_configuration(name)
             self._starts.setdefault(system.label, system)
@@ -148,7 +148,7 @@ class Exploration:
             "held_out": len(self.bench.held_out),
             "dataset": self.bench.dataset.name,
             "top": self.top,
-            "step": self.top / STEPS,
+            "step": self.top / SLIDER_STEPS,
             "curves": self.trial.form is not None,
             "weights": weight_names(self.trial.config.strategy),
         }
@@ -227,19 +227,19 @@ class Exploration:
 
     # What it is held against
 
-    def _rival(self, used: Named | ListContender) -> Rival:
+    def _rival(self, used: NamedConfig | ListContender) -> Reference:
         self._used, bench = used, self.bench
-        if isinstance(used, Named):
+        if isinstance(used, NamedConfig):
             trial = bench.trial(bench.config(used))
             values, ranked = trial.values(trial.weights), replay(trial.table, trial.config).ranked
         else:
             values, ranked = self._listed(used, bench.queries)
-        return Rival(used.label, values, ranked.lists())
+        return Reference(used.label, values, ranked.lists())
 
     def _held_out(self) -> Floats:
         """float64[H]: the current one on the queries held out."""
         bench, used = self.bench, self._used
-        if isinstance(used, Named):
+        if isinstance(used, NamedConfig):
             proof = bench.proof(bench.config(used))
             return np.zeros(0) if proof is None else proof.values(proof.weights)
         return self._listed(used, bench.held_out)[0]

@@ -22,7 +22,7 @@ from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.curve import Curve, Objective, sweep
 from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.choose.rule import shrinkage_factor
-from steelyard_eval.common.configurations import Named, Setting
+from steelyard_eval.common.configurations import NamedConfig, Setting
 from steelyard_eval.compare.contenders import Contender, usable
 from steelyard_eval.datasets import Dataset, tuning_queries
 from steelyard_eval.datasets.groups import judged, unit_numbers
@@ -37,7 +37,7 @@ from steelyard_eval.recording.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class Bench:
+class ExplorerData:
     """The queries that weights are chosen on, those held out, and the recordings of both.
 
     Attributes
@@ -67,7 +67,7 @@ class Bench:
         limit: int | None,
         space: Workspace | None,
         table: SignalTable | None = None,
-    ) -> Bench:
+    ) -> ExplorerData:
         """The labelled queries of a data set; ConfigError with fewer than two."""
         chosen, held_out = (judged(dataset, part) for part in tuning_queries(dataset))
         if len(chosen) < 2:
@@ -92,7 +92,7 @@ class Bench:
         """The entries by id."""
         return {entry.id: entry for entry in self.dataset.entries}
 
-    def config(self, named: Named) -> SearchConfig:
+    def config(self, named: NamedConfig) -> SearchConfig:
         """The configuration of a contender, as far as the data set can supply it."""
         config = named.config(self.setting)
         if self.space is None:
@@ -192,7 +192,7 @@ Record = dict[str, object]
 
 
 def adopted(
-    bench: Bench,
+    bench: ExplorerData,
     config: SearchConfig,
     values: Floats,
     current: Floats,

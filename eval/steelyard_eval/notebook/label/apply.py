@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, shown, visible
+from steelyard.base.errors import PATH_WIDTH, ConfigError, quoted, visible
 from steelyard.base.extensions import extension
-from steelyard.base.files import canonical, read_bytes, read_text, spare, write_text, write_texts
+from steelyard.base.files import backup_path, canonical, read_bytes, read_text, write_text, write_texts
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.memory.text import terms
@@ -26,15 +26,15 @@ from steelyard_eval.choose.duel import PLACES
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import is_beir, qrels_file
-from steelyard_eval.datasets.groups import wording
-from steelyard_eval.datasets.labels import FAIR, Batch, JudgedPool, stated, with_batch
+from steelyard_eval.datasets.groups import normalised_text
+from steelyard_eval.datasets.labels import RANDOM_SAMPLES, Batch, JudgedPool, sampling_record, with_batch
 from steelyard_eval.datasets.logs import decode, lines_of
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash, without_counts
 from steelyard_eval.notebook.label.judgment_file import Pair
 from steelyard_eval.notebook.label.pool import Pool, judged_entries
 from steelyard_eval.notebook.label.session import QRELS, Session, qrels_text
-from steelyard_eval.recording.next_steps import sealed, word
+from steelyard_eval.recording.next_steps import queries_are_fixed, shell_word
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Applied:
     def undo(self) -> str:
         """The command that gives the data set every file again as it was; empty where none was changed."""
         words = [
-            ["rm", word(file)] if copy is None else ["cp", word(copy), word(file)]
+            ["rm", shell_word(file)] if copy is None else ["cp", shell_word(copy), shell_word(file)]
             for file, copy in self.copies.items()
         ]
         return " && ".join(map(shlex.join, words))
@@ -79,14 +79,14 @@ def apply(session: Session) -> Applied:
         others = {path.name.removesuffix(QRELS) for path in session.folder.glob(f"*{QRELS}")} - {session.judge}
         names = ", ".join(map(visible, sorted(others)[:3]))
         here = f"here are those of --judge {names}" if others else "judge first"
-        raise ConfigError(f"{shown(str(source), PATH_WIDTH)} has no labels to apply; {here}")
+        raise ConfigError(f"{quoted(str(source), PATH_WIDTH)} has no labels to apply; {here}")
     held, now = dataset.qrels, session.labels
     added = [(query, id_) for query, row in now.items() for id_ in row if id_ not in held.get(query, {})]
     changed = [(query, id_) for query, row in held.items() for id_ in row if row[id_] != now[query][id_]]
     files: dict[Path, str | bytes] = {file: qrels_text(now).encode()} if added or changed else {}
     if files or session.counted()[1]:
         files |= _stated(session, file.name, qrels_text(now) if files else None)
-    copies = {path: spare(path) if path.is_file() else None for path in files}
+    copies = {path: backup_path(path) if path.is_file() else None for path in files}
     # the copies first: wherever it is killed, no label is lost
     kept: dict[Path, str | bytes] = {copy: read_bytes(path) for path, copy in copies.items() if copy}
     write_texts({**kept, **files})
@@ -128,19 +128,19 @@ def to_state(
     """
     dataset = pool.dataset
     way = Batch("random" if random else "duel", judged or {}, JudgedPool(pool.labels, PLACES), judge)
-    collected, said = stated(way.sampled, way.pool), stated(dataset.sampled, dataset.pool)
+    collected, said = sampling_record(way.sampled, way.pool), sampling_record(dataset.sampled, dataset.pool)
     mixed = any(query not in dataset.qrels for query, _ in given)
     if dataset.qrels and not random:
-        if not mixed or (dataset.sampled and dataset.sampled not in FAIR):
+        if not mixed or (dataset.sampled and dataset.sampled not in RANDOM_SAMPLES):
             return {}
-        before = {query: tuple(row) for query, row in dataset.qrels.items() if query in dataset.drawn}
+        before = {query: tuple(row) for query, row in dataset.qrels.items() if query in dataset.random_queries}
         named = {query for batch in dataset.provenance for query in batch.labels}
         kept = Batch(dataset.sampled, {q: ids for q, ids in before.items() if q not in named}, dataset.pool)
         earlier = {"provenance": with_batch(dataset.provenance, kept)} if kept.labels else {}
         return {"sampled": way.sampled, **earlier}
-    if dataset.qrels and dataset.sampled not in FAIR:
+    if dataset.qrels and dataset.sampled not in RANDOM_SAMPLES:
         return {"provenance": with_batch(dataset.provenance, way)} if judged else {}
-    first, unfair = mixed and not dataset.qrels, random and dataset.sampled not in FAIR
+    first, unfair = mixed and not dataset.qrels, random and dataset.sampled not in RANDOM_SAMPLES
     untrue = {
         "sampled": unfair or (first and (dataset.complete or not random)),
         "pool": unfair or (first and dataset.complete),  # the lists of an earlier session stay
@@ -152,17 +152,19 @@ WANTED = 20
 """Queries from which on labels choose better than the default."""
 DRAWN = 120
 """Queries of a log that are drawn, in order: judging ends where the verdict stands."""
-MOST = 100_000
+MAX_LOGGED_QUERIES = 100_000
 RUN = 4
 """Words in a row that are a copy."""
 SHARE = 0.6
 """Of a query's words in the entry, from which on they are copied, where it has so many as a run."""
-LONGEST = 2_000
+MAX_QUERY_CHARS = 2_000
 QUERIES = "queries.jsonl"
 SHORTEST = 3
 """Bytes: a key that was pressed is shorter, and a word in characters of its own is not."""
-SHORT = "a query of one or two letters finds nothing; u takes the last query back, an empty line goes on, q ends"
-COPIED = (
+SHORT_QUERY_MESSAGE = (
+    "a query of one or two letters finds nothing; u takes the last query back, an empty line goes on, q ends"
+)
+REPEATS_ENTRY_MESSAGE = (
     "it has the entry's own words, and such a query favours search by words: ask as you would if you did not "
     "remember how it is written"
 )
@@ -184,8 +186,8 @@ def logged_queries(
             text = str(decode(line).user_query).strip()
         except ValueError:
             continue
-        if text and len(text) <= LONGEST and not extension("secrets").holds_secret(text):
-            distinct.setdefault(wording(text), text)
+        if text and len(text) <= MAX_QUERY_CHARS and not extension("secrets").holds_secret(text):
+            distinct.setdefault(normalised_text(text), text)
     texts = list(distinct.values())
     return [texts[i] for i in np.random.default_rng(seed).permutation(len(texts))[:count].tolist()]
 
@@ -199,19 +201,19 @@ def drawn_from_log(
     written. Where it is sealed by a hash, or has recorded vectors line by line, new ones are left out. Raises
     ConfigError where no query is left.
     """
-    texts = logged_queries(dataset, seed, MOST, log)
-    known = {wording(query.text): query.id for query in reversed(dataset.queries)}
-    if sealed(dataset):
-        texts = [text for text in texts if wording(text) in known]
+    texts = logged_queries(dataset, seed, MAX_LOGGED_QUERIES, log)
+    known = {normalised_text(query.text): query.id for query in reversed(dataset.queries)}
+    if queries_are_fixed(dataset):
+        texts = [text for text in texts if normalised_text(text) in known]
     if not texts:
         raise ConfigError(f"{dataset.called} has no log with queries that it can take; name one with --feedback")
-    drawn = {wording(text): text for text in texts[:DRAWN]}
+    drawn = {normalised_text(text): text for text in texts[:DRAWN]}
     new = [
         Query(id=f"log-{sha256(key.encode()).hexdigest()[:12]}", text=text)
         for key, text in drawn.items()
         if key not in known
     ]
-    known |= {wording(query.text): query.id for query in new}
+    known |= {normalised_text(query.text): query.id for query in new}
     if new and write:
         file = dataset.path / QUERIES
         before = read_text(file).rstrip("\n") if file.is_file() else ""
@@ -226,9 +228,9 @@ def _lines(queries: Sequence[Query]) -> str:
 
 def log_has_more(dataset: Dataset, seed: int) -> bool:
     """Whether `draw_from_log` would add a query."""
-    known = {wording(query.text) for query in dataset.queries}
-    drawn = () if sealed(dataset) else logged_queries(dataset, seed, DRAWN)
-    return any(wording(text) not in known for text in drawn)
+    known = {normalised_text(query.text) for query in dataset.queries}
+    drawn = () if queries_are_fixed(dataset) else logged_queries(dataset, seed, DRAWN)
+    return any(normalised_text(text) not in known for text in drawn)
 
 
 def reminders(dataset: Dataset, seed: int = 0) -> list[Entry]:
@@ -250,12 +252,18 @@ def copied(text: str, entry: Entry) -> bool:
 
 def refused(text: str, entry: Entry) -> str:
     """Why a text is no query to be asked beside an entry; empty where it is one."""
-    return SHORT if len(text.encode()) < SHORTEST else COPIED if copied(text, entry) else ""
+    return (
+        SHORT_QUERY_MESSAGE
+        if len(text.encode()) < SHORTEST
+        else REPEATS_ENTRY_MESSAGE
+        if copied(text, entry)
+        else ""
+    )
 
 
 def save_queries(dataset: Dataset, texts: Sequence[str]) -> int:
     """Write the queries of a data set that has none; returns how many."""
-    distinct = {wording(text): text for text in texts}.values()
+    distinct = {normalised_text(text): text for text in texts}.values()
     write_text(
         dataset.path / QUERIES,
         _lines([Query(id=f"own-{at:02d}", text=text) for at, text in enumerate(distinct, 1)]),

@@ -10,16 +10,16 @@ from typing import Any
 
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
-from steelyard_eval.choose.blockers import FEWEST
+from steelyard_eval.choose.blockers import MIN_TO_SHIP
 from steelyard_eval.choose.few_labels import queries_needed
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.notebook.label.apply import log_has_more, state_of
 from steelyard_eval.notebook.label.judgment_file import MEANING, Pair, agreement
 from steelyard_eval.notebook.label.open import DuelSession
-from steelyard_eval.notebook.label.pool import drawn_queries, judged_whole
+from steelyard_eval.notebook.label.pool import drawn_queries, fully_labelled
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.recording.next_steps import WEIGHTS, beside, deciding, judging, rough, writing
-from steelyard_eval.recording.saved_runs import KeptFacts
+from steelyard_eval.recording.next_steps import WEIGHTS, deciding, label_step, round_up_count, try_path, writing
+from steelyard_eval.recording.saved_runs import RunFacts
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Step
 
@@ -30,7 +30,7 @@ Record = dict[str, Any]
 """A part of the document of `judge --json`."""
 
 
-def desk(session: Session) -> Record:
+def labelling_state(session: Session) -> Record:
     """All of it; without a next pair, what to do now."""
     pair = session.next
     duel = session.to_json() if isinstance(session, DuelSession) else None
@@ -85,21 +85,23 @@ def _drawn(session: Session) -> Record:
     labels = session.labels  # of any kind: with few that were drawn recommend looks at all
     labelled = [query.id for query in pool.queries if query.id in labels]
     since = sum(query not in pool.dataset.qrels for query in labelled)
-    facts = session.decided.facts if session.decided else KeptFacts()
+    facts = session.decided.facts if session.decided else RunFacts()
     needed = queries_needed(len(labelled), session.enough)
     if facts.labels_needed is not None:
         needed = queries_needed(since, facts.labels_needed)
     open_ = Counter(query for query, _ in session.upcoming() if query not in labels)
-    asked, wanted = [*session.asked], [*open_][:needed]
+    asked, wanted = [*session.pairs_by_query], [*open_][:needed]
     return {
-        "judged": len(judged_whole(pool, session.grades())),
+        "judged": len(fully_labelled(pool, session.grades())),
         "queries": len(drawn_queries(pool)),
         "labelled": len(labelled),
         "needed": needed,
         "pairs": sum(open_[query] for query in wanted),
         "last": asked.index(wanted[-1]) + 1 if len(wanted) == needed > 0 else len(asked),
         "missing": needed - len(wanted),
-        "decides": "recommend" if session.enough == FEWEST else "learn",  # a log's queries together with its acts
+        "decides": "recommend"
+        if session.enough == MIN_TO_SHIP
+        else "learn",  # a log's queries together with its acts
         "verdict": "" if session.counted()[2] else facts.verdict,  # new labels it has not seen
     }
 
@@ -113,17 +115,19 @@ def _to_do(session: Session, record: Record) -> Iterator[Step]:
         yield deciding(dataset, drawn["decides"] if drawn else "recommend")
     if duel and duel["stands"] and dataset.unlabelled:
         what = "label queries that are drawn at random, so that more than a try is possible"
-        yield judging(dataset, "told", option="--random" if dataset.by_pairs else "", text=what)
+        yield label_step(dataset, "plain_text", option="--random" if dataset.by_pairs else "", text=what)
         return
     if log_has_more(dataset, session.pool.seed):
-        yield judging(dataset, "told", option="--from-log", text="to judge more, draw queries from the log")
+        yield label_step(
+            dataset, "plain_text", option="--from-log", text="to judge more, draw queries from the log"
+        )
     elif not (duel and duel["stands"]):
-        yield from writing(dataset, rough(drawn["needed"]) if drawn and drawn["needed"] else None)
-    files = (str(file) for file in (beside(WEIGHTS), WEIGHTS) if file.is_file())
+        yield from writing(dataset, round_up_count(drawn["needed"]) if drawn and drawn["needed"] else None)
+    files = (str(file) for file in (try_path(WEIGHTS), WEIGHTS) if file.is_file())
     other = next(files, duel["leads"] if duel else session.pool.labels[-1] if session.random else dataset.today)
     if other != dataset.today:
         what = "label what two rankings part on, such as today's and the recommended one"
-        yield judging(dataset, "told", dataset.today, other, text=what)
+        yield label_step(dataset, "plain_text", dataset.today, other, text=what)
 
 
 def upcoming(session: Session) -> list[Record]:
@@ -159,7 +163,7 @@ def progress(session: Session, record: Record, query: str) -> str:
     """Where a query is among all, and how many labels it takes to an answer."""
     if record["duel"]:
         return f"pair {len(session.given) + 1}, {_answer(record)}"
-    queries, drawn = [*session.asked], record["drawn"]
+    queries, drawn = [*session.pairs_by_query], record["drawn"]
     at, last = queries.index(query) + 1, drawn["last"] if drawn else len(queries)
     return f"query {at} of {max(at, last)}, {_answer(record)}"
 
@@ -168,12 +172,18 @@ def _answer(record: Record) -> str:
     """How many labels it takes to an answer, in words."""
     if duel := record["duel"]:
         few = duel["enough"] - duel["judged"]
-        return f"{counted(few, 'label')} to an answer" if few > 0 else f"about {rough(duel['more'])} labels to go"
+        return (
+            f"{counted(few, 'label')} to an answer"
+            if few > 0
+            else f"about {round_up_count(duel['more'])} labels to go"
+        )
     if not (drawn := record["drawn"]):
         return f"{counted(record['left'], 'label')} left"
     if drawn["needed"]:
-        told = [f"about {counted(rough(drawn['pairs']), 'label')}"] if drawn["pairs"] else []
-        told += [counted(rough(drawn["missing"]), "more query", "more queries")] if drawn["missing"] else []
+        told = [f"about {counted(round_up_count(drawn['pairs']), 'label')}"] if drawn["pairs"] else []
+        told += (
+            [counted(round_up_count(drawn["missing"]), "more query", "more queries")] if drawn["missing"] else []
+        )
         return f"{' and '.join(told)} to an answer"
     if drawn["verdict"]:
         return f"recommend says {drawn['verdict']}"

@@ -29,7 +29,7 @@ function render({ model, el }) {
     root.removeAttribute("aria-busy");
     if (root.dataset.pair !== JSON.stringify(found.card && found.card.pair)) note.value = "";
     shown = found.card;
-    told.textContent = found.told;
+    message.textContent = found.message;
     root.dataset.given = found.given;
     counts.textContent = shown ? found.progress : found.counts;
     sentence.textContent = shown ? "" : [found.sentence, ...found.steps.map((step) => [step.what, step.command].filter(Boolean).join(": "))].join("\n");
@@ -69,10 +69,10 @@ function render({ model, el }) {
   const card = make("div", { class: "syj-card", "aria-live": "polite" }), keys = make("div", { class: "syj-keys" });
   const note = make("input", { type: "text", "aria-label": "note on this entry", placeholder: "note (n)", ...QUIET });
   const counts = make("span", { role: "status" }), sentence = make("p", { class: "syj-sentence" });
-  const file = make("p", { class: "syj-facts" }), told = make("p", { role: "alert", class: "syj-told" });
+  const file = make("p", { class: "syj-facts" }), message = make("p", { role: "alert", class: "syj-message" });
   const root = make("section", { class: "sy-judge", tabindex: "0", ...QUIET, onkeydown: press,
     "aria-label": "Judging: j and k move among the entries, h and l among the queries, 0 to 3 grade the entry, x says that you cannot say, z that nothing answers the query, u undoes, n writes a note" },
-  make("header", {}, counts, button("u", "undo")), query, list, told, keys, note, sentence, file);
+  make("header", {}, counts, button("u", "undo")), query, list, message, keys, note, sentence, file);
 
   model.on("msg:custom", receive);
   el.append(root);

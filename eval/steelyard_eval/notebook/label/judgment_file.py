@@ -11,12 +11,12 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, quoted
 from steelyard.base.files import STRICT_JSON, read_text
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.folder import FOLDER
-from steelyard_eval.datasets.groups import wording
+from steelyard_eval.datasets.groups import normalised_text
 
 GRADES = (0, 1, 2, 3)
 MEANING = ("not relevant", "related", "relevant", "answers it")
@@ -29,7 +29,7 @@ Pair = tuple[str, str]
 class Judgment(msgspec.Struct, frozen=True):
     """A grade that a judge gave a pair, None for who cannot say, with a note and the time (ISO, UTC).
 
-    `dataset` (the name of its folder), `asked` (the query's text) and `digest` (of the entry's text) tell sets
+    `dataset` (the name of its folder), `query_text` and `digest` (of the entry's text) tell sets
     apart whose ids are the same. `drawn` is whether the query was drawn at random: its grades are labels once it
     is judged in full. Ids have no white space, so that a judgment is a line of qrels.
     """
@@ -40,7 +40,7 @@ class Judgment(msgspec.Struct, frozen=True):
     note: str
     at: str
     dataset: str = ""
-    asked: str = ""
+    query_text: str = ""
     digest: str = ""
     drawn: bool = False
 
@@ -65,7 +65,7 @@ def judgments_of(dataset: Dataset, path: Path) -> dict[Pair, Judgment]:
     given = read_judgments(path)
     if why := _another(dataset, given.values()):
         raise ConfigError(
-            f"{shown(str(path), PATH_WIDTH)} has judgments of another data set than {shown(str(dataset.path))}: "
+            f"{quoted(str(path), PATH_WIDTH)} has judgments of another data set than {quoted(str(dataset.path))}: "
             f"{why}. Give each data set a folder of its own (steelyard judge --out FOLDER), or, where it is your "
             "query that changed, remove its lines there"
         )
@@ -79,17 +79,17 @@ def _another(dataset: Dataset, given: Collection[Judgment]) -> str:
     one, such as a copy, more than half of those that were judged must be the same.
     """
     asked = {query.id: query.text for query in dataset.queries}
-    stamped = [answer for answer in given if answer.asked]
+    stamped = [answer for answer in given if answer.query_text]
     for answer in stamped:
-        if answer.query in asked and wording(asked[answer.query]) != wording(answer.asked):
-            return f"{answer.query} asked {shown(answer.asked)} there, and asks {shown(asked[answer.query])} here"
+        if answer.query in asked and normalised_text(asked[answer.query]) != normalised_text(answer.query_text):
+            return f"{answer.query} is {quoted(answer.query_text)} there, and {quoted(asked[answer.query])} here"
     if given and not any(answer.query in asked for answer in given):
         return f"{next(iter(given)).query} is no query here"
     moved = [answer for answer in stamped if answer.dataset != dataset.path.name]
     read = [answer for answer in moved if answer.entry != NOTHING]
     texts = {entry.id: text_digest(entry) for entry in dataset.entries} if read else {}
     if moved and 2 * sum(texts.get(answer.entry) == answer.digest for answer in read) <= len(read):
-        return f"they were given in {shown(moved[0].dataset)}, and most of the entries have another text here"
+        return f"they were given in {quoted(moved[0].dataset)}, and most of the entries have another text here"
     return ""
 
 
@@ -101,7 +101,7 @@ def read_judgments(path: Path) -> dict[Pair, Judgment]:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise DataError(f"cannot read the judgments {shown(str(path), PATH_WIDTH)}: {reason}") from None
+        raise DataError(f"cannot read the judgments {quoted(str(path), PATH_WIDTH)}: {reason}") from None
     judgments = {}
     for number, line in enumerate(text.split("\n"), 1):
         if not line:
@@ -113,8 +113,8 @@ def read_judgments(path: Path) -> dict[Pair, Judgment]:
                 raise msgspec.ValidationError
         except (ValueError, msgspec.MsgspecError, RecursionError):
             raise DataError(
-                f"{shown(str(path), PATH_WIDTH)}, line {number}: {shown(line)} is not a judgment; it needs query, "
-                "entry, grade 0-3 or null, note and at. Mend the line or remove it"
+                f"{quoted(str(path), PATH_WIDTH)}, line {number}: {quoted(line)} is not a judgment; it needs "
+                "query, entry, grade 0-3 or null, note and at. Mend the line or remove it"
             ) from None
         judgments[one.query, one.entry] = one
     return judgments

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.base.errors import ConfigError
-from steelyard_eval.choose.blockers import FEWEST
+from steelyard_eval.choose.blockers import MIN_TO_SHIP
 from steelyard_eval.choose.duel import PLACES, PairSelectionState, build_pair_selection, gains_of
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
 from steelyard_eval.choose.public import CONTENDERS, DEFAULT
-from steelyard_eval.common.configurations import Named, Setting
+from steelyard_eval.common.configurations import NamedConfig, Setting
 from steelyard_eval.compare.contenders import Contender, GivenMany, distinct, read_all, usable
 from steelyard_eval.compare.list_contenders import ListContender
 from steelyard_eval.datasets import Dataset
@@ -23,7 +23,7 @@ from steelyard_eval.notebook.label.session import JUDGE, Session
 from steelyard_eval.recording.saved_runs import decided_on
 from steelyard_eval.recording.workspace import Workspace
 
-USUAL, BY_WORDS = "bm25, vector", "bm25, fts"
+DEFAULT_CONTENDERS, BY_WORDS = "bm25, vector", "bm25, fts"
 """What finds the entries on which queries are judged where no contender is named; without vectors, the second."""
 
 
@@ -61,7 +61,7 @@ class DuelSession(Session):
         past = self.passed.union(filter(self.judged, self.pool.places))
         back = [pair for pair in super().upcoming() if self.pool.known[self.pool.places[pair]] >= 0]
         yield from back
-        if not self.standing.stands:
+        if not self.standing.is_settled:
             passed = {self.pool.places[pair] for pair in past.union(back)}
             yield from map(self.pool.pair, self.standing.order(passed))
 
@@ -81,7 +81,7 @@ class DuelSession(Session):
             "judged": count,
             "enough": standing.enough,
             "error": standing.error,
-            "stands": standing.stands,
+            "stands": standing.is_settled,
             "more": standing.more,
         }
 
@@ -117,7 +117,7 @@ def open_judging(
     if duel:
         named = [one for one in distinct(read_all(list(CONTENDERS))) if _supplied(one, space())]
     else:
-        usual = USUAL if contenders is not None or space().model else BY_WORDS
+        usual = DEFAULT_CONTENDERS if contenders is not None or space().model else BY_WORDS
         named = distinct(read_all(usual if contenders is None else contenders))
     asked = [query for query in dataset.split(split or "all") if not queries or query.id in queries]
     pool = pool_of(dataset, named, asked, seed, space)
@@ -126,14 +126,14 @@ def open_judging(
     if duel and not second_to:
         return DuelSession(pool, folder, judge, space().model)
     session = Session(pool, folder, judge, second_to, random=random, labelled=contenders is not None)
-    session.enough = MIN_QUERIES_WITH_LOG if queries else FEWEST
+    session.enough = MIN_QUERIES_WITH_LOG if queries else MIN_TO_SHIP
     session.decided = decided_on(dataset) if random and not queries else None
     return session
 
 
-def _supplied(one: Named | ListContender, space: Workspace) -> bool:
+def _supplied(one: NamedConfig | ListContender, space: Workspace) -> bool:
     """Whether the data set has what a contender needs; a strategy that lost a signal is another one."""
-    if not isinstance(one, Named):
+    if not isinstance(one, NamedConfig):
         return True
     row = Contender(one.label, one.config(Setting(PLACES, space.model)), one.kind)
     try:

@@ -12,9 +12,9 @@ from steelyard.base.arrays import Floats, Indices
 from steelyard.base.errors import ConfigError
 from steelyard.memory.query import Query
 from steelyard_eval.choose.duel import PLACES, DuelPairs
-from steelyard_eval.common.configurations import Named
+from steelyard_eval.common.configurations import NamedConfig
 from steelyard_eval.compare.list_contenders import ListContender
-from steelyard_eval.compare.lists_and_latency import Arena
+from steelyard_eval.compare.lists_and_latency import Runner
 from steelyard_eval.datasets import Dataset
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label.judgment_file import Pair
@@ -70,7 +70,7 @@ class Pool:
 
 def pool_of(
     dataset: Dataset,
-    contenders: Sequence[Named | ListContender],
+    contenders: Sequence[NamedConfig | ListContender],
     queries: Sequence[Query],
     seed: int,
     space: Callable[[], Workspace],
@@ -81,7 +81,7 @@ def pool_of(
     """
     if not queries:
         raise ConfigError(f"{dataset.called} has no queries; add some to queries.jsonl")
-    made = Arena.of(dataset, contenders, PLACES, None, space).run(contenders, queries, timed=False)
+    made = Runner.of(dataset, contenders, PLACES, None, space).run(contenders, queries, timed=False)
     return pooled(dataset, {one.label: one.ranked.lists() for one in made}, queries, seed)
 
 
@@ -90,7 +90,7 @@ def pooled(
 ) -> Pool:
     """Pool lists of ids, of every query, by the label of who ranked them so."""
     pairs = DuelPairs.of(lists)
-    return Pool(dataset, tuple(queries), pairs.labels, pairs.query, pairs.entries, pairs.worth, seed)
+    return Pool(dataset, tuple(queries), pairs.labels, pairs.query, pairs.entries, pairs.discount, seed)
 
 
 STREAM, SECOND = 3, 2
@@ -102,14 +102,14 @@ def drawn_queries(pool: Pool) -> Indices:
 
     Those with labels are drawn too, unless they were drawn fairly themselves.
     """
-    drawn = pool.dataset.drawn
+    drawn = pool.dataset.random_queries
     fair = np.array([query.id in drawn for query in pool.queries], dtype=bool)
     order = np.argsort(pool.lots(STREAM), kind="stable").astype(np.int64)
     queries: Indices = order[~fair[order]]
     return queries
 
 
-def judged_whole(pool: Pool, grades: Indices) -> Indices:
+def fully_labelled(pool: Pool, grades: Indices) -> Indices:
     """int64[d]: the drawn queries up to the first that was not asked in full; for `grades` see Session."""
     queries = drawn_queries(pool)
     lacking = np.isin(queries, pool.query[grades == UNJUDGED])
@@ -119,7 +119,7 @@ def judged_whole(pool: Pool, grades: Indices) -> Indices:
 
 def judged_entries(pool: Pool, grades: Indices) -> dict[str, tuple[str, ...]]:
     """The entries with a grade of each query that is drawn and judged in full, without queries of none."""
-    whole = set(judged_whole(pool, grades).tolist())
+    whole = set(fully_labelled(pool, grades).tolist())
     entries: dict[str, tuple[str, ...]] = {}
     for pair in np.flatnonzero(grades >= 0).tolist():
         if int(pool.query[pair]) in whole:

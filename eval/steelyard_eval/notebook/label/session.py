@@ -13,19 +13,19 @@ import msgspec
 import numpy as np
 
 from steelyard.base.arrays import Indices
-from steelyard.base.errors import PATH_WIDTH, ConfigError, shown
+from steelyard.base.errors import PATH_WIDTH, ConfigError, quoted
 from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON, read_text, write_texts
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard_eval.choose.blockers import FEWEST
+from steelyard_eval.choose.blockers import MIN_TO_SHIP
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label.judgment_file import GRADES, NOTHING, Judgment, Pair, judgments_of, text_digest
-from steelyard_eval.notebook.label.pool import SECOND, STREAM, Pool, drawn_queries, judged_whole
-from steelyard_eval.recording.saved_runs import KeptRun
+from steelyard_eval.notebook.label.pool import SECOND, STREAM, Pool, drawn_queries, fully_labelled
+from steelyard_eval.recording.saved_runs import SavedRun
 
 JUDGE = "judge"
-UNSURE = -2
+CANNOT_SAY = -2
 """In place of a grade: asked, and the judge cannot say."""
 LEFT = "left with its query"
 """The note on an entry whose query was left before it was graded."""
@@ -58,9 +58,9 @@ class Session:
     labelled: Ask of queries that had been drawn before, too, what has no label; they come last.
     """
 
-    enough = FEWEST
+    enough = MIN_TO_SHIP
     """Labelled queries from which on they decide."""
-    decided: KeptRun | None = None
+    decided: SavedRun | None = None
     """The last recommend on the labels that the data set has."""
 
     def __init__(
@@ -75,7 +75,7 @@ class Session:
     ) -> None:
         for name in (judge, second_to or judge):
             if not re.fullmatch(r"[A-Za-z0-9._-]{1,60}", name):
-                raise ConfigError(f"judge {shown(name)} must be letters, digits, dots, dashes; name another")
+                raise ConfigError(f"judge {quoted(name)} must be letters, digits, dots, dashes; name another")
         if judge == second_to:
             raise ConfigError(f"{judge} cannot be second to themselves; give the second judge another name")
         if second_to and random:
@@ -89,7 +89,7 @@ class Session:
         self.given = judgments_of(pool.dataset, self.file)
         self.first = judgments_of(pool.dataset, folder / f"{second_to}.jsonl") if second_to else {}
         if second_to and not self.first:
-            raise ConfigError(f"{second_to} has judged nothing in {shown(str(folder), PATH_WIDTH)}; judge first")
+            raise ConfigError(f"{second_to} has judged nothing in {quoted(str(folder), PATH_WIDTH)}; judge first")
         self.order = self._order(labelled)
 
     @property
@@ -103,7 +103,7 @@ class Session:
         return self.folder / f"{self.judge}{QRELS}"
 
     @cached_property
-    def asked(self) -> dict[str, list[Pair]]:
+    def pairs_by_query(self) -> dict[str, list[Pair]]:
         """The pairs that are asked, judged or not, by query and in order."""
         asked: dict[str, list[Pair]] = {}
         for pair in map(self.pool.pair, self.order.tolist()):
@@ -113,7 +113,7 @@ class Session:
     @property
     def screens(self) -> dict[str, list[Pair]]:
         """What is judged on one screen, by query and in order."""
-        return self.asked
+        return self.pairs_by_query
 
     @property
     def next(self) -> Pair | None:
@@ -122,7 +122,7 @@ class Session:
 
     def upcoming(self) -> Iterator[Pair]:
         """The pairs that are not judged, in order."""
-        return (pair for pairs in self.asked.values() for pair in pairs if not self.judged(pair))
+        return (pair for pairs in self.pairs_by_query.values() for pair in pairs if not self.judged(pair))
 
     def judged(self, pair: Pair) -> bool:
         """Whether there is an answer to a pair, or to its query as a whole."""
@@ -131,7 +131,7 @@ class Session:
     @property
     def left(self) -> int:
         """How many pairs are not judged yet."""
-        return sum(not self.judged(pair) for pairs in self.asked.values() for pair in pairs)
+        return sum(not self.judged(pair) for pairs in self.pairs_by_query.values() for pair in pairs)
 
     @property
     def unanswerable(self) -> list[str]:
@@ -159,7 +159,7 @@ class Session:
         ConfigError for a grade outside 0..3, for a pair that is not asked, and when everything is judged.
         """
         if grade is not None and grade not in GRADES:
-            raise ConfigError(f"grade {shown(grade)} is none of {', '.join(map(str, GRADES))}")
+            raise ConfigError(f"grade {quoted(grade)} is none of {', '.join(map(str, GRADES))}")
         wanted = self._wanted(pair)
         before = {wanted, (wanted[0], NOTHING)}
         kept = {pair: one for pair, one in self.given.items() if pair not in before}
@@ -172,7 +172,7 @@ class Session:
 
     def leave(self, query: str) -> None:
         """Be done with a query: of what is not judged it cannot be told. Saved at once."""
-        left = [pair for pair in self.asked[query] if not self.judged(pair)]
+        left = [pair for pair in self.pairs_by_query[query] if not self.judged(pair)]
         if left:
             self._save({**self.given, **{pair: self._judgment(pair, pair[1], None, LEFT) for pair in left}})
 
@@ -187,8 +187,8 @@ class Session:
         wanted = pair or self.next
         if wanted is None:
             raise ConfigError("everything is judged; add contenders or queries to judge more")
-        if wanted not in self.asked.get(wanted[0], ()):
-            raise ConfigError(f"{shown(' '.join(wanted))} is not asked here; judge one of {len(self.pool)} pairs")
+        if wanted not in self.pairs_by_query.get(wanted[0], ()):
+            raise ConfigError(f"{quoted(' '.join(wanted))} is not asked here; judge one of {len(self.pool)} pairs")
         return wanted
 
     def undo(self) -> list[Judgment]:
@@ -213,16 +213,16 @@ class Session:
     def grades(self, given: Mapping[Pair, Judgment] | None = None) -> Indices:
         """int64[P]: the grades of the pool, the data set's and this judge's; -1 for pairs without one.
 
-        `UNSURE` stands for those of which the judge cannot say, and for the others of a query without an answer.
+        `CANNOT_SAY` stands for those of which the judge cannot say, and for the rest of a query without an answer.
         """
         judged = (self.given if given is None else given).items()
         grades = self.pool.known.copy()
         for pair, judgment in judged:
             if pair in self.pool.places:
-                grades[self.pool.places[pair]] = UNSURE if judgment.grade is None else judgment.grade
+                grades[self.pool.places[pair]] = CANNOT_SAY if judgment.grade is None else judgment.grade
         nothing = {query for (query, entry), _ in judged if entry == NOTHING}
         without = np.array([query.id in nothing for query in self.pool.queries], dtype=bool)
-        grades[without[self.pool.query] & (grades == UNJUDGED)] = UNSURE
+        grades[without[self.pool.query] & (grades == UNJUDGED)] = CANNOT_SAY
         return grades
 
     def _order(self, labelled: bool) -> Indices:
@@ -263,8 +263,8 @@ class Session:
 
     def _labels(self, given: Mapping[Pair, Judgment]) -> Grades:
         pool, labels = self.pool, {query: dict(known) for query, known in self.pool.dataset.qrels.items()}
-        whole = judged_whole(pool, self.grades(given)).tolist() if self.random else range(len(pool.queries))
-        fair = pool.dataset.drawn | {pool.queries[query].id for query in whole}
+        whole = fully_labelled(pool, self.grades(given)).tolist() if self.random else range(len(pool.queries))
+        fair = pool.dataset.random_queries | {pool.queries[query].id for query in whole}
         for (query, entry), one in given.items():
             if one.grade is not None and (query in fair or not self.random):
                 labels.setdefault(query, {})[entry] = one.grade

@@ -10,7 +10,7 @@ import anywidget
 import msgspec
 
 from steelyard.base.errors import ConfigError, SteelyardError
-from steelyard_eval.notebook.label.desk import desk
+from steelyard_eval.notebook.label.desk import labelling_state
 from steelyard_eval.notebook.label.judgment_file import agreement
 from steelyard_eval.notebook.label.screen import Screen
 from steelyard_eval.notebook.label.session import Session
@@ -64,8 +64,8 @@ class Judge(anywidget.AnyWidget):
             told = self._do(message)
         except SteelyardError as problem:
             told = str(problem)
-        found = desk(self.session)
-        self.send({**found, **self.screen.to_json(found), "told": told, "to": message.get("number")})
+        found = labelling_state(self.session)
+        self.send({**found, **self.screen.to_json(found), "message": told, "to": message.get("number")})
 
     def _do(self, message: Mapping[str, Any]) -> str:
         screen, key = self.screen, str(message.get("do"))

@@ -17,11 +17,11 @@ from steelyard.base.errors import visible
 from steelyard_eval.common.console import brief, cut
 from steelyard_eval.common.formatting import clip, counted, in_range, number, tells
 from steelyard_eval.result.sentences import gate, headings, learn, recommend, report, shared
-from steelyard_eval.result.structs import Estimate, Fact, Said
+from steelyard_eval.result.structs import Estimate, Fact, Message
 
-FEW = ((0.45, "1 in 2"), (0.3667, "2 in 5"), (0.2917, "1 in 3"))
+COARSE_ODDS = ((0.45, "1 in 2"), (0.3667, "2 in 5"), (0.2917, "1 in 3"))
 """Odds near even, down to halfway to the next."""
-NAMED = 40
+MAX_NAME_CHARS = 40
 """Characters of a name in a sentence; a longer one, such as a formula, is not repeated there."""
 DIGEST = 12
 """Digits of a hash, where it is to be read; the document has it whole."""
@@ -31,10 +31,10 @@ PROMISES = {
     "exclusion": "with a word that the query excludes",
 }
 """What each promise of a list is about: entries that are ..."""
-SOME = 4
+MAX_NAMED_CONTENDERS = 4
 """Contenders that are named in one warning."""
-NARROW = 0.05  # an interval of less needs three digits
-BRIEF = 24
+NARROW_INTERVAL = 0.05  # an interval of less needs three digits
+MAX_BEST_NAME_CHARS = 24
 """Characters of the name of what is best; a longer one stands in the formula alone."""
 
 
@@ -46,7 +46,7 @@ def one_in(probability: float) -> str:
     """
     if probability < 0.001:
         return "less than 1 in 1,000"
-    for least, words in FEW:
+    for least, words in COARSE_ODDS:
         if probability >= least:
             return words
     count = round(1 / probability)
@@ -69,7 +69,7 @@ def yours(label: str) -> str:
     >>> yours("bm25")
     'bm25'
     """
-    return label if len(label) <= NAMED else "your current search"
+    return label if len(label) <= MAX_NAME_CHARS else "your current search"
 
 
 def some(labels: Sequence[str]) -> str:
@@ -78,13 +78,15 @@ def some(labels: Sequence[str]) -> str:
     >>> some(["a", "b"]), some(list("abcdef"))
     ('a; b', 'a; b; c; d and 2 others')
     """
-    left = len(labels) - SOME
-    return "; ".join(labels[:SOME]) + (f" and {left} other{'s' if left > 1 else ''}" if left > 0 else "")
+    left = len(labels) - MAX_NAMED_CONTENDERS
+    return "; ".join(labels[:MAX_NAMED_CONTENDERS]) + (
+        f" and {left} other{'s' if left > 1 else ''}" if left > 0 else ""
+    )
 
 
 def best_one(label: str) -> str:
     """What is best, by its name, unless that is long."""
-    return label if len(label) <= BRIEF else "the best contender"
+    return label if len(label) <= MAX_BEST_NAME_CHARS else "the best contender"
 
 
 signed = partial(number, signed=True)
@@ -106,7 +108,7 @@ def span(of: Estimate) -> str:
     """
     if of.low is None or of.high is None or not tells(of.low, of.high):
         return ""
-    digits = 2 if of.high - of.low >= NARROW else 3
+    digits = 2 if of.high - of.low >= NARROW_INTERVAL else 3
     return " to ".join(number(end, digits, signed=True) for end in (of.low, of.high))
 
 
@@ -126,7 +128,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "some": some,
     "command": shlex.join,
     "hundredths": "{:.2f}".format,
-    "whole": "{:.0f}".format,
+    "integer": "{:.0f}".format,
     "plus": "{:+.3f}".format,
     "significant": "{:.4g}".format,
     "undrawn": lambda count: counted(
@@ -148,11 +150,11 @@ FORMS: Mapping[str, Callable[[Any], str]] = {
     "labelled_queries": lambda count: counted(count, "labelled query", "labelled queries"),
     "have_labels": lambda count: counted(count, "different query has labels", "different queries have labels"),
     "promises": lambda kinds: " and ".join(PROMISES[kind] for kind in kinds),
-    "short": lambda label: clip(visible(label), NAMED),
+    "short": lambda label: clip(visible(label), MAX_NAME_CHARS),
     "strategy": brief,
     "yours": yours,
     "best_one": best_one,
-    "brief": lambda label: cut(label, BRIEF),
+    "brief": lambda label: cut(label, MAX_BEST_NAME_CHARS),
 }
 
 
@@ -184,7 +186,7 @@ HEADINGS = _joined(
 )
 
 
-def say(said: Said) -> str:
+def say(said: Message) -> str:
     """The sentence of a key; KeyError for a key, or a fact, that is not there."""
     return filled(SENTENCES[said.key], said.facts)
 

@@ -8,7 +8,9 @@ _TOLD = (
     "<<; a drop of {excluded:plain} is ruled out ({bound:percent} sure, one-sided)>>"
     "<<; too few queries to rule out a drop of {open:plain}>>"
 )
-_RISEN = "{before} before<< (p = {p:digits2})>><<; too few queries to rule out a rise by more than {budget:plain}>>"
+_RISEN = (
+    "{before} before<< (p = {p:digits2})>><<; too few queries to rule out a rise by more than {budget:plain}>>"
+)
 _FOUND = "<<?finding:{choice:short}: >><<{held:clause}; >><<{finding:clause}>><< (and {more} more)>>."
 
 SENTENCES: dict[str, str] = {
@@ -28,9 +30,8 @@ SENTENCES: dict[str, str] = {
     "gate_baseline": f"{{gain:mean}} nDCG@10 against the baseline{_TOLD}",
     "gate_anchor": f"{{gain:mean}} nDCG@10 against the anchor of {{date}}{_TOLD}",
     "gate_slice": "worse on {slices:and}",
-    "gate_false_answers": f"{{now}} of {{asked}} unanswerable queries return results, {_RISEN}",
-    "gate_stale": "{now} of {asked} lists show an outdated entry above its replacement, "
-    f"{_RISEN}",
+    "gate_false_answers": f"{{now}} of {{of}} unanswerable queries return results, {_RISEN}",
+    "gate_stale": f"{{now}} of {{of}} lists show an outdated entry above its replacement, {_RISEN}",
     "gate_lost": "the floor loses {lost:permille} of the relevant entries; the promise was {promise:percent}",
     "gate_changed": "the {part} changed<<: {moved}>>"
     "<<?clock:: its clock (as_of) differs>><<?beside:: their intents, dates, groups or tags>>",

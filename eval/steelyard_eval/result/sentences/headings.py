@@ -24,7 +24,7 @@ CELLS = {
     "p50_ms": "hundredths",
     "p95_ms": "hundredths",
     "megabytes": "hundredths",
-    "words": "whole",
+    "words": "integer",
     "saved": "percent",
     "lost": "permille",
     "floor_lost": "permille",

@@ -29,7 +29,7 @@ SENTENCES: dict[str, str] = {
     "learn_chance": f"{_UNUSED} on {{logged:labelled_queries}} in it, feedback agrees with the labels no more than by "
     f"chance ({_SEEN}).",
     "learn_worth": f"{{labelled}} labelled queries decided; with the feedback from {_SEEN} they count as about "
-    "{worth:whole} (weight of the feedback {share:hundredths}).",
+    "{worth:integer} (weight of the feedback {share:hundredths}).",
     "learn_contradicted": "Labels contradict the feedback: on {queries} labelled queries {strategy} gains {by_acts:plus} by "
     "feedback and {by_labels:plus} by labels<<. Feedback follows {follows}: at the same label and place, people act on "
     "its highest value {times:tenths} times as often as on its lowest>>.",
@@ -39,7 +39,7 @@ SENTENCES: dict[str, str] = {
     "decide>>",
     "learn_turns": "or interleave both, to see which one agents prefer",
     # notices
-    "learn_log": "the log has {searches:count} searches of {distinct} distinct queries (they count as {worth:whole} equally "
+    "learn_log": "the log has {searches:count} searches of {distinct} distinct queries (they count as {worth:integer} equally "
     "frequent ones) and {acts:count} actions<<, {first} to {last}>><<?simulated:, simulated>>",
     "learn_clients": "the log has {clients:clients}; the largest made {largest:percent} of the searches",
     "learn_places": "people see the tenth place {tenth:percent} as often as the first<<?given:, as the log "
@@ -58,7 +58,7 @@ HEADINGS: dict[str, str] = {
     "title_acts": "Value of each action",
     "title_places": "Actions by place",
     "title_follows": "Bias of the feedback",
-    "title_set_aside": "Rejected lines",
+    "title_rejected": "Rejected lines",
     "by": "by",
     "by_labels": "labels",
     "by_both": "labels, with feedback on so many more",
@@ -76,7 +76,7 @@ HEADINGS: dict[str, str] = {
     "follows": "feedback follows",
     "by_label": "the label",
     "log_odds": "log odds, highest to lowest [95%]",
-    "set_aside": "rejected",
+    "rejected": "rejected",
     "rule": "why",
     "lines": "lines",
     "figure_gains": "Expected gain in nDCG@10 with 95% intervals, by estimate",

@@ -108,7 +108,7 @@ NOTICES = {
     "model_labels_unused": "the model's labels were not used: it has to label all results of {fewest} of your labelled "
     "queries, drawn at random, and of other queries",
     "model_labels": "the model labelled {both} of your queries and {others} others: {text} "
-    "<<With them your {queries} labelled queries count as about {worth:whole}>>"
+    "<<With them your {queries} labelled queries count as about {worth:integer}>>"
     "<<?unrelated:They do not agree with your labels, and were not used>>.",
     "not_tuned": "{label} was not tuned: {why}",
     "drawn_decide": "only the {drawn} queries that were drawn at random decide; {left:undrawn} not used",

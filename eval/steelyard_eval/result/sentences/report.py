@@ -46,7 +46,7 @@ REPORT = {
     "legend_wide": "{metric} by query, largest difference first<<; the baseline and the best {others} others>>. The best "
     "value of each query has a *.",
     "no_room": "The lists of all queries are too large for this page; they are in report.json.",
-    "less_room": "To stay small, this page has <<the lists of {count} of {whole} contenders>><<?both: and >><<the "
+    "less_room": "To stay small, this page has <<the lists of {count} of {total} contenders>><<?both: and >><<the "
     "first {places} places>> of each query: the baseline and the best others.",
     "query": "query",
 }

@@ -41,7 +41,7 @@ SENTENCES: dict[str, str] = {
     "{verdict}.",
     "runs_by_another": "Cannot compare: run {old} has another {what} than run {new}.",
     "runs_without_values": "Cannot compare: the two runs share no query with the same text and labels.",
-    "told": "{text}",  # by a data set, an endpoint, the engine
+    "plain_text": "{text}",  # by a data set, an endpoint, the engine
     # on lists and labels
     "recorded_lists": "the recording has lists of other engines; their filters, depth and embedding calls are unknown, so "
     "latency and embedded queries are not shown",
@@ -83,7 +83,7 @@ SENTENCES: dict[str, str] = {
     "few_queries": "{queries} labelled queries typically detect differences of about {detectable:hundredths} or more "
     "(80% power)",
     "scopes": "the {queries} queries share {scopes} scopes, and queries of one scope vary together; they count as "
-    "about {worth:whole} independent queries; set `group` in queries.jsonl so that intervals allow for it",
+    "about {worth:integer} independent queries; set `group` in queries.jsonl so that intervals allow for it",
     "nearly": "{count:asks} nearly the same as another ({pairs:semicolons}<<?more:; ...>>), so the {queries} queries "
     'count as {units}; if they ask different things, write "groups": "given" into dataset.json',
     "judged_once": "nobody labelled a pair twice, so it is unknown how far the labels can be trusted; label {count} pairs again "

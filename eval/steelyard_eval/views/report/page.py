@@ -10,7 +10,7 @@ from typing import ClassVar
 from steelyard_eval.common.console import brief
 from steelyard_eval.common.formatting import MISSING, clip, number
 from steelyard_eval.measures.metrics import meaning
-from steelyard_eval.measures.paired import DRAWS, MARGIN, UNSEEN
+from steelyard_eval.measures.paired import DRAWS, EXTRA_QUERY_RMS, MARGIN
 from steelyard_eval.measures.spread import ALPHA
 from steelyard_eval.result.sentences import HEADINGS, dialect, filled, heading, say
 from steelyard_eval.result.sentences.report import GLOSSARY, METHOD
@@ -91,7 +91,7 @@ def badge(result: Result) -> str:
     return result.decision.verdict if result.decision else str(result.answer.facts.get("verdict") or "")
 
 
-def told(result: Result) -> str:
+def answer_without_badge(result: Result) -> str:
     """The answer without the word that is on the badge."""
     word = badge(result).capitalize()
     return say(result.answer).removeprefix(f"{word}: ").removeprefix(f"{word} ") if word else say(result.answer)
@@ -190,7 +190,7 @@ def _method(result: Result) -> Iterator[tuple[str, str]]:
         "recipe": about.recipe or None,
         "level": 1 - ALPHA,
         "alpha": ALPHA,
-        "unseen": UNSEEN,
+        "unseen": EXTRA_QUERY_RMS,
         "draws": DRAWS,
         "margin": MARGIN,
         "metric": result.metric,

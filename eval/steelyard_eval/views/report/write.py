@@ -28,10 +28,10 @@ from steelyard_eval.result import document
 from steelyard_eval.result.sentences import heading, say
 from steelyard_eval.result.structs import Listed, Result, replace
 from steelyard_eval.views.figures import two_sides
-from steelyard_eval.views.report.page import Section, badge, facts, pictured, sections, title, told
+from steelyard_eval.views.report.page import Section, answer_without_badge, badge, facts, pictured, sections, title
 from steelyard_eval.views.sheets import Sheet, sheets
 
-MOST = 1_000_000
+MAX_PAGE_BYTES = 1_000_000
 """The bytes of a whole page."""
 PLACES, TEXT = 10, 110
 """Places of a list, and characters of a text, where there is room."""
@@ -68,7 +68,7 @@ def pack(result: Result, room: int) -> Packed:
 
 def _note(count: int, whole: int, places: int) -> str:
     fewer, shorter = count < whole, places < PLACES
-    facts = {"count": count if fewer else None, "whole": whole, "places": places if shorter else None}
+    facts = {"count": count if fewer else None, "total": whole, "places": places if shorter else None}
     return heading("less_room", {**facts, "both": fewer and shorter}) if fewer or shorter else ""
 
 
@@ -164,7 +164,7 @@ def _above(result: Result) -> dict[str, Any]:
         "title": title(result),
         "badge": badge(result),
         "answer": say(result.answer),
-        "told": told(result),
+        "sentence": answer_without_badge(result),
         "pictured": pictured(result),
         "because": " ".join(map(say, result.answer.because)),
         "steps": [(say(step), shlex.join(step.command)) for step in result.answer.steps],
@@ -187,7 +187,7 @@ def rendered(above: Mapping[str, Any], parts: Sequence[Section], result: Result 
     bare = template.render(packed=Packed(""), **shared)
     if result is None:
         return bare
-    packed = pack(result, MOST - len(bare.encode()) - 1000)
+    packed = pack(result, MAX_PAGE_BYTES - len(bare.encode()) - 1000)
     return template.render(packed=packed, **shared) if packed.text or packed.note else bare
 
 
@@ -222,7 +222,7 @@ def numeric(sheet: Sheet, at: int) -> bool:
     return sheet.columns[at].right or all(_NUMBER.fullmatch(row[at]) for row in sheet.rows)
 
 
-def parted(cell: str) -> tuple[str, str]:
+def value_and_note(cell: str) -> tuple[str, str]:
     """A cell as its value and what is put below it: its interval, or what is said of a name."""
     value, mark, rest = cell.partition(" [")
     return (value, f"[{rest}") if mark and rest.endswith("]") else (cell, "")
@@ -240,7 +240,7 @@ def _html() -> Environment:
     """The environment for HTML: every value has its control characters escaped and is then autoescaped."""
     environment = _environment(lambda value: legible(value) if _is_plain(value) else value, autoescape=True)
     environment.filters["breakable"] = breakable
-    environment.globals |= {"numeric": numeric, "parted": parted}
+    environment.globals |= {"numeric": numeric, "parted": value_and_note}
     return environment
 
 
