@@ -11,7 +11,7 @@ from os.path import exists
 from pathlib import Path
 from typing import Any, cast
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, closest_file_name, collect_errors, nearest, quoted
+from steelyard.base.errors import PATH_WIDTH, ConfigError, closest_file, collect_errors, nearest, quote
 from steelyard.base.extensions import extension
 from steelyard.base.files import STRICT_JSON, canonical, read_text, write_text
 from steelyard.base.json_schema import Schema
@@ -53,7 +53,7 @@ class RerankConfig:
 
     def __post_init__(self) -> None:
         if self.provider not in RERANKERS:
-            raise ConfigError(f"re-ranker {quoted(self.provider)} is unknown{nearest(self.provider, RERANKERS)}")
+            raise ConfigError(f"re-ranker {quote(self.provider)} is unknown{nearest(self.provider, RERANKERS)}")
         for name in ("p95_ms", "cache_ttl_ms", "cache_size"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ConfigError(f"{name} of the re-ranker is {getattr(self, name)}; it must be at least 0")
@@ -182,7 +182,7 @@ class SearchConfig:
         reads = kind.values(settings).get(kind.starts, 0)
         for other in settings.after:
             if other not in kind.after or other not in self.retrievers:
-                raise ConfigError(f"{name} cannot start from {quoted(other)}{nearest(other, kind.after)}")
+                raise ConfigError(f"{name} cannot start from {quote(other)}{nearest(other, kind.after)}")
             if (depth := self.retrievers[other].depth) is not None and depth < reads:
                 raise ConfigError(
                     f"{name} starts from the first {reads:g} places of {other}, whose depth is {depth}; "
@@ -246,7 +246,7 @@ class SearchConfig:
         """
         attempt = f"{str(path).removesuffix('.json')}.try.json"
         if exists(attempt) and not exists(path):  # noqa: PTH110 -- no name can make it fail
-            place, other = (quoted(str(name), PATH_WIDTH) for name in (path, attempt))
+            place, other = (quote(str(name), PATH_WIDTH) for name in (path, attempt))
             raise ConfigError(f"{place} is not there, but {other} is; name that")
         return cls.from_json(read_json(path), str(path))
 
@@ -255,13 +255,13 @@ class SearchConfig:
         """Make the configuration from a parsed weights file; `source` names it in errors (see `load`)."""
         if is_foreign(record):
             raise ConfigError(
-                f"{quoted(source, PATH_WIDTH)} is system-spec-kit's own configs/search-weights.json; read it with "
+                f"{quote(source, PATH_WIDTH)} is system-spec-kit's own configs/search-weights.json; read it with "
                 "steelyard import FILE search-weights.json, and name that file"
             )
         try:
             return cls._read(record)
         except ConfigError as error:
-            raise ConfigError(f"weights file {quoted(source)}: {error}") from None
+            raise ConfigError(f"weights file {quote(source)}: {error}") from None
 
     @classmethod
     def _read(cls, record: Any) -> SearchConfig:  # noqa: ANN401 -- any JSON
@@ -313,14 +313,14 @@ def is_foreign(record: object) -> bool:
 
 def read_json(path: str | Path) -> Any:  # noqa: ANN401 -- whatever the file holds
     """The JSON of anybody's weights file; ConfigError where there is none."""
-    place = quoted(str(path), PATH_WIDTH)
+    place = quote(str(path), PATH_WIDTH)
     try:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         inside = (Path(path) / "search-weights.json").is_file()
         remedy = "name the search-weights.json in it" if inside else "`steelyard recommend` writes one"
-        close = closest_file_name(path) if isinstance(error, FileNotFoundError) else ""
+        close = closest_file(path) if isinstance(error, FileNotFoundError) else ""
         raise ConfigError(f"cannot read the weights file {place}: {reason}{close or f'; {remedy}'}") from None
     try:
         record = STRICT_JSON.decode(text)
@@ -361,7 +361,7 @@ def problems_of(record: object) -> list[str]:
     """Every way in which a record breaks the schema, in words."""
     if isinstance(record, Mapping) and record.get("schema_version", SCHEMA_VERSION) != SCHEMA_VERSION:
         return [
-            f"schema_version {quoted(record['schema_version'])} is not {SCHEMA_VERSION}, the version that this "
+            f"schema_version {quote(record['schema_version'])} is not {SCHEMA_VERSION}, the version that this "
             "release reads; tune again, or use the release that wrote it"
         ]
     try:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, MachineError, nearest, quoted
+from steelyard.base.errors import PATH_WIDTH, ConfigError, MachineError, nearest, quote
 from steelyard.base.extensions import extension
 from steelyard.base.fields import format_time
 from steelyard.base.files import READ_BYTES, open_regular, regular_target
@@ -125,18 +125,18 @@ def append_act(
     has this id, or that list shows no such entry.
     """
     if action not in ACTIONS:
-        raise ConfigError(f"there is no action {quoted(action)}{nearest(action, ACTIONS)}")
+        raise ConfigError(f"there is no action {quote(action)}{nearest(action, ACTIONS)}")
     if bool(entry_id) == (action == "none_useful"):
         rule = "is about the whole list, so leave the entry out" if entry_id else "is about an entry; name it"
         raise ConfigError(f"the action {action} {rule}")
     _utf8(entry_id)
-    place = quoted(str(path), PATH_WIDTH)
+    place = quote(str(path), PATH_WIDTH)
     listed = _shown_list(Path(path), query_id)
     if listed is None or (shown_to is not None and listed.get("client_id", "") != shown_to):
-        raise ConfigError(f"no impression in {place} has the id {quoted(query_id)}; log the search first")
+        raise ConfigError(f"no impression in {place} has the id {quote(query_id)}; log the search first")
     if entry_id and entry_id not in {hit.get("object_id") for hit in listed["hits"]}:
         raise ConfigError(
-            f"the list {quoted(query_id)} in {place} does not show {quoted(entry_id)}; name one it shows"
+            f"the list {quote(query_id)} in {place} does not show {quote(entry_id)}; name one it shows"
         )
     stamp = format_time(clock())
     act = {"action_name": action, "timestamp": stamp, **({"object_id": entry_id} if entry_id else {})}
@@ -159,7 +159,7 @@ def append(path: str | Path, records: list[dict[str, object]]) -> None:
                 size, head = os.fstat(handle).st_size, os.pread(handle, 2**16, 0)
                 # A vault, a corpus, a weights file, and what is compressed begin otherwise.
                 if size and not (head[:1] == b"{" and head[1:2] != b"\n" and b'"schema_version"' in head):
-                    raise ConfigError(f"{quoted(str(path), PATH_WIDTH)} is no feedback log; name a new file")
+                    raise ConfigError(f"{quote(str(path), PATH_WIDTH)} is no feedback log; name a new file")
                 torn = size and os.pread(handle, 1, size - 1) != b"\n"
                 view = memoryview(b"\n" + data if torn else data)
                 while view:  # a disk that is full may take some of the bytes
@@ -167,7 +167,7 @@ def append(path: str | Path, records: list[dict[str, object]]) -> None:
         finally:
             os.close(handle)
     except OSError as error:
-        place = quoted(str(path), PATH_WIDTH)
+        place = quote(str(path), PATH_WIDTH)
         reason = error.strerror or str(error)
         raise MachineError(f"cannot append to {place}: {reason}; free space or check permissions") from None
 
@@ -186,7 +186,7 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:  # bytes of an argument that were no UTF-8
-        odd = quoted(text[error.start])
+        odd = quote(text[error.start])
         raise ConfigError(f"{odd} is not valid Unicode, and a log is UTF-8; write ids and clients so") from None
 
 
@@ -242,7 +242,7 @@ def _lines_with(path: Path, text: bytes) -> Iterator[bytes]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise MachineError(f"cannot read {quoted(str(path), PATH_WIDTH)}: {error.strerror or error}") from None
+        raise MachineError(f"cannot read {quote(str(path), PATH_WIDTH)}: {error.strerror or error}") from None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.errors import ConfigError, quote
 
 MAX_LENGTH = 10_000
 MAX_NESTING = 32
@@ -114,7 +114,7 @@ class _Parser:
             match = _TOKEN.match(text, place)
             if match is None:
                 place += len(text[place:]) - len(text[place:].lstrip())
-                raise self.fault(f"character {quoted(text[place])} at position {place} is not allowed")
+                raise self.fault(f"character {quote(text[place])} at position {place} is not allowed")
             kind = str(match.lastgroup).replace("unit", "number")
             self.tokens.append((match.start(kind), kind, match[kind], match["unit"] or ""))
             place = match.end()
@@ -126,13 +126,13 @@ class _Parser:
         return self.tokens[min(self.at + ahead, len(self.tokens) - 1)][2]
 
     def fault(self, problem: str, mark: str = ":") -> ConfigError:
-        return ConfigError(f"{self.what} {quoted(self.text)}{mark} {problem}")
+        return ConfigError(f"{self.what} {quote(self.text)}{mark} {problem}")
 
     def expected(self, wanted: str) -> ConfigError:
         place, _, token, _ = self.tokens[self.at]
         if not token and self.text.count("(") > self.text.count(")"):
             return self.fault("a bracket is not closed; write ')' at its end")
-        return self.fault(f"expected {wanted} at position {place}, found {quoted(token) if token else 'the end'}")
+        return self.fault(f"expected {wanted} at position {place}, found {quote(token) if token else 'the end'}")
 
     def take(self, wanted: str) -> None:
         if self.peek() != wanted:

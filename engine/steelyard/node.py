@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, ClassVar, Self, TypeVar
 
-from steelyard.base.errors import ConfigError, nearest, quoted
+from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard.grammar import MAX_LENGTH, Call, Duration, Item, Value, number_text, parse_call, value_text
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class Option:
         """Return the value; ConfigError when it is outside the legal range."""
         if not (math.isfinite(value) and self._fits(value)):
             raise ConfigError(
-                f"{self.name} is {quoted(value)}; it must lie between {self.low:g} and {self.high:g} "
+                f"{self.name} is {quote(value)}; it must lie between {self.low:g} and {self.high:g} "
                 f"({self.default:g} by default)"
             )
         return value
@@ -262,10 +262,10 @@ def parse_node(text: str, reader: Reader, build: Callable[[Call], Any], what: st
         reader.faults.append(f"weight {number_text(item.weight)} before the whole {what} changes nothing; drop it")
     node = build(item.call)
     if reader.faults:
-        raise ConfigError(f"{what} {quoted(text, 200)}: " + "; ".join(reader.faults))
+        raise ConfigError(f"{what} {quote(text, 200)}: " + "; ".join(reader.faults))
     if len(written := str(node)) > MAX_LENGTH:
         raise ConfigError(
-            f"{what} {quoted(text, 200)} is {len(written)} characters when its defaults are written out, "
+            f"{what} {quote(text, 200)} is {len(written)} characters when its defaults are written out, "
             f"longer than {MAX_LENGTH}; shorten it"
         )
     return node
@@ -292,7 +292,7 @@ class Registry(dict[str, T]):
                 for one in (self[name], declared)
             )
             raise ConfigError(
-                f"{self.kind} {quoted(name)} is declared twice, by {' and by '.join(homes)}; rename one of them"
+                f"{self.kind} {quote(name)} is declared twice, by {' and by '.join(homes)}; rename one of them"
             )
         super().__setitem__(name, declared)
 
@@ -305,7 +305,7 @@ class Registry(dict[str, T]):
             try:
                 self[name] = point.load()
             except (ImportError, AttributeError) as error:
-                raise ConfigError(f"cannot load {self.kind} {quoted(name)} of {point.value}: {error}") from None
+                raise ConfigError(f"cannot load {self.kind} {quote(name)} of {point.value}: {error}") from None
         return self.get(name)
 
 

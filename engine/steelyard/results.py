@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import ConfigError, VaultError, quoted
+from steelyard.base.errors import ConfigError, VaultError, quote
 from steelyard.config import SearchConfig, policy_of
 from steelyard.finish import Ranking, Stage, explain_rescore, floor_that_emptied
 from steelyard.fusion import Expr, Progress, compile_plan, leaves, progress
@@ -108,7 +108,7 @@ class SearchResult:
                 return tree
         added = np.flatnonzero(np.isin(self.ranking.row, rows))
         if not len(added):
-            raise ConfigError(f"entry {quoted(id_)} is not ranked for this query; explain one of the hits")
+            raise ConfigError(f"entry {quote(id_)} is not ranked for this query; explain one of the hits")
         score = float(self.ranking.score[added[0]])
         return Explanation(score, "added at a fixed score when the list was finished")
 
@@ -123,7 +123,7 @@ def hits_of(
     ids = [table.entries[table.entry[row]] for row in ranking.row]
     entries = {entry.id: entry for entry in store.get(ids)}
     if gone := [id_ for id_ in ids if id_ not in entries]:
-        entry, remedy = quoted(plain_id(gone[0])), "search again, or run steelyard index VAULT --rebuild"
+        entry, remedy = quote(plain_id(gone[0])), "search again, or run steelyard index VAULT --rebuild"
         raise VaultError(f"entry {entry} was deleted meanwhile; {remedy}")
     read = {}
     for leaf in leaves(strategy):
@@ -131,7 +131,7 @@ def hits_of(
             values = leaf.derived(table).values
             column = values[ranking.row]
             if leaf.name in LAYERS:  # those of the directory, for its files
-                home = table.parent_row[ranking.row]
+                home = table.parent[ranking.row]
                 column = np.where(np.isnan(column) & (home >= 0), values[home], column)
             read[leaf.name] = np.where(np.isnan(column), 0.0, column).tolist()
     hits = []

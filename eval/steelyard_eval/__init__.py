@@ -21,7 +21,7 @@ from steelyard.base.errors import (
     EmbedderError,
     MachineError,
     RerankError,
-    RetrieverFailedError,
+    RetrieverError,
     SteelyardError,
     VaultError,
 )
@@ -50,7 +50,7 @@ __all__ = [
     "MachineError",
     "McpSearch",
     "RerankError",
-    "RetrieverFailedError",
+    "RetrieverError",
     "SteelyardError",
     "VaultError",
     "Workbench",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 PATH_WIDTH = 1000
-"""The width at which `quoted` cuts paths, wide because paths mostly differ at their ends."""
+"""The width at which `quote` cuts paths, wide because paths mostly differ at their ends."""
 LISTED = 40
 """The largest number of valid names that a message lists."""
 MASK = "***"
@@ -52,16 +52,16 @@ class RerankError(SteelyardError):
     """Texts could not be re-ranked; live search then shows them as they were fused."""
 
 
-class RetrieverFailedError(SteelyardError):
+class RetrieverError(SteelyardError):
     """A retriever that its system can do without has failed; `signal` names it."""
 
     def __init__(self, signal: str, reason: SteelyardError) -> None:
         super().__init__(f"{signal} failed: {reason}")
         self.signal, self.reason = signal, reason
 
-    def __reduce__(self) -> tuple[type[RetrieverFailedError], tuple[str, SteelyardError]]:
+    def __reduce__(self) -> tuple[type[RetrieverError], tuple[str, SteelyardError]]:
         """The arguments that it was made with: processes of --jobs send it to the one that started them."""
-        return RetrieverFailedError, (self.signal, self.reason)
+        return RetrieverError, (self.signal, self.reason)
 
 
 class MachineError(SteelyardError):
@@ -126,7 +126,7 @@ def closest(word: str, names: Iterable[str], alike: float = 0.6) -> str:
     return f"; did you mean {folded[close[0]]!r}?" if close else ""
 
 
-def closest_file_name(path: str | Path) -> str:
+def closest_file(path: str | Path) -> str:
     """Return `closest` of the names beside a path that is not there."""
     place = Path(path)
     try:
@@ -135,7 +135,7 @@ def closest_file_name(path: str | Path) -> str:
         return ""
 
 
-def quoted(value: object, width: int = 80) -> str:
+def quote(value: object, width: int = 80) -> str:
     """Format an untrusted value for a terminal: its `repr` in ASCII, cut to `width` characters."""
     if isinstance(value, str | bytes | list | tuple) and len(value) > width:
         value = value[:width]  # the rest is not shown, and formatting all of it may take seconds

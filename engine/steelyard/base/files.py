@@ -26,7 +26,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from steelyard.base.errors import PATH_WIDTH, MachineError, quoted
+from steelyard.base.errors import PATH_WIDTH, MachineError, quote
 
 try:
     import fcntl
@@ -60,7 +60,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     record = dict(pairs)
     if len(record) < len(pairs):
         [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"the key {quoted(twice)} stands there twice; keep one of the two")
+        raise ValueError(f"the key {quote(twice)} stands there twice; keep one of the two")
     return record
 
 
@@ -151,7 +151,7 @@ def regular_target(path: Path) -> Path:
     target = Path(os.path.realpath(path))
     if (target.exists() and not target.is_file()) or (path.is_symlink() and not target.exists()):
         what = "is not a regular file" if target.exists() else "is a link to what is not there"
-        raise MachineError(f"{quoted(str(path), PATH_WIDTH)} {what}, and only files are written; name another")
+        raise MachineError(f"{quote(str(path), PATH_WIDTH)} {what}, and only files are written; name another")
     return target
 
 
@@ -173,7 +173,7 @@ def draft(target: Path, *, folder: bool = False) -> Iterator[Path]:
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        remove_stale_drafts(target)
+        remove_drafts(target)
         path, handle = _new(target, folder)
         try:
             yield path
@@ -185,7 +185,7 @@ def draft(target: Path, *, folder: bool = False) -> Iterator[Path]:
         # numpy and others raise without a number: "6700 requested and 6128 written"
         reason = error.strerror or f"{error}, the disk may be full"
         raise MachineError(
-            f"cannot write {quoted(str(target), PATH_WIDTH)}: {reason}; free space or check permissions"
+            f"cannot write {quote(str(target), PATH_WIDTH)}: {reason}; free space or check permissions"
         ) from None
 
 
@@ -221,7 +221,7 @@ def lock(path: Path) -> int:
     return handle
 
 
-def remove_stale_drafts(target: Path) -> None:
+def remove_drafts(target: Path) -> None:
     """Remove the drafts of a target that a process left which was killed."""
     for left in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         with suppress(OSError):

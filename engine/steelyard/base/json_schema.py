@@ -7,7 +7,7 @@ from functools import reduce
 from operator import getitem
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import nearest, quoted, visible
+from steelyard.base.errors import nearest, quote, visible
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
@@ -39,15 +39,15 @@ class Schema:
         """
         told: dict[str, None] = {}
         for fault in sorted(self._validator.iter_errors(value), key=_order):
-            place = quoted(".".join(map(str, fault.instance_path))) if fault.instance_path else ""
-            held = "" if isinstance(fault.instance, Mapping) else quoted(fault.instance)  # the rule names its keys
+            place = quote(".".join(map(str, fault.instance_path))) if fault.instance_path else ""
+            held = "" if isinstance(fault.instance, Mapping) else quote(fault.instance)  # the rule names its keys
             rules = [visible(fault.message[:LONGEST_RULE])]
             if len(options := getattr(fault.kind, "options", ())) > 3:  # of which the message names two
                 rules = ["it is not one of " + ", ".join(f'"{option}"' for option in options)]
             if unexpected := getattr(fault.kind, "unexpected", ()):
                 valid = reduce(getitem, fault.schema_path[:-1], self._document).get("properties", {})
                 first = sorted(unexpected)[:MOST_TOLD]
-                rules = [f"unknown key {quoted(name)}{nearest(name, valid)}" for name in first]
+                rules = [f"unknown key {quote(name)}{nearest(name, valid)}" for name in first]
             named = " = ".join(filter(None, (place, held)))
             told |= dict.fromkeys(f"{named}: {rule}" if named else rule for rule in rules)
             if len(told) >= MOST_TOLD:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.errors import ConfigError, quote
 
 MEMORY = "STEELYARD_MEMORY"
 """Names the MiB that the vectors of one space, or the postings of one keyword index, may take; 0 leaves all
@@ -28,7 +28,7 @@ def budget() -> int:
     if not named:
         return memory_bytes() // 4
     if not (named.isascii() and named.isdecimal() and len(named) < 10):
-        raise ConfigError(f"{MEMORY} is {quoted(named)}; it must be a whole number of MiB, 0 or more")
+        raise ConfigError(f"{MEMORY} is {quote(named)}; it must be a whole number of MiB, 0 or more")
     return int(named) * 2**20
 
 
@@ -36,5 +36,5 @@ def precision() -> str:
     """One of `PRECISIONS`; ConfigError for another value."""
     named = os.environ.get(PRECISION) or PRECISIONS[0]
     if named not in PRECISIONS:
-        raise ConfigError(f"{PRECISION} is {quoted(named)}; it must be {' or '.join(PRECISIONS)}")
+        raise ConfigError(f"{PRECISION} is {quote(named)}; it must be {' or '.join(PRECISIONS)}")
     return named

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Vectors as Vectors
-from steelyard.base.errors import ConfigError, EmbedderError, MachineError, nearest, quoted
+from steelyard.base.errors import ConfigError, EmbedderError, MachineError, nearest, quote
 from steelyard.base.extensions import extension, missing_modules, require
 from steelyard.base.files import cache_folder
 from steelyard.memory.query import Filters, Rule
@@ -81,7 +81,7 @@ class RecordedEmbedder:
         for text in texts:
             if text not in self._vectors:
                 raise EmbedderError(
-                    f"no recorded {self.model} vector for the text {quoted(text)}; "
+                    f"no recorded {self.model} vector for the text {quote(text)}; "
                     "use an embedder that can embed new text, such as lsa"
                 )
         return unit(np.array([self._vectors[text] for text in texts], dtype=np.float32))
@@ -217,7 +217,7 @@ def open_embedder(kind: str, environ: Mapping[str, str]) -> CachedEmbedder:
     Raises ConfigError for an unknown kind or incomplete settings, MachineError for a missing extra.
     """
     if kind not in KINDS:
-        raise ConfigError(f"unknown embedder {quoted(kind)}{nearest(kind, KINDS)}")
+        raise ConfigError(f"unknown embedder {quote(kind)}{nearest(kind, KINDS)}")
     require(KINDS[kind], f"the embedder {kind}")
     inner = extension("models").opened(kind, environ)
     return CachedEmbedder(inner, cache_folder(environ) / "vectors.db", inner.identity)
@@ -237,7 +237,7 @@ def restore(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str]) 
     """
     if kind not in KINDS:
         raise ConfigError(
-            f"the vault was indexed with the embedder {quoted(kind)}, unknown here; upgrade Steelyard"
+            f"the vault was indexed with the embedder {quote(kind)}, unknown here; upgrade Steelyard"
         )
     known = settings if isinstance(settings, Mapping) else {}  # whatever JSON the file held
     named = kind if kind != "api" else f"{known.get('provider', '')}/{known.get('model', '')}"
@@ -320,7 +320,7 @@ class CachedEmbedder:
         except (apsw.Error, OSError) as error:
             why = getattr(error, "strerror", None) or str(error)
             raise MachineError(
-                f"cannot use the embedding cache {quoted(str(self.path))}: {why}; free space, check permissions, "
+                f"cannot use the embedding cache {quote(str(self.path))}: {why}; free space, check permissions, "
                 "delete the file if it is damaged, or set STEELYARD_CACHE to another folder"
             ) from None
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import EmbedderError, VaultError, quoted
+from steelyard.base.errors import EmbedderError, VaultError, quote
 from steelyard.embedders.embed import LSA, Kind, Vectors, unit
 from steelyard.memory.text import terms
 
@@ -117,7 +117,7 @@ class LsaEmbedder:
                 raise ValueError(f"{len(words)} words, arrays of shape {idf.shape} and {components.shape}")
         except Exception as error:  # a broken header makes numpy raise almost anything
             raise VaultError(
-                f"the vault's lsa model is damaged ({quoted(str(error))}); run steelyard index VAULT --rebuild"
+                f"the vault's lsa model is damaged ({quote(str(error))}); run steelyard index VAULT --rebuild"
             ) from None
         return cls(vocabulary, idf, components)
 

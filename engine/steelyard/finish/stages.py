@@ -143,7 +143,7 @@ class Files(Stage):
     instead: str = opt(kind="word", words=("none", "entries"), bare=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
-        folder, home = self.folders(table), table.parent_row
+        folder, home = self.folders(table), table.parent
         if self.instead == "none":
             return ranking.keep(~folder[ranking.row])
         score = np.full(len(table), np.nan)
@@ -155,7 +155,7 @@ class Files(Stage):
     @staticmethod
     def folders(table: SignalTable) -> Bools:
         """bool[N]: the rows of directories."""
-        home, rows = table.parent_row, np.arange(len(table))
+        home, rows = table.parent, np.arange(len(table))
         folder = np.zeros(len(table), dtype=bool)
         folder[home[(home >= 0) & (home != rows)]] = True
         return folder & np.isnan(table.columns["l2"]) if "l2" in table.columns else folder

@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import ConfigError, nearest, quoted
+from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard.fusion.layered import Layered, Progress, progress
 from steelyard.fusion.node import RECIPROCAL, Expr, Fallback, Linear, Signal, Term, compile_plan, leaves
 from steelyard.fusion.plan import Branch, Column, Explanation, Plan
@@ -116,10 +116,10 @@ def reweighted(strategy: Expr, weights: Mapping[str, float], some: bool = False)
     weights = {name: weight for name, weight in weights.items() if name in known or not some}
     unclear = [name for name in weights if name not in known or any(each.count(name) > 1 for each in names)]
     if unclear:
-        listed = ", ".join(f"{quoted(name)}{nearest(name, known)}" for name in unclear)
+        listed = ", ".join(f"{quote(name)}{nearest(name, known)}" for name in unclear)
         raise ConfigError(f"{strategy} has no single term {listed}; write its weights in the strategy instead")
     if bad := [name for name, weight in weights.items() if not math.isfinite(weight)]:
-        raise ConfigError(f"weight {weights[bad[0]]} of {quoted(bad[0])} must be a finite number")
+        raise ConfigError(f"weight {weights[bad[0]]} of {quote(bad[0])} must be a finite number")
 
     def changed(expr: Expr) -> Expr:
         terms = [Term(weights.get(_name(term.expr), term.weight), term.expr) for term in expr.own_terms]

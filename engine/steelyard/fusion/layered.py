@@ -218,7 +218,7 @@ class Layered(WeightedTerms):
         """The rows that pass their query's threshold, bool[N], and the step at which any does, see Progress."""
         gated = np.zeros(len(table), dtype=bool)
         passed = np.full(len(table.queries), LAST, dtype=np.int64)
-        home = table.parent_row if len(self.terms) > 1 else np.arange(len(table))
+        home = table.parent if len(self.terms) > 1 else np.arange(len(table))
         if self.scope == "gate":
             present = present & (table.column(INSIDE)[home] != 0)
         for index, step in enumerate(self._steps):
@@ -242,9 +242,7 @@ class Layered(WeightedTerms):
             counted = indexed.copy()
             if FILES in table.columns:  # without a vector, yet ranked by their directory's layers
                 files = ~np.isnan(table.columns[FILES])
-                counted |= (
-                    files & (table.parent_row == np.arange(len(table))) if self.lacking == "estimate" else files
-                )
+                counted |= files & (table.parent == np.arange(len(table))) if self.lacking == "estimate" else files
             estimate, formula = np.zeros(len(table)), "0"
             if self.lacking == "estimate":
                 estimate = OF_LAYERS[0] * abstract.values + OF_LAYERS[1] * overview.values
@@ -275,7 +273,7 @@ def _of_directory(table: SignalTable, column: Column, present: Bools) -> tuple[C
     """A layer as each row's directory has it."""
     if table.directory is None:
         return column, present
-    home = table.parent_row
+    home = table.parent
     there: Bools = present[home] & (home >= 0)
     values = np.where(there, column.values[home], 0.0)
     inputs = {name: given[home] for name, given in column.inputs.items()}
@@ -285,7 +283,7 @@ def _of_directory(table: SignalTable, column: Column, present: Bools) -> tuple[C
 def _directories(table: SignalTable, rows: Bools) -> Indices:
     """int64[Q]: how many directories the given rows lie in."""
     here = np.zeros(len(table), dtype=bool)
-    here[table.parent_row[rows]] = True
+    here[table.parent[rows]] = True
     return count_rows(table, here)
 
 

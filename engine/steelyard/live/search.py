@@ -17,14 +17,7 @@ from itertools import takewhile
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats
-from steelyard.base.errors import (
-    ConfigError,
-    EmbedderError,
-    RerankError,
-    RetrieverFailedError,
-    SteelyardError,
-    quoted,
-)
+from steelyard.base.errors import ConfigError, EmbedderError, RerankError, RetrieverError, SteelyardError, quote
 from steelyard.config import SearchConfig, policy_of
 from steelyard.embedders.embed import Embedder, missing_model_hint
 from steelyard.feedback import Explore, drafted
@@ -56,7 +49,7 @@ from steelyard.table.signal_table import RERANK, SignalTable
 _log = logging.getLogger(__name__)
 _DEGRADED: dict[type[SteelyardError], str] = {
     EmbedderError: "the embedder failed, keywords answer alone",
-    RetrieverFailedError: "the search goes on without one of its retrievers",
+    RetrieverError: "the search goes on without one of its retrievers",
     RerankError: "the list is shown as it was fused",
 }
 _LEFT_OUT = {Floor: "its scale is another one", Mmr: "it has nothing to compare"}
@@ -153,7 +146,7 @@ class Searcher:
         reading = self.system.reading
         if query.intent and not self.knows(query.intent):
             raise ConfigError(
-                f"{self.config.name} has no intent {quoted(query.intent)}; valid: {', '.join(reading.intents)}"
+                f"{self.config.name} has no intent {quote(query.intent)}; valid: {', '.join(reading.intents)}"
             )
         text = clean_query(query.text if query.matched is None else query.matched)
         if query.matched is None and self.config.rewrite and (other := reading.rewrite(text)) != text:
@@ -230,12 +223,12 @@ class Searcher:
             if mode == "always" and strategy != self.config.effective:
                 own = {space.model for space in self._sources.spaces()}
                 lacked, vault = min(self.config.models - own, default=""), getattr(self.store, "path", "")
-                what = f"{quoted(lacked)}, the configured model" if lacked else "the configured model"
+                what = f"{quote(lacked)}, the configured model" if lacked else "the configured model"
                 hint = missing_model_hint(lacked, vault, own)
                 yield f"the vault has no vectors of {what}; keywords answered alone{hint}"
         elif strategy.signals & EMBEDDING:
             for name in self._sources.keywords_only():
-                lacks = f"the tier {quoted(name)} has no vectors of the configured model"
+                lacks = f"the tier {quote(name)} has no vectors of the configured model"
                 yield f"{lacks}; keywords alone found its entries"
         for stage in self.config.finish:
             if stage not in used.finish and type(stage) in _LEFT_OUT:
@@ -261,9 +254,7 @@ class Searcher:
 
     def _count(self, lost: Sequence[SteelyardError]) -> None:
         """A degraded search: counted every time, and each kind of it told the first time."""
-        parts = [
-            error.signal if isinstance(error, RetrieverFailedError) else type(error).__name__ for error in lost
-        ]
+        parts = [error.signal if isinstance(error, RetrieverError) else type(error).__name__ for error in lost]
         with self._counting:
             self.degraded += 1
             new = [error for error, part in zip(lost, parts, strict=True) if part not in self._told]

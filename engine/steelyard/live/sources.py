@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.base.arrays import Ints
-from steelyard.base.errors import ConfigError, EmbedderError, RetrieverFailedError, SteelyardError
+from steelyard.base.errors import ConfigError, EmbedderError, RetrieverError, SteelyardError
 from steelyard.config import LISTS, SearchConfig
 from steelyard.embedders.embed import LAYER_RECIPES, Embedder, Vectors, embed_checked, space_of
 from steelyard.fusion import Expr
@@ -87,8 +87,8 @@ class RetrieverPool:
             try:
                 return self._table(query, config, strategy, missing, seconds), strategy, missing, lost
             except SteelyardError as error:
-                gone = frozenset({error.signal}) if isinstance(error, RetrieverFailedError) else EMBEDDING
-                survives = fixed is None and isinstance(error, (RetrieverFailedError, *self._searching.survives))
+                gone = frozenset({error.signal}) if isinstance(error, RetrieverError) else EMBEDDING
+                survives = fixed is None and isinstance(error, (RetrieverError, *self._searching.survives))
                 if not survives or gone <= missing or self._left(config, missing | gone) is None:
                     raise
                 missing |= gone
@@ -177,7 +177,7 @@ class RetrieverPool:
         except SteelyardError as error:
             if name not in self._searching.dispensable or isinstance(error, (ConfigError, EmbedderError)):
                 raise
-            raise RetrieverFailedError(name, error) from None
+            raise RetrieverError(name, error) from None
 
     def _stands_in(self, name: str, there: bool) -> str:
         """The signal itself where it is there, else what stands in for it."""

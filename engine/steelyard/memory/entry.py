@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import DataError, Fault, quoted
+from steelyard.base.errors import DataError, Fault, quote
 from steelyard.base.fields import READERS, RULES, TIME_FIELDS, Reader, read_number, read_text
 
 if TYPE_CHECKING:
@@ -142,13 +142,13 @@ def read_fields(
             values[name] = parser(raw)
         except (ValueError, OverflowError):
             rule, remedy = _RULES[parser]
-            faults.append(Fault(file, line, name, quoted(raw), rule, remedy))
+            faults.append(Fault(file, line, name, quote(raw), rule, remedy))
     missing = (name for name in required if record.get(name) is None)
     faults += [Fault(file, line, name, "", "is missing", f'Add "{name}"') for name in missing]
     identifier = values.get("id")
     if identifier is not None and (not identifier or any(map(str.isspace, identifier))):
         rule = "must be non-empty and without white space, because TREC files separate by it"
-        faults.append(Fault(file, line, "id", quoted(identifier), rule, "Choose another id"))
+        faults.append(Fault(file, line, "id", quote(identifier), rule, "Choose another id"))
     return values, faults
 
 
@@ -162,16 +162,14 @@ def check_entry(entry: Entry) -> None:
     values, faults = read_fields(record, FIELDS, ("id",), "entry", 0)
     remedy = "Read it with steelyard.base.fields.parse_time"
     texts = [name for name in TIME_FIELDS & values.keys() if isinstance(record[name], str)]
-    faults += [Fault("entry", 0, name, quoted(record[name]), "must be seconds", remedy) for name in texts]
+    faults += [Fault("entry", 0, name, quote(record[name]), "must be seconds", remedy) for name in texts]
     try:
         if entry.extra:
             json.dumps(dict(entry.extra), allow_nan=False)
     except (ValueError, TypeError, RecursionError) as error:
-        faults.append(
-            Fault("entry", 0, "extra", quoted(str(error)), "must be JSON", "Leave out what JSON has not")
-        )
+        faults.append(Fault("entry", 0, "extra", quote(str(error)), "must be JSON", "Leave out what JSON has not"))
     if faults:
-        raise DataError(f"entry {quoted(entry.id)}: " + "; ".join(map(str, faults)))
+        raise DataError(f"entry {quote(entry.id)}: " + "; ".join(map(str, faults)))
 
 
 def read_entry(record: Mapping[str, Any], file: str = "entry", line: int = 0) -> tuple[Entry | None, list[Fault]]:

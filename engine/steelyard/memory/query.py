@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from steelyard.base.errors import ConfigError, collect_errors, nearest, quoted
+from steelyard.base.errors import ConfigError, collect_errors, nearest, quote
 from steelyard.base.fields import LIST_FIELDS, READERS, parse_time, read_flag, read_number, read_text
 from steelyard.memory.entry import Entry
 
@@ -69,7 +69,7 @@ class Rule:
         words = {"all": "holds all of", "none": "is none of", "absent": "is not given", "prefix": "begins with"}
         test = "is one of" if len(self.values) != 1 else "is"
         test = test if self.test == "any" else words.get(self.test, self.test)
-        return f"{self.field} {test} {', '.join(map(quoted, self.values))}".strip()
+        return f"{self.field} {test} {', '.join(map(quote, self.values))}".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Filters:
         for clause in self.clauses:
             if not any(rule.admits(entry) for rule in clause):
                 names = dict.fromkeys("superseded_by" if r.field == SUPERSEDED else r.field for r in clause)
-                held = ", ".join(f"{name} is {quoted(getattr(entry, name))}" for name in names)
+                held = ", ".join(f"{name} is {quote(getattr(entry, name))}" for name in names)
                 described.append(f"{held}, and the query asks: {' or '.join(map(str, clause))}")
         return described
 
@@ -171,19 +171,19 @@ def visible_to(scopes: Mapping[str, tuple[str, ...]]) -> Visible:
 def _rules(name: str, asked: object) -> list[Rule]:
     """The tests of one field as rules."""
     if name not in FILTERABLE:
-        raise ConfigError(f"unknown filter field {quoted(name)}{nearest(name, FILTERABLE)}")
+        raise ConfigError(f"unknown filter field {quote(name)}{nearest(name, FILTERABLE)}")
     if not isinstance(asked, Mapping):
         asked = {"all" if name in LIST_FIELDS else "any": asked}
     rules = []
     valid, rule, read = _taken(name)
     for test, values in asked.items():
         if test not in valid:
-            raise ConfigError(f"filter {quoted(name)}: unknown test {quoted(test)}{nearest(str(test), valid)}")
+            raise ConfigError(f"filter {quote(name)}: unknown test {quote(test)}{nearest(str(test), valid)}")
         many = values if isinstance(values, list | tuple) and test not in RANGES else [values]
         try:
             rules.append(Rule(name, test, tuple(map(read, many))))
         except (ValueError, OverflowError):
-            raise ConfigError(f"filter {quoted(name)} = {quoted(values)} must be {rule}") from None
+            raise ConfigError(f"filter {quote(name)} = {quote(values)} must be {rule}") from None
     return rules
 
 
@@ -268,11 +268,11 @@ def clean_query(text: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise ConfigError(f"query {quoted(text)} is not valid Unicode; send it as UTF-8") from None
+        raise ConfigError(f"query {quote(text)} is not valid Unicode; send it as UTF-8") from None
     if is_blank(text):
-        raise ConfigError(f"query {quoted(text)} is empty; type at least one word")
+        raise ConfigError(f"query {quote(text)} is empty; type at least one word")
     if (words := count_words(text)) > MAX_WORDS:
-        raise ConfigError(f"query {quoted(text)} has {words} words, more than {MAX_WORDS}; shorten it")
+        raise ConfigError(f"query {quote(text)} has {words} words, more than {MAX_WORDS}; shorten it")
     return text.translate(_CONTROLS)
 
 

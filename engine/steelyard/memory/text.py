@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import Stemmer
 
-from steelyard.base.errors import ConfigError, nearest, quoted
+from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard.base.fields import TEXT_FIELDS
 from steelyard.memory.entry import Entry
 
@@ -102,10 +102,10 @@ def content(entry: Entry) -> str:
     return " ".join(value for name in CONTENT if (value := getattr(entry, name)))
 
 
-def quote(term: str) -> str:
+def fts_quote(term: str) -> str:
     """Quote a term as an FTS5 string, in which operators and quotes are plain text.
 
-    >>> quote('a"b')
+    >>> fts_quote('a"b')
     '"a""b"'
     """
     return '"' + term.replace('"', '""') + '"'
@@ -159,15 +159,15 @@ def _parse(template: str) -> tuple[tuple[tuple[str, str], ...], ...]:
     try:
         pieces = list(string.Formatter().parse(template))
     except ValueError as error:
-        raise ConfigError(f"template {quoted(template)} is broken: {error}") from None
+        raise ConfigError(f"template {quote(template)} is broken: {error}") from None
     problems: list[str] = []
     lines: list[list[tuple[str, str]]] = [[]]
     for literal, name, spec, conversion in pieces:
         if name is not None and name not in TEMPLATE_FIELDS:
-            problems.append(f"unknown template field {quoted(name)}{nearest(name, TEMPLATE_FIELDS)}")
+            problems.append(f"unknown template field {quote(name)}{nearest(name, TEMPLATE_FIELDS)}")
         if spec or conversion:
             written = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
-            problems.append(f"template field {quoted(name)} has a format {quoted(written)}, which is not allowed")
+            problems.append(f"template field {quote(name)} has a format {quote(written)}, which is not allowed")
         *whole, last = literal.split("\n")
         for text in whole:
             lines[-1].append((text, ""))

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import ConfigError, nearest, quoted
+from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard.memory.query import EVERYTHING, Filters, Query
 from steelyard.node import Option
 from steelyard.retrievers.kinds import BuildContext, RetrieverConfig, RetrieverKind, Scorer, ScorerKind
@@ -81,7 +81,7 @@ class Bm25Retriever:
 
     def _asked(self, query: Query) -> tuple[Bm25Index, list[str]]:
         """The index that a query is searched in, and its terms."""
-        scope = self.corpus(query) if self.words.corpus_statistics else query.filters
+        scope = self.corpus(query) if self.words.corpus_wide else query.filters
 
         def index() -> Bm25Index:
             counted, least = self.store.counted(self.words.analysis, scope), self.words.least
@@ -96,7 +96,7 @@ class Bm25Retriever:
         index, terms = self._asked(query)
         scores = index.scores(terms)
         matching = scores > 0
-        if self.words.corpus_statistics and query.filters:
+        if self.words.corpus_wide and query.filters:
             matching &= index.counted.within(query.filters)
         best = index.counted.best(scores, np.flatnonzero(matching), depth)
         return [ScoredId(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
@@ -219,7 +219,7 @@ def _keywords(
     index = parts.reading.index
     fields = () if isinstance(index, TextSearch) else index.fields
     if unknown := [name for name in settings.field_weights if name not in fields]:
-        named = ", ".join(f"{quoted(name)}{nearest(name, fields)}" for name in unknown)
+        named = ", ".join(f"{quote(name)}{nearest(name, fields)}" for name in unknown)
         raise ConfigError(f"field_weights of {parts.name}: unknown field {named}")
     if isinstance(index, TextSearch):
         return TsRetriever(parts.store, index)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import ConfigError, nearest, quoted
+from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard.embedders.embed import Vectors
 from steelyard.memory.query import EVERYTHING, Filters, Intent, Query, no_intent, unchanged
-from steelyard.memory.text import quote, unique_words
+from steelyard.memory.text import fts_quote, unique_words
 from steelyard.node import Option
 from steelyard.stores.base import COSINE, KeywordIndex, ReadableStore, ScoredId, Space, TextSearch
 from steelyard.stores.postings import TokenSettings, WordAnalyzer
@@ -159,7 +159,7 @@ class RetrieverKind(Kind):
         known, given = {parameter.name: parameter for parameter in self.parameters}, settings.parameters
         if unknown := sorted(given.keys() - known):
             remedy = nearest(unknown[0], known) if known else "; it has none"
-            raise ConfigError(f"unknown parameter {quoted(unknown[0])} of {self.name}{remedy}")
+            raise ConfigError(f"unknown parameter {quote(unknown[0])} of {self.name}{remedy}")
         return {name: parameter.checked(given.get(name, parameter.default)) for name, parameter in known.items()}
 
 
@@ -169,7 +169,7 @@ def words_or(text: str) -> str:
     >>> words_or("how do we rotate the token?")
     '"how" OR "do" OR "we" OR "rotate" OR "token"'
     """
-    return " OR ".join(map(quote, unique_words(text)))
+    return " OR ".join(map(fts_quote, unique_words(text)))
 
 
 def no_directory(uri: str) -> str:
@@ -239,10 +239,5 @@ class Reading:
             "hidden": {name: str(shown) for name, shown in self.hidden.items()},
             "directory": self.directory.__name__,
             "classified": self.classify.__name__,
-            "bm25_words": [
-                counted.text.__name__,
-                counted.split.__name__,
-                counted.least,
-                counted.corpus_statistics,
-            ],
+            "bm25_words": [counted.text.__name__, counted.split.__name__, counted.least, counted.corpus_wide],
         }

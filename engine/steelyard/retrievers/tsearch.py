@@ -67,7 +67,7 @@ Node = Phrase | Not | Joined
 _BLANKS = r" \t\n\r\f\v"
 _SEPARATORS = rf"{_BLANKS}!&|()<"
 _PIECE = re.compile(
-    rf"[{_SEPARATORS}]*+(?:(?P<minus>-)|\"(?P<quoted>[^\"]*+)\"?|(?P<word>[^\"{_SEPARATORS}][^\":{_SEPARATORS}]*+))"
+    rf"[{_SEPARATORS}]*+(?:(?P<minus>-)|\"(?P<quote>[^\"]*+)\"?|(?P<word>[^\"{_SEPARATORS}][^\":{_SEPARATORS}]*+))"
 )
 _OR = re.compile(
     rf"[{_SEPARATORS}]*+or(?![A-Za-z0-9{LETTER}_-])(?=.[{_BLANKS}]*+[^{_BLANKS}])",  # a word has to follow
@@ -98,7 +98,7 @@ def websearch(text: str) -> Node | None:
         elif match["minus"]:
             signs, after_operand = signs + 1, False
         else:
-            start, end = match.span("word" if match["word"] else "quoted")
+            start, end = match.span("word" if match["word"] else "quote")
             if placed := list(lexemes(text[start:end])):
                 words, positions = zip(*placed, strict=True)
                 phrase = Phrase(words, tuple(position - positions[0] for position in positions))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.base.errors import ConfigError, DataError, nearest, quoted
+from steelyard.base.errors import ConfigError, DataError, nearest, quote
 from steelyard.memory.entry import DAY, Entry, fsrs
 from steelyard.stores.sqlite import Vault
 
@@ -26,10 +26,10 @@ def review(store: Vault, entry_id: str, grade: str, now: float) -> Entry:
     after FSRS (Ye, Su and Cao, 2022). ConfigError for an unknown grade, DataError for an unknown entry.
     """
     if grade not in GRADES:
-        raise ConfigError(f"there is no grade {quoted(grade)}{nearest(grade, GRADES)}")
+        raise ConfigError(f"there is no grade {quote(grade)}{nearest(grade, GRADES)}")
     with store.transaction():
         if not (entries := store.get([entry_id])):
-            raise DataError(f"no entry {quoted(entry_id)}; name one of the vault")
+            raise DataError(f"no entry {quote(entry_id)}; name one of the vault")
         (entry,) = entries
         stability = entry.stability or 1.0
         difficulty = 5.0 if entry.difficulty is None else entry.difficulty

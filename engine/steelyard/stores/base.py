@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.arrays import Vectors
+from steelyard.base.errors import ConfigError, quote
 from steelyard.memory.entry import EVERY_FIELD, Entry
 from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.postings import ScopedPostings, WordAnalyzer
@@ -48,7 +49,7 @@ class KeywordIndex:
     def __post_init__(self) -> None:
         if not (_NAME.fullmatch(str(self.name)) and _TOKENIZER.fullmatch(str(self.tokenizer))):
             raise ConfigError(
-                f"keyword index {quoted(self.name)} with tokenizer {quoted(self.tokenizer)} cannot be made; use "
+                f"keyword index {quote(self.name)} with tokenizer {quote(self.tokenizer)} cannot be made; use "
                 "small letters, digits and underscores, beginning with a letter"
             )
 
@@ -307,13 +308,7 @@ class ReadableStore(Protocol):
         return ""
 
     def nearest(
-        self,
-        space: Space,
-        vector: NDArray[np.float32],
-        filters: Filters,
-        depth: int,
-        filter_first: bool,
-        metric: str = COSINE,
+        self, space: Space, vector: Vectors, filters: Filters, depth: int, filter_first: bool, metric: str = COSINE
     ) -> list[ScoredId]:
         """The `depth` nearest entries; none for a vector of zeros.
 
@@ -323,14 +318,14 @@ class ReadableStore(Protocol):
         have gaps.
         """
 
-    def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
+    def expect(self, space: Space, vectors: Sequence[Vectors]) -> None:
         """Say that these vectors are asked for next: their products can be computed at once. Changes no result."""
 
     def unembedded(self, spaces: Sequence[Space], filters: Filters) -> list[str]:
         """Ids of the entries in scope with a text or details and without a vector in these spaces, ascending."""
 
-    def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
+    def vectors(self, space: Space, filters: Filters) -> tuple[list[str], Vectors]:
         """Ids (ascending) and float32[n, dim] of all vectors in scope."""
 
-    def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, Vectors]:
         """The vectors of these entries; entries without one are left out."""

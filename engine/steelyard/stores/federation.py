@@ -15,9 +15,9 @@ from itertools import groupby, repeat
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.arrays import Vectors
+from steelyard.base.errors import ConfigError, quote
 from steelyard.memory.entry import EVERY_FIELD, Entry
 from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.stores.base import (
@@ -34,7 +34,7 @@ from steelyard.stores.base import (
 )
 from steelyard.stores.postings import ScopedPostings, WordAnalyzer
 
-EntryOrScoredId = TypeVar("EntryOrScoredId", Entry, ScoredId)
+Item = TypeVar("Item", Entry, ScoredId)
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ class Federation(ReadableStore):
         """Raises ConfigError for no tier, a name empty or used twice, or a priority that is not positive."""
         self.rule = own = rule or FederationRule()
         count, problems = Counter(tier.name for tier in tiers), []
-        problems += [f"tier {quoted(name)} is named twice" for name in sorted(count) if count[name] > 1]
+        problems += [f"tier {quote(name)} is named twice" for name in sorted(count) if count[name] > 1]
         problems += ["a tier has no name; write it as TIER=FILE"] if "" in count else []
         problems += [
-            f"priority {tier.priority} of {quoted(tier.name)} must be above 0 and finite"
+            f"priority {tier.priority} of {quote(tier.name)} must be above 0 and finite"
             for tier in tiers
             if tier.priority is not None and not 0 < tier.priority < float("inf")
         ]
@@ -180,13 +180,7 @@ class Federation(ReadableStore):
         return self._merged(depth, search, self.weights, late)
 
     def nearest(
-        self,
-        space: Space,
-        vector: NDArray[np.float32],
-        filters: Filters,
-        depth: int,
-        filter_first: bool,
-        metric: str = COSINE,
+        self, space: Space, vector: Vectors, filters: Filters, depth: int, filter_first: bool, metric: str = COSINE
     ) -> list[ScoredId]:
         """See Readable.nearest: similarities as they are, whatever the tier."""
         early, late = (filters, EVERYTHING) if filter_first else (EVERYTHING, filters)
@@ -198,7 +192,7 @@ class Federation(ReadableStore):
 
         return self._merged(depth, search, dict.fromkeys(self.weights, 1.0), late)
 
-    def expect(self, space: Space, vectors: Sequence[NDArray[np.float32]]) -> None:
+    def expect(self, space: Space, vectors: Sequence[Vectors]) -> None:
         for tier in self._with_vectors:
             tier.store.expect(space, vectors)
 
@@ -219,8 +213,8 @@ class Federation(ReadableStore):
         known = {id_ for space in spaces for id_ in self.vectors(space, filters)[0]}
         return [e.id for e in self.entries(filters) if e.id not in known and (e.text or e.details)]
 
-    def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
-        rows: dict[str, tuple[str, NDArray[np.float32]]] = {}
+    def vectors(self, space: Space, filters: Filters) -> tuple[list[str], Vectors]:
+        rows: dict[str, tuple[str, Vectors]] = {}
         for rank, tier in enumerate(self._with_vectors):
             ids, matrix = tier.store.vectors(space, filters)
             kept = self._stands(rank, ids)
@@ -230,7 +224,7 @@ class Federation(ReadableStore):
         matrix = np.array([row for _, row in ordered], dtype=np.float32) if rows else np.zeros((0, 0), np.float32)
         return [key for key, _ in ordered], matrix
 
-    def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, Vectors]:
         first = self.tiers[0].name
         keys = {i: copy_key(plain_id(i), first) for i in ids} if self.rule.first_vectors else self._keys(ids)
         by_key = {
@@ -277,9 +271,7 @@ class Federation(ReadableStore):
         inside = self.within([key for _, key in ordered], late) if late else {key for _, key in ordered}
         return [ScoredId(key, score, place) for place, (score, key) in enumerate(ordered, 1) if key in inside]
 
-    def _standing(
-        self, rank: int, count: int, read: Callable[[int], list[EntryOrScoredId]]
-    ) -> list[EntryOrScoredId]:
+    def _standing(self, rank: int, count: int, read: Callable[[int], list[Item]]) -> list[Item]:
         """What stands of a tier's first items: `count`, if it has so many, because other copies take no place."""
         asked = count
         while True:

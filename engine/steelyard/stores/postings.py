@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ class TokenSettings:
     """The fields of an entry that `text` reads, so that others need not be."""
     least: int = 0
     """How many words an entry needs to be counted at all."""
-    corpus_statistics: bool = False
+    corpus_wide: bool = False
     """Whether statistics are those of all that the system searches, not of the query's own scope."""
 
     @cached_property
@@ -166,9 +166,7 @@ class ScopedPostings:
     within: Callable[[Filters], Bools]
 
     @classmethod
-    def of(
-        cls, texts: Iterable[tuple[str, Read]], within: Callable[..., set[str]] | None = None
-    ) -> ScopedPostings:
+    def of(cls, texts: Iterable[tuple[str, Read]], within: Callable[..., set[str]] | None = None) -> Self:
         """Count (id, words) pairs, all in scope; `within` gives those of the ids that pass filters."""
         ids: list[str] = []
 

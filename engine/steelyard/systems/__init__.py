@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from steelyard.base.errors import ConfigError, nearest, quoted
+from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard.base.fields import parse_number
 from steelyard.config import LISTS
 from steelyard.embedders.embed import LAYER_RECIPES
@@ -108,7 +108,7 @@ def find_system(name: str) -> System:
     system = _LISTS if key == _LISTS.key else SYSTEMS.find(key)
     if system is None:
         near = nearest(plain.partition(":")[0], [known.removesuffix(":documented") for known in SYSTEMS])
-        raise ConfigError(f"unknown system {quoted(plain)}{near}")
+        raise ConfigError(f"unknown system {quote(plain)}{near}")
     known = {
         f"{retriever}.{option.name}": (retriever, option)
         for retriever in system.searching.retrievers
@@ -121,11 +121,11 @@ def find_system(name: str) -> System:
             value = parse_number(text)
         except ValueError:
             raise ConfigError(
-                f"{quoted(part)} is not RETRIEVER.PARAMETER=NUMBER; write it as graph.hops=1"
+                f"{quote(part)} is not RETRIEVER.PARAMETER=NUMBER; write it as graph.hops=1"
             ) from None
         if parameter not in known:
             hint = nearest(parameter, known) if known else "; it has none"
-            raise ConfigError(f"{system.name} has no parameter {quoted(parameter)}{hint}")
+            raise ConfigError(f"{system.name} has no parameter {quote(parameter)}{hint}")
         retriever, option = known[parameter]
         parameters.setdefault(retriever, {})[option.name] = option.checked(value)
     return replace(system, searching=replace(system.searching, parameters=parameters)) if given else system

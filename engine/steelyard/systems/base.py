@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, quoted
+from steelyard.base.errors import ConfigError, EmbedderError, SteelyardError, quote
 from steelyard.base.fields import TIME_FIELDS, format_time
 from steelyard.config import SearchConfig
 from steelyard.finish import Cut, Stage
@@ -57,7 +57,7 @@ def scan_result(hit: Hit) -> dict[str, Any]:
 
 def unknown_mode(mode: str | bool) -> str:
     """ConfigError: it is none of `SEMANTIC`."""
-    raise ConfigError(f"semantic mode {quoted(mode)} is unknown; valid: {', '.join(SEMANTIC)}")
+    raise ConfigError(f"semantic mode {quote(mode)} is unknown; valid: {', '.join(SEMANTIC)}")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from steelyard.base.fields import format_time
 from steelyard.fusion import parse_strategy
 from steelyard.memory.entry import Hit
 from steelyard.memory.query import Filters
-from steelyard.memory.text import quote
+from steelyard.memory.text import fts_quote
 from steelyard.retrievers.kinds import Reading
 from steelyard.stores.base import KeywordIndex
 from steelyard.systems.base import Contexts, ResultForms, SearchSettings, System, shown_fields
@@ -33,7 +33,7 @@ def prefix_or(text: str) -> str:
     >>> prefix_or("auth token")
     '"auth"* OR "token"*'
     """
-    return " OR ".join(f"{quote(term)}*" for term in text.split())
+    return " OR ".join(f"{fts_quote(term)}*" for term in text.split())
 
 
 def prefix_or_bare(text: str) -> str:

@@ -150,7 +150,7 @@ class SignalTable:
         return {}
 
     @cached_property
-    def parent_row(self) -> Indices:
+    def parent(self) -> Indices:
         """int64[N]: the row of each row's directory for the same query, -1 where the query has no such row."""
         rows = np.arange(len(self), dtype=np.int64)
         if self.directory is None:

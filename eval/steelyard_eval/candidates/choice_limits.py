@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.base.errors import ConfigError, nearest, quoted
+from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.candidates.candidates import CandidateSet
 from steelyard_eval.common.console import bar
 from steelyard_eval.common.formatting import in_range
 from steelyard_eval.compare.lists_and_latency import latencies
-from steelyard_eval.export import TARGETS, NotExpressible, say
+from steelyard_eval.export import TARGETS, Loss, say
 from steelyard_eval.measures.spread import Gain, spread
 from steelyard_eval.recording.replay import embedded, may_embed
 from steelyard_eval.recording.workspace import Workspace
@@ -45,11 +45,11 @@ class Restriction:
 
     def __post_init__(self) -> None:
         if self.target and self.target not in TARGETS:
-            raise ConfigError(f"unknown target {quoted(self.target)}{nearest(self.target, TARGETS)}")
+            raise ConfigError(f"unknown target {quote(self.target)}{nearest(self.target, TARGETS)}")
         if self.latency is not None and not self.latency >= 0:
-            raise ConfigError(f"latency {quoted(self.latency)} is not 0 or more; give milliseconds")
+            raise ConfigError(f"latency {quote(self.latency)} is not 0 or more; give milliseconds")
         if self.embedding_calls is not None and not 0 <= self.embedding_calls <= 100:
-            calls = quoted(self.embedding_calls)
+            calls = quote(self.embedding_calls)
             raise ConfigError(f"embedding_calls {calls} is not 0 to 100; give how many of 100 queries may call")
 
     def __bool__(self) -> bool:
@@ -83,7 +83,7 @@ class Restriction:
         try:
             if self.target:
                 say(config, TARGETS[self.target])
-        except NotExpressible as lost:
+        except Loss as lost:
             return Message("plain_text", {"text": str(lost)})
         return None
 

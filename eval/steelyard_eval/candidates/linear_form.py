@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.base.errors import ConfigError, DataError, quoted
+from steelyard.base.errors import ConfigError, DataError, quote
 from steelyard.config import SearchConfig
 from steelyard.finish import Cut, Drop, Files, Merge, Stage
 from steelyard.fusion import Branch, Column, Expr, Plan, compile_plan
@@ -132,7 +132,7 @@ def forms(
     bare = np.flatnonzero(judgments.judged == 0)
     if len(bare):
         raise DataError(
-            f"query {quoted(table.queries[bare[0]])} and {len(bare) - 1} others have no judgments, and a mean "
+            f"query {quote(table.queries[bare[0]])} and {len(bare) - 1} others have no judgments, and a mean "
             f"counts judged queries only; record the judged queries alone"
         )
     masked = table.at_depth(config.depths)
@@ -195,7 +195,7 @@ def finished(table: SignalTable, plan: Plan, stages: Sequence[Stage]) -> tuple[P
             added = Branch(rows, (column,), (1.0,), str(stage))
             plan = Plan(plan.size, (*plan.branches, added) if rows.any() else plan.branches)
         else:
-            raise ConfigError(f"weights cannot be searched under the finish stage {quoted(str(stage))}")
+            raise ConfigError(f"weights cannot be searched under the finish stage {quote(str(stage))}")
     return plan, limit
 
 
@@ -252,7 +252,7 @@ def on_simplices(weights: Floats, form: Form, branches: Sequence[Indices]) -> Fl
     scaled = np.array(weights, dtype=np.float64)
     for branch in branches:
         if not (np.isfinite(scaled[branch]) & (scaled[branch] >= 0)).all():
-            raise ConfigError(f"weights {quoted(str(scaled[branch].tolist()))} must all be at least 0")
+            raise ConfigError(f"weights {quote(str(scaled[branch].tolist()))} must all be at least 0")
         total = scaled[branch].sum()
         scaled[branch] = scaled[branch] / total if total > 0 else 1.0 / len(branch)
     return scaled

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.errors import ConfigError, quote
 from steelyard.base.files import backup_path, canonical, read_bytes, write_text
 from steelyard.config import LISTS, SearchConfig, read_json
 from steelyard_eval.candidates.choice_limits import Best, describe_cost
@@ -28,7 +28,7 @@ from steelyard_eval.recording.next_steps import (
     label_more_step,
     label_random_step,
     label_step,
-    round_up_count,
+    round_up,
     shell_word,
     to_do,
     try_path,
@@ -117,7 +117,7 @@ def describe_decision(decision: Ruling, current: str, metric: str, name: str = "
     if decision.blocker:
         said = Message(f"try_{decision.blocker.key}", {**facts, **decision.blocker.facts})
         return said if len(say(said)) <= MAX_SENTENCE_CHARS else Message("try_blocked", facts)
-    return Message("try_more", {**facts, "more": round_up_count(decision.more) if decision.more else None})
+    return Message("try_more", {**facts, "more": round_up(decision.more) if decision.more else None})
 
 
 def advised(advice: UnlabelledAdvice, dataset: Dataset, formula: str, model: str) -> Answer:
@@ -222,7 +222,7 @@ def write_weights(files: Files, dataset: Dataset | None = None) -> list[str]:
             copy, name = backup_path(file), tuned_on_dataset(record)
             write_text(copy, read_bytes(file))
             facts: dict[str, Fact] = {"file": str(file), "done": "removed" if config is None else "replaced"}
-            facts["data"] = quoted(name) if dataset and name not in ("", dataset.name) else None
+            facts["data"] = quote(name) if dataset and name not in ("", dataset.name) else None
             lines.append(say(Message("file_kept", {**facts, "undo": ["cp", shell_word(copy), shell_word(file)]})))
     for file, config in files.items():
         if config is not None:

@@ -26,13 +26,8 @@ MIN_TOP_GRADE = 3.0  # the grade that counts as relevant without a doubt, where 
 PLACES = 10
 LEADERS_COMPARED = 6  # contenders that the next pair is to tell apart
 RIDGE_SCALE = 1.0  # standard deviation of the model's coefficients around those of public collections
-MIN_PAIRS = MIN_PAIRS  # judged pairs below which the default stands
-MAX_LEAD_SE = (
-    0.008  # the verdict stands where what is not judged moves no lead by more, in nDCG@10 (one standard error)
-)
-FORECAST_FACTOR = (
-    1.2  # judged pairs move the leaders, so forecasts fall short by so much: docs/evidence/few-labels.md
-)
+MAX_LEAD_SE = 0.008  # nDCG@10, one standard error: the verdict stands where unlabelled pairs move no lead by more
+FORECAST_FACTOR = 1.2  # labels move the leaders, so forecasts fall short by so much: docs/evidence/few-labels.md
 PRIOR_PAIRS = 100.0  # judged pairs that the means of public collections count as
 _DISCOUNT = 1.0 / np.log2(np.arange(2, PLACES + 2))
 
@@ -165,9 +160,8 @@ class PairSelectionState:
         there = np.isfinite(self.contest.public_means)
         if not there.any():
             return np.asarray(mean, dtype=np.float64)
-        public = np.where(
-            there, self.contest.public_means - self.contest.public_means[there].mean() + mean[there].mean(), mean
-        )
+        means = self.contest.public_means
+        public = np.where(there, means - means[there].mean() + mean[there].mean(), mean)
         count = int(self.judged.sum())
         return np.asarray((count * mean + PRIOR_PAIRS * public) / (count + PRIOR_PAIRS), dtype=np.float64)
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import bdtr, stdtrit
 
 from steelyard.base.arrays import Bools, Floats, Indices
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.errors import ConfigError, quote
 from steelyard.config import SearchConfig
 from steelyard.finish import FUSED, Floor
 from steelyard.grammar import number_text
@@ -76,13 +76,13 @@ def promises_of(text: str) -> dict[str, float]:
     for part in text.split(","):
         name, _, written = (word.strip() for word in part.partition("="))
         if name not in ("lost", "false"):
-            raise ConfigError(f"a floor can promise lost or false, not {quoted(name)}; write lost=10%")
+            raise ConfigError(f"a floor can promise lost or false, not {quote(name)}; write lost=10%")
         try:
             promises[name] = float(written.removesuffix("%")) / (100 if written.endswith("%") else 1)
         except ValueError:
-            raise ConfigError(f"{quoted(written)} is no share; write 10% or 0.1") from None
+            raise ConfigError(f"{quote(written)} is no share; write 10% or 0.1") from None
         if not 0 < promises[name] < 1:
-            raise ConfigError(f"{name} is {quoted(promises[name])}; write a share between 0 and 1, such as 0.1")
+            raise ConfigError(f"{name} is {quote(promises[name])}; write a share between 0 and 1, such as 0.1")
     return promises
 
 
@@ -157,9 +157,7 @@ def floor_lists(
 
 
 CONFIDENCE = 0.9  # how sure a floor's promise is: of ten label sets, nine give a floor that keeps it
-MIN_QUERIES_FOR_FLOOR = (
-    40  # queries with a relevant hit below which the bound on a mean is no bound: losses are skewed
-)
+MIN_QUERIES_FOR_FLOOR = 40  # with a relevant hit; with fewer the bound on a mean does not hold: losses are skewed
 MIN_GROUPS = 10  # below which it is broken more often than it says: of 4 groups in 21%, of 6 in 14% (simulated)
 CANDIDATE_FLOORS = 201  # quantiles of the scores that are tried as floors
 DIGITS = 1e5  # floors are written in so many parts of 1, so that the file is readable
@@ -211,7 +209,7 @@ def floor_for_recall_loss(lists: ScoredResults, share: float) -> FloorBound:
     units = int(unit.max(initial=-1)) + 1
     if len(queries) < MIN_QUERIES_FOR_FLOOR or units < MIN_GROUPS:
         raise ConfigError(
-            f"a floor needs {MIN_QUERIES_FOR_FLOOR} labelled queries of {MIN_GROUPS} groups with a relevant result; "
+            f"a floor needs {MIN_QUERIES_FOR_FLOOR} labelled queries of {MIN_GROUPS} groups with results; "
             f"{len(queries)} of {units} groups do; label more queries"
         )
     floors = np.unique(np.quantile(lists.score, np.linspace(0, 1, CANDIDATE_FLOORS)))

@@ -96,10 +96,10 @@ def recommend(
     measures = parse_measures([metric, *METRICS])
     restriction = Restriction(target, latency, embedding_calls)
     if recording is None:
-        source = Source.live((workspace or Workspace.open(dataset, embedder, jobs=jobs)).about(only_random_sample))
+        source = Source.live((workspace or Workspace.open(dataset, embedder, jobs=jobs)).about(random_only))
     else:
         source = Source(
-            only_random_sample(dataset), table=open_recording(Path(recording), dataset), folder=Path(recording)
+            random_only(dataset), table=open_recording(Path(recording), dataset), folder=Path(recording)
         )
     dataset = source.dataset
     size = limit or measures[0].cutoff or 10
@@ -181,7 +181,7 @@ def _unlabelled(
     return Recommendation(result, config=config, attempt=attempt)
 
 
-def only_random_sample(dataset: Dataset, fewest: int = MIN_TO_SHIP) -> Dataset:
+def random_only(dataset: Dataset, fewest: int = MIN_TO_SHIP) -> Dataset:
     """The data set with the labels of drawn queries alone, once they ask `fewest` different questions.
 
     A query that was picked by hand stands for no other, so its label cannot make a sample random. Below that

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.base.errors import MASK, PATH_WIDTH, ConfigError, DataError, quoted, visible
+from steelyard.base.errors import MASK, PATH_WIDTH, ConfigError, DataError, quote, visible
 from steelyard.base.fields import format_time
 from steelyard.base.files import canonical, regular_target, write_text
 from steelyard.config import read_json
@@ -24,7 +24,7 @@ from steelyard_eval.datasets import check, load
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import FOLDER as JUDGMENTS
 from steelyard_eval.datasets.folder import data_sets, fault_message, is_beir
-from steelyard_eval.datasets.labels import JudgedPool, sampling_notice, sampling_record
+from steelyard_eval.datasets.labels import JudgedPool, sampling, sampling_notice
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import FILES, Naming, holds_hash
 from steelyard_eval.gate.baseline import Baseline
@@ -103,7 +103,7 @@ def start(
     if gate.baseline is None:
         gated = str(given)
         if others not in ("", dataset.name):
-            told = f"{WEIGHTS} was chosen on the data set {quoted(others)}, so it is not taken"
+            told = f"{WEIGHTS} was chosen on the data set {quote(others)}, so it is not taken"
             notices.append(f"{told}; --current {WEIGHTS} takes it")
         update(gate, given, because="the first baseline")
     else:
@@ -113,7 +113,7 @@ def start(
         if current is not None and (label := read(current).label) not in labels:
             instead = gate.replacing(visible(str(current)))
             notices.append(
-                f"{baseline} is kept, and gates nothing else; for {quoted(label)} in its place: {instead}"
+                f"{baseline} is kept, and gates nothing else; for {quote(label)} in its place: {instead}"
             )
     if workflow.exists() or source:
         files[workflow] = not workflow.exists()
@@ -140,7 +140,7 @@ def _misplaced(place: Path) -> Iterator[str]:
     here = Path.cwd()
     top = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
     if top != here:
-        where = quoted(str(top), PATH_WIDTH)
+        where = quote(str(top), PATH_WIDTH)
         yield f"GitHub runs only workflows at the top of a repository; run steelyard init there, in {where}"
     if not place.resolve().is_relative_to(top) or place.is_absolute():
         yield f"the workflow names {shell_word(place)}, which GitHub lacks; name a folder of the repository"
@@ -152,7 +152,7 @@ def _check_own(old: Baseline, gate: Gate) -> None:
     if old.dataset != name and gate.differing:
         other = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "other"
         raise ConfigError(
-            f"{shell_word(gate.path)} gates {quoted(old.dataset)}, not {quoted(name)}; for a gate of its own "
+            f"{shell_word(gate.path)} gates {quote(old.dataset)}, not {quote(name)}; for a gate of its own "
             f"add --baseline {BASELINE.with_stem(f'baseline.{other}')} --workflow {WORKFLOW.with_stem(other)}"
         )
 
@@ -171,14 +171,14 @@ def _check_paths(place: Path, baseline: Path, current: Given | None) -> None:
     for path in (place, baseline):
         if not _PLAIN.fullmatch(str(path)):
             raise ConfigError(
-                f"{quoted(str(path), PATH_WIDTH)} cannot stand in a workflow; use letters, digits, ., -, _ and /"
+                f"{quote(str(path), PATH_WIDTH)} cannot stand in a workflow; use letters, digits, ., -, _ and /"
             )
     naming = Naming.of_baseline(baseline)  # it names files of its folder alone
     for asked in read_contenders(current) if current is not None else ():
         if asked.one.kind in FILES.values() and not naming.holds(asked.written):
-            where = quoted(str(naming.folder.resolve()), PATH_WIDTH)
+            where = quote(str(naming.folder.resolve()), PATH_WIDTH)
             raise ConfigError(
-                f"{quoted(asked.written, PATH_WIDTH)} lies outside {where}, and a gate opens only files in there; "
+                f"{quote(asked.written, PATH_WIDTH)} lies outside {where}, and a gate opens only files in there; "
                 "copy it there, or run steelyard init in a folder that holds both"
             )
 
@@ -196,7 +196,7 @@ def _asked(current: Given | None) -> str:
 def _describe(folder: Path, sampled: str, pool: JudgedPool | None) -> bool:
     """Write what is missing of dataset.json; whether anything was. DataError for faults, which write nothing."""
     path = folder / MANIFEST
-    said = {name: value for name, value in sampling_record(sampled, pool).items() if value is not None}
+    said = {name: value for name, value in sampling(sampled, pool).items() if value is not None}
     if path.exists():
         return _state(path, said) if said else False
     if is_beir(folder):
@@ -214,13 +214,11 @@ def _describe(folder: Path, sampled: str, pool: JudgedPool | None) -> bool:
 def _state(path: Path, said: Mapping[str, object]) -> bool:
     """Add what a dataset.json does not say of its labels; whether anything was added."""
     dataset = load(path.parent)
-    known = {
-        name: value for name, value in sampling_record(dataset.sampled, dataset.pool).items() if value is not None
-    }
+    known = {name: value for name, value in sampling(dataset.sampled, dataset.pool).items() if value is not None}
     for name in said.keys() & known.keys():
         if said[name] != known[name]:
             raise ConfigError(
-                f"{quoted(str(path), PATH_WIDTH)} says {name} is {quoted(known[name])}, not {quoted(said[name])}; "
+                f"{quote(str(path), PATH_WIDTH)} says {name} is {quote(known[name])}, not {quote(said[name])}; "
                 f"correct it there, or leave out --{name}"
             )
     if new := not said.keys() <= known.keys():

@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 from steelyard import __version__
-from steelyard.base.errors import ConfigError, MachineError, SteelyardError, harmless, nearest, quoted
+from steelyard.base.errors import ConfigError, MachineError, SteelyardError, harmless, nearest, quote
 from steelyard_eval.cli.check_compare_explain import check, compare, explain, report, runs
 from steelyard_eval.cli.gate_init_export import export, gate, init
 from steelyard_eval.cli.import_record_demo import demo, import_, record
@@ -155,7 +155,7 @@ class _Main(click.Group):
         typed = args[0]
         if typed not in self.commands and not typed.startswith("-"):
             hint = f"; did you mean {MEANT[typed]!r}?" if typed in MEANT else nearest(typed, self.commands)
-            ctx.fail(f"there is no command {quoted(typed)}{hint if 'did you mean' in hint else ''}")
+            ctx.fail(f"there is no command {quote(typed)}{hint if 'did you mean' in hint else ''}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

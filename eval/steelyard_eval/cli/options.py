@@ -226,7 +226,7 @@ def separated(contenders: Sequence[str]) -> list[str]:
 
 def pairs(texts: Sequence[str], option: str, known: Collection[str] = ()) -> dict[str, str]:
     """The NAME=VALUE pairs of an option; BadParameter for what is none, and for a name that is not `known`."""
-    from steelyard.base.errors import nearest, quoted
+    from steelyard.base.errors import nearest, quote
 
     found = {}
     for text in texts:
@@ -234,9 +234,7 @@ def pairs(texts: Sequence[str], option: str, known: Collection[str] = ()) -> dic
         if not (name and given and value):
             raise click.BadParameter(f"{text!r} is no pair; write NAME=VALUE", param_hint=option)
         if known and name not in known:
-            raise click.BadParameter(
-                f"there is no setting {quoted(name)}{nearest(name, known)}", param_hint=option
-            )
+            raise click.BadParameter(f"there is no setting {quote(name)}{nearest(name, known)}", param_hint=option)
         found[name] = value
     return found
 

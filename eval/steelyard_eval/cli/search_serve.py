@@ -147,7 +147,7 @@ def search(
 
 def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iterator[str]:
     """Notes on an intent without a strategy, and on a list that is longer than its limit."""
-    from steelyard.base.errors import quoted
+    from steelyard.base.errors import quote
     from steelyard.finish import Cut
     from steelyard.fusion.layered import LAST
 
@@ -159,7 +159,7 @@ def _search_notes(searcher: Searcher, result: SearchResult, intent: str) -> Iter
         yield "no abstract reaches any step of the ladder, so all details were searched"
     if intent and intent not in config.intents:
         has = f"only for {', '.join(sorted(config.intents))}" if config.intents else "for no intent at all"
-        yield f"{config.name} has another strategy {has}, so the default answered for {quoted(intent)}"
+        yield f"{config.name} has another strategy {has}, so the default answered for {quote(intent)}"
     guard = next((stage for stage in config.finish if isinstance(stage, Cut) and stage.all_below), None)
     if guard is not None and len(result.hits) > config.limit:
         yield (

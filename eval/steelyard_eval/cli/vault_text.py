@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from textwrap import wrap
 from typing import Any
 
-from steelyard.base.errors import ConfigError, quoted, visible
+from steelyard.base.errors import ConfigError, quote, visible
 from steelyard.base.fields import format_time
 from steelyard.config import SearchConfig
 from steelyard.embedders.embed import indexing_kind
@@ -53,15 +53,13 @@ def searched_by(weights: str) -> str | None:
     models = sorted(SearchConfig.load(weights).models)
     kinds = {indexing_kind(model) for model in models}
     if len(kinds) > 1 or "" in kinds:
-        raise ConfigError(
-            f"{weights} searches vectors of {', '.join(map(quoted, models))}; name one by --embedder"
-        )
+        raise ConfigError(f"{weights} searches vectors of {', '.join(map(quote, models))}; name one by --embedder")
     return next(iter(kinds), None)
 
 
 def measured(index: dict[str, Any]) -> str:
     """An HNSW index in words, and the table of what it finds and how fast."""
-    size, recipe = index["bytes"] / 2**20, quoted(index["recipe"])
+    size, recipe = index["bytes"] / 2**20, quote(index["recipe"])
     head = f"HNSW of {index['model']}, {recipe}: {size:.1f} MB; {index['probes']}, lists of {index['list']}"
     rows = [
         {

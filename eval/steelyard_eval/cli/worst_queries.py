@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from steelyard.base.errors import ConfigError, closest, quoted
+from steelyard.base.errors import ConfigError, closest, quote
 from steelyard.systems import SYSTEMS
 from steelyard_eval.common.configurations import lists_alone, split_label
 from steelyard_eval.common.console import step_text, table
@@ -32,7 +32,7 @@ def is_configuration(word: str, dataset: Dataset) -> bool:
     except ConfigError as error:
         if closest(word, ids) or not ("(" in word or lists_alone(word) or closest(word, SYSTEMS)):
             return False
-        raise ConfigError(f"{dataset.called}: there is no query {quoted(word)}, and {error}") from None
+        raise ConfigError(f"{dataset.called}: there is no query {quote(word)}, and {error}") from None
 
 
 def worst(bench: Workbench, named: list[str], limit: int | None, typed: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from steelyard.base.errors import ConfigError, nearest, quoted
+from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard.base.files import open_unpacked
 from steelyard.config import LISTS, SearchConfig
 from steelyard.fusion import parse_strategy
@@ -136,7 +136,7 @@ def read_configuration(text: str, label: str = "", lists: Collection[str] = ()) 
     prefix, text = split_label(text)
     label = label or prefix
     if kind := lists_alone(text):
-        raise refuse_lists(quoted(label or text), kind)
+        raise refuse_lists(quote(label or text), kind)
     if text.endswith(".json"):
         return NamedConfig(label or Path(text).name, "weights", text)
     if text in lists or (lists and "(" in text):
@@ -151,9 +151,9 @@ def read_configuration(text: str, label: str = "", lists: Collection[str] = ()) 
     if _SUM.fullmatch(text):
         terms = ", ".join(part.strip() if "*" in part else f"1*{part.strip()}" for part in text.split("+"))
         written = f"weighted_sum({terms}, normalize=minmax)"
-        raise ConfigError(f"{quoted(text)} names no fusion; a weighted sum is written '{written}'")
+        raise ConfigError(f"{quote(text)} names no fusion; a weighted sum is written '{written}'")
     raise ConfigError(
-        f"{quoted(text)} is no system, strategy, weights file (*.json), TREC run (*.run), URL or mcp:COMMAND#TOOL"
+        f"{quote(text)} is no system, strategy, weights file (*.json), TREC run (*.run), URL or mcp:COMMAND#TOOL"
         f"{nearest(text.partition(':')[0], {name.removesuffix(':documented') for name in SYSTEMS} | set(lists))}"
     )
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.errors import ConfigError, quote
 from steelyard.base.machine import MEMORY, memory_bytes
 
 try:
@@ -76,7 +76,7 @@ def source_date() -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= LAST):
-        raise ConfigError(f"{NAME} {quoted(text)} is no whole number of seconds from 0 to {LAST}; unset it")
+        raise ConfigError(f"{NAME} {quote(text)} is no whole number of seconds from 0 to {LAST}; unset it")
     return int(text)
 
 

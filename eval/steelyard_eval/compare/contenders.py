@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from steelyard.base.errors import ConfigError, collect_errors, nearest, quoted
+from steelyard.base.errors import ConfigError, collect_errors, nearest, quote
 from steelyard.base.extensions import installing, missing_modules
 from steelyard.config import SearchConfig
 from steelyard.embedders.embed import KINDS, TORCH_FREE
@@ -191,6 +191,6 @@ def with_baseline(
         added = read(given, lists=lists)
     except ConfigError as error:
         if isinstance(given, str) and "=" not in given and "(" not in given:
-            raise ConfigError(f"baseline {quoted(given)} is not compared{nearest(given, labels)}") from None
+            raise ConfigError(f"baseline {quote(given)} is not compared{nearest(given, labels)}") from None
         raise ConfigError(f"baseline: {error}") from None
     return added.label, named if added.label in labels else [added, *named]

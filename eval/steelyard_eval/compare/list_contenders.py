@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.base.errors import quoted
+from steelyard.base.errors import quote
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import written_as
@@ -90,7 +90,7 @@ def _firsts(own: Sequence[Scored]) -> list[Scored]:
 
 def _named(ids: Sequence[str]) -> dict[str, Fact]:
     """The first ids, and whether there are more."""
-    return {"named": [quoted(id_, 40) for id_ in ids[:EXAMPLES]], "more": len(ids) > EXAMPLES}
+    return {"named": [quote(id_, 40) for id_ in ids[:EXAMPLES]], "more": len(ids) > EXAMPLES}
 
 
 def of_run(label: str, path: Path) -> ListContender:
@@ -117,6 +117,6 @@ def _looked_up(
     missing = sum(query.id not in lists for query in queries)
     facts: dict[str, Fact] = {"label": label, "missing": missing, "queries": len(queries)}
     if missing == len(queries) and lists:
-        facts |= {**_named([*lists]), "first": quoted(queries[0].id, 40)}
+        facts |= {**_named([*lists]), "first": quote(queries[0].id, 40)}
     found = [lists.get(query.id, []) for query in queries]
     return AnsweredLists(found, [Message("no_list", facts)] if missing else [])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.base.errors import ConfigError, DataError, quoted
+from steelyard.base.errors import ConfigError, DataError, quote
 from steelyard.base.files import canonical
 from steelyard.config import LISTS as SYSTEM
 from steelyard.fusion import parse_strategy
@@ -49,7 +49,7 @@ def record_lists(
     found: list[dict[str, list[ScoredId]]] = [{} for _ in queries]
     for name, answer in answers.items():
         for query, own, places in zip(queries, found, answer.lists, strict=True):
-            own[name] = _found(f"list {name}, query {quoted(query.id)}", places)
+            own[name] = _found(f"list {name}, query {quote(query.id)}", places)
     known = {entry.id: entry for entry in dataset.entries}
     clocks = [dataset.clock(query) for query in queries]
     table = join(queries, clocks, found, {}, lambda ids, _: [known.get(id_) or Entry(id_) for id_ in ids])
@@ -91,7 +91,7 @@ def _check_names(lists: Mapping[str, ListContender]) -> None:
         except ConfigError:
             fine = False
         if not fine or not parse_strategy(name, [name]).retrievers:
-            raise ConfigError(f"{quoted(name)} cannot be the name of a list; use a word such as mine or bm25")
+            raise ConfigError(f"{quote(name)} cannot be the name of a list; use a word such as mine or bm25")
 
 
 def _found(whose: str, places: Sequence[Scored]) -> list[ScoredId]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.errors import ConfigError, quote
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.console import bar
@@ -46,7 +46,7 @@ COLUMNS = {
 def of_object(given: object, label: str) -> ListContender:
     """Make a contender of what has lists, or gives them; ConfigError for what does not."""
     if isinstance(given, type):
-        raise ConfigError(f"{quoted(given)} is a class; give one of its objects: {given.__name__}(...)")
+        raise ConfigError(f"{quote(given)} is a class; give one of its objects: {given.__name__}(...)")
     if (search := search_of(given)) is not None:  # before transformers: what LangChain runs has both
         return of_search(label or type(given).__name__, "function", type(given).__name__, search)
     if hasattr(given, "columns"):
@@ -64,7 +64,7 @@ def of_object(given: object, label: str) -> ListContender:
         name = getattr(given, "__name__", type(given).__name__)
         return of_search(label or name, "function", name, by_text(given) if takes_text(given) else given)
     raise ConfigError(
-        f"{quoted(given)} is no contender; name a system, a strategy, a file, a URL, a DataFrame, a function, a "
+        f"{quote(given)} is no contender; name a system, a strategy, a file, a URL, a DataFrame, a function, a "
         "retriever, a transformer or a run, or make a function of it: "
         "lambda query: [hit.id for hit in search(query.text)]"
     )
@@ -76,7 +76,7 @@ def of_frame(label: str, frame: pd.DataFrame) -> ListContender:
     for meaning, valid in COLUMNS.items():
         present = [name for name in valid if name in frame.columns]
         if not present:
-            have = ", ".join(quoted(name, 40) for name in frame)
+            have = ", ".join(quote(name, 40) for name in frame)
             raise ConfigError(
                 f"{label}: the table has no column for the {meaning} of a row ({', '.join(valid)}); it has {have}"
             )
@@ -94,7 +94,7 @@ def of_scores(label: str, run: HasScores | Mapping[Any, Any]) -> ListContender:
     """A run of ranx, or anything else that is, or whose `to_dict` gives, scores of documents, or ids, by query."""
     found = run if isinstance(run, Mapping) else run.to_dict()
     if not is_run(found):
-        raise ConfigError(f"{label} is a run of {quoted(found)}; give the scores of documents by query")
+        raise ConfigError(f"{label} is a run of {quote(found)}; give the scores of documents by query")
     lists = {read_id(label, query): _hits(label, hits) for query, hits in found.items()}
     return lists_of(label, "run", f"a {type(run).__name__}", lists)
 
@@ -126,7 +126,7 @@ def _transformed(
     frame = transformer.transform(topics)
     if not hasattr(frame, "columns"):
         raise ConfigError(
-            f"{label} returned {quoted(frame)}; a transformer returns a table with qid, docno and score"
+            f"{label} returned {quote(frame)}; a transformer returns a table with qid, docno and score"
         )
     answers = of_frame(label, frame).ask(label, queries, limit, entries)
     return replace(answers, notices=[*answers.notices, *_unscoped(label, queries, column=True)])
@@ -169,7 +169,7 @@ def _asked(label: str, search: Search | Limited, query: Query, limit: int) -> ob
         return search(query)
     except (AttributeError, TypeError) as error:  # it was made for something else than a query
         raise ConfigError(
-            f"{label} cannot be asked ({type(error).__name__}: {quoted(str(error), 200)}); a function gets a "
+            f"{label} cannot be asked ({type(error).__name__}: {quote(str(error), 200)}); a function gets a "
             "query with its text, a retriever the text. Wrap it: lambda query: search(query.text)"
         ) from error
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from steelyard.base.errors import ConfigError, DataError, quoted
+from steelyard.base.errors import ConfigError, DataError, quote
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.measures.trec_runs import Scored
@@ -152,7 +152,7 @@ def read_answer(label: str, answer: object, known: Collection[str]) -> list[Scor
         answer = lists[0] if len(lists) == 1 else answer
     if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
         raise ConfigError(
-            f"{label} returned {quoted(answer)}; return ids, pairs of id and score, or documents with ids: "
+            f"{label} returned {quote(answer)}; return ids, pairs of id and score, or documents with ids: "
             "lambda query: [hit.id for hit in search(query.text)]"
         )
     items = list(answer)
@@ -166,7 +166,7 @@ def read_answer(label: str, answer: object, known: Collection[str]) -> list[Scor
     found = [document(item, known) for item in items]
     if lack := next((item for item, (id_, _) in zip(items, found, strict=True) if id_ is None), None):
         raise ConfigError(
-            f"{label} returned {quoted(lack)} in a list, which has no id; return ids, or pairs of id and score: "
+            f"{label} returned {quote(lack)} in a list, which has no id; return ids, or pairs of id and score: "
             'lambda query: [hit.metadata["id"] for hit in search(query.text)]'
         )
     scored = all(score is not None for _, score in found)
@@ -182,7 +182,7 @@ def read_id(label: str, value: object) -> str:
         text = str(value)
         text.encode()
     except ValueError:  # half of a surrogate pair, which no file can hold, or an integer beyond what is written
-        raise DataError(f"{label}: id {quoted(value)} cannot be written as text; correct it") from None
+        raise DataError(f"{label}: id {quote(value)} cannot be written as text; correct it") from None
     return text
 
 
@@ -193,5 +193,5 @@ def read_score(label: str, value: object, remedy: str = "correct it") -> float:
     except (TypeError, ValueError, OverflowError):  # an integer beyond floats
         score = float("nan")
     if not np.isfinite(score):
-        raise DataError(f"{label}: score {quoted(value)} is not a finite number; {remedy}")
+        raise DataError(f"{label}: score {quote(value)} is not a finite number; {remedy}")
     return score

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import DataError, quoted
+from steelyard.base.errors import DataError, quote
 from steelyard.base.files import read_text
 from steelyard.memory.query import Query
 from steelyard_eval.compare.list_contenders import ListContender
@@ -80,7 +80,7 @@ def refuse_differences(result: Result) -> None:
     """Raise DataError when a checked value differs from that of ir_measures by more than the tolerance."""
     table = next(table for table in result.tables if table.key == "verification")
     wrong = [
-        f"{metric} of {label} at query {quoted(str(query))} by {largest:.3g}"
+        f"{metric} of {label} at query {quote(str(query))} by {largest:.3g}"
         for metric, largest, label, query in table.rows
         if isinstance(largest, float) and not largest <= TOLERANCE
     ]

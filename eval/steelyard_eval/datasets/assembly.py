@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import quoted
+from steelyard.base.errors import quote
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import FIELDS, Entry
 from steelyard.memory.query import Query
@@ -105,9 +105,9 @@ def _clock(given: float | None, entries: Sequence[Entry], queries: Sequence[Quer
     if given is not None:
         return given, []
     dates = [
-        (t, f"entry {quoted(e.id, 40)}") for e in entries for t in (e.created_at, e.updated_at) if t is not None
+        (t, f"entry {quote(e.id, 40)}") for e in entries for t in (e.created_at, e.updated_at) if t is not None
     ]
-    dates += [(q.asked_at, f"query {quoted(q.id, 40)}") for q in queries if q.asked_at is not None]
+    dates += [(q.asked_at, f"query {quote(q.id, 40)}") for q in queries if q.asked_at is not None]
     if not dates:
         return 0.0, ["no as_of and no dates in the set: the clock is set to 1970-01-01"]
     latest, whose = max(dates)
@@ -159,7 +159,7 @@ def notices(
 
 def _first(names: Collection[str]) -> str:
     more = ", ..." if len(names) > _NAMES_SHOWN else ""
-    return ", ".join(quoted(name, 40) for name in [*names][:_NAMES_SHOWN]) + more
+    return ", ".join(quote(name, 40) for name in [*names][:_NAMES_SHOWN]) + more
 
 
 def _unknown_fields(
@@ -174,7 +174,7 @@ def _suggested(table: JsonLines[Item], known: Collection[str]) -> str:
     """Suggest fields of the format that no line has and that unknown fields may have meant."""
     absent = [name for name in known if not any(getattr(item, name) for item in table.items)]
     pairs = [(name, other) for name in absent if (other := meant(name, table.unknown))]
-    return "".join(f"; did you mean {name!r} by {quoted(other, 40)}?" for name, other in pairs)
+    return "".join(f"; did you mean {name!r} by {quote(other, 40)}?" for name, other in pairs)
 
 
 def _out_of_scope(entries: JsonLines[Entry], queries: JsonLines[Query], qrels: Grades) -> int:
@@ -234,7 +234,7 @@ def read_vectors(
     for model, zeros in partial.items():
         have = counted(zeros, "entry has", "entries have")
         rest = "keyword search finds them, vector search does not"
-        found.notices.append(f"{have} no recorded vector of {quoted(model)}: {rest}")
+        found.notices.append(f"{have} no recorded vector of {quote(model)}: {rest}")
     return found
 
 
@@ -245,7 +245,7 @@ def _open(
     try:
         matrix = reader.open_array(file)
     except Exception as error:  # a broken header makes numpy raise almost anything
-        rule = f"is not a whole .npy file of numbers ({quoted(str(error), 120)})"
+        rule = f"is not a whole .npy file of numbers ({quote(str(error), 120)})"
         reader.fault(file, 0, "", "", rule, "Write it with numpy.save(array, allow_pickle=False)")
         return None
     before = len(reader.faults)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from steelyard.base.errors import ConfigError, Fault, quoted
+from steelyard.base.errors import ConfigError, Fault, quote
 from steelyard.base.fields import Reader, parse_time, read_flag, read_text, read_texts
 from steelyard.memory.entry import FIELDS, Entry, read_entry, read_fields
 from steelyard.memory.query import EVERYTHING, MAX_WORDS, Filters, Query, count_words, is_blank
@@ -68,12 +68,12 @@ def read_query(
         try:
             filters = Filters.of(scope if isinstance(scope, Mapping) else {"filter": scope})
         except ConfigError as error:
-            faults.append(Fault(file, line, "filter", quoted(scope), str(error), 'Write {"field": "value"}'))
+            faults.append(Fault(file, line, "filter", quote(scope), str(error), 'Write {"field": "value"}'))
     if is_blank(text):
-        faults.append(Fault(file, line, "text", quoted(text), "must not be empty", "Write the query"))
+        faults.append(Fault(file, line, "text", quote(text), "must not be empty", "Write the query"))
     elif (words := count_words(text)) > MAX_WORDS:
         rule = f"has {words} words, and may have {MAX_WORDS}"
-        faults.append(Fault(file, line, "text", quoted(text), rule, "Shorten the query"))
+        faults.append(Fault(file, line, "text", quote(text), rule, "Shorten the query"))
     return (None, faults) if faults else (Query(**values, filters=filters), [])
 
 
@@ -90,8 +90,8 @@ def _read_table(
     absent, foreign = {"id", "text"} - names - {*renamed.values()}, names - known - renamed.keys()
     for own in sorted(absent):
         if other := meant(own, foreign):
-            rule = f"is in no line, and {quoted(other, 40)} is"
-            reader.fault(file, 0, own, "", rule, f"Rename {quoted(other, 40)} to {own!r} in all lines")
+            rule = f"is in no line, and {quote(other, 40)} is"
+            reader.fault(file, 0, own, "", rule, f"Rename {quote(other, 40)} to {own!r} in all lines")
             renamed = {**renamed, other: own}  # so that its lines have no further fault
     items: list[Item] = []
     lines: dict[str, int] = {}
@@ -110,6 +110,6 @@ def _read_table(
         id_ = record.get("id")
         if isinstance(id_, str) and (first := lines.setdefault(id_, line)) != line:
             rule = f"is the id of line {first} already"
-            reader.fault(file, line, "id", quoted(id_), rule, "Give each line its own id")
+            reader.fault(file, line, "id", quote(id_), rule, "Give each line its own id")
     unknown = frozenset[str]().union(*odd)
     return JsonLines(file, tuple(items), lines, len(records), unknown, sum(map(bool, odd)))

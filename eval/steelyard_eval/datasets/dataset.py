@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import ConfigError, DataError, Fault, nearest, quoted, visible
+from steelyard.base.errors import ConfigError, DataError, Fault, nearest, quote, visible
 from steelyard.base.files import compact
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
@@ -90,10 +90,10 @@ class Dataset:
 
     def __post_init__(self) -> None:
         if self.intents not in (None, *INTENTS):
-            raise ConfigError(f"intents {quoted(self.intents)} are unknown; valid: {', '.join(INTENTS)}")
+            raise ConfigError(f"intents {quote(self.intents)} are unknown; valid: {', '.join(INTENTS)}")
 
     def __repr__(self) -> str:
-        return f"Dataset({quoted(self.name)}: {self.sizes})"
+        return f"Dataset({quote(self.name)}: {self.sizes})"
 
     @property
     def called(self) -> str:
@@ -218,7 +218,7 @@ class Dataset:
             raise DataError(f"{self.name} has no queries; {self._without_queries}")
         if not queries:
             known = {q.split for q in self.queries if q.split} | {"all"}
-            raise DataError(f"{self.name}: no query is in split {quoted(wanted)}{nearest(wanted, known)}")
+            raise DataError(f"{self.name}: no query is in split {quote(wanted)}{nearest(wanted, known)}")
         return queries
 
 
@@ -246,7 +246,7 @@ def tuning_queries(dataset: Dataset) -> tuple[tuple[Query, ...], tuple[Query, ..
 
 
 State = Mapping[str, object]
-MAX_NAMED_IDS = 3
+MAX_IDS = 3
 """Changed ids that are named."""
 DIGITS = 8
 """Hexadecimal digits of the hash of one entry or query: enough against accidents, and nothing is decided by it."""
@@ -272,7 +272,7 @@ def states(dataset: Dataset, most: int) -> dict[str, State]:
     }
 
 
-def describe_changes(before: State, now: State, *, named: int = 0) -> str:
+def changed_ids(before: State, now: State, *, named: int = 0) -> str:
     """How many items were added, removed and changed, with the first ids of each; empty where none was.
 
     >>> moved({"q1": {"a": 1, "b": 0}}, {"q1": {"a": 2, "b": 0, "c": 1}}, named=1)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import Fault, MachineError, quoted
+from steelyard.base.errors import Fault, MachineError, quote
 from steelyard.base.files import STRICT_JSON, UnpackError, inside, open_regular, read_bytes, unpacked
 from steelyard_eval.common.formatting import counted
 
@@ -153,14 +153,14 @@ class FolderReader:
         except json.JSONDecodeError as error:
             rule = f"is not valid JSON ({error.msg} at column {error.colno})"
             value = text.split("\n")[error.lineno - 1]
-            self.fault(name, line or error.lineno, "", quoted(value), rule, "Correct the line")
+            self.fault(name, line or error.lineno, "", quote(value), rule, "Correct the line")
         except (ValueError, RecursionError) as error:
             rule = f"is JSON that cannot be read ({error})"
-            self.fault(name, line, "", quoted(text), rule, "Write finite numbers and shallow objects")
+            self.fault(name, line, "", quote(text), rule, "Write finite numbers and shallow objects")
         else:
             if isinstance(record, dict):
                 return record
-            self.fault(name, line, "", quoted(record), "must be a JSON object", 'Write it as {"field": value}')
+            self.fault(name, line, "", quote(record), "must be a JSON object", 'Write it as {"field": value}')
         return None
 
 
@@ -198,7 +198,7 @@ def hinted(fault: Fault, names: Collection[str]) -> Fault:
     """Add to the fault of a missing field the unknown field of the same line that was probably meant."""
     if fault.rule != "is missing" or not (other := meant(fault.field, names)):
         return fault
-    remedy = f"Did you mean `{fault.field}` where it says {quoted(other, 40)}? Rename that field"
+    remedy = f"Did you mean `{fault.field}` where it says {quote(other, 40)}? Rename that field"
     return replace(fault, remedy=remedy)
 
 

@@ -24,7 +24,7 @@ from unicodedata import category, normalize
 import numpy as np
 
 from steelyard.base.arrays import Floats, Indices
-from steelyard.base.errors import quoted
+from steelyard.base.errors import quote
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.systems.soleri import examples
@@ -157,7 +157,7 @@ def nearly(queries: Sequence[Query]) -> list[Message]:
     """Queries of proposed groups, which count as one question: each with the first one of its group."""
     first: dict[str, str] = {}
     near = [(first.setdefault(query.group, query.id), query.id) for query in queries if is_proposed(query)]
-    named = [f"{quoted(one)} and {quoted(other)}" for one, other in near if one != other]
+    named = [f"{quote(one)} and {quote(other)}" for one, other in near if one != other]
     facts: dict[str, Fact] = {"count": len(named), "pairs": named[:SHOWN], "more": len(named) > SHOWN}
     facts |= {"queries": len(queries), "units": len(set(unit_numbers(queries).tolist()))}
     return [Message("nearly", facts)] if named else []
@@ -227,9 +227,7 @@ def duplicates_in_words(groups: Sequence[Sequence[str]]) -> str:
     if not groups:
         return ""
     repeat = counted(sum(len(ids) - 1 for ids in groups), "entry repeats", "entries repeat")
-    named = [
-        [*(quoted(id_, 60) for id_ in ids[:SHOWN]), *(["..."] * (len(ids) > SHOWN))] for ids in groups[:SHOWN]
-    ]
+    named = [[*(quote(id_, 60) for id_ in ids[:SHOWN]), *(["..."] * (len(ids) > SHOWN))] for ids in groups[:SHOWN]]
     first = "; ".join([*map(", ".join, named), *(["..."] * (len(groups) > SHOWN))])
     return f"{repeat} the content of another: {first}"
 

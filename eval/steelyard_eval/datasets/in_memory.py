@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steelyard.base.errors import ConfigError, DataError, nearest, quoted
+from steelyard.base.errors import ConfigError, DataError, nearest, quote
 from steelyard_eval.datasets.assembly import assemble
 from steelyard_eval.datasets.dataset import Dataset
 from steelyard_eval.datasets.file_reader import FolderReader
@@ -49,7 +49,7 @@ def load_dict(source: Mapping[str, Any]) -> Dataset:
     'memory'
     """
     known = (*PARTS, *ABOUT)
-    problems = [f"unknown key {quoted(str(key))}{nearest(str(key), known)}" for key in source if key not in known]
+    problems = [f"unknown key {quote(str(key))}{nearest(str(key), known)}" for key in source if key not in known]
     problems += [f"{key} is missing" for key in PARTS[:3] if key not in source]
     if problems:
         raise ConfigError(f"data set: {'; '.join(problems)}")
@@ -147,15 +147,15 @@ def _rows(qrels: Judged) -> Iterable[Sequence[object]]:
         ]
     rows = [list(_listed("qrels", row)) for row in _listed("qrels", qrels)]
     if (odd := next((row for row in rows if len(row) != len(COLUMNS)), None)) is not None:
-        raise ConfigError(f"qrels: {quoted(odd)} is not a judgment; give query, entry and grade")
+        raise ConfigError(f"qrels: {quote(odd)} is not a judgment; give query, entry and grade")
     return rows
 
 
 def _listed(of: object, value: object) -> Iterable[Any]:
     """A list of ids or judgments; ConfigError for one text, which would be read letter by letter."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        where = "" if of == "qrels" else f" of query {quoted(of)}"
-        raise ConfigError(f"qrels{where}: {quoted(value)} is not a list; put one id in brackets, as ['m1']")
+        where = "" if of == "qrels" else f" of query {quote(of)}"
+        raise ConfigError(f"qrels{where}: {quote(value)} is not a list; put one id in brackets, as ['m1']")
     return value
 
 
@@ -192,12 +192,12 @@ def _arrays(vectors: Mapping[str, Sequence[ArrayLike]]) -> dict[str, NDArray[np.
     arrays = {}
     for model, pair in vectors.items():
         if len(pair) != 2:
-            raise ConfigError(f"vectors[{quoted(model)}] must be two arrays: of the entries, and of the queries")
+            raise ConfigError(f"vectors[{quote(model)}] must be two arrays: of the entries, and of the queries")
         try:
             for side, array in zip(("corpus", "queries"), pair, strict=True):
                 arrays[f"{side}.{model}.f16.npy"] = np.asarray(array, dtype=np.float16)
         except (TypeError, ValueError):
             raise ConfigError(
-                f"vectors[{quoted(model)}] is not an array of numbers; give rows of equal length"
+                f"vectors[{quote(model)}] is not an array of numbers; give rows of equal length"
             ) from None
     return arrays

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from steelyard.base.errors import quoted, visible
+from steelyard.base.errors import quote, visible
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.common.formatting import counted
@@ -35,7 +35,7 @@ _LACKING = {
     "sampled": f"how the labelled queries were drawn (sampled: {', '.join(SAMPLED)})",
     "pool": "what was judged (pool: complete, or whose lists)",
 }
-MAX_NAMED_CONTENDERS = 3
+MAX_NAMED = 3
 """Contenders of a pool that are named."""
 
 
@@ -64,8 +64,8 @@ class JudgedPool(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def named(self) -> str:
         """The contenders, escaped; of many the first, and how many more."""
-        more = len(self.contenders) - MAX_NAMED_CONTENDERS
-        names = ", ".join(visible(name)[:60] for name in self.contenders[:MAX_NAMED_CONTENDERS])
+        more = len(self.contenders) - MAX_NAMED
+        names = ", ".join(visible(name)[:60] for name in self.contenders[:MAX_NAMED])
         return f"{names} and {more} more" if more > 0 else names
 
 
@@ -86,9 +86,7 @@ class Batch(Struct, frozen=True, forbid_unknown_fields=True):
 
     def to_json(self) -> dict[str, object]:
         """As dataset.json writes it."""
-        about = {
-            key: value for key, value in sampling_record(self.sampled, self.pool).items() if value is not None
-        }
+        about = {key: value for key, value in sampling(self.sampled, self.pool).items() if value is not None}
         rows = {query: list(entries) for query, entries in sorted(self.labels.items())}
         return {**about, **({"judge": self.judge} if self.judge else {}), "labels": rows}
 
@@ -129,7 +127,7 @@ def read_labels(reader: FolderReader, file: str, record: Mapping[str, object]) -
             if (value := record.get(key)) is not None:
                 found[key] = msgspec.convert(_spelled(value), kind)
         except msgspec.ValidationError:
-            reader.fault(file, 0, key, quoted(value), rule, remedy)
+            reader.fault(file, 0, key, quote(value), rule, remedy)
     return found
 
 
@@ -144,7 +142,7 @@ def _spelled(value: Any) -> Any:  # noqa: ANN401 -- JSON of any form
     return value | {"pool": _spelled(value["pool"])} if isinstance(value, dict) and "pool" in value else value
 
 
-def sampling_record(sampled: str, pool: JudgedPool | None) -> dict[str, object]:
+def sampling(sampled: str, pool: JudgedPool | None) -> dict[str, object]:
     """What a data set says of its labels, as dataset.json writes it; null for what it leaves open."""
     return {"sampled": sampled or None, "pool": None if pool is None else pool.to_json()}
 
@@ -215,7 +213,7 @@ class Qrels:
                 text, rule = " ".join(values), f"must have {len(columns)} columns: {' '.join(columns)}"
                 commas = text.count(",") >= len(BEIR) - 1 and len(values) == 1
                 remedy = "Put blanks or tabs where it has commas" if commas else "Correct the line"
-                self.reader.fault(file, line, "", quoted(text), rule, remedy)
+                self.reader.fault(file, line, "", quote(text), rule, remedy)
             elif line != lines[0][0] or not self._is_header(values):
                 self._add(file, line, dict(zip(columns, values, strict=True)))
                 named.add(values[0])
@@ -225,7 +223,7 @@ class Qrels:
         """Whether a line begins as a comment does, and is no judgment of an id that begins so."""
         if not values[0].startswith(COMMENT) or _holds(self.queries, values[0]):
             return False
-        judges = len(values) in (len(BEIR), len(TREC)) and integer_from_text(values[-1]) is not None
+        judges = len(values) in (len(BEIR), len(TREC)) and read_integer(values[-1]) is not None
         if not judges or values[0] == COMMENT:
             return True
         return self.entries is not None and not _holds(self.entries, values[-2])
@@ -241,23 +239,23 @@ class Qrels:
             # When no line of the table has an id, that is the fault to report, and not every judgment.
             if table is not None and table.lines and id_ not in table.lines:
                 rule = f"is the id of no {name}"
-                self.reader.fault(file, line, name, quoted(id_), rule, "Add it, or remove the line")
-        grade = GRADES.get(number) if (number := integer_from_text(written)) is not None else None
+                self.reader.fault(file, line, name, quote(id_), rule, "Add it, or remove the line")
+        grade = GRADES.get(number) if (number := read_integer(written)) is not None else None
         if grade is None:
             rule = "must be an integer in 0..4, or -1 for not relevant"
-            self.reader.fault(file, line, "grade", quoted(written), rule, "Map the grades onto 0..4")
+            self.reader.fault(file, line, "grade", quote(written), rule, "Map the grades onto 0..4")
             return
         first = self.grades.setdefault(query, {}).setdefault(entry, grade)
         if first != grade:
-            rule = f"contradicts grade {first} given before for query {quoted(query)}, entry {quoted(entry)}"
-            self.reader.fault(file, line, "grade", quoted(written), rule, "Keep one of the judgments")
+            rule = f"contradicts grade {first} given before for query {quote(query)}, entry {quote(entry)}"
+            self.reader.fault(file, line, "grade", quote(written), rule, "Keep one of the judgments")
 
 
 def _holds(table: JsonLines[Entry] | JsonLines[Query] | None, id_: str) -> bool:
     return table is not None and id_ in table.lines
 
 
-def integer_from_text(written: str) -> int | None:
+def read_integer(written: str) -> int | None:
     """The whole number that a text writes, also as 1.0 or 1e0; None for a fraction and for what is no number.
 
     >>> whole_number("1.0"), whole_number("-1"), whole_number("0.5"), whole_number("nan")

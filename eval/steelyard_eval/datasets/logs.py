@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from steelyard.base.errors import PATH_WIDTH, DataError, quoted
+from steelyard.base.errors import PATH_WIDTH, DataError, quote
 from steelyard.base.files import lines
 from steelyard.feedback import Action
 from steelyard.memory.query import Filters
@@ -151,5 +151,5 @@ def lines_of(path: str | Path | HeldLog) -> Iterator[tuple[int, bytes]]:
     try:
         yield from lines(path, LONGEST_LINE)
     except OSError as error:
-        place, reason = quoted(str(path), PATH_WIDTH), error.strerror or error
+        place, reason = quote(str(path), PATH_WIDTH), error.strerror or error
         raise DataError(f"cannot read the feedback log {place}: {reason}; name a JSON Lines file") from None

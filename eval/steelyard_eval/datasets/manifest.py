@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path, PurePath
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, Fault, quoted, visible
+from steelyard.base.errors import PATH_WIDTH, ConfigError, Fault, quote, visible
 from steelyard.base.fields import parse_time
 from steelyard.base.files import canonical, inside, write_text
 from steelyard.embedders.embed import KINDS as MODELS
@@ -27,7 +27,7 @@ from steelyard_eval.datasets.file_reader import FolderReader, meant
 from steelyard_eval.datasets.labels import Batch, JudgedPool, read_labels
 
 FILE = "dataset.json"
-DIGEST_DIGITS = 12
+DIGITS = 12
 """Digits of a SHA-256 that messages show."""
 
 
@@ -79,7 +79,7 @@ class Naming:
     def of_baseline(cls, path: Path) -> Naming:
         """A baseline may name files of the working directory when it is in there, else of its own folder."""
         within = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(Path()))
-        return cls(f"the baseline {quoted(str(path), PATH_WIDTH)}", Path() if within else path.parent)
+        return cls(f"the baseline {quote(str(path), PATH_WIDTH)}", Path() if within else path.parent)
 
     def contender(self, text: str) -> str:
         """A contender of any kind, as a command would name it; ConfigError for what no file may name."""
@@ -97,14 +97,14 @@ class Naming:
             KINDS[kind](text)
             return text
         if kind not in FILES.values():
-            raise self._refused(text, f"is of the kind {quoted(kind)}")
-        place = quoted(str(self.folder), PATH_WIDTH)
+            raise self._refused(text, f"is of the kind {quote(kind)}")
+        place = quote(str(self.folder), PATH_WIDTH)
         try:
             exists = inside(self.folder, text).is_file()
         except (ValueError, OSError):
             raise self._refused(text, f"is no file in {place}") from None
         if not exists:
-            gone = f"{self.file} names {quoted(text)}, which is missing: there is no file in {place} of that name"
+            gone = f"{self.file} names {quote(text)}, which is missing: there is no file in {place} of that name"
             raise ConfigError(f"{gone}; put it back, or {self.instead}")
         return os.path.join(self.folder, text)  # noqa: PTH118 -- it keeps the ./ before what could be a label
 
@@ -124,7 +124,7 @@ class Naming:
 
     def _refused(self, text: str, reason: str) -> ConfigError:
         remedy = "name it on the command line, or in Python"
-        return ConfigError(f"{self.file} names {quoted(text)}, which {reason}; {RULE}, so {remedy}")
+        return ConfigError(f"{self.file} names {quote(text)}, which {reason}; {RULE}, so {remedy}")
 
 
 def read_manifest(reader: FolderReader, sealed: bool = True) -> Manifest:
@@ -144,14 +144,14 @@ def read_manifest(reader: FolderReader, sealed: bool = True) -> Manifest:
     for key in sorted(_KEYS - record.keys()):
         if other := meant(key, foreign):
             rule = f"is no key of the format; did you mean {key!r}?"
-            reader.fault(FILE, 0, quoted(other, 40), "", rule, f"Write it as {key!r}")
+            reader.fault(FILE, 0, quote(other, 40), "", rule, f"Write it as {key!r}")
     try:
         rule = "" if template_fields(recipe) or not recipe else "names no field"
     except ConfigError as error:
         rule = str(error)
     if rule:
         remedy = 'Write it as "{title} said: {text}"'
-        reader.fault(FILE, 0, "text_for_embedding", quoted(recipe), rule, remedy)
+        reader.fault(FILE, 0, "text_for_embedding", quote(recipe), rule, remedy)
     if sealed:
         _check_files(reader, record.get("files"))
     return Manifest(
@@ -167,7 +167,7 @@ def check_report_split(reader: FolderReader, manifest: Manifest, splits: set[str
     """Record a fault when `report_split` is not a split of the queries."""
     if manifest.report_split and manifest.report_split not in splits | {"all"}:
         rule = f"is the split of no query (there are: {', '.join(sorted(splits)) or 'none'})"
-        value = quoted(manifest.report_split)
+        value = quote(manifest.report_split)
         reader.fault(FILE, 0, "report_split", value, rule, "Name one of them, or leave the field out")
 
 
@@ -177,7 +177,7 @@ def _system(reader: FolderReader, text: str) -> str:
         return Naming(FILE, reader.folder).contender(text) if text else ""
     except ConfigError:
         rule = f"is no system, no strategy and no weights file or run in the folder ({RULE})"
-        reader.fault(FILE, 0, "system", quoted(text), rule, "Correct it, or name what you use on the command line")
+        reader.fault(FILE, 0, "system", quote(text), rule, "Correct it, or name what you use on the command line")
         return ""
 
 
@@ -191,7 +191,7 @@ def _embedder(reader: FolderReader, name: object) -> str:
             return Naming(FILE, reader.folder).embedder(name)
     except ConfigError as error:
         rule = str(error)
-    reader.fault(FILE, 0, "embedder", quoted(name), rule, "Correct it, or leave it out")
+    reader.fault(FILE, 0, "embedder", quote(name), rule, "Correct it, or leave it out")
     return ""
 
 
@@ -245,7 +245,7 @@ def _check_files(reader: FolderReader, files: object) -> None:
     """Compare the hashes in dataset.json with those of the files."""
     if files is not None and not isinstance(files, dict):
         rule = "must be an object of file names and SHA-256 hashes"
-        reader.fault(FILE, 0, "files", quoted(files), rule, 'Write it as {"qrels.txt": "..."}')
+        reader.fault(FILE, 0, "files", quote(files), rule, 'Write it as {"qrels.txt": "..."}')
         return
     rule = "must be the plain name of a file in the folder"
     for name in files or ():
@@ -254,12 +254,8 @@ def _check_files(reader: FolderReader, files: object) -> None:
     command = f"steelyard check {shlex.quote(visible(str(reader.folder)))} --accept"
     remedy = f"Restore the file; if this was on purpose: {command}"
     for name, digest in _differing(reader, files).items():
-        rule = (
-            f"differs from the file's SHA-256 {digest[:DIGEST_DIGITS]}"
-            if digest
-            else "names a file that is missing"
-        )
-        said = quoted(str(files[name])[:DIGEST_DIGITS]) if files and digest else ""
+        rule = f"differs from the file's SHA-256 {digest[:DIGITS]}" if digest else "names a file that is missing"
+        said = quote(str(files[name])[:DIGITS]) if files and digest else ""
         reader.fault(FILE, 0, _field(name), said, rule, remedy)
 
 
@@ -278,7 +274,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _field(name: str) -> str:
-    return f"files[{quoted(name)}]"
+    return f"files[{quote(name)}]"
 
 
 def starter() -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard import __version__
-from steelyard.base.errors import ConfigError, DataError, nearest, quoted, visible
+from steelyard.base.errors import ConfigError, DataError, nearest, quote, visible
 from steelyard.base.fields import format_time
 from steelyard.fusion.plan import Explanation
 from steelyard.memory.entry import Entry
@@ -114,10 +114,10 @@ def explain(
         worst = shell_command("explain", dataset, options={})
         near = nearest(query_id, (query.id for query in dataset.queries))
         near = near or (f"; the worst queries are listed by: {worst}" if worst else "")
-        raise DataError(f"{dataset.called}: there is no query {quoted(query_id)}{near}")
+        raise DataError(f"{dataset.called}: there is no query {quote(query_id)}{near}")
     ids = {one.id for one in dataset.entries}
     if entry is not None and entry not in ids | dataset.qrels.get(query.id, {}).keys():
-        raise DataError(f"{dataset.called}: there is no entry {quoted(entry)}{nearest(entry, ids)}")
+        raise DataError(f"{dataset.called}: there is no entry {quote(entry)}{nearest(entry, ids)}")
     first, second = read_config(config or dataset.today), None if against is None else read(against)
     if isinstance(second, NamedConfig) and first.given == second.given:
         raise ConfigError(

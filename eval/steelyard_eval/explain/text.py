@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from steelyard.base.errors import quoted, visible
+from steelyard.base.errors import quote, visible
 from steelyard.grammar import number_text
 from steelyard_eval.common.configurations import LIMIT, short_name
 from steelyard_eval.common.console import brief, cut, grid, width, wrapped
@@ -183,7 +183,7 @@ def _about(about: ExplainedView, query: Mapping[str, Any]) -> list[str]:
     if about["intent"] and (about["intent"] != query["intent"] or sure is not None):
         read.append(f"classified as {about['intent']}" + ("" if sure is None else f", confidence {sure:.2f}"))
     if about["matched"] not in ("", query["text"]):
-        read.append(f"keywords match {quoted(about['matched'])}")
+        read.append(f"keywords match {quote(about['matched'])}")
     lines = [
         _name(about),
         PARTED.join(facts),
@@ -254,7 +254,7 @@ def _entry(entry: RequestedEntry, configurations: Sequence[ExplainedView]) -> It
     for about, own in zip(configurations, entry["configurations"], strict=True):
         tree = _tree(own["explanation"]) if own["explanation"] else []
         words = [
-            f"words of the query that {name} finds in it: {', '.join(map(quoted, held)) or 'none'}"
+            f"words of the query that {name} finds in it: {', '.join(map(quote, held)) or 'none'}"
             for name, held in own["matching"].items()
             if held or own["lists"][name]["position"] or own["rank"]  # else the line above says that it finds none
         ]

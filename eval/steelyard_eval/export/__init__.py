@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 
-from steelyard.base.errors import ConfigError, MachineError, closest, quoted
+from steelyard.base.errors import ConfigError, MachineError, closest, quote
 from steelyard.config import SearchConfig
 from steelyard.embedders.embed import LSA
 from steelyard.finish import Cut, Floor, Mmr
 from steelyard.stores.base import COSINE
-from steelyard_eval.export.base import Export, NotExpressible, Target
+from steelyard_eval.export.base import Export, Loss, Target
 from steelyard_eval.export.elasticsearch import ELASTICSEARCH, OPENSEARCH
 from steelyard_eval.export.memory_systems import CORTEX_MEM, ECHOVAULT, MOLTNET, SOLERI, SPEC_KIT
 from steelyard_eval.export.qdrant_weaviate import QDRANT, WEAVIATE
@@ -31,7 +31,7 @@ ELSEWHERE = dict.fromkeys(("minilm", "minilm-int8"), "sentence-transformers/all-
 MIN_NAME_SIMILARITY = 0.85
 """How alike, from 0 to 1, a name is to a target that it is taken for."""
 
-__all__ = ["TARGETS", "Export", "NotExpressible", "Target", "export", "expresses", "say"]
+__all__ = ["TARGETS", "Export", "Loss", "Target", "export", "expresses", "say"]
 
 
 def export(config: SearchConfig, to: str) -> Export:
@@ -47,11 +47,11 @@ def export(config: SearchConfig, to: str) -> Export:
     """
     if to not in TARGETS:
         close = closest(to, TARGETS, MIN_NAME_SIMILARITY)  # of so few names: `solr` is no misspelt `soleri`
-        raise ConfigError(f"there is no export for {quoted(to)}, only for {', '.join(TARGETS)}{close}")
+        raise ConfigError(f"there is no export for {quote(to)}, only for {', '.join(TARGETS)}{close}")
     try:
         return say(config, TARGETS[to])
-    except NotExpressible as lost:
-        strategy = quoted(str(config.effective), 200)
+    except Loss as lost:
+        strategy = quote(str(config.effective), 200)
         raise ConfigError(
             f"strategy {strategy} cannot be expressed in {to}: {lost}. The best that it expresses is found by "
             f"steelyard recommend FOLDER --for {to} --out {to}.json; by hand, {TARGETS[to].says}"
@@ -62,7 +62,7 @@ def expresses(target: Target, config: SearchConfig) -> bool:
     """Whether a target can be given this search; not where what writes it is not installed."""
     try:
         say(config, target)
-    except (NotExpressible, MachineError):
+    except (Loss, MachineError):
         return False
     return True
 
@@ -71,7 +71,7 @@ def say(config: SearchConfig, target: Target) -> Export:
     """Translate a configuration; Lost when the target cannot express the strategy."""
     strategy = config.effective
     if strategy.by_query and not target.intents:
-        raise NotExpressible(strategy.describe().beyond)
+        raise Loss(strategy.describe().beyond)
     cannot = {
         Floor: f"compares scores on a scale that {target.name} does not compute, so it would answer what the "
         "floor silences",
@@ -79,12 +79,12 @@ def say(config: SearchConfig, target: Target) -> Export:
     }
     for kind, why in cannot.items():
         if stages := [stage for stage in config.finish if isinstance(stage, kind)]:
-            raise NotExpressible(f"{stages[0]} {why}; take it out of finish to export the ranking alone")
+            raise Loss(f"{stages[0]} {why}; take it out of finish to export the ranking alone")
     native = target.name == config.system
     far = [name for name, retriever in config.retrievers.items() if retriever.similarity != COSINE]
     if far and not native:
         similarity = config.retrievers[far[0]].similarity
-        raise NotExpressible(f"{', '.join(far)} compared by {similarity}: only cosine can be exported")
+        raise Loss(f"{', '.join(far)} compared by {similarity}: only cosine can be exported")
     parts, notes = target.write(config)
     if native:
         return Export(target, str(strategy), parts, tuple(notes))

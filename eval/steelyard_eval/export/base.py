@@ -1,9 +1,9 @@
 """Exporters, which translate a configuration for another system or report what would be lost.
 
-An exporter raises `NotExpressible` with everything that its system cannot express; `steelyard_eval.export.export`
-adds the strategy, the target and the remedy. A different ranking is never exported silently: what changes the ranking
-of ordinary queries is a loss, and what depends on the system's own index, or happens in corner cases, is a note in
-the document.
+An exporter raises `Loss` with everything that its system cannot express; `steelyard_eval.export.export`
+adds the strategy, the target and the remedy. A different ranking is never exported silently: what changes the
+ranking of ordinary queries is a loss, and what depends on the system's own index, or happens in corner cases, is a
+note in the document.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.base.errors import quoted, visible
+from steelyard.base.errors import quote, visible
 from steelyard.base.files import canonical
 from steelyard.config import SearchConfig
 from steelyard.embedders.embed import DIMENSIONS
@@ -27,7 +27,7 @@ Parts = tuple[dict[str, Any], list[str]]
 """The parts of a document by name, and its notes."""
 
 
-class NotExpressible(Exception):  # noqa: N818 -- it names what is lost; users see the ConfigError made of it
+class Loss(Exception):  # noqa: N818 -- it names what is lost; users see the ConfigError made of it
     """What a system cannot express, one sentence for each loss."""
 
     def __init__(self, *losses: str) -> None:
@@ -134,7 +134,7 @@ def hybrid(strategy: Expr, has: Collection[str], lacks: Mapping[str, str], *, sc
     if not any(fusion.weights.values()):
         losses.append("all weights are 0, so no list decides the order; weigh one of them")
     if losses:
-        raise NotExpressible(*losses)
+        raise Loss(*losses)
     return fusion
 
 
@@ -148,14 +148,14 @@ def _fusion(strategy: Expr) -> Fusion:
         return Fusion("alone", weights_of([Term(1.0, strategy)]))
     described = strategy.describe()
     if described.beyond or not isinstance(described, Linear):
-        raise NotExpressible(described.beyond)
+        raise Loss(described.beyond)
     return Fusion(described.scale, weights_of(described.terms), described.k)
 
 
 def weights_of(terms: Sequence[Term]) -> dict[str, float]:
     """The weight of every list, summed when it is written twice; Lost for what is no list there."""
     if losses := [why for term in terms if (why := _why_no_list(term.expr))]:
-        raise NotExpressible(*dict.fromkeys(losses))
+        raise Loss(*dict.fromkeys(losses))
     weights: dict[str, float] = {}
     for term in terms:
         weights[str(term.expr)] = weights.get(str(term.expr), 0.0) + term.weight
@@ -184,9 +184,7 @@ def with_priors(strategy: Expr) -> tuple[list[Term], list[Term]] | None:
         return None
     retrievers = [term for term in described.terms if term.expr.signals & RETRIEVERS]
     if not retrievers:
-        raise NotExpressible(
-            "no term finds entries of its own: the sum has neither a keyword list nor a vector list"
-        )
+        raise Loss("no term finds entries of its own: the sum has neither a keyword list nor a vector list")
     return retrievers, [term for term in described.terms if term not in retrievers]
 
 
@@ -199,7 +197,7 @@ def depth_of(config: SearchConfig, name: str) -> int:
     """Return the depth of a list; Lost when the configuration has none."""
     depth = config.depths.get(name)
     if depth is None:
-        raise NotExpressible(f"{name} has no depth here, and needs one there; write retrievers.{name}.depth")
+        raise Loss(f"{name} has no depth here, and needs one there; write retrievers.{name}.depth")
     return depth
 
 
@@ -211,17 +209,15 @@ def window(config: SearchConfig, names: Mapping[str, float], what: str, most: in
     depths = {name: depth_of(config, name) for name in names}
     size = max(config.limit, *depths.values())
     if size > most:
-        raise NotExpressible(
-            f"depth {size} is beyond {most}, the most that {what} takes; tune with shallower lists"
-        )
+        raise Loss(f"depth {size} is beyond {most}, the most that {what} takes; tune with shallower lists")
     short = [f"{name} was tuned at depth {depth}" for name, depth in depths.items() if depth != size]
     return size, [f"{what} {size} is one for all lists: {', '.join(short)}"] if short else []
 
 
-def integer_in_range(value: float, what: str, low: int, high: int) -> int:
+def integer(value: float, what: str, low: int, high: int) -> int:
     """Return a number that has to be an integer for the target; Lost when it is not, or is out of range."""
     if value != int(value) or not low <= value <= high:
-        raise NotExpressible(f"{what} {number_text(value)} is not a whole number in {low}..{high}")
+        raise Loss(f"{what} {number_text(value)} is not a whole number in {low}..{high}")
     return int(value)
 
 
@@ -232,7 +228,7 @@ def fields(config: SearchConfig, name: str) -> dict[str, float]:
     """
     weights = config.retrievers[name].field_weights if name in config.retrievers else {}
     if odd := [field for field in weights if not _FIELD.fullmatch(field)]:
-        raise NotExpressible(f"{quoted(odd[0])} is no name of a field; write letters, digits, _")
+        raise Loss(f"{quote(odd[0])} is no name of a field; write letters, digits, _")
     index = find_system(config.name).reading.index
     return dict(weights) or dict.fromkeys(
         index.fields if isinstance(index, KeywordIndex) else ("title", "text"), 1.0
@@ -270,9 +266,7 @@ def date_of(recency: Signal) -> str:
     """Return the field that age is counted from; Lost when there is none."""
     since = str(recency.option("since"))
     if since not in _FIELDS:
-        raise NotExpressible(
-            f"{recency} reads no date: only valid_until moves it, and a decay there runs from a date"
-        )
+        raise Loss(f"{recency} reads no date: only valid_until moves it, and a decay there runs from a date")
     return _FIELDS[since]
 
 
@@ -280,7 +274,7 @@ def half_life_of(recency: Signal) -> float:
     """Return the half-life in seconds."""
     half_life = recency.option("half_life")
     if not isinstance(half_life, Duration):
-        raise NotExpressible(f"half_life {half_life} is no span of time")
+        raise Loss(f"half_life {half_life} is no span of time")
     return half_life.seconds
 
 

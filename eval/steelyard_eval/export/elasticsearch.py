@@ -72,7 +72,7 @@ def _processor(fusion: Fusion) -> tuple[dict[str, object], list[str]]:
     """What fuses the lists, in a pipeline, and what to know of it."""
     weights = {"parameters": {"weights": list(fusion.shares().values())}}
     if fusion.kind == RECIPROCAL:
-        ranker = {"technique": "rrf", "rank_constant": base.integer_in_range(fusion.k, "k", 1, MAX_RANK_CONSTANT)}
+        ranker = {"technique": "rrf", "rank_constant": base.integer(fusion.k, "k", 1, MAX_RANK_CONSTANT)}
         notes = [] if fusion.equal else ["weights of rrf need an OpenSearch after 3.0; 2.19 and 3.0 document none"]
         return {"score-ranker-processor": {"combination": ranker | ({} if fusion.equal else weights)}}, notes
     normalization: dict[str, object] = {"technique": "min_max"}
@@ -134,7 +134,7 @@ def _elasticsearch(config: SearchConfig) -> Parts:
     if fusion.kind == RECIPROCAL:
         # lists of equal weight in the form that every version takes; a common weight moves nothing
         settings["retrievers"] = list(retrievers.values()) if fusion.equal else weighted
-        settings["rank_constant"] = base.integer_in_range(fusion.k, "k", 1, MAX_K)
+        settings["rank_constant"] = base.integer(fusion.k, "k", 1, MAX_K)
         notes += [] if fusion.equal else ["weights of rrf need Elasticsearch 9.2"]
     else:
         settings["retrievers"] = [{**one, "normalizer": "minmax"} for one in weighted]

@@ -12,16 +12,7 @@ from steelyard.finish import Cut
 from steelyard.fusion import RECIPROCAL, Expr, Fallback, Linear, Signal, Term
 from steelyard.grammar import Duration
 from steelyard.systems import find_system
-from steelyard_eval.export.base import (
-    Fusion,
-    NotExpressible,
-    Parts,
-    Target,
-    date_of,
-    integer_in_range,
-    weights_of,
-    with_priors,
-)
+from steelyard_eval.export.base import Fusion, Loss, Parts, Target, date_of, integer, weights_of, with_priors
 
 POOL = 2
 """Both lists are this many times the limit deep."""
@@ -36,9 +27,7 @@ def _echovault(config: SearchConfig) -> Parts:
     """
     tiered = config.effective.describe()
     if not isinstance(tiered, Fallback) or tiered.first != Signal("fts"):
-        raise NotExpressible(
-            "it searches keywords first, and merges only where they find too little: tiered(fts, ...)"
-        )
+        raise Loss("it searches keywords first, and merges only where they find too little: tiered(fts, ...)")
     weights, sizes = _merged(tiered.then), {"min_fts_results": tiered.min_results, "limit": config.limit}
     return {"fts_weight": weights["fts"], "vec_weight": weights["vector"], **sizes}, _other_depths(config)
 
@@ -56,7 +45,7 @@ def _other_depths(config: SearchConfig) -> list[str]:
 def _merged(then: Expr) -> dict[str, float]:
     merged = then.describe()
     if not isinstance(merged, Linear) or merged.scale == RECIPROCAL:
-        raise NotExpressible(f"{then} as the second tier: it merges by a weighted sum only")
+        raise Loss(f"{then} as the second tier: it merges by a weighted sum only")
     losses = []
     if merged.scale != "max":
         losses.append(f"normalize={merged.scale} has no counterpart: it divides every list by its maximum")
@@ -64,7 +53,7 @@ def _merged(then: Expr) -> dict[str, float]:
     if set(weights) != {"fts", "vector"}:
         losses.append(f"a sum of {', '.join(sorted(weights))}: it merges fts and vector, no more and no less")
     if losses:
-        raise NotExpressible(*losses)
+        raise Loss(*losses)
     return weights
 
 
@@ -93,18 +82,18 @@ def _moltnet(config: SearchConfig) -> Parts:
     """
     retrievers, priors = with_priors(config.effective) or ([Term(1.0, config.effective)], [])
     if len(retrievers) != 1:
-        raise NotExpressible(f"{len(retrievers)} terms find entries: its relevance is one rrf(vector, fts)")
+        raise Loss(f"{len(retrievers)} terms find entries: its relevance is one rrf(vector, fts)")
     relevance, k = _relevance(retrievers[0])
     weights = {"w_relevance": relevance, "w_recency": 0.0, "w_importance": 0.0}
     for term in priors:
         weights[_prior(term)] += term.weight
     if not any(weights.values()):
-        raise NotExpressible("all weights are 0, so nothing decides the order")
+        raise Loss("all weights are 0, so nothing decides the order")
     largest = max(1.0, *weights.values())
     parts = {
         **{name: weight / largest for name, weight in weights.items()},
-        "rrf_k": integer_in_range(k, "k", 0, MAX_K),
-        "limit": integer_in_range(config.limit, "limit", 1, MAX_LIMIT),
+        "rrf_k": integer(k, "k", 0, MAX_K),
+        "limit": integer(config.limit, "limit", 1, MAX_LIMIT),
     }
     notes = _other_depths(config)
     since = {term.expr.option("since") for term in priors if term.weight and isinstance(term.expr, Signal)}
@@ -119,14 +108,14 @@ def _relevance(term: Term) -> tuple[float, float]:
     """The weight of the relevance term, and k. Equal weights inside RRF multiply the whole term."""
     rrf = term.expr.describe()
     if not isinstance(rrf, Linear) or rrf.scale != RECIPROCAL:
-        raise NotExpressible(f"{term.expr} as relevance: it is one rrf(vector, fts)")
+        raise Loss(f"{term.expr} as relevance: it is one rrf(vector, fts)")
     if rrf.beyond:
-        raise NotExpressible(rrf.beyond)
+        raise Loss(rrf.beyond)
     lists = weights_of(rrf.terms)
     if set(lists) != {"vector", "fts"}:
-        raise NotExpressible(f"rrf over {', '.join(lists)}: it fuses vector and fts, no more and no less")
+        raise Loss(f"rrf over {', '.join(lists)}: it fuses vector and fts, no more and no less")
     if lists["vector"] != lists["fts"]:
-        raise NotExpressible("its RRF has no weights: vector and fts count the same")
+        raise Loss("its RRF has no weights: vector and fts count the same")
     return term.weight * lists["fts"], rrf.k
 
 
@@ -135,11 +124,11 @@ def _prior(term: Term) -> str:
     if expr == Signal("importance"):
         return "w_importance"
     if not isinstance(expr, Signal) or expr.name != "recency":
-        raise NotExpressible(f"{expr} is no part of its score; it adds recency and importance only")
+        raise Loss(f"{expr} is no part of its score; it adds recency and importance only")
     date_of(expr)
     half_life = expr.option("half_life")
     if not isinstance(half_life, Duration) or abs(half_life.seconds / 3600 - HALF_LIFE_HOURS) > _ROUNDED:
-        raise NotExpressible(f"half_life={half_life}: its decay is fixed at 0.99 per hour, a half-life of 69h")
+        raise Loss(f"half_life={half_life}: its decay is fixed at 0.99 per hour, a half-life of 69h")
     return "w_recency"
 
 
@@ -172,14 +161,14 @@ def _soleri(config: SearchConfig) -> Parts:
     """
     strategy = config.effective.describe()
     if not isinstance(strategy, Linear) or strategy.scale == RECIPROCAL:
-        raise NotExpressible(f"{config.effective} is no weighted sum, and its score is one")
+        raise Loss(f"{config.effective} is no weighted sum, and its score is one")
     losses = [why for term in strategy.terms if (why := _why_not(term.expr))]
     if strategy.scale != "none":
         losses.append(f"normalize={strategy.scale} has no counterpart: it adds the signals as they are")
     if not any(term.weight for term in strategy.terms):
         losses.append("all weights are 0, and they must sum to 1")
     if losses:
-        raise NotExpressible(*dict.fromkeys(losses))
+        raise Loss(*dict.fromkeys(losses))
     table = dict.fromkeys(NAMES.values(), 0.0)
     for term in strategy.terms:
         table[NAMES[_name(term.expr)]] += term.weight
@@ -227,7 +216,7 @@ def _spec_kit(config: SearchConfig) -> Parts:
     try:
         record = own_file.write_foreign(config)
     except ConfigError as error:
-        raise NotExpressible(str(error)) from None
+        raise Loss(str(error)) from None
     zeros = [name for name in ("k", "convergenceBonus", "graphWeightBoost") if not record["rrfFusion"][name]]
     ours, theirs = _settings(config), _settings(own_file.read_foreign(record))
     notes = [
@@ -276,19 +265,19 @@ def _cortex_mem(config: SearchConfig) -> Parts:
     """
     ask = find_system(config.name if config.system == "cortex_mem" else "cortex_mem").searching.ask
     if ask is None or config.by_intent:
-        raise NotExpressible(FIXED)
+        raise Loss(FIXED)
     if str(ask(None, config.limit, False)[0]) == str(config.strategy):
         return {"options": {"limit": config.limit}}, []
     for threshold in sorted({float(text) for text in _THRESHOLD.findall(str(config.strategy))}):
         if str(ask(threshold, config.limit, False)[0]) == str(config.strategy):
             return {"options": {"limit": config.limit, "threshold": threshold}}, []
     if config.system != "cortex_mem":
-        raise NotExpressible(FIXED)
+        raise Loss(FIXED)
     from steelyard_eval.export.strategy_changes import changes
 
     lost = changes(ask(None, config.limit, False)[0], config.strategy)
     ours = not any(change.name.startswith("strategy") for change in lost)
-    raise NotExpressible(FIXED, *(map(str, lost) if ours else ()))
+    raise Loss(FIXED, *(map(str, lost) if ours else ()))
 
 
 CORTEX_MEM = Target(

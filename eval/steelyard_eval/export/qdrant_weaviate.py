@@ -7,7 +7,7 @@ from steelyard.fusion import RECIPROCAL, Expr, Signal, Term, leaves
 from steelyard.grammar import number_text
 from steelyard.signals.formulas import UNSTATED
 from steelyard_eval.export import base
-from steelyard_eval.export.base import Fusion, NotExpressible, Parts, Target
+from steelyard_eval.export.base import Fusion, Loss, Parts, Target
 
 MAX_K = 2**31 - 2
 NOW = "<time of the search, RFC 3339>"
@@ -41,10 +41,10 @@ def _qdrant(config: SearchConfig) -> Parts:
         return {"query": {**_search(config, fusion), "limit": config.limit}}, _notes_qdrant(config, fusion)
     retrievers, priors = terms
     if len(retrievers) != 1:
-        raise NotExpressible(LACKS_QDRANT["none"])
+        raise Loss(LACKS_QDRANT["none"])
     fusion = base.hybrid(retrievers[0].expr, (RECIPROCAL, "dbsf"), LACKS_QDRANT, scores=True)
     if fusion.kind == "alone" and "vector" not in fusion.weights:
-        raise NotExpressible(LACKS_QDRANT["none"])
+        raise Loss(LACKS_QDRANT["none"])
     inner = _search(config, fusion)
     inner["limit"] = max(config.limit, sum(base.depth_of(config, name) for name in fusion.weights))
     formula, defaults = _formula(retrievers[0].weight, priors)
@@ -68,14 +68,12 @@ def _prefetch(config: SearchConfig, name: str) -> dict[str, object]:
 def _fusion(fusion: Fusion) -> dict[str, object]:
     if fusion.kind == "dbsf":
         if not fusion.equal:
-            raise NotExpressible("dbsf has no weights there: write equal ones")
+            raise Loss("dbsf has no weights there: write equal ones")
         return {"fusion": "dbsf"}
-    settings: dict[str, object] = {"k": base.integer_in_range(fusion.k, "k", 0, MAX_K) + 1}
+    settings: dict[str, object] = {"k": base.integer(fusion.k, "k", 0, MAX_K) + 1}
     if not fusion.equal:
         if fusion.k:
-            raise NotExpressible(
-                "weights of rrf divide ranks there instead of multiplying scores: the ranking would change"
-            )
+            raise Loss("weights of rrf divide ranks there instead of multiplying scores: the ranking would change")
         settings["weights"] = list(fusion.weights.values())
     return {"rrf": settings}
 
@@ -96,7 +94,7 @@ def _prior(expr: Expr) -> tuple[list[object], dict[str, object]]:
     if expr == Signal("importance"):
         return [0.1, "importance"], {"importance": UNSTATED}
     if not isinstance(expr, Signal) or expr.name != "recency":
-        raise NotExpressible(f"{expr} is computed from what no formula of ours asks for")
+        raise Loss(f"{expr} is computed from what no formula of ours asks for")
     date, seconds = base.date_of(expr), base.half_life_of(expr)
     decay = {"x": {"datetime_key": date}, "target": {"datetime": NOW}, "scale": seconds, "midpoint": 0.5}
     return [{"exp_decay": decay}], {date: NOW}
@@ -184,11 +182,9 @@ def _alpha(fusion: Fusion) -> float:
     if fusion.kind == "alone":
         return 0.0 if keyword else 1.0
     if keyword is None or "vector" not in fusion.weights:
-        raise NotExpressible(
-            f"a fusion of {', '.join(fusion.weights)} alone: a hybrid query fuses keywords and vectors"
-        )
+        raise Loss(f"a fusion of {', '.join(fusion.weights)} alone: a hybrid query fuses keywords and vectors")
     if fusion.kind == RECIPROCAL and fusion.k not in K:
-        raise NotExpressible(f"k={number_text(fusion.k)}: the constant of rankedFusion is fixed at 60")
+        raise Loss(f"k={number_text(fusion.k)}: the constant of rankedFusion is fixed at 60")
     return fusion.shares()["vector"]
 
 

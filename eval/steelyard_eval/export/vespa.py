@@ -22,7 +22,7 @@ from steelyard.grammar import number_text
 from steelyard.retrievers import RETRIEVERS
 from steelyard.signals.formulas import UNSTATED
 from steelyard_eval.export import base
-from steelyard_eval.export.base import NotExpressible, Parts, Target
+from steelyard_eval.export.base import Loss, Parts, Target
 
 RAW_KEYWORDS = "raw keyword scores: bm25 there has another idf, so their sum with others ranks otherwise"
 LACKS = {
@@ -44,9 +44,9 @@ def write(config: SearchConfig) -> Parts:
     lists = sorted(found, key=base.LISTS.index) if found <= {*base.LISTS} else []
     score = _name(strategy) if isinstance(strategy, Signal) else _score(strategy)
     if not lists:
-        raise NotExpressible("no term finds entries of its own: there is neither a keyword list nor a vector list")
+        raise Loss("no term finds entries of its own: there is neither a keyword list nor a vector list")
     if set(base.KEYWORDS) <= set(lists):
-        raise NotExpressible("fts and bm25 are two keyword lists, and the profile has one; keep one of them")
+        raise Loss("fts and bm25 are two keyword lists, and the profile has one; keep one of them")
     depths = {name: base.depth_of(config, name) for name in lists}
     lines = ["inputs {", "    query(embedding) tensor<float>(x[384])", "}"] if "vector" in lists else []
     lines += _functions(config, strategy, lists)
@@ -65,9 +65,9 @@ def _score(expr: Expr) -> str:
     """An expression of one score a hit; Lost where ranking expressions have none with the same order."""
     told = expr.describe()
     if told.beyond or not isinstance(told, Linear):
-        raise NotExpressible(told.beyond)
+        raise Loss(told.beyond)
     if told.scale not in (RECIPROCAL, "none", "minmax"):
-        raise NotExpressible(base.reason_for_fusion(told.scale, LACKS))
+        raise Loss(base.reason_for_fusion(told.scale, LACKS))
     if told.scale == RECIPROCAL:
         return " + ".join(
             _reciprocal(name, weight, told.k) for name, weight in base.weights_of(told.terms).items()
@@ -87,12 +87,10 @@ def _part(expr: Expr, raw: bool) -> str:
     """A part of a sum of scores as they are, or by minmax."""
     if isinstance(expr, Signal):
         if expr.name in base.KEYWORDS:
-            raise NotExpressible(RAW_KEYWORDS if raw else MINMAX_KEYWORDS)
+            raise Loss(RAW_KEYWORDS if raw else MINMAX_KEYWORDS)
         return _name(expr) if raw else f"normalize_linear({_name(expr)})"
     if not raw:
-        raise NotExpressible(
-            f"normalize=minmax over {expr}: a normalizer takes a feature or a function, not another fusion"
-        )
+        raise Loss(f"normalize=minmax over {expr}: a normalizer takes a feature or a function, not another fusion")
     return f"({_score(expr)})"
 
 
@@ -103,7 +101,7 @@ def _name(signal: Signal) -> str:
         since = "access_" if base.date_of(signal) == "last_accessed_at" else ""
         return f"recency_{since}{re.sub(r'[^0-9]', '_', number_text(base.half_life_of(signal)))}s"
     if signal.name not in names:
-        raise NotExpressible(f"{signal.name} is computed from what this profile has no input for")
+        raise Loss(f"{signal.name} is computed from what this profile has no input for")
     return names[signal.name]
 
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from steelyard import __version__
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import PATH_WIDTH, DataError, quoted, visible
+from steelyard.base.errors import PATH_WIDTH, DataError, quote, visible
 from steelyard.base.files import STRICT_JSON, canonical, read_text
 from steelyard_eval.datasets.dataset import hashed
 from steelyard_eval.gate.rule import Values
@@ -160,7 +160,7 @@ def load_baseline(path: Path, again: str) -> Baseline | None:
 
     `again` is the command that writes it again.
     """
-    place = quoted(str(path), PATH_WIDTH)
+    place = quote(str(path), PATH_WIDTH)
 
     def refused(why: str) -> DataError:
         remedy = f"restore it from version control, or write it again: {again}"
@@ -185,7 +185,7 @@ def load_baseline(path: Path, again: str) -> Baseline | None:
         )
     sealed, version = record.pop(SEAL), record.get("schema_version")
     if version != SCHEMA_VERSION:
-        raise refused(f"is none of schema {SCHEMA_VERSION} (schema_version: {quoted(version)})")
+        raise refused(f"is none of schema {SCHEMA_VERSION} (schema_version: {quote(version)})")
     if sealed != hashed(record):
         raise refused("was edited by hand or is incomplete: its seal does not fit")
     del record["schema_version"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, collect_errors, nearest, quoted, visible
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, collect_errors, nearest, quote, visible
 from steelyard.base.files import backup_path, read_bytes, write_texts
 from steelyard_eval.common.process import day
 from steelyard_eval.compare.contenders import GivenMany
@@ -124,8 +124,8 @@ def _aligned(gate: Gate) -> Gate:
         lists = {row.id: row for row in kept.lists}
         if len(kept.lists) != len(ids) or lists.keys() != set(ids):
             raise DataError(
-                f"the baseline {quoted(str(gate.path), PATH_WIDTH)} has not one list a query of "
-                f"{quoted(kept.label)}; restore it from version control, or write it again: {again}"
+                f"the baseline {quote(str(gate.path), PATH_WIDTH)} has not one list a query of "
+                f"{quote(kept.label)}; restore it from version control, or write it again: {again}"
             )
         contenders.append(replace(kept, lists=tuple(lists[id_] for id_ in ids)))
     return with_fields(gate, baseline=replace(old, contenders=tuple(contenders)))
@@ -136,9 +136,9 @@ def _kept(baseline: Baseline, ref: ContenderRef) -> BaselineContender:
     if kept := baseline.find(ref.label):
         return kept
     labels = [other.label for other in baseline.contenders]
-    such = quoted(f"{labels[0]}={ref.written or ref.label}", PATH_WIDTH)
+    such = quote(f"{labels[0]}={ref.written or ref.label}", PATH_WIDTH)
     raise ConfigError(
-        f"{quoted(ref.label)} is not in the baseline{nearest(ref.label, labels)}; write the one that it is to be "
+        f"{quote(ref.label)} is not in the baseline{nearest(ref.label, labels)}; write the one that it is to be "
         f"held against before it, as in {such}"
     )
 
@@ -166,7 +166,7 @@ def _refuse_adverse(
         )
     pairs = [(by_label[kept.label], kept) for kept in known if kept.label in by_label]
     changed = [
-        quoted(kept.label)
+        quote(kept.label)
         for own, kept in pairs
         if own.strategy != kept.strategy
         or ("corpus" not in differing and gate.configuration(own.config) != kept.configuration)

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import ConfigError, SteelyardError, collect_errors, quoted
+from steelyard.base.errors import ConfigError, SteelyardError, collect_errors, quote
 from steelyard.config import SearchConfig, read_json
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query, valid_at
@@ -90,7 +90,7 @@ def read_again(naming: Naming, dataset: Dataset, label: str, kind: str, written:
             raise ConfigError(f"{error} ({remedy})") from None
         # The message may quote the file, which the baseline chose and which may hold anything.
         command = shell_command("gate", dataset, text, options={}) or "gate it by name"
-        problem = f"{naming.file} names {quoted(written)}, which is no {kind} that can be read"
+        problem = f"{naming.file} names {quote(written)}, which is no {kind} that can be read"
         raise ConfigError(f"{problem}; to see why: {command}") from None
 
 

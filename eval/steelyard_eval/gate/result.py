@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from steelyard_eval.common.configurations import LIMIT, NamedConfig, written_as
 from steelyard_eval.compare.lists_and_latency import ties
-from steelyard_eval.datasets.dataset import MAX_NAMED_IDS, describe_changes
+from steelyard_eval.datasets.dataset import MAX_IDS, changed_ids
 from steelyard_eval.datasets.groups import nearly
 from steelyard_eval.datasets.manifest import Naming
 from steelyard_eval.gate.baseline import tool
@@ -236,7 +236,7 @@ def _what_changed(gate: Gate, name: str) -> dict[str, Fact]:
     """What changed of a part of the data; nothing for older baselines, which do not say what they held."""
     before, now = gate.needed().states.get(name, {}), gate.states().get(name, {})
     if before and now and before != now:
-        return {"moved": describe_changes(before, now, named=MAX_NAMED_IDS)}
+        return {"moved": changed_ids(before, now, named=MAX_IDS)}
     return {_ELSE[name]: True} if before and now and name in _ELSE else {}
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from msgspec.structs import asdict
 
 from steelyard.base.arrays import Indices
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, quoted
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, quote
 from steelyard.config import SearchConfig
 from steelyard.memory.query import Query
 from steelyard_eval.compare.lists_and_latency import ties
@@ -107,7 +107,7 @@ class Gate:
         """The baseline; DataError, with the remedy, where there is none."""
         if self.baseline is not None:
             return self.baseline
-        begin, place = shlex.join(_command("init", self.dataset, self.path)), quoted(str(self.path), PATH_WIDTH)
+        begin, place = shlex.join(_command("init", self.dataset, self.path)), quote(str(self.path), PATH_WIDTH)
         raise DataError(f"there is no baseline at {place}; write a first one of what you use today: {begin}")
 
     @cached_property
@@ -180,12 +180,8 @@ class Gate:
 
 
 def _command(job: str, dataset: Dataset, path: Path) -> list[str]:
-    return [
-        "steelyard",
-        job,
-        shell_word(dataset.path),
-        *(["--baseline", shell_word(path)] if path != BASELINE else []),
-    ]
+    extra = ["--baseline", shell_word(path)] if path != BASELINE else []
+    return ["steelyard", job, shell_word(dataset.path), *extra]
 
 
 def is_of_other_labels(dataset: Dataset) -> bool:

@@ -18,7 +18,7 @@ from steelyard.memory.query import Query, clean_query
 from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.source import Source, configured
 from steelyard_eval.choose.few_labels import MIN_QUERIES_WITH_LOG
-from steelyard_eval.choose.recommend import only_random_sample
+from steelyard_eval.choose.recommend import random_only
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.contenders import Contender, Given
 from steelyard_eval.datasets import Dataset
@@ -89,7 +89,7 @@ def prepare(
     is used today has no weights.
     """
     space = (workspace or Workspace.open(dataset, embedder)).about(
-        partial(only_random_sample, fewest=MIN_QUERIES_WITH_LOG)
+        partial(random_only, fewest=MIN_QUERIES_WITH_LOG)
     )
     numbered = sorted((entry.id for entry in dataset.entries), key=lambda name: name.encode())
     log = read_log(path, _known(space, numbered), max(now, dataset.as_of))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steelyard.base.errors import ConfigError, DataError, nearest, quoted
+from steelyard.base.errors import ConfigError, DataError, nearest, quote
 from steelyard.base.extensions import extension
 from steelyard.config import SearchConfig
 from steelyard.systems import find_system
@@ -69,7 +69,7 @@ def learn(
     rule, or a current contender without weights.
     """
     if rule not in RULES:
-        raise ConfigError(f"there is no rule {quoted(rule)}{nearest(rule, RULES)}")
+        raise ConfigError(f"there is no rule {quote(rule)}{nearest(rule, RULES)}")
     path = feedback or dataset.feedback
     if path is None:
         raise DataError(f"{dataset.name} has no feedback.jsonl; name a log with --feedback")

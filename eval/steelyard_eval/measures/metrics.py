@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Indices
-from steelyard.base.errors import ConfigError, nearest, quoted
+from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard_eval.measures.judgments import UNJUDGED, Ranked, discounts
 from steelyard_eval.measures.judgments import Judgments as Judgments  # it is read with the measures
 
@@ -194,7 +194,7 @@ def parse_measures(names: Iterable[object]) -> tuple[Measure, ...]:
     ['nDCG@10', 'RR']
     """
     parsed = {str(name): _parse(str(name).strip()) for name in names}
-    if faults := [f"metric {quoted(name)}: {one}" for name, one in parsed.items() if isinstance(one, str)]:
+    if faults := [f"metric {quote(name)}: {one}" for name, one in parsed.items() if isinstance(one, str)]:
         raise ConfigError("; ".join(faults))
     return tuple(dict.fromkeys(one for one in parsed.values() if isinstance(one, Measure)))
 

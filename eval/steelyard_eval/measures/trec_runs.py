@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.base.arrays import Indices
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, quoted
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, quote
 from steelyard.base.files import read_text, write_text
 
 Scored = tuple[str, float]  # an entry with its score
@@ -50,7 +50,7 @@ def write_run(
     names = {tag, *queries, *(entries[i] for i in np.unique(entry).tolist())}
     bad = sorted(name for name in names if name.split() != [name])
     if bad:
-        listed = ", ".join(quoted(name) for name in bad[:10])
+        listed = ", ".join(quote(name) for name in bad[:10])
         rule = f"ids in a TREC run must not be empty or contain white space, and {len(bad)} do not fit"
         raise DataError(f"{path}: {rule}, {listed}. Rename them")
     write_text(path, "".join(run_lines(queries, offsets, entry, entries, tag)))
@@ -67,17 +67,17 @@ def read_run(path: Path) -> dict[str, list[Scored]]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(
-            f"cannot read the run {quoted(str(path), PATH_WIDTH)}: {reason}; check its path"
+            f"cannot read the run {quote(str(path), PATH_WIDTH)}: {reason}; check its path"
         ) from None
     lists: dict[str, dict[str, float]] = {}
     faults = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip() and (fault := _add_line(lists, line.split())):
-            faults.append(f"line {number}: {quoted(line.strip())} {fault}")
+            faults.append(f"line {number}: {quote(line.strip())} {fault}")
     if faults:
         more = f"; {len(faults)} such lines in all" if len(faults) > SHOWN else ""
         raise DataError(
-            f"run {quoted(str(path), PATH_WIDTH)}: {'; '.join(faults[:SHOWN])}{more}. Write the run again"
+            f"run {quote(str(path), PATH_WIDTH)}: {'; '.join(faults[:SHOWN])}{more}. Write the run again"
         )
     return {query: best_first(list(scores.items())) for query, scores in lists.items()}
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import PATH_WIDTH, DataError, quoted
+from steelyard.base.errors import PATH_WIDTH, DataError, quote
 from steelyard.base.files import STRICT_JSON, canonical, draft, inside, open_regular, read_text, write_bytes
 from steelyard.table.join import Part
 from steelyard.table.signal_table import ENDS, LABEL_FACTS, NUMBER_FACTS, Facts, Labels, SignalTable, TagSets
@@ -36,7 +36,7 @@ def save(table: SignalTable, folder: Path) -> None:
     Raises DataError when the folder exists and is not a recording, MachineError when it cannot be written.
     """
     if folder.exists() and not (folder / "manifest.json").is_file():
-        raise DataError(f"{quoted(str(folder), PATH_WIDTH)} exists and is not a recording; name another folder")
+        raise DataError(f"{quote(str(folder), PATH_WIDTH)} exists and is not a recording; name another folder")
     with draft(folder, folder=True) as part:
         _write(table, part)
         move_folder(part, folder)
@@ -48,14 +48,14 @@ def load(folder: Path) -> SignalTable:
         manifest = STRICT_JSON.decode(read_text(folder / "manifest.json"))
         if manifest["schema_version"] != SCHEMA_VERSION:
             raise DataError(
-                f"{quoted(str(folder), PATH_WIDTH)}: recording of schema {quoted(manifest['schema_version'])}, "
+                f"{quote(str(folder), PATH_WIDTH)}: recording of schema {quote(manifest['schema_version'])}, "
                 f"this Steelyard reads {SCHEMA_VERSION}; record again"
             )
         arrays = {name: _read(inside(folder, f"{name}.npy"), shape) for name, shape in manifest["arrays"].items()}
         _check(manifest, arrays)
         return _table(manifest, arrays)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        place, reason = quoted(str(folder), PATH_WIDTH), quoted(str(error), 200)
+        place, reason = quote(str(folder), PATH_WIDTH), quote(str(error), 200)
         raise DataError(f"{place} is not a whole recording ({reason}); record again") from None
 
 
@@ -241,7 +241,7 @@ def load_block(file: Path, queries: int) -> Part:
                 _check_numbers(arrays, name, (rows,) if kind == "columns" else (queries, 2))
         return Part(ids, arrays["offsets"], arrays["entry"], **families)
     except (OSError, ValueError, TypeError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
-        place, reason = quoted(str(file), PATH_WIDTH), quoted(str(error), 200)
+        place, reason = quote(str(file), PATH_WIDTH), quote(str(error), 200)
         raise DataError(f"{place} is no whole block of a recording ({reason}); remove its folder") from None
 
 

@@ -142,7 +142,7 @@ def label_more_step(dataset: Dataset, wanted: int | None, purpose: str = "") -> 
 
     `purpose` is "settle", "halve" or empty. Where all have labels, new queries are written first.
     """
-    left, more = dataset.unlabelled, round_up_count(wanted) if wanted else None
+    left, more = dataset.unlabelled, round_up(wanted) if wanted else None
     if left and more is None:
         return [label_random_step(dataset, "label_more")]
     if left and more is not None:
@@ -188,7 +188,7 @@ def _kinds(dataset: Dataset) -> list[str]:
     return [] if dataset.in_memory else sorted({*map(indexing_kind, dataset.query_vectors)} - {""})
 
 
-def round_up_count(more: int) -> int:
+def round_up(more: int) -> int:
     """A number of queries that are still needed, in two digits.
 
     >>> rough(37), rough(183)
@@ -257,7 +257,7 @@ def words_of(job: str, dataset: Dataset, *words: str, options: Mapping[str, obje
 
 
 def shell_command(job: str, dataset: Dataset, *words: str, options: Mapping[str, object]) -> str | None:
-    """The same, quoted for a shell; None for a data set that is in memory alone."""
+    """The same, quote for a shell; None for a data set that is in memory alone."""
     return shlex.join(words_of(job, dataset, *words, options=options)) or None
 
 

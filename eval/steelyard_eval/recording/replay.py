@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.base.arrays import Bools, Floats, Indices, Ints
-from steelyard.base.errors import ConfigError, DataError, nearest, quoted
+from steelyard.base.errors import ConfigError, DataError, nearest, quote
 from steelyard.base.fields import format_time
 from steelyard.config import SearchConfig
 from steelyard.finish import Ranking
@@ -87,13 +87,13 @@ def open_recording(folder: Path, dataset: Dataset) -> SignalTable:
     table = load(folder)
     if table.fingerprint.get("corpus") != dataset.sha256:
         raise DataError(
-            f"recording {quoted(str(folder))} is of the data set {quoted(table.fingerprint.get('corpus'))}, "
+            f"recording {quote(str(folder))} is of the data set {quote(table.fingerprint.get('corpus'))}, "
             f"{dataset.called} has {dataset.sha256!r}; record again"
         )
     intents = intents_of(dataset, table)
     if intents and dataset.intents not in (None, intents):
         raise ConfigError(
-            f"the intents of recording {quoted(str(folder))} are {intents}, not {dataset.intents}; record again "
+            f"the intents of recording {quote(str(folder))} are {intents}, not {dataset.intents}; record again "
             f"with --intents {dataset.intents}"
         )
     return table
@@ -119,7 +119,7 @@ def only(table: SignalTable, queries: Sequence[str]) -> SignalTable:
     known = {query: i for i, query in enumerate(table.queries)}
     if missing := [query for query in queries if query not in known]:
         raise ConfigError(
-            f"{len(missing)} queries are not in the recording, such as {quoted(missing[0])}"
+            f"{len(missing)} queries are not in the recording, such as {quote(missing[0])}"
             f"{nearest(missing[0], known)}; record again with --split all"
         )
     chosen = np.array([known[query] for query in queries], dtype=np.int64)

@@ -20,7 +20,7 @@ import apsw
 import msgspec
 from msgspec import Struct
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, quoted
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, quote
 from steelyard.base.files import cache_folder, compact
 from steelyard_eval.common.formatting import spans
 from steelyard_eval.datasets import Dataset
@@ -31,9 +31,7 @@ FOLDER, FILE = ".steelyard", "runs.db"
 SWITCH = "STEELYARD_RUNS"  # set to `off`, nothing is kept
 LARGEST = 256 * 2**20  # bytes of a file that is read
 BUSY_TIMEOUT_MS = 10_000  # milliseconds that another writer is waited for
-MAX_TRACKED_ITEMS = (
-    20_000  # entries or queries whose changes are told one by one; of more only whether anything changed
-)
+MAX_TRACKED_ITEMS = 20_000  # entries or queries that are compared one by one; of more only the hash
 LISTED = 8  # contenders whose values by query are kept
 TABLES = (
     "CREATE TABLE runs(id INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, facts TEXT NOT NULL) STRICT",
@@ -217,7 +215,7 @@ def _decoded(dataset: Dataset, text: object, kind: type[T]) -> T:
 
 
 def _named(path: Path | None) -> str:
-    return quoted(str(path), PATH_WIDTH)
+    return quote(str(path), PATH_WIDTH)
 
 
 def parts_of(dataset: Dataset) -> dict[str, Mapping[str, Any]]:

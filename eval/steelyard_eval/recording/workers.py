@@ -22,7 +22,7 @@ from typing import cast
 import numpy as np
 
 import steelyard
-from steelyard.base.errors import PATH_WIDTH, EmbedderError, MachineError, SteelyardError, quoted
+from steelyard.base.errors import PATH_WIDTH, EmbedderError, MachineError, SteelyardError, quote
 from steelyard.base.extensions import require
 from steelyard.base.files import cache_folder, canonical, lock
 from steelyard.config import SearchConfig
@@ -72,7 +72,7 @@ class PrecomputedEmbedder:
     def embed(self, texts: Sequence[str], kind: Kind = "entry") -> Vectors:
         """See Embedder.embed."""
         if unknown := [text for text in texts if text not in self.vectors]:
-            raise EmbedderError(f"no vector of {quoted(unknown[0])} was computed ahead")
+            raise EmbedderError(f"no vector of {quote(unknown[0])} was computed ahead")
         return np.array([self.vectors[text] for text in texts], dtype=np.float32)
 
     def warm(self) -> bool:
@@ -171,7 +171,7 @@ def _ending(workers: Workers) -> Iterator[None]:
         if isinstance(error, SteelyardError) or not (lost or isinstance(error, BrokenExecutor | CancelledError)):
             raise  # what a search raised, or a person
         raise MachineError(
-            f"workers ended early ({quoted(type(error).__name__)}); free memory, or use fewer, and run the "
+            f"workers ended early ({quote(type(error).__name__)}); free memory, or use fewer, and run the "
             f"same command again: what they had finished is kept"
         ) from None
 
@@ -191,7 +191,7 @@ def _folder(key: str, given: bool) -> Iterator[Path]:
         except OSError as error:
             if given:
                 raise MachineError(
-                    f"cannot use {quoted(str(folder), PATH_WIDTH)}: {error.strerror}; wait until another process "
+                    f"cannot use {quote(str(folder), PATH_WIDTH)}: {error.strerror}; wait until another process "
                     f"has made this recording, or set STEELYARD_CACHE to a folder that all workers see"
                 ) from None
             folder = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="steelyard-")))
@@ -220,6 +220,6 @@ def scheduled(address: str) -> Executor:
         client = distributed.Client(address, timeout=SCHEDULER_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise MachineError(
-            f"no Dask scheduler answers at {quoted(address)} ({quoted(str(error), 80)}); start one: dask scheduler"
+            f"no Dask scheduler answers at {quote(address)} ({quote(str(error), 80)}); start one: dask scheduler"
         ) from None
     return cast("Executor", client.get_executor(pure=False))

@@ -14,7 +14,7 @@ from multiprocessing import get_context
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, EmbedderError, RerankError, SteelyardError, quoted
+from steelyard.base.errors import PATH_WIDTH, ConfigError, EmbedderError, RerankError, SteelyardError, quote
 from steelyard.config import SearchConfig, open_reranker, requested_reranker
 from steelyard.embedders import embed
 from steelyard.embedders.embed import LSA, Embedder, RecordedEmbedder
@@ -214,7 +214,7 @@ def choose_embedder(dataset: Dataset, asked: str) -> Embedder | None:
     asked = dataset.embedder or asked if asked == "auto" else asked
     kind, _, model = asked.partition(":")
     if kind not in EMBEDDERS or (model and kind != "recorded"):
-        raise ConfigError(f"unknown embedder {quoted(asked)}; valid: {', '.join(EMBEDDERS)}")
+        raise ConfigError(f"unknown embedder {quote(asked)}; valid: {', '.join(EMBEDDERS)}")
     if kind in embed.KINDS:
         return embed.open_embedder(kind, os.environ)
     if kind == "none":
@@ -227,7 +227,7 @@ def choose_embedder(dataset: Dataset, asked: str) -> Embedder | None:
     if models and kind != "lsa":
         if model and model not in models:
             raise ConfigError(
-                f"{dataset.called} has no recorded vectors of {quoted(model)}; it has those of {', '.join(models)}"
+                f"{dataset.called} has no recorded vectors of {quote(model)}; it has those of {', '.join(models)}"
             )
         return recorded(dataset, model or models[0])
     try:
@@ -267,7 +267,7 @@ def embedder_of(dataset: Dataset, asked: str, named: Sequence[str | None]) -> st
         return asked
     models = {model for own in read.values() for model in own}
     if len(models) > 1 and len(files) > 1:
-        several = {quoted(path, PATH_WIDTH): map(quoted, sorted(own)) for path, own in read.items() if own}
+        several = {quote(path, PATH_WIDTH): map(quote, sorted(own)) for path, own in read.items() if own}
         told = "; ".join(f"{path}: {', '.join(own)}" for path, own in several.items())
         again = "run the recommend that wrote one of them again, with the --embedder of the other"
         raise ConfigError(f"only vectors of one model can be searched at once ({told}); {again}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.base.errors import DataError, nearest, quoted, visible
+from steelyard.base.errors import DataError, nearest, quote, visible
 from steelyard.base.files import read_bytes
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import VERSION, Message, Result
@@ -36,11 +36,11 @@ def read(data: bytes, source: str = "the result") -> Result:
     try:
         version = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get("version")
         if version is None or msgspec.json.decode(version) != VERSION:
-            told = "none" if version is None else quoted(bytes(version).decode())
+            told = "none" if version is None else quote(bytes(version).decode())
             raise DataError(f"{source}: its version is {told}, and must be {VERSION}; {REMEDY}")
         result = msgspec.json.decode(data, type=Result)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"{source}: {quoted(str(error), 300)}; {REMEDY}") from None
+        raise DataError(f"{source}: {quote(str(error), 300)}; {REMEDY}") from None
     if fault := next(_faults(result), None):
         raise DataError(f"{source}: {fault}; {REMEDY}")
     return result
@@ -49,14 +49,14 @@ def read(data: bytes, source: str = "the result") -> Result:
 def _faults(result: Result) -> Iterator[str]:
     """What does not hold together: labels without a row, or with two; sentences without a key or a fact."""
     counts = Counter(row.label for row in result.rows)
-    yield from (f"{quoted(label)} is the label of {n} rows" for label, n in counts.items() if n > 1)
+    yield from (f"{quote(label)} is the label of {n} rows" for label, n in counts.items() if n > 1)
     used = [("provenance.baseline", result.provenance.baseline)] if counts and result.provenance.baseline else []
     used += [(f"queries.{i}", label) for i, row in enumerate(result.queries) for label in row.values | row.lists]
     for place, label in used if counts else ():
         if label not in counts:
-            yield f"{place}: {quoted(label)} is the label of no row{nearest(label, counts)}"
+            yield f"{place}: {quote(label)} is the label of no row{nearest(label, counts)}"
     yield from (
-        f"queries.{i}.lists.{quoted(label)}: must have as many scores and parts of each signal as entries"
+        f"queries.{i}.lists.{quote(label)}: must have as many scores and parts of each signal as entries"
         for i, row in enumerate(result.queries)
         for label, listed in row.lists.items()
         if {len(part) for part in (*filter(None, [listed.scores]), *listed.parts.values())} - {len(listed.entries)}
@@ -65,7 +65,7 @@ def _faults(result: Result) -> Iterator[str]:
         try:
             say(said)
         except (KeyError, TypeError, ValueError) as error:
-            yield f"no sentence can be made of {quoted(said.key)}: {quoted(repr(error), 100)}"
+            yield f"no sentence can be made of {quote(said.key)}: {quote(repr(error), 100)}"
 
 
 def _said(result: Result) -> Iterator[Message]:
@@ -77,7 +77,7 @@ def _said(result: Result) -> Iterator[Message]:
 
 def load(path: str | Path) -> Result:
     """The result in a file of `--json`, or in report.json; DataError for anything else."""
-    source = quoted(str(path), 1000)  # the end of a long path is what tells files apart
+    source = quote(str(path), 1000)  # the end of a long path is what tells files apart
     if (Path(path) / "report.json").is_file():
         raise DataError(f"{source} is the folder of a report; name its report.json")
     if Path(path).is_dir():

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.errors import ConfigError, quote
 from steelyard.base.extensions import extension
 from steelyard.base.fields import LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS, parse_number
 from steelyard.base.files import cache_folder
@@ -47,12 +47,12 @@ def parse_filters(texts: Sequence[str]) -> Filters:
     for text in texts:
         operator = _OPERATOR.search(text)
         if operator is None:
-            raise ConfigError(f"filter {quoted(text)} is not FIELD=VALUE; write it as project=my-app")
+            raise ConfigError(f"filter {quote(text)} is not FIELD=VALUE; write it as project=my-app")
         name, value = text[: operator.start()], text[operator.end() :]
         for test, typed in _tests(name, operator[0], value):
             tests = asked.setdefault(name, {})
             if test in tests and test in RANGES:
-                raise ConfigError(f"filter {quoted(name)} has two bounds of one kind; write one {operator[0]}")
+                raise ConfigError(f"filter {quote(name)} has two bounds of one kind; write one {operator[0]}")
             tests.setdefault(test, []).append(typed)
     bounds = {name: {t: v[0] if t in RANGES else v for t, v in tests.items()} for name, tests in asked.items()}
     return Filters.of(bounds)
@@ -63,7 +63,7 @@ def _tests(name: str, operator: str, value: str) -> list[tuple[str, str | float 
     if (period := _period(value) if name in TIME_FIELDS else None) is None:
         return [(_TESTS.get(operator, "all" if name in LIST_FIELDS else "any"), _typed(name, value))]
     if operator not in _OF_PERIOD:
-        raise ConfigError(f"filter {quoted(name)} is a time; write {name}>={value}, or {name}<{value}")
+        raise ConfigError(f"filter {quote(name)} is a time; write {name}>={value}, or {name}<{value}")
     return [(test, period[end]) for test, end in _OF_PERIOD[operator]]
 
 
@@ -92,7 +92,7 @@ def parse_scopes(texts: Sequence[str]) -> Filters:
         name, equals, value = text.partition("=")
         if not equals or name not in TEXT_FIELDS:
             raise ConfigError(
-                f"scope {quoted(text)} is not FIELD=VALUE with a field of text; write it as vault=notes"
+                f"scope {quote(text)} is not FIELD=VALUE with a field of text; write it as vault=notes"
             )
         scopes[name] = (*scopes.get(name, ()), value)
     return visible_to(scopes) if scopes else EVERYTHING
@@ -148,7 +148,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
                 numbers = priorities if name.startswith(TIER) else weights
                 numbers[name.removeprefix(TIER)] = parse_number(named[name])
             except ValueError:
-                raise ConfigError(f"--set {quoted(name)} is a weight, a number such as recency=0.2") from None
+                raise ConfigError(f"--set {quote(name)} is a weight, a number such as recency=0.2") from None
         try:
             return msgspec.convert({**own, "weights": weights, "priorities": priorities}, cls, strict=False)
         except msgspec.ValidationError as error:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
-from steelyard.base.errors import ConfigError, DataError, nearest, quoted
+from steelyard.base.errors import ConfigError, DataError, nearest, quote
 from steelyard.base.extensions import extension
 from steelyard.base.fields import TIME_FIELDS, format_time
 from steelyard.config import SearchConfig, open_reranker
@@ -79,10 +79,10 @@ def open_searcher(
         raise ConfigError("a strategy has its own weights and thresholds; leave threshold and direct out")
     names = dict(parse_tier(path) for path in paths)
     if len(names) < len(paths):
-        raise ConfigError(f"two of {', '.join(map(quoted, paths))} are the same tier; name one as TIER=FILE")
+        raise ConfigError(f"two of {', '.join(map(quote, paths))} are the same tier; name one as TIER=FILE")
     rule = find_system(by.config.name if by.config else by.system).federation
     for tier in settings.priorities.keys() - {*names, *rule.priorities}:
-        raise ConfigError(f"priority {quoted(tier)} names no tier{nearest(tier, {*names, *rule.priorities})}")
+        raise ConfigError(f"priority {quote(tier)} names no tier{nearest(tier, {*names, *rule.priorities})}")
     visible = parse_scopes(scopes)
     with ExitStack() as stack:
         vaults = {name: stack.enter_context(_seen(path, visible, settings.hnsw)) for name, path in names.items()}
@@ -161,7 +161,7 @@ def _searcher(
     wanted = {settings.model for settings in against.retrievers.values() if settings.model} if against else set()
     if lacking := sorted(wanted - {embedder.model for embedder in embedders}):
         raise ConfigError(
-            f"what is interleaved ranks by vectors of {quoted(lacking[0])}, which are not those of the other "
+            f"what is interleaved ranks by vectors of {quote(lacking[0])}, which are not those of the other "
             "ranking; interleave weights files of one model"
         )
     exploring = Explore(share, against) if explore else None
@@ -213,7 +213,7 @@ def read_entries(path: str, ids: Sequence[str], scopes: Sequence[str] = ()) -> l
         if missing:
             known = [entry.id for entry in seen.entries()] if seen.count() < 1000 else []
             raise DataError(
-                f"{path}: {'; '.join(f'no entry {quoted(id_)}{nearest(id_, known)}' for id_ in missing)}"
+                f"{path}: {'; '.join(f'no entry {quote(id_)}{nearest(id_, known)}' for id_ in missing)}"
             )
         return [record_of(entry) for entry in entries]
 

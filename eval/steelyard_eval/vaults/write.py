@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steelyard.base.errors import ConfigError, EmbedderError, nearest, quoted
+from steelyard.base.errors import ConfigError, EmbedderError, nearest, quote
 from steelyard.base.extensions import extension
 from steelyard.config import SearchConfig
 from steelyard.embedders import embed
@@ -128,7 +128,7 @@ def vault_embedder(vault: Vault, model: str = "") -> Embedder | None:
     names = vault.models()
     if model and model not in names:
         raise ConfigError(
-            f"{vault.path} has no vectors of the model {quoted(model)}{nearest(model, names)}; "
+            f"{vault.path} has no vectors of the model {quote(model)}{nearest(model, names)}; "
             "run steelyard index with --embedder to add them"
         )
     for name in [model] if model else names:
@@ -178,9 +178,9 @@ def _open_all(vault: Vault, asked: str | None, opened: Opened) -> tuple[list[str
     kinds = [] if asked == "none" else [kind for kind in dict.fromkeys([*known, asked]) if kind]
     outside = {**opened, **_opened(kind for kind in kinds if kind not in opened)}
     if asked is None and (other := _unopened(vault, kinds, outside)):
-        used = ", ".join(quoted(embedder.model) for embedder in outside.values())
+        used = ", ".join(quote(embedder.model) for embedder in outside.values())
         raise ConfigError(
-            f"{vault.path} was indexed with the model {quoted(other[0])}, this run would use {used}; name the "
+            f"{vault.path} was indexed with the model {quote(other[0])}, this run would use {used}; name the "
             "first one in the environment again, add the other with --embedder api, or run "
             "steelyard index VAULT --rebuild"
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from steelyard.base.errors import ConfigError, nearest, quoted
+from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard_eval.common.formatting import TOO_FEW, interval, number
 from steelyard_eval.measures.paired import MARGIN
 from steelyard_eval.measures.spread import ALPHA, normal_interval
@@ -50,7 +50,7 @@ def draw(result: Result, what: str, metric: str = "") -> Figure:
             f"{result.provenance.data.called} has no labels, so there is nothing to plot; judge some"
         )
     if what not in known:
-        raise ConfigError(f"there is no figure {quoted(what)} of this{nearest(what, known)}; {', '.join(known)}")
+        raise ConfigError(f"there is no figure {quote(what)} of this{nearest(what, known)}; {', '.join(known)}")
     return known[what]()
 
 

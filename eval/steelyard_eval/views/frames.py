@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import ConfigError, nearest, quoted, visible
+from steelyard.base.errors import ConfigError, nearest, quote, visible
 from steelyard.base.files import write_text
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.result import document
@@ -164,7 +164,7 @@ class Answered:
         known = self.result.provenance.metrics
         wanted = str(parse_measures([metric or self.result.metric])[0])
         if wanted not in known:
-            raise ConfigError(f"metric {quoted(wanted)} was not compared{nearest(wanted, known)}")
+            raise ConfigError(f"metric {quote(wanted)} was not compared{nearest(wanted, known)}")
         return wanted
 
     def __repr__(self) -> str:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import quoted, visible
+from steelyard.base.errors import quote, visible
 from steelyard_eval.common.console import folded
 from steelyard_eval.common.formatting import counted
 from steelyard_eval.common.tabular import Tabular
 from steelyard_eval.datasets import LOGGED, Dataset, Report, check
 from steelyard_eval.datasets.file_reader import FolderReader, grouped
 from steelyard_eval.datasets.groups import duplicates, duplicates_in_words, judged, lack_groups, nearly
-from steelyard_eval.datasets.labels import in_words, sampling_notice, sampling_record
+from steelyard_eval.datasets.labels import in_words, sampling, sampling_notice
 from steelyard_eval.datasets.manifest import accept
 from steelyard_eval.datasets.second_labels import judged_twice
 from steelyard_eval.result.sentences import say
@@ -51,7 +51,7 @@ class Checked(Tabular):
         document["notices"] = list(self.notices)
         if data := self.report.dataset:
             document |= {"name": data.name, "entries": len(data.entries), "queries": len(data.queries)}
-            document |= {"sha256": data.sha256, **sampling_record(data.sampled, data.pool)}
+            document |= {"sha256": data.sha256, **sampling(data.sampled, data.pool)}
             document |= {"provenance": [one.to_json() for one in data.provenance]} if data.provenance else {}
             document |= {"vectors": sorted("/".join(key) for key in data.vectors)}
             document |= {"duplicates": duplicates(data.entries), "groups": _proposed(data)}
@@ -150,7 +150,7 @@ def _without_relevant(data: Dataset) -> Iterator[str]:
 
 
 def _ids(ids: Sequence[str]) -> str:
-    return ", ".join([*(quoted(id_, 40) for id_ in ids[:LISTED]), *(["..."] if len(ids) > LISTED else [])])
+    return ", ".join([*(quote(id_, 40) for id_ in ids[:LISTED]), *(["..."] if len(ids) > LISTED else [])])
 
 
 def _proposed(dataset: Dataset) -> list[str]:

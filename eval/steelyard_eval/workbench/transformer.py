@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.errors import ConfigError, quote
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ class SteelyardTransformer(Transformer):  # type: ignore[misc]  # PyTerrier has 
         import pandas as pd
 
         if not {"qid", "query"} <= {*topics.columns}:
-            raise ConfigError(f"the table needs the columns qid and query; it has {quoted(list(topics.columns))}")
+            raise ConfigError(f"the table needs the columns qid and query; it has {quote(list(topics.columns))}")
         rows: list[dict[str, object]] = []
         for qid, text in zip(topics["qid"].astype(str), topics["query"].astype(str), strict=True):
             known = self.known.get(qid)

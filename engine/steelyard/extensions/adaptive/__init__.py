@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass, replace
 
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.errors import ConfigError, quote
 from steelyard.config import SearchConfig
 from steelyard.fusion import RECIPROCAL, Expr, Linear, Signal, Term
 
@@ -119,6 +119,6 @@ def _name(term: Term) -> str:
 def _unfit(strategy: Expr, rule: AdaptiveRule) -> str:
     others = f"another signal that is not {' or '.join(rule.held)}" if rule.held else "another signal"
     return (
-        f"strategy {quoted(str(strategy), 200)} cannot follow feedback; write a weighted_sum of "
+        f"strategy {quote(str(strategy), 200)} cannot follow feedback; write a weighted_sum of "
         f"{rule.signal}, once, and {others}, with weights that sum to 1"
     )

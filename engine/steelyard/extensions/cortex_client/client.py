@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.errors import ConfigError, quote
 from steelyard.config import SearchConfig
 from steelyard.embedders.embed import Embedder
 from steelyard.extensions.cortex_client.rewriting import Rewriter
@@ -69,7 +69,7 @@ class SearchOptions:
     def filters(self) -> Filters:
         """The entries that may be found; ConfigError for a dimension there is none of, or a date that is none."""
         if self.dimension and self.dimension not in DIMENSIONS:
-            raise ConfigError(f"unknown dimension {quoted(self.dimension)}; valid: {', '.join(DIMENSIONS)}")
+            raise ConfigError(f"unknown dimension {quote(self.dimension)}; valid: {', '.join(DIMENSIONS)}")
         filters = Filters.of({"created_at": dict(self.created)}) if self.created else EVERYTHING
         for prefix in (self.scope, f"{SCHEME}{self.dimension}/" if self.dimension else ""):
             filters &= Filters.of({"uri": {"prefix": prefix}}) if prefix else EVERYTHING

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePosixPath
 
-from steelyard.base.errors import ConfigError, DataError, quoted
+from steelyard.base.errors import ConfigError, DataError, quote
 from steelyard.memory.entry import Entry
 from steelyard.systems.cortex_mem import DIMENSIONS, SCHEME
 
@@ -22,12 +22,10 @@ def check_uri(uri: str) -> str:
     scheme, _, path = uri.partition("://")
     parts = path.split("/")
     if f"{scheme}://" != SCHEME or parts[0] not in DIMENSIONS:
-        raise DataError(f"{quoted(uri)} is not the URI of a memory; write {SCHEME}{'|'.join(DIMENSIONS)}/...")
+        raise DataError(f"{quote(uri)} is not the URI of a memory; write {SCHEME}{'|'.join(DIMENSIONS)}/...")
     inner = parts[1:-1] if parts[-1] == "" else parts[1:]
     if any(part in ("", ".", "..") for part in inner) or any(mark in uri for mark in ("\\", "\0")):
-        raise DataError(
-            f"{quoted(uri)} has a part that leaves its folder or names none; write each folder by name"
-        )
+        raise DataError(f"{quote(uri)} has a part that leaves its folder or names none; write each folder by name")
     return uri
 
 
@@ -58,10 +56,10 @@ def vault_of(folder: str | Path, tenant: str) -> Path:
     """
     if not TENANT.fullmatch(tenant):
         raise ConfigError(
-            f"tenant {quoted(tenant)} cannot be a name; write 1 to 64 of a-z, 0-9, - and _, "
+            f"tenant {quote(tenant)} cannot be a name; write 1 to 64 of a-z, 0-9, - and _, "
             "the first and the last a letter or a digit"
         )
     path = Path(folder) / f"cortex-mem-{tenant}.db"
     if path.is_symlink() or (path.exists() and path.stat().st_nlink > 1):
-        raise ConfigError(f"{quoted(str(path))} is a link; a tenant's vault is a file of its own")
+        raise ConfigError(f"{quote(str(path))} is a link; a tenant's vault is a file of its own")
     return path

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.errors import ConfigError, quote
 from steelyard.extensions.models.api import ApiEmbedder
 from steelyard.extensions.models.local import LocalEmbedder
 from steelyard.extensions.models.minilm import MiniLmEmbedder, MiniLmInt8Embedder
@@ -50,10 +50,10 @@ def restored(kind: str, settings: Mapping[str, Any], environ: Mapping[str, str])
         return LOCAL[kind]()
     provider, base_url, model = (str(settings.get(name, "")) for name in ("provider", "base_url", "model"))
     if provider not in PROVIDERS:
-        raise ConfigError(f"unknown provider {quoted(provider)}; upgrade Steelyard")
+        raise ConfigError(f"unknown provider {quote(provider)}; upgrade Steelyard")
     if base_url != base_url_of(provider, environ):
         raise ConfigError(
-            f"the vault was indexed with the endpoint {quoted(base_url)}, which the environment does not name; "
+            f"the vault was indexed with the endpoint {quote(base_url)}, which the environment does not name; "
             f"set {PROVIDERS[provider].url} to it if you trust it"
         )
     asked = ApiSettings(provider, base_url, model, settings.get("dimension"), key_of(provider, environ))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.base.errors import quoted
+from steelyard.base.errors import quote
 from steelyard.embedders.embed import Kind, Vectors, unit
 from steelyard.extensions.models.provider_client import ATTEMPTS, TIMEOUT, ProviderClient
 from steelyard.extensions.models.settings import ApiSettings
@@ -104,7 +104,7 @@ def _matrix(rows: Sequence[Any]) -> Vectors:
     """float32[rows, dim]; ValueError unless all rows are equally long lists of finite numbers."""
     for i, row in enumerate(rows):
         if not isinstance(row, list) or not row or any(type(value) not in (int, float) for value in row):
-            raise ValueError(f"{quoted(row)} where the vector of text {i + 1} belongs")
+            raise ValueError(f"{quote(row)} where the vector of text {i + 1} belongs")
         if len(row) != len(rows[0]):
             raise ValueError(f"vectors of dimension {len(rows[0])} and {len(row)} side by side")
     with np.errstate(over="ignore"):

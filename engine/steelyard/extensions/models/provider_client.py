@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from steelyard.base.errors import EmbedderError, quoted
+from steelyard.base.errors import EmbedderError, quote
 from steelyard.base.extensions import require
 from steelyard.extensions.models.settings import ApiSettings
 from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Response
@@ -94,13 +94,13 @@ class ProviderClient:
         try:
             return answer.json()
         except ValueError:
-            problem = quoted(answer.text)
+            problem = quote(answer.text)
         raise self._again(f"answered with {problem}, not with whole JSON", self._remedy())
 
     def _refusal(self, answer: Response) -> EmbedderError:
         """The error for a status other than 200."""
         status, said = answer.status, answer.text
-        what = f"refused with status {status}" + (f": {quoted(said, 300)}" if said.strip() else "")
+        what = f"refused with status {status}" + (f": {quote(said, 300)}" if said.strip() else "")
         if answer.may_pass:
             pause = _retry_after(answer.headers.get("retry-after", ""))
             if pause is not None and pause > MAX_WAIT_SECONDS:
@@ -111,7 +111,7 @@ class ProviderClient:
             return self.failure(what, f"check {variable}")
         if 300 <= status < 400:
             return self.failure(what, f"it moved; set {self._settings.about.url} to where it is now")
-        return self.failure(what, f"check the model {quoted(self._settings.model)} and {self._settings.about.url}")
+        return self.failure(what, f"check the model {quote(self._settings.model)} and {self._settings.about.url}")
 
     def _remedy(self) -> str:
         if self._settings.provider == "local":

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.base.errors import quoted
+from steelyard.base.errors import quote
 from steelyard.embedders.embed import Kind
 
 
@@ -68,14 +68,14 @@ def by_index(items: Sequence[Any], name: str) -> list[Any]:
     for item in items:
         index = _value(item, "index")
         if type(index) is not int or not 0 <= index < len(items) or index in values:
-            raise ValueError(f"index {quoted(index)} is repeated or not in 0..{len(items) - 1}")
+            raise ValueError(f"index {quote(index)} is repeated or not in 0..{len(items) - 1}")
         values[index] = _value(item, name)
     return [values[index] for index in range(len(items))]
 
 
 def _value(record: Any, name: str) -> Any:  # noqa: ANN401 -- whatever JSON held
     if not isinstance(record, dict) or name not in record:
-        raise ValueError(f"{quoted(record)} has no {name!r}")
+        raise ValueError(f"{quote(record)} has no {name!r}")
     return record[name]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from steelyard.base.errors import ConfigError, nearest, quoted
+from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard.extensions.models.providers import COHERE, OPENAI, VOYAGE, Shape
 from steelyard.extensions.network.endpoint import Secret, check_address
 
@@ -66,11 +66,11 @@ class ApiSettings:
 
     def __post_init__(self) -> None:
         if self.provider not in PROVIDERS:
-            raise ConfigError(f"unknown provider {quoted(self.provider)}{nearest(self.provider, PROVIDERS)}")
+            raise ConfigError(f"unknown provider {quote(self.provider)}{nearest(self.provider, PROVIDERS)}")
         if self.dimension is not None and not (
             type(self.dimension) is int and 1 <= self.dimension <= MOST_DIMENSIONS
         ):
-            raise ConfigError(f"{quoted(self.dimension)} is not a number of dimensions; write one such as 768")
+            raise ConfigError(f"{quote(self.dimension)} is not a number of dimensions; write one such as 768")
         check_address(self.base_url, self.key, "the embedding endpoint")
         object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
 
@@ -110,7 +110,7 @@ dimension=1536, key=***)
     """
     provider = environ.get("EMBEDDING_PROVIDER", "").strip().lower() or _first(environ)
     if provider not in PROVIDERS:
-        raise ConfigError(f"EMBEDDING_PROVIDER {quoted(provider)} is unknown{nearest(provider, PROVIDERS)}")
+        raise ConfigError(f"EMBEDDING_PROVIDER {quote(provider)} is unknown{nearest(provider, PROVIDERS)}")
     about = PROVIDERS[provider]
     model = environ.get("EMBEDDING_MODEL", "").strip() or about.model
     given = _dimension(environ)
@@ -151,6 +151,6 @@ def _dimension(environ: Mapping[str, str]) -> int | None:
         return None
     if not re.fullmatch(r"[1-9][0-9]{0,5}", text) or int(text) > MOST_DIMENSIONS:
         raise ConfigError(
-            f"EMBEDDING_DIM {quoted(text)} is not a number of dimensions; set a whole number such as 768"
+            f"EMBEDDING_DIM {quote(text)} is not a number of dimensions; set a whole number such as 768"
         )
     return int(text)

@@ -21,7 +21,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
-from steelyard.base.errors import MASK, ConfigError, EmbedderError, quoted
+from steelyard.base.errors import MASK, ConfigError, EmbedderError, quote
 from steelyard.base.extensions import require
 from steelyard.base.files import LONGEST_INTEGER
 from steelyard.extensions.network.wire import Backend, ResponseTooLargeError, begin
@@ -110,7 +110,7 @@ def check_address(url: str, key: Secret, what: str) -> None:
     except ValueError:
         good = False
     if not good or not (url.isascii() and url.isprintable()) or " " in url:
-        told = "" if "@" in url else f" {quoted(key.scrub(url))}"
+        told = "" if "@" in url else f" {quote(key.scrub(url))}"
         raise ConfigError(f"the address{told} of {what} cannot be read; write it as http://localhost:8000/v1")
     if "@" in parts.netloc or parts.query or parts.fragment or key.within(url):
         raise ConfigError(
@@ -119,7 +119,7 @@ def check_address(url: str, key: Secret, what: str) -> None:
         )
     if key and exposed(url):
         raise ConfigError(
-            f"{what} at {quoted(url)} has a key, and over http everybody on the way reads it; "
+            f"{what} at {quote(url)} has a key, and over http everybody on the way reads it; "
             "write https://, an address of this machine, or unset the key"
         )
 
@@ -184,7 +184,7 @@ class Endpoint:
         except _CompressedError:
             problem, again = "gave a compressed answer, which was not asked for", False
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError, OSError, ValueError) as error:
-            problem = f"cannot be reached or broke off ({quoted(self.key.scrub(str(error)), 200)})"
+            problem = f"cannot be reached or broke off ({quote(self.key.scrub(str(error)), 200)})"
         raise EndpointError(self.key.scrub(f"{self.what} at {self.url}"), self.key.scrub(problem), again=again)
 
     def _exchange(self, path: str, body: object, seconds: float) -> Response:

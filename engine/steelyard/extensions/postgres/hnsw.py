@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard.base.arrays import Vectors
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.errors import ConfigError, quote
 from steelyard.extensions.postgres.schema import received
 from steelyard.extensions.postgres.server import Server
 from steelyard.stores.base import COSINE, Space
@@ -59,7 +59,7 @@ class Hnsw:
 
     def __init__(self, server: Server, ef_search: int) -> None:
         if ef_search not in EF_SEARCH:
-            raise ConfigError(f"hnsw is {quoted(ef_search)}; ef_search of pgvector is 1 to {EF_SEARCH[-1]}")
+            raise ConfigError(f"hnsw is {quote(ef_search)}; ef_search of pgvector is 1 to {EF_SEARCH[-1]}")
         check(server)
         self.ef_search = ef_search
         self._server = server

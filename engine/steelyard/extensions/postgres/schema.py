@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.base.arrays import Vectors
-from steelyard.base.errors import VaultError, quoted
+from steelyard.base.errors import VaultError, quote
 from steelyard.base.fields import NUMBER_FIELDS
 from steelyard.memory.entry import EVERY_FIELD
 from steelyard.stores.base import Space
@@ -118,7 +118,7 @@ def check_version(address: str, version: object) -> None:
     """VaultError unless it is ours."""
     if version != VERSION:
         raise VaultError(
-            f"{address} holds a store of schema {quoted(version)}, this Steelyard knows {VERSION}; use the one "
+            f"{address} holds a store of schema {quote(version)}, this Steelyard knows {VERSION}; use the one "
             "that wrote it, or index the data set into another database"
         )
 

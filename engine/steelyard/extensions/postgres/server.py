@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from steelyard.base.errors import ConfigError, MachineError, VaultError, quoted
+from steelyard.base.errors import ConfigError, MachineError, VaultError, quote
 from steelyard.extensions.postgres.address import SECONDS, check_address
 from steelyard.extensions.postgres.schema import TABLES, check_version
 
@@ -45,7 +45,7 @@ class Server:
     name : str
         The address, which holds no password.
     vector : str
-        The schema of pgvector, quoted.
+        The schema of pgvector, quote.
     pgvector : tuple of int
         The version of pgvector, such as (0, 8, 5).
     restricted : bool
@@ -179,7 +179,7 @@ class Server:
 
     @staticmethod
     def _extension(run: Any) -> tuple[str, str]:  # noqa: ANN401 -- what runs a statement
-        """The schema of pgvector, quoted, and its version."""
+        """The schema of pgvector, quote, and its version."""
         row = run(
             "SELECT quote_ident(nspname), extversion FROM pg_extension e "
             "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE extname = 'vector'"
@@ -214,7 +214,7 @@ class Server:
             yield
         except psycopg.Error as error:
             said = error.diag.message_primary or str(error)
-            reason = quoted(" ".join(said.split()), 300)
+            reason = quote(" ".join(said.split()), 300)
             if isinstance(error, psycopg.errors.InsufficientPrivilege):
                 raise VaultError(
                     f"{self.name}: this role may not do that ({reason}); see docs/postgres.md"

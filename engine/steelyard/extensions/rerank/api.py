@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.base.arrays import Floats
-from steelyard.base.errors import EmbedderError, RerankError, quoted
+from steelyard.base.errors import EmbedderError, RerankError, quote
 from steelyard.extensions.models.provider_client import ProviderClient
 from steelyard.extensions.models.providers import by_index
 from steelyard.extensions.models.settings import ApiSettings, base_url_of, key_of
@@ -77,5 +77,5 @@ def _scores(answer: Any, name: str, count: int) -> list[Any]:  # noqa: ANN401 --
         raise ValueError(f"no list {name!r} of {count} scores")
     scores = by_index(listed, "relevance_score")
     if odd := [score for score in scores if type(score) not in (int, float)]:
-        raise ValueError(f"{quoted(odd[0])} where a score belongs")
+        raise ValueError(f"{quote(odd[0])} where a score belongs")
     return scores

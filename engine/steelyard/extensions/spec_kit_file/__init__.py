@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.errors import ConfigError, quote
 from steelyard.config import RerankConfig, SearchConfig
 from steelyard.finish import reranked
 from steelyard.fusion import parse_strategy
@@ -137,7 +137,7 @@ def _fused(call: Call) -> dict[str, float]:
 def _part(record: Mapping[str, Any], name: str, problems: list[str]) -> Mapping[str, Any]:
     value = record.get(name, DEFAULTS[name])
     if not isinstance(value, Mapping):
-        problems.append(f"{name} is {quoted(value)}; it must be an object")
+        problems.append(f"{name} is {quote(value)}; it must be an object")
         return {}
     return value
 
@@ -145,6 +145,6 @@ def _part(record: Mapping[str, Any], name: str, problems: list[str]) -> Mapping[
 def _number(part: Mapping[str, Any], where: str, name: str, problems: list[str]) -> float:
     value = part.get(name, DEFAULTS[where][name])
     if type(value) not in (int, float) or not math.isfinite(value) or value < 0:
-        problems.append(f"{where}.{name} is {quoted(value)}; it must be a number of at least 0")
+        problems.append(f"{where}.{name} is {quote(value)}; it must be a number of at least 0")
         return 0.0
     return float(value)

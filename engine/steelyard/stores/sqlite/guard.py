@@ -23,7 +23,7 @@ from typing import Any
 import apsw
 import sqlite_vec
 
-from steelyard.base.errors import PATH_WIDTH, MachineError, VaultError, quoted, visible
+from steelyard.base.errors import PATH_WIDTH, MachineError, VaultError, quote, visible
 from steelyard.stores.sqlite.schema import TABLES, damaged
 
 FIXED = frozenset(re.findall(r"CREATE (?:TABLE|INDEX|TRIGGER) (\w+)", "\n".join(TABLES)))
@@ -198,7 +198,7 @@ FAILURES = (apsw.Error, UnicodeDecodeError)
 
 def closed(path: str) -> VaultError:
     """The error for a vault that was closed, perhaps by another thread."""
-    return VaultError(f"{quoted(path, PATH_WIDTH)} is closed; keep the vault open until all searches are done")
+    return VaultError(f"{quote(path, PATH_WIDTH)} is closed; keep the vault open until all searches are done")
 
 
 def explained(error: Exception, path: str, on_disk: bool, exhausted: bool = False) -> Exception:
@@ -245,7 +245,7 @@ def connect(path: str, create: bool) -> GuardedConnection:
 
     Raises VaultError when there is none or it is no SQLite file, MachineError when the machine refuses.
     """
-    place, log = quoted(path, PATH_WIDTH), Path(f"{path}-wal")
+    place, log = quote(path, PATH_WIDTH), Path(f"{path}-wal")
     if Path(path).is_dir():
         raise VaultError(
             f"{place} is a folder, and a vault is one file; make one from a data set: "
@@ -278,14 +278,14 @@ def connect(path: str, create: bool) -> GuardedConnection:
 
 def _private(path: str) -> None:
     """Make the file of a new vault for its owner's eyes; SQLite gives its mode to the files beside it."""
-    place, remedy = quoted(path, PATH_WIDTH), ""
+    place, remedy = quote(path, PATH_WIDTH), ""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         if not Path(path).is_file():
             remedy = "it is not a regular file; check the folder's permissions or name another file"
     except FileNotFoundError:
-        remedy = f"there is no folder {quoted(str(Path(path).parent), PATH_WIDTH)}; make it"
+        remedy = f"there is no folder {quote(str(Path(path).parent), PATH_WIDTH)}; make it"
     if remedy:
         raise MachineError(f"cannot open {place}: {remedy}")
 
@@ -307,7 +307,7 @@ def _unchanging(path: str, log: Path, reason: Exception) -> GuardedConnection:
     """
     if log.exists() and log.stat().st_size:
         raise MachineError(
-            f"{quoted(path, PATH_WIDTH)} has changes in {quoted(log.name)} that cannot be read in a read-only "
+            f"{quote(path, PATH_WIDTH)} has changes in {quote(log.name)} that cannot be read in a read-only "
             "folder; copy both to a folder that can be written"
         )
     try:

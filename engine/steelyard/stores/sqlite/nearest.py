@@ -13,10 +13,9 @@ from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.base.arrays import Indices, Vectors
-from steelyard.base.errors import DimensionMismatchError, VaultError, quoted
+from steelyard.base.errors import DimensionMismatchError, VaultError, quote
 from steelyard.base.extensions import extension
 from steelyard.base.machine import budget, precision
 from steelyard.memory.query import EVERYTHING, Filters
@@ -54,7 +53,7 @@ class NearestSearch(VaultFile):
 
     # Writing
 
-    def put_vectors(self, space: Space, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    def put_vectors(self, space: Space, ids: Sequence[str], vectors: Vectors) -> None:
         """Store float32[len(ids), dim] in one transaction; the first vectors fix the dimension.
 
         Raises DimensionMismatchError when the space holds another dimension, VaultError for a vector
@@ -63,7 +62,7 @@ class NearestSearch(VaultFile):
         for id_, vector in zip(ids, vectors, strict=True):
             if not np.isfinite(vector).all() or not vector.any():
                 raise VaultError(
-                    f"the vector of {quoted(id_)} has no direction (all zeros, or not finite); leave it out"
+                    f"the vector of {quote(id_)} has no direction (all zeros, or not finite); leave it out"
                 )
         with self.transaction():
             table = self._ensure_space(space, int(vectors.shape[1]))
@@ -104,7 +103,7 @@ class NearestSearch(VaultFile):
     def _check_dim(self, space: Space, stored: int, given: int) -> None:
         if stored != given:
             raise DimensionMismatchError(
-                f"{self.path} holds vectors of dimension {stored} for model {quoted(space.model)}, "
+                f"{self.path} holds vectors of dimension {stored} for model {quote(space.model)}, "
                 f"the embedder returned {given}; run steelyard index VAULT --rebuild to rebuild them"
             )
 
@@ -124,7 +123,7 @@ class NearestSearch(VaultFile):
             sql = f"SELECT e.id FROM entries e WHERE (e.text != '' OR e.details != '') AND {condition}{without}"
             return sorted(id_ for (id_,) in self._db.run(sql, values, (TEXT,)))
 
-    def vectors(self, space: Space, filters: Filters) -> tuple[list[str], NDArray[np.float32]]:
+    def vectors(self, space: Space, filters: Filters) -> tuple[list[str], Vectors]:
         table, dim = self._table(space)
         if table is None:
             return [], np.zeros((0, 0), dtype=np.float32)
@@ -140,7 +139,7 @@ class NearestSearch(VaultFile):
                 matrix[order[np.searchsorted(wanted, rowids[keep], sorter=order)]] = vectors[keep]
         return [id_ for id_, _ in rows], matrix
 
-    def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    def vectors_of(self, space: Space, ids: Sequence[str]) -> dict[str, Vectors]:
         table, dim = self._table(space)
         if table is None:
             return {}
@@ -231,13 +230,7 @@ class NearestSearch(VaultFile):
     # Searching
 
     def nearest(
-        self,
-        space: Space,
-        vector: NDArray[np.float32],
-        filters: Filters,
-        depth: int,
-        filter_first: bool,
-        metric: str = COSINE,
+        self, space: Space, vector: Vectors, filters: Filters, depth: int, filter_first: bool, metric: str = COSINE
     ) -> list[ScoredId]:
         table, dim = self._table(space)
         if table is None:

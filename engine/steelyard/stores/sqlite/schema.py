@@ -18,7 +18,7 @@ import sqlite_vec
 from msgspec import MsgspecError, convert
 from msgspec.json import Decoder
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, VaultError, quoted
+from steelyard.base.errors import PATH_WIDTH, ConfigError, VaultError, quote
 from steelyard.base.fields import END_OF_TIME, FIRST_TIME, LIST_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import EVERY_FIELD, Entry, Relation, check_entry
@@ -104,7 +104,7 @@ def space_statement(number: int, dim: int) -> str:
 def damaged(path: str, reason: object) -> VaultError:
     """The error for a vault that does not hold what a vault holds."""
     return VaultError(
-        f"{quoted(path, PATH_WIDTH)} is damaged ({quoted(str(reason), 200)}); restore a copy of it, or index the "
+        f"{quote(path, PATH_WIDTH)} is damaged ({quote(str(reason), 200)}); restore a copy of it, or index the "
         "data set into a new vault"
     )
 
@@ -149,7 +149,7 @@ def from_rows(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[Entry
         if len(rows) > 1:
             return [entry for row in rows for entry in from_rows(names, [row])]  # which names the one
         raise VaultError(
-            f"entry {quoted(rows[0][names.index('id')])} of the vault is damaged ({quoted(str(error))}); "
+            f"entry {quote(rows[0][names.index('id')])} of the vault is damaged ({quote(str(error))}); "
             "index the data set into a new vault"
         ) from None
     entries = [object.__new__(Entry) for _ in rows]
@@ -295,10 +295,10 @@ def check_schema(run: Run, path: str) -> None:
         foreign = _foreign(run)
     # RecursionError: JSON nested without end. SQLError: a tokenizer that does not exist.
     except (TypeError, ValueError, RecursionError, ConfigError, apsw.SQLError) as error:
-        foreign = quoted(str(error), 200)
+        foreign = quote(str(error), 200)
     if foreign:
         raise VaultError(
-            f"{quoted(path, PATH_WIDTH)} is not a vault as Steelyard writes it ({foreign}); restore a copy of it, "
+            f"{quote(path, PATH_WIDTH)} is not a vault as Steelyard writes it ({foreign}); restore a copy of it, "
             "or index the data set into a new vault"
         )
 
@@ -332,10 +332,10 @@ def _foreign(run: Run) -> str:
         wanted = set(part())
         if missing := wanted - left:
             thing = max(missing, key=lambda thing: (thing.type, thing.name))  # a table rather than its index
-            return f"its {thing.type} {quoted(thing.name)} is missing or another one"
+            return f"its {thing.type} {quote(thing.name)} is missing or another one"
         left -= wanted
     if other := min(left, key=str, default=None):
-        return f"{other.type} {quoted(other.name)} does not belong there"
+        return f"{other.type} {quote(other.name)} does not belong there"
     # Where a table lies on another's pages, its values have types that STRICT promises to refuse.
     shared = "SELECT 1 FROM sqlite_schema WHERE rootpage IS NOT 0 GROUP BY rootpage HAVING count(*) > 1"
     first = "SELECT id, title FROM entries LIMIT 1"
@@ -369,7 +369,7 @@ def _indexes(run: Run) -> Iterator[_Thing]:
     for name, covered, tokenizer in run("SELECT name, fields, tokenizer FROM keyword_indexes"):
         columns = STRICT_JSON.decode(covered)
         if not isinstance(columns, list) or not columns or any(column not in EVERY_FIELD for column in columns):
-            raise ValueError(f"keyword index {quoted(name)} covers no fields of entries")
+            raise ValueError(f"keyword index {quote(name)} covers no fields of entries")
         index = index_statements(KeywordIndex(name, tuple(columns), tokenizer))
         yield from _made(*TABLES, *index) - _made(*TABLES)
 
@@ -378,7 +378,7 @@ def _spaces(run: Run) -> Iterator[_Thing]:
     for number, dim, *texts in run("SELECT space, dim, model, layer, recipe FROM spaces"):
         typed = type(number) is type(dim) is int and all(isinstance(text, str) for text in texts)
         if not typed or number < 1 or not 1 <= dim <= LARGEST_DIMENSION:
-            raise ValueError(f"vector space {quoted(number)} of dimension {quoted(dim)} cannot exist")
+            raise ValueError(f"vector space {quote(number)} of dimension {quote(dim)} cannot exist")
         own = partial(_SPACE.sub, f"vec_{number:d}")  # the statements at hand are those of space 1
         for thing in _made(space_statement(1, dim)):
             yield _Thing(thing.type, own(thing.name), own(thing.table), thing.sql and own(thing.sql))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.errors import ConfigError, quote
 from steelyard.config import RerankConfig, SearchConfig
 from steelyard.finish import Cut, Merge, Rerank, Rescore
 from steelyard.fusion import RECIPROCAL, Expr, Linear, parse_strategy
@@ -147,7 +147,7 @@ def resolve(config: SearchConfig, environ: Mapping[str, str]) -> SearchConfig:
             values[name] = float(text) if text and not wrong else default
             rule = f"a whole number of at least {least}"
         if wrong:
-            problems.append(f"{name} is {quoted(text)}; it must be {rule}")
+            problems.append(f"{name} is {quote(text)}; it must be {rule}")
     if problems:
         raise ConfigError("; ".join(problems))
     fuses, bm25, fuzzy, reranks, top, p95_ms, ttl_ms, size = values.values()
@@ -171,9 +171,7 @@ DOCUMENTED = System(
         index=KeywordIndex("spec_kit", FIELDS, "unicode61"),
         recipe="{title}\n{text}",
         match=words.any_word,
-        bm25_words=TokenSettings(
-            words.indexed_text, words.tokens_documented, words.INDEXED, corpus_statistics=True
-        ),
+        bm25_words=TokenSettings(words.indexed_text, words.tokens_documented, words.INDEXED, corpus_wide=True),
         classify=words.intent,
         intents=words.INTENTS,
         rewrite=words.enhanced,
@@ -196,7 +194,7 @@ SHIPPED = replace(
     profile="shipped",
     reading=replace(
         DOCUMENTED.reading,
-        bm25_words=TokenSettings(words.indexed_text, words.tokens_shipped, words.INDEXED, corpus_statistics=True),
+        bm25_words=TokenSettings(words.indexed_text, words.tokens_shipped, words.INDEXED, corpus_wide=True),
         classify=words.intent_shipped,
         rewrite=unchanged,
         hidden={"vector": Filters.of({"importance_tier": {"none": ["constitutional", "deprecated"]}})},
@@ -219,9 +217,7 @@ JS = replace(
     reading=replace(
         DOCUMENTED.reading,
         match=words.every_word_js,
-        bm25_words=TokenSettings(
-            words.indexed_text, words.tokens_js, words.INDEXED, least=10, corpus_statistics=True
-        ),
+        bm25_words=TokenSettings(words.indexed_text, words.tokens_js, words.INDEXED, least=10, corpus_wide=True),
         classify=words.intent_js,
         intents=words.INTENTS_JS,
         rewrite=unchanged,

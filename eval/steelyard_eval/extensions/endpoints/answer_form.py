@@ -16,7 +16,7 @@ from importlib import resources
 from typing import Any
 from urllib.parse import unquote
 
-from steelyard.base.errors import ConfigError, nearest, quoted
+from steelyard.base.errors import ConfigError, nearest, quote
 from steelyard.base.extensions import require
 from steelyard.base.files import STRICT_JSON
 from steelyard.extensions.network.endpoint import Response
@@ -168,7 +168,7 @@ def options_of(text: str, names: Sequence[str], place: str) -> list[str]:
     """
     given = {name: unquote(value) for name, _, value in (pair.partition("=") for pair in text.split("&") if pair)}
     if unknown := [name for name in given if name not in names]:
-        raise ConfigError(f"{place}: unknown {quoted(unknown[0])}{nearest(unknown[0], names)}")
+        raise ConfigError(f"{place}: unknown {quote(unknown[0])}{nearest(unknown[0], names)}")
     return [given.get(name, "") for name in names]
 
 
@@ -178,7 +178,7 @@ def template_of(text: str, what: str) -> Any:  # noqa: ANN401 -- any JSON value
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(
-            f'the {what} {quoted(text)} is not JSON ({error}); write placeholders in quotes, as "{{limit}}"'
+            f'the {what} {quote(text)} is not JSON ({error}); write placeholders in quotes, as "{{limit}}"'
         ) from None
 
 
@@ -197,7 +197,7 @@ def path_of(text: str) -> Any:  # noqa: ANN401 -- jmespath publishes no types
         return jmespath.compile(text.removeprefix("$."))
     except jmespath.exceptions.JMESPathError as error:
         reason = str(error).splitlines()[0]
-        raise ConfigError(f"path {quoted(text)} cannot be read ({reason}); write it as hits.hits[*]._id") from None
+        raise ConfigError(f"path {quote(text)} cannot be read ({reason}); write it as hits.hits[*]._id") from None
 
 
 class Mentioned:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, reduce
 from typing import Any
-from urllib.parse import quote, unquote, urldefrag, urlsplit
+from urllib.parse import quote as url_quote
+from urllib.parse import unquote, urldefrag, urlsplit
 
-from steelyard.base.errors import MASK, ConfigError, DataError, MachineError, quoted
+from steelyard.base.errors import MASK, ConfigError, DataError, MachineError, quote
 from steelyard.extensions.network.endpoint import Endpoint, EndpointError, Response, Secret, exposed
 from steelyard.memory.query import Query
 from steelyard_eval.extensions.endpoints import answer_form
@@ -49,12 +50,12 @@ class HttpSearch:
         _check_address(self.url)
         if exposed(self.url) and holds_key(_COUNTED.sub("", self.url) + self.body):
             raise ConfigError(
-                f"endpoint {quoted(self.shown)} has a key, and over http everybody on the way reads it; "
+                f"endpoint {quote(self.shown)} has a key, and over http everybody on the way reads it; "
                 "write https://, or an address of this machine"
             )
         if "{query}" not in self.url + self.body:
             raise ConfigError(
-                f"endpoint {quoted(self.shown)} never mentions {{query}}; write it where the text goes"
+                f"endpoint {quote(self.shown)} never mentions {{query}}; write it where the text goes"
             )
         self._template  # noqa: B018 -- read now, so that what is faulty is named before anything runs
         answer_form.path_of(self.ids) if self.ids else None
@@ -63,7 +64,7 @@ class HttpSearch:
     def of(cls, text: str) -> HttpSearch:
         """Read an endpoint from one text; ``#ids=PATH&body=JSON`` may follow the address."""
         url, fragment = urldefrag(text)
-        body, ids = answer_form.options_of(fragment, OPTIONS, f"endpoint {quoted(masked(url))}")
+        body, ids = answer_form.options_of(fragment, OPTIONS, f"endpoint {quote(masked(url))}")
         return cls(url, body, ids)
 
     @property
@@ -83,20 +84,20 @@ class HttpSearch:
 
     def ask(self, query: Query, limit: int) -> list[str]:
         """Return the ids of one query's results, best first; DataError for an unusable answer."""
-        values = {"{query}": quote(query.text, safe=""), "{limit}": str(limit)}
+        values = {"{query}": url_quote(query.text, safe=""), "{limit}": str(limit)}
         body = None if self._template is None else filled(self._template, query.text, limit)
         answer = exchange(_replaced(self.url, values), body, self.timeout, self._hide)
         try:
             if answer.status != 200:
-                raise FormError(f"answered with status {answer.status}: {quoted(answer.text, 200)}")
+                raise FormError(f"answered with status {answer.status}: {quote(answer.text, 200)}")
             try:
                 document = answer.json(answer_form.MOST_VALUES)
             except ValueError as error:
-                problem = f"answered with {quoted(answer.text, 200)}, which is not JSON that can be read ({error})"
+                problem = f"answered with {quote(answer.text, 200)}, which is not JSON that can be read ({error})"
                 raise FormError(f"{problem}; ask for ids alone") from None
             return ids_of(document, self.ids)[1]
         except FormError as error:
-            raise DataError(f"endpoint {self.label}, query {quoted(query.id)}: {error}") from None
+            raise DataError(f"endpoint {self.label}, query {quote(query.id)}: {error}") from None
 
     def _hide(self, text: str) -> str:
         return reduce(lambda told, secret: secret.scrub(told), self._secrets, masked(text))
@@ -125,7 +126,7 @@ def _check_address(url: str) -> None:
         good = False
     if not good or "{" in parts.netloc or any(c.isspace() or not c.isprintable() for c in url):
         raise ConfigError(
-            f"endpoint {quoted(masked(url))} is no address; write http://HOST/PATH?q={{query}}&limit={{limit}}"
+            f"endpoint {quote(masked(url))} is no address; write http://HOST/PATH?q={{query}}&limit={{limit}}"
         )
     if "@" in parts.netloc:
         raise ConfigError("the address of an endpoint may not hold a user or a password: reports show it")
@@ -154,7 +155,7 @@ def exchange(url: str, body: object, seconds: float, hide: Callable[[str], str])
         except EndpointError as error:
             left = until - time.monotonic()
             if not again or not error.again or left <= 0:
-                raise MachineError(f"the endpoint {quoted(hide(url))} {hide(error.problem)}") from None
+                raise MachineError(f"the endpoint {quote(hide(url))} {hide(error.problem)}") from None
             again = False
 
 

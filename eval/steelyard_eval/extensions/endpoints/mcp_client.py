@@ -20,7 +20,7 @@ from io import BufferedReader
 from queue import Empty, Queue
 from typing import IO, Any, cast
 
-from steelyard.base.errors import ConfigError, DataError, MachineError, quoted
+from steelyard.base.errors import ConfigError, DataError, MachineError, quote
 from steelyard.extensions.network.endpoint import LARGEST
 from steelyard_eval.extensions.endpoints.answer_form import json_of
 
@@ -178,7 +178,7 @@ def started(command: Sequence[str], place: str, told: Callable[..., str]) -> Ite
         raise ConfigError(f"the command cannot be started ({error}); correct it") from None
     except OSError as error:
         raise MachineError(
-            f"{quoted(command[0])} cannot be started ({error.strerror}); install it, or correct its name"
+            f"{quote(command[0])} cannot be started ({error.strerror}); install it, or correct its name"
         ) from None
     client = McpClient(process, place, told)
     try:

@@ -16,7 +16,7 @@ from functools import cached_property, reduce
 from typing import Any
 from urllib.parse import unquote
 
-from steelyard.base.errors import MASK, ConfigError, DataError, nearest, quoted
+from steelyard.base.errors import MASK, ConfigError, DataError, nearest, quote
 from steelyard.extensions.network.endpoint import SHORTEST
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
@@ -61,7 +61,7 @@ class McpSearch:
             raise ConfigError('an MCP server is written as mcp:COMMAND#TOOL, as in "mcp:npx -y my-server#search"')
         if self.arguments and (not isinstance(self.template, dict) or "{query}" not in self.arguments):
             raise ConfigError(
-                f"the arguments of {quoted(self.tool)} are no JSON object with {{query}} in it; write "
+                f"the arguments of {quote(self.tool)} are no JSON object with {{query}} in it; write "
                 '{"query": "{query}", "limit": "{limit}"}'
             )
         answer_form.path_of(self.ids) if self.ids else None  # so that a faulty path is named before anything runs
@@ -126,12 +126,12 @@ class McpSearch:
 
     def redacted_quote(self, value: object, width: int = MAX_QUOTED_CHARS) -> str:
         """What a server said, for a message: keys are hidden before it is cut, which could leave half of one."""
-        return quoted(self.hidden(str(value)), width)
+        return quote(self.hidden(str(value)), width)
 
     @contextmanager
     def opened(self, entries: Sequence[Entry]) -> Iterator[McpSession]:
         """The server while it runs, for a corpus that its answers name; MachineError when it does not start."""
-        place = f"the MCP tool {quoted(self.tool)} of {quoted(self.words[0])}"
+        place = f"the MCP tool {quote(self.tool)} of {quote(self.words[0])}"
         with started(self.words, place, self.redacted_quote) as client:
             session = McpSession(self, client, place, Mentioned(entries))
             session.begin()
@@ -168,7 +168,7 @@ class McpSession:
         self._client.greet(until)
         known, tool = {one["name"]: one for one in self._client.tools(until)}, self._search.tool
         if tool not in known:
-            raise ConfigError(f"{quoted(self._search.words[0])} has no tool {quoted(tool)}{nearest(tool, known)}")
+            raise ConfigError(f"{quote(self._search.words[0])} has no tool {quote(tool)}{nearest(tool, known)}")
         schema = known[tool].get("inputSchema")
         schema = schema if isinstance(schema, dict) else {}
         properties = schema.get("properties")
@@ -186,7 +186,7 @@ class McpSession:
         """The ids of one query's results, best first; DataError for an unusable answer, MachineError for none."""
         wanted = limit if self._most is None else int(min(limit, self._most))
         arguments = answer_form.filled(self._template, query.text, wanted)
-        about, until = f", query {quoted(query.id)}", time.monotonic() + self._search.timeout
+        about, until = f", query {quote(query.id)}", time.monotonic() + self._search.timeout
         answer = self._client.call("tools/call", {"name": self._search.tool, "arguments": arguments}, until, about)
         try:
             return self._results(answer)
@@ -216,7 +216,7 @@ class McpSession:
             text = needed[0]
         left = [name for name in needed if name not in (text, limit)]
         if not text or left:
-            lacks = f"needs {', '.join(map(quoted, left))}" if left else "has no argument that looks like a query"
+            lacks = f"needs {', '.join(map(quote, left))}" if left else "has no argument that looks like a query"
             raise ConfigError(
                 f"{self._place} {lacks}; write its arguments: "
                 f'#{self._search.tool}&arguments={{"{text or "query"}": "{{query}}", ...}}'

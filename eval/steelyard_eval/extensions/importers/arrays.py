@@ -11,7 +11,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import quoted
+from steelyard.base.errors import quote
 from steelyard.base.fields import END_OF_TIME, TIME_FIELDS, format_time
 from steelyard.base.files import STRICT_JSON
 from steelyard.memory.entry import Entry, read_entry
@@ -77,9 +77,9 @@ def checked(imported: Imported) -> list[tuple[Entry, str]]:
             without.update(f"{name}, which {rule}" for name, rule in spoilt.items())
         if entry is None:
             reason = "; ".join(f"{fault.field} {fault.rule}" for fault in faults)
-            wrong.append(f"{quoted(str(record.get('id', '')), 40)} ({reason})")
+            wrong.append(f"{quote(str(record.get('id', '')), 40)} ({reason})")
         elif entry.id in kept:
-            wrong.append(f"{quoted(entry.id, 40)} (its id is there twice)")
+            wrong.append(f"{quote(entry.id, 40)} (its id is there twice)")
         else:
             kept[entry.id] = entry, line_of(record)
     for what, count in without.items():
@@ -112,7 +112,7 @@ def clock(imported: Imported, entries: list[Entry], now: float) -> Record:
     if not dates:
         return {}
     as_of = format_time(max(dates - ahead or dates)[0])
-    named = ", ".join(f"{quoted(id_, 40)} {format_time(t)}" for t, id_ in sorted(ahead)[-SHOWN:])
+    named = ", ".join(f"{quote(id_, 40)} {format_time(t)}" for t, id_ in sorted(ahead)[-SHOWN:])
     rest = f"in the future ({named}); as_of, the clock, is {as_of}; correct the store"
     imported.note(len({id_ for _, id_ in ahead}), "entry has a date", rest, "entries have dates")
     return {"as_of": as_of}
@@ -125,13 +125,13 @@ def arrays_of(imported: Imported, entries: list[Entry]) -> dict[str, NDArray[np.
         halves = [_half(vectors.get(entry.id)) for entry in entries]
         lengths = Counter(len(half) for half in halves if half is not None).most_common(1)
         if not lengths:
-            imported.notes.append(f"the vectors of {quoted(model)} are left out: none can be used")
+            imported.notes.append(f"the vectors of {quote(model)} are left out: none can be used")
             continue
         matrix = arrays[f"corpus.{model}.f16.npy"] = np.zeros((len(entries), lengths[0][0]), dtype=np.float16)
         for row, half in enumerate(halves):
             if half is not None and len(half) == matrix.shape[1]:
                 matrix[row] = half
-        rest = f"no usable vector of {quoted(model)}, of {len(entries)} in all: keyword search finds them, "
+        rest = f"no usable vector of {quote(model)}, of {len(entries)} in all: keyword search finds them, "
         missing = int((~matrix.any(axis=1)).sum())
         imported.note(missing, "entry has", rest + "vector search does not", "entries have")
     return arrays
@@ -146,7 +146,7 @@ def _half(vector: NDArray[np.float32] | None) -> NDArray[np.float16] | None:
     return half if half.any() and np.isfinite(half).all() else None
 
 
-def complete_queries(imported: Imported) -> list[Record]:
+def complete(imported: Imported) -> list[Record]:
     """The queries that have an id and a text, without times that are none; the others are noted."""
     kept, odd = dict[object, Record](), 0
     for query in imported.queries:

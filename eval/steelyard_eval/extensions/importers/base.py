@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import quoted
+from steelyard.base.errors import quote
 from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON
 from steelyard.extensions.secrets import loggable_text
@@ -75,7 +75,7 @@ class Imported:
                 broken.append(error)
         if broken and len(self.entries) == before:
             raise broken[0]  # not a damaged row, but another program's table
-        first = quoted(str(broken[0]), 80) if broken else ""
+        first = quote(str(broken[0]), 80) if broken else ""
         self.note(len(broken), "row", f"left out, without the values of an entry ({first})")
 
     def vector(self, model: object, id_: str, vector: NDArray[np.float32] | None) -> None:

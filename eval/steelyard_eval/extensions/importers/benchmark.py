@@ -13,10 +13,10 @@ from html import unescape
 from importlib import import_module
 from typing import Any
 
-from steelyard.base.errors import DataError, MachineError, quoted
+from steelyard.base.errors import DataError, MachineError, quote
 from steelyard.base.extensions import require
 from steelyard.base.fields import format_time
-from steelyard_eval.datasets.labels import integer_from_text
+from steelyard_eval.datasets.labels import read_integer
 from steelyard_eval.extensions.importers.base import Imported, Record, Row, Scored, filled, identifier, importer
 from steelyard_eval.extensions.importers.source import ForeignStore
 from steelyard_eval.extensions.importers.table import rows_of
@@ -74,8 +74,8 @@ def _id(row: Row) -> str:
 
 def _grade(written: str, place: str) -> int:
     """A grade of 0 and more, as negative ones mark spam; DataError for what is no whole number."""
-    if (number := integer_from_text(written)) is None:
-        raise DataError(f"{place}: grade {quoted(written)} is not a whole number; map the grades onto 0..4")
+    if (number := read_integer(written)) is None:
+        raise DataError(f"{place}: grade {quote(written)} is not a whole number; map the grades onto 0..4")
     return max(0, number)
 
 
@@ -148,7 +148,7 @@ def ir_datasets(source: ForeignStore) -> Imported:
     try:
         return of_ir_dataset(import_module("ir_datasets").load(name))
     except (KeyError, OSError, RuntimeError) as error:
-        raise MachineError(f"ir_datasets cannot give {quoted(name)} ({quoted(str(error), 200)})") from None
+        raise MachineError(f"ir_datasets cannot give {quote(name)} ({quote(str(error), 200)})") from None
 
 
 def of_ir_dataset(dataset: Any) -> Imported:  # noqa: ANN401 -- ir_datasets has no types

@@ -19,7 +19,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineError, quoted
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineError, quote
 from steelyard.base.files import STRICT_JSON, open_regular
 from steelyard_eval.common.formatting import counted
 
@@ -72,7 +72,7 @@ class Database:
         if known is None:
             return
         by = f" ORDER BY {_quoted(order)}" if order == "rowid" or order in known else ""
-        for row in self._run(f"SELECT {', '.join(map(_quoted, known))} FROM {_quoted(table)}{by}"):  # noqa: S608 -- quoted names
+        for row in self._run(f"SELECT {', '.join(map(_quoted, known))} FROM {_quoted(table)}{by}"):  # noqa: S608 -- quote names
             yield StoreRow(zip(known, row, strict=True))
 
     def query(self, statement: str) -> Iterator[dict[str, object]]:
@@ -86,7 +86,7 @@ class Database:
             raise MemoryError(str(error)) from None
         except (apsw.Error, UnicodeDecodeError) as error:
             raise ConfigError(
-                f"--sql: {self.name} does not answer it ({quoted(str(error), 200)}); correct it"
+                f"--sql: {self.name} does not answer it ({quote(str(error), 200)}); correct it"
             ) from None
 
     def vectors(self, table: str) -> dict[int, NDArray[np.float32]]:
@@ -142,7 +142,7 @@ class Database:
 
     def damaged(self, reason: object) -> DataError:
         """The error for a file that does not hold what its program writes."""
-        return DataError(f"{self.name} is damaged ({quoted(str(reason), 200)}); restore a copy of it")
+        return DataError(f"{self.name} is damaged ({quote(str(reason), 200)}); restore a copy of it")
 
     def _columns(self) -> dict[str, list[str]]:
         tables = list(self._run("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
@@ -173,7 +173,7 @@ def snapshot(path: Path) -> Iterator[Database]:
     Raises DataError when it is no SQLite file or does not stay as it is for long enough, MachineError when there
     is no room for the copy.
     """
-    name = quoted(str(path), PATH_WIDTH)
+    name = quote(str(path), PATH_WIDTH)
     with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
         copy = Path(folder) / "copy.db"
         for _ in range(TRIES):
@@ -186,7 +186,7 @@ def snapshot(path: Path) -> Iterator[Database]:
         try:
             database = Database(copy, name)
         except apsw.Error as error:
-            raise DataError(f"{name} is damaged ({quoted(str(error), 200)}); restore a copy of it") from None
+            raise DataError(f"{name} is damaged ({quote(str(error), 200)}); restore a copy of it") from None
         try:
             yield database
         finally:

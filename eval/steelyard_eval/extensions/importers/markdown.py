@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
-from steelyard.base.errors import DataError, quoted
+from steelyard.base.errors import DataError, quote
 from steelyard.base.files import STRICT_JSON
 from steelyard_eval.extensions.importers.base import Imported, Record, filled, importer
 from steelyard_eval.extensions.importers.notes import SUFFIXES, Names, Note, entry_of, read_note, relations_of
@@ -55,8 +55,8 @@ def read_notes(
     found.note(len(unread), "note", f"left out: {'; '.join(unread)}")
     for kind, (one, many, what) in ODD.items():
         odd = [note.name for note in notes if kind in note.odd]
-        found.note(len(odd), f"note {one}", f"{what}: {', '.join(map(quoted, odd))}", f"notes {many}")
-    others = [quoted(name) for name in names(source, UNREAD)] if source.path.is_dir() else []
+        found.note(len(odd), f"note {one}", f"{what}: {', '.join(map(quote, odd))}", f"notes {many}")
+    others = [quote(name) for name in names(source, UNREAD)] if source.path.is_dir() else []
     found.note(len(others), "file that is", f"no Markdown left out: {', '.join(others)}", "files that are")
     known = Names(notes)
     found.entries = [entry(note, known) for note in notes]

@@ -14,15 +14,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from steelyard.base.errors import (
-    PATH_WIDTH,
-    ConfigError,
-    DataError,
-    MachineError,
-    closest_file_name,
-    nearest,
-    quoted,
-)
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, MachineError, closest_file, nearest, quote
 from steelyard.base.files import STRICT_JSON, canonical, write_text
 from steelyard.embedders.embed import LSA
 from steelyard.memory.query import EVERYTHING
@@ -58,7 +50,7 @@ def importers() -> dict[str, Importer]:
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         importer = point.load()
         if importer.name in known:
-            raise ConfigError(f"two importers are named {quoted(importer.name)}; uninstall one of the packages")
+            raise ConfigError(f"two importers are named {quote(importer.name)}; uninstall one of the packages")
         known[importer.name] = importer
     return known
 
@@ -120,7 +112,7 @@ def import_store(
     files = _read(importer, place, clock, old)
     if "entries" not in files.counts:
         told = "; ".join(files.notes) or "it is empty"
-        raise DataError(f"{quoted(str(source), PATH_WIDTH)} holds no entry that can be imported: {told}")
+        raise DataError(f"{quote(str(source), PATH_WIDTH)} holds no entry that can be imported: {told}")
     changed = write_folder(target, files)
     with suppress(OSError, MachineError):  # a home that cannot be written is no error
         _memory_of(target).parent.mkdir(parents=True, exist_ok=True)
@@ -138,7 +130,7 @@ def refresh(folder: str | Path) -> Import:
     source = old.json(ABOUT)["source"] if old is not None else {}
     if not own.is_file() or own.read_text(encoding="utf-8") != canonical(source):
         raise ConfigError(
-            f"{quoted(str(folder), PATH_WIDTH)}: you did not import it here from the store that it names; "
+            f"{quote(str(folder), PATH_WIDTH)}: you did not import it here from the store that it names; "
             "name the store: steelyard import SOURCE FOLDER"
         )
     options = {name: value for name, value in source.items() if name not in ("kind", "path")}
@@ -184,7 +176,7 @@ def _read(importer: Importer, place: ForeignStore, clock: Clock, old: ForeignSto
     try:
         return files_of(importer.read(place), about, old, clock())
     except BROKEN as error:
-        reason = quoted(f"{type(error).__name__}: {error}", 200)
+        reason = quote(f"{type(error).__name__}: {error}", 200)
         raise DataError(f"{place} is damaged, or not of the kind {importer.name} ({reason}); restore it") from None
 
 
@@ -204,7 +196,7 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
     """The importer and the place; a source that is the name of a kind is looked up where its program keeps it."""
     known, named, path = importers(), str(source), Path(source).expanduser()
     if kind is not None and kind not in known:
-        raise ConfigError(f"unknown kind {quoted(kind)}{nearest(kind, known)}; see steelyard import --list")
+        raise ConfigError(f"unknown kind {quote(kind)}{nearest(kind, known)}; see steelyard import --list")
     if is_address(source):
         if kind not in (None, steelyard.name):
             raise ConfigError(f"{kind} is not read from a database; name its file or folder")
@@ -220,8 +212,8 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
         raise ConfigError(f"no store of {named} is found (looked at {looked}); name its file or folder")
     if not path.exists():
         word = kind is None and path.name == named and not path.suffix  # else a file or a folder is meant
-        close = nearest(named, known) if word else closest_file_name(path) or "; name a file or a folder that does"
-        raise ConfigError(f"{quoted(named, PATH_WIDTH)} does not exist{close}")
+        close = nearest(named, known) if word else closest_file(path) or "; name a file or a folder that does"
+        raise ConfigError(f"{quote(named, PATH_WIDTH)} does not exist{close}")
     place = ForeignStore(path.absolute(), options)
     if kind is not None:
         return known[kind], place
@@ -231,7 +223,7 @@ def _found(source: str | Path, kind: str | None, options: Options) -> tuple[Impo
             "by --weights, or give it to the program that it was made for"
         )
     if path.is_dir() and has_corpus(path) and (path / "queries.jsonl").exists() and not (path / "qrels").is_dir():
-        raise ConfigError(f"{quoted(named, PATH_WIDTH)} is a data set already: steelyard check it")
+        raise ConfigError(f"{quote(named, PATH_WIDTH)} is a data set already: steelyard check it")
     damage: DataError | None = None
     for one in known.values():
         try:

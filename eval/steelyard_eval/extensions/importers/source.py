@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from steelyard.base.errors import PATH_WIDTH, DataError, quoted
+from steelyard.base.errors import PATH_WIDTH, DataError, quote
 from steelyard.base.files import STRICT_JSON, UnpackError, open_regular, read_bytes, unpacked
 from steelyard_eval.extensions.importers.database import MAGIC, Database, snapshot
 
@@ -54,7 +54,7 @@ class ForeignStore:
     address: str = ""
 
     def __str__(self) -> str:
-        return quoted(self.place, PATH_WIDTH)
+        return quote(self.place, PATH_WIDTH)
 
     @property
     def place(self) -> str:
@@ -93,7 +93,7 @@ class ForeignStore:
         DataError when it cannot be read, has more than `most` bytes, or is neither UTF-8, nor UTF-16 with its
         mark, nor by a guess windows-1252; text has no NUL, which UTF-16 without its mark would have.
         """
-        path, place = self._place(name), f"{self}: {quoted(name)}"
+        path, place = self._place(name), f"{self}: {quote(name)}"
         try:
             if path.is_symlink():
                 raise DataError(f"{place} is a link, and links are not followed; import its target")
@@ -128,7 +128,7 @@ class ForeignStore:
 
     def json(self, name: str) -> Any:  # noqa: ANN401 -- any JSON value
         """A file that is one JSON value; DataError when it is none."""
-        return decoded(self.text(name, None), f"{self}: {quoted(name)}")
+        return decoded(self.text(name, None), f"{self}: {quote(name)}")
 
     def lines(self, name: str) -> Iterator[tuple[int, str]]:
         """The lines of a file that are not blank, numbered from 1."""

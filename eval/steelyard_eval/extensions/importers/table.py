@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import ConfigError, DataError, nearest, quoted
+from steelyard.base.errors import ConfigError, DataError, nearest, quote
 from steelyard.base.fields import LIST_FIELDS, TEXT_FIELDS, TIME_FIELDS
 from steelyard.memory.entry import FIELDS
 from steelyard.memory.text import CONTENT
@@ -75,8 +75,8 @@ def table(source: ForeignStore) -> Imported:
             imported.vector(MODEL, id_, vector)
     told = ", ".join(f"{field}={column}" for field, column in columns.items() if field != column)
     if told:
-        imported.notes.append(f"columns: {quoted(told, 200)} (another choice: --map FIELD=COLUMN)")
-    rest = f"taken from the column {quoted(vectors, 40)}, as those of the model {MODEL}"
+        imported.notes.append(f"columns: {quote(told, 200)} (another choice: --map FIELD=COLUMN)")
+    rest = f"taken from the column {quote(vectors, 40)}, as those of the model {MODEL}"
     imported.note(len(imported.vectors.get(MODEL, ())), "vector", rest)
     if "id" not in columns:
         imported.notes.append("no column is an id, so ids are hashes of the rows")
@@ -88,13 +88,13 @@ def _columns(names: list[str], source: ForeignStore) -> dict[str, str]:
     asked = source.options.columns
     for field, column in asked.items():
         if field not in FIELDS:
-            raise ConfigError(f"--map: {quoted(field)} is no field of an entry{nearest(field, FIELDS)}")
+            raise ConfigError(f"--map: {quote(field)} is no field of an entry{nearest(field, FIELDS)}")
         if column not in names:
-            raise ConfigError(f"--map: {source} has no column {quoted(column)}{nearest(column, names)}")
+            raise ConfigError(f"--map: {source} has no column {quote(column)}{nearest(column, names)}")
     left = guessed(name for name in names if name not in asked.values())
     columns = {**{field: column for field, column in left.items() if field not in asked}, **asked}
     if "text" not in columns and "title" not in columns:
-        listed = ", ".join(quoted(name, 40) for name in names[:10])
+        listed = ", ".join(quote(name, 40) for name in names[:10])
         raise ConfigError(f"{source}: no column is known to be the text ({listed}); say --map text=COLUMN")
     return columns
 
@@ -107,7 +107,7 @@ def rows_of(source: ForeignStore, name: str) -> Rows:
     if plain.endswith((".jsonl", ".ndjson")):
         return _objects((decoded(line, f"{source}: line {number}") for number, line in source.lines(name)), source)
     if not plain.endswith(ENDINGS):
-        raise DataError(f"{source}: {quoted(name)} is no table; its ending says none")
+        raise DataError(f"{source}: {quote(name)} is no table; its ending says none")
     return _objects(_rows_in(source.json(name)), source)
 
 
@@ -149,7 +149,7 @@ def _rows_in(document: object) -> list[object]:
 def _objects(rows: Iterable[object], source: ForeignStore) -> Rows:
     for row in rows:
         if not isinstance(row, dict):
-            raise DataError(f"{source}: {quoted(str(row), 40)} is no object; write one object for each entry")
+            raise DataError(f"{source}: {quote(str(row), 40)} is no object; write one object for each entry")
         yield row
 
 

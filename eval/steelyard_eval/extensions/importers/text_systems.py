@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from steelyard.base.errors import DataError, quoted
+from steelyard.base.errors import DataError, quote
 from steelyard.base.extensions import extension
 from steelyard.base.files import STRICT_JSON
 from steelyard.systems.cortex_mem import DIMENSIONS, LAYER_FILES
@@ -207,7 +207,7 @@ def _add(
     """The file as an entry, or as a layer of its directory's; DataError when it is none of the program's."""
     layer = LAYER_FILES.get(place.name)
     if layer is None and place.name.startswith("."):
-        raise DataError(f"{quoted(str(place))} is hidden")
+        raise DataError(f"{quote(str(place))} is hidden")
     text = _without_footer(_without_footer(raw))
     uris = extension("cortex_client")
     uri = uris.uri_of(place.parent if layer else place)

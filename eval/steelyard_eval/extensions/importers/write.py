@@ -17,18 +17,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.base.errors import ConfigError, DataError, quoted
-from steelyard.base.files import canonical, draft, remove_stale_drafts, write_bytes
-from steelyard_eval.datasets.labels import RANDOM_SAMPLES, integer_from_text
-from steelyard_eval.extensions.importers.arrays import (
-    Labels,
-    arrays_of,
-    checked,
-    clock,
-    complete_queries,
-    line_of,
-    usable,
-)
+from steelyard.base.errors import ConfigError, DataError, quote
+from steelyard.base.files import canonical, draft, remove_drafts, write_bytes
+from steelyard_eval.datasets.labels import RANDOM_SAMPLES, read_integer
+from steelyard_eval.extensions.importers.arrays import Labels, arrays_of, checked, clock, complete, line_of, usable
 from steelyard_eval.extensions.importers.base import Imported, Record, Scored
 from steelyard_eval.extensions.importers.source import ForeignStore, decoded
 from steelyard_eval.recording.disk import move_folder
@@ -60,7 +52,7 @@ def files_of(
     """
     kept = checked(imported)
     entries = [entry for entry, _ in kept]
-    queries = complete_queries(imported)
+    queries = complete(imported)
     labels = usable(imported, queries)
     found: dict[str, Sized] = {"entries": entries, "queries": queries, "labels": labels}
     feedback, manifest = [record for record in imported.feedback if record["timestamp"]], dict(about)
@@ -81,7 +73,7 @@ def files_of(
             manifest["sampled"] = "by hand"
     known = {entry.id for entry in entries}
     lost = {pair: grade for pair, grade in labels.items() if pair[1] not in known}
-    ids = quoted(", ".join(sorted({entry for _, entry in lost})), 120)
+    ids = quote(", ".join(sorted({entry for _, entry in lost})), 120)
     imported.note(len(lost), "label", f"lost the entry and wait in {LOST}: {ids}")
     as_of = clock(imported, entries, now)
     arrays = arrays_of(imported, entries)
@@ -111,9 +103,7 @@ def write_folder(folder: Path, files: FolderFiles) -> bool:
         texts[name] = written.getvalue()
     stale = _stale(folder, texts, files)
     if not stale and all(_same(folder / name, data) for name, data in texts.items()):
-        remove_stale_drafts(
-            folder
-        )  # a process that was killed after the exchange left the folder that it replaced
+        remove_drafts(folder)  # a process that was killed after the exchange left the folder that it replaced
         return False
     ours = {*texts, *(f"{name}.gz" for name in texts), *stale, LOST}
 
@@ -135,7 +125,7 @@ def _old_labels(old: ForeignStore) -> Labels:
     for name in (QRELS, LOST):
         for number, line in old.lines(name) if old.has(name) else ():
             words = line.split()
-            grade = integer_from_text(words[-1])
+            grade = read_integer(words[-1])
             if len(words) != 4 or grade is None:
                 raise DataError(f"{old}: {name}:{number} is no judgment; correct it before importing again")
             labels[words[0], words[2]] = grade
@@ -193,4 +183,4 @@ def check_target(folder: Path) -> ForeignStore | None:
         about = old.json(ABOUT)
         if isinstance(about, dict) and "source" in about:
             return old
-    raise ConfigError(f"{quoted(str(folder))} exists and was not made by import; name a new folder")
+    raise ConfigError(f"{quote(str(folder))} exists and was not made by import; name a new folder")

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, quoted
+from steelyard.base.errors import PATH_WIDTH, ConfigError, quote
 from steelyard.extensions.network.chat import Chat
 from steelyard.memory.entry import Entry
 from steelyard_eval.choose.differences import ModelLabels
@@ -164,7 +164,7 @@ def model_labels(path: str | Path, dataset: Dataset) -> ModelLabels:
     given = judgments_of(dataset, Path(path))
     if not given:
         raise ConfigError(
-            f"{quoted(str(path), PATH_WIDTH)} has no judgments; name the file that judge --model wrote"
+            f"{quote(str(path), PATH_WIDTH)} has no judgments; name the file that judge --model wrote"
         )
     qrels: dict[str, dict[str, int]] = {}
     for (query, entry), judgment in given.items():

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from steelyard.base.errors import ConfigError, quoted
+from steelyard.base.errors import ConfigError, quote
 from steelyard.config import WEIGHT_NAMES
 from steelyard.memory.entry import Entry, Hit
 from steelyard.systems import find_system
@@ -25,7 +25,7 @@ from steelyard_eval.extensions.serve.tool_call import (
     LoggedSearch,
     declared,
     face_of,
-    in_program_words,
+    own_words,
     passing,
     tools_of,
 )
@@ -84,7 +84,7 @@ def brain_feedback(caller: Caller, given: Arguments) -> Json:
 def _entry(entry: Entry) -> dict[str, object]:
     """An entry in the program's words; what is empty is left out, but for what every entry has."""
     usual = {"type": entry.type or "pattern", "severity": entry.severity or "suggestion"}
-    return in_program_words(entry, SOLERI_ENTRY) | usual
+    return own_words(entry, SOLERI_ENTRY) | usual
 
 
 def _found(caller: Caller, given: Arguments, usual: int, memories: bool = True) -> LoggedSearch:
@@ -120,7 +120,7 @@ def soleri(agent: str) -> Face:
     def operated(end: str, caller: Caller, given: Arguments) -> Json:
         facade, op = f"{agent}_{end}", given["op"]
         if op not in OPERATIONS[end]:
-            raise ConfigError(f"{facade} has no operation {quoted(op)} here; it has {', '.join(OPERATIONS[end])}")
+            raise ConfigError(f"{facade} has no operation {quote(op)} here; it has {', '.join(OPERATIONS[end])}")
         tool = OPERATIONS[end][op]
         data = tool.answer(caller, tool.checked(given["params"]))
         return {"success": True, "data": data, "op": op, "facade": facade}
@@ -192,13 +192,13 @@ def _searched(caller: Caller, given: Arguments, text: str, content: bool) -> Jso
 def _row(hit: Hit, content: bool) -> dict[str, Any]:
     """A result; `similarity` is the cosine in per cent, `score` that of the ranking."""
     entry, cosine = hit.entry, hit.signals.get("vector", hit.signals.get("cosine"))
-    row = in_program_words(entry, "id specFolder=project filePath=uri title=title?") | {
+    row = own_words(entry, "id specFolder=project filePath=uri title=title?") | {
         "id": int(entry.id) if entry.id.isascii() and entry.id.isdecimal() else entry.id,
         "similarity": None if cosine is None else 100 * cosine,
         "score": hit.score,
         "isConstitutional": entry.importance_tier == CONSTITUTIONAL,
     }
-    row |= in_program_words(entry, "importanceTier=importance_tier? triggerPhrases=tags createdAt=@created_at?")
+    row |= own_words(entry, "importanceTier=importance_tier? triggerPhrases=tags createdAt=@created_at?")
     return row | ({"content": entry.text} if content else {})
 
 

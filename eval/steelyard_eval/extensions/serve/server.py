@@ -30,7 +30,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from steelyard import __version__
-from steelyard.base.errors import ConfigError, MachineError, SteelyardError, quoted
+from steelyard.base.errors import ConfigError, MachineError, SteelyardError, quote
 from steelyard_eval.extensions.serve.tool_call import LISTS_PER_CLIENT, Caller, Face, ServerLog, ShownList, Tool
 from steelyard_eval.vaults.read import OpenVault, RankedBy
 
@@ -114,9 +114,7 @@ class MemoryServer:
         tool = self._tools.get(params.name)
         if tool is None:
             known = ", ".join(self._tools)
-            return self._failed(
-                f"there is no tool {quoted(params.name)} here; this server reads only: {known}", ""
-            )
+            return self._failed(f"there is no tool {quote(params.name)} here; this server reads only: {known}", "")
         asker = context.session.client_params
         name = self._client or (asker.client_info.name[:LONGEST_NAME] if asker is not None else "")
         session = getattr(context.request, "headers", {}).get("mcp-session-id", "")

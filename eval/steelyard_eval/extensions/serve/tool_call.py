@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import jsonschema_rs
 
-from steelyard.base.errors import ConfigError, MachineError, quoted
+from steelyard.base.errors import ConfigError, MachineError, quote
 from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON
 from steelyard.feedback import FeedbackLog, append, append_act
@@ -134,7 +134,7 @@ class Caller:
         """The limit of a tool's arguments, which clients also write as 5.0; ConfigError for none."""
         value = given.get("limit")
         if value is not None and (value != int(value) or not 1 <= value <= MOST_RESULTS):
-            raise ConfigError(f"the limit {quoted(str(value))} is not a whole number from 1 to {MOST_RESULTS}")
+            raise ConfigError(f"the limit {quote(str(value))} is not a whole number from 1 to {MOST_RESULTS}")
         return usual if value is None else int(value)
 
     def read(self, ids: Sequence[str], opened: bool = True) -> list[Entry]:
@@ -163,7 +163,7 @@ class Caller:
         named = (one for one in self.lists if entry_id in one.ids and text in (None, one.text))
         query_id = next(named, ShownList("", "", frozenset())).query_id
         if self.log is not None and not query_id:
-            raise ConfigError(f"no list of this client showed {quoted(entry_id)} for that lately; search first")
+            raise ConfigError(f"no list of this client showed {quote(entry_id)} for that lately; search first")
         self.act(query_id, entry_id, action)
         return query_id
 
@@ -209,7 +209,7 @@ class Tool:
         if error is not None:
             place = "".join(f".{part}" for part in error.instance_path)
             raise ConfigError(
-                f"{self.name}{place}: {quoted(str(error.message), MAX_QUOTED_CHARS)}; see the tool's schema"
+                f"{self.name}{place}: {quote(str(error.message), MAX_QUOTED_CHARS)}; see the tool's schema"
             )
         properties = self.schema.get("properties", {})
         defaults = {name: rule["default"] for name, rule in properties.items() if "default" in rule}
@@ -258,7 +258,7 @@ def face_of(name: str, *answers: Answer, fault: Fault = lambda message, _: messa
     return Face(tools=tools_of(fields.pop("tools"), answers), fault=fault, **fields)
 
 
-def in_program_words(entry: Entry, form: str) -> dict[str, Json]:
+def own_words(entry: Entry, form: str) -> dict[str, Json]:
     """An entry in a program's words, by a form: their name, and with `=` the field of ours.
 
     ``+`` before it is a field that an import kept, ``@`` a time as text; of what is empty ``?`` makes null, and

@@ -13,22 +13,14 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from steelyard.base.errors import ConfigError, DataError, nearest, quoted
+from steelyard.base.errors import ConfigError, DataError, nearest, quote
 from steelyard.base.fields import format_time
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import EVERYTHING, Filters
 from steelyard.systems import find_system
 from steelyard.systems.cortex_mem import DIMENSIONS, SCHEME, content, directory_of, uri_or_id
 from steelyard_eval.extensions.serve.feedback_tools import SPEC_KIT, soleri
-from steelyard_eval.extensions.serve.tool_call import (
-    Arguments,
-    Caller,
-    Face,
-    Json,
-    face_of,
-    in_program_words,
-    passing,
-)
+from steelyard_eval.extensions.serve.tool_call import Arguments, Caller, Face, Json, face_of, own_words, passing
 from steelyard_eval.vaults.arguments import parse_filters
 from steelyard_eval.vaults.read import record_of
 
@@ -91,7 +83,7 @@ def memory_context(caller: Caller, given: Arguments) -> Json:
     memories = []
     for entry in (hit.entry for hit in hits):
         date = "" if entry.created_at is None else f"{datetime.fromtimestamp(entry.created_at, UTC):%b %d}"
-        known = in_program_words(entry, "id title category=category? tags")
+        known = own_words(entry, "id title category=category? tags")
         memories.append(known | {"title": entry.title or "Untitled", "date": date})
     message = "memory_search finds more by topic; this server reads only."
     return {"total": total, "showing": len(hits), "memories": memories, "message": message}
@@ -111,7 +103,7 @@ def entries_get(caller: Caller, given: Arguments) -> Json:
     """One entry, with its own relations where they are asked for."""
     entries = caller.read([given["entry_id"]])
     if not entries:
-        raise DataError(f"no entry {quoted(given['entry_id'])}; name one that a search showed")
+        raise DataError(f"no entry {quote(given['entry_id'])}; name one that a search showed")
     found = _diary_entry(entries[0])
     if given.get("expand_relations"):
         items = [_relation(entries[0], place) for place in range(len(entries[0].relations))]
@@ -135,7 +127,7 @@ def entries_list(caller: Caller, given: Arguments) -> Json:
 
 def _diary_entry(entry: Entry) -> dict[str, Json]:
     """What a vault does not have is what the program writes for a new entry."""
-    said = in_program_words(entry, DIARY_ENTRY)
+    said = own_words(entry, DIARY_ENTRY)
     return said | {
         "injectionRisk": bool(said["injectionRisk"]),
         "importance": 5 if entry.importance is None else entry.importance,
@@ -178,7 +170,7 @@ def cortex_read(depth: str, caller: Caller, given: Arguments) -> Json:
     at = given["uri"]  # or an id where a memory has no URI
     entry = next(iter(caller.listed(passing(uri=at), 1) or caller.read([at], opened=False)), None)
     if entry is None or not (text := shown_of(entry) or shown_of(_home(caller, entry))):
-        raise DataError(f"no {depth} at {quoted(given['uri'])}; use a URI that a search showed")
+        raise DataError(f"no {depth} at {quote(given['uri'])}; use a URI that a search showed")
     if depth != "abstract":
         caller.opened([entry])
     name = "content" if depth == "content" else f"{depth}_text"
@@ -238,5 +230,5 @@ def find_face(text: str | None) -> Face:
     if name == "soleri" and AGENT.fullmatch(agent):
         return soleri(agent)
     if text not in MIMICS:
-        raise ConfigError(f"there is no face {quoted(text)}{nearest(name, MIMICS)}; an agent is for soleri:AGENT")
+        raise ConfigError(f"there is no face {quote(text)}{nearest(name, MIMICS)}; an agent is for soleri:AGENT")
     return MIMICS[text]

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, quoted
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, nearest, quote
 from steelyard.base.files import STRICT_JSON, write_text
 from steelyard.feedback import line as written
 from steelyard_eval.common.formatting import counted
@@ -81,9 +81,8 @@ class UsageLog:
     def __str__(self) -> str:
         """What was found, in a few lines."""
         record = self.record
-        counts = [
-            ", ".join(f"{count} {name}" for name, count in record[key].items()) for key in ("acts", "rejected")
-        ]
+        each = (record[key].items() for key in ("acts", "rejected"))
+        counts = [", ".join(f"{count} {name}" for name, count in items) for items in each]
         searches, queries, sessions = (f"{record[key]:,}" for key in ("searches", "queries", "clients"))
         silent, files = record["without_text"], counted(record["files"], "file")
         rows = [
@@ -164,12 +163,12 @@ def _found(source: str, environ: Mapping[str, str]) -> tuple[UseKind, list[Path]
     name, given, place = source.partition(":")
     if name not in KINDS:
         raise ConfigError(
-            f"there is no kind of log {quoted(name)}{nearest(name, KINDS)}; kinds: {', '.join(KINDS)}"
+            f"there is no kind of log {quote(name)}{nearest(name, KINDS)}; kinds: {', '.join(KINDS)}"
         )
     kind = KINDS[name]
     places = [Path(place).expanduser()] if given else list(kind.homes(environ))
     if given and not places[0].exists():
-        raise ConfigError(f"{quoted(place, PATH_WIDTH)} does not exist; name a file or a folder after {name}:")
+        raise ConfigError(f"{quote(place, PATH_WIDTH)} does not exist; name a file or a folder after {name}:")
     files = [file for path in places for file in files_of(path, kind.suffixes)]
     if not files:
         looked = f" (looked at {', '.join(map(str, places))}, for {', '.join(kind.suffixes)})" if places else ""
@@ -195,7 +194,7 @@ def _earlier(path: Path) -> list[Line]:
         except (ValueError, RecursionError):
             checked, line = None, {}
         if checked is None or not (checked.policy if "configuration" in line else checked.search):
-            place = quoted(str(path), PATH_WIDTH)
+            place = quote(str(path), PATH_WIDTH)
             raise DataError(f"{place}:{number}: is no line that --from wrote; name another log with --feedback")
         earlier.append(line)
     return earlier

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from steelyard.base.errors import PATH_WIDTH, DataError, quoted
+from steelyard.base.errors import PATH_WIDTH, DataError, quote
 from steelyard.base.files import MAX_NESTING, STRICT_JSON, is_deep, lines, open_unpacked
 from steelyard.memory.entry import Entry
 from steelyard_eval.extensions.endpoints.answer_form import SHORTEST, Mentioned
@@ -24,10 +24,8 @@ AGENT, PERSON, MEMORY = "agent", "person", "memory"
 """Who said something: the agent its answer, a person a question; what is saved into the memory cites nothing."""
 FILES = ("related_files", "files_modified", "files", "applies_to")
 """What programs call the files that an entry is about."""
-MAX_LINE_BYTES = (
-    32 * 2**20
-)  # Bytes of a line; what is longer holds a picture or a whole file, and no list of results
-MAX_DOCUMENT_BYTES = 512 * 2**20  # Bytes of a file that is one JSON document
+MAX_LINE_BYTES = 32 * 2**20  # a longer line holds a picture or a file, and no list of results
+MAX_DOCUMENT_BYTES = 512 * 2**20  # of a file that is one JSON document
 MOST_FILES = 100_000
 Record = dict[str, object]
 RUN = 8
@@ -160,10 +158,8 @@ def files_of(place: Path, suffixes: tuple[str, ...]) -> list[Path]:
 def records_of(path: Path, faults: Counter[str]) -> Iterator[Record]:
     """The objects of a file of JSON lines, or of one document with a list of them; DataError when unreadable."""
     try:
-        named, first = (
-            path.name.removesuffix(".gz").endswith(".json"),
-            next(lines(path, MAX_LINE_BYTES), (0, b""))[1],
-        )
+        named = path.name.removesuffix(".gz").endswith(".json")
+        first = next(lines(path, MAX_LINE_BYTES), (0, b""))[1]
         if named and not isinstance(_decoded(first), dict):  # one JSON value
             yield from _in_document(path, faults)
             return
@@ -208,9 +204,8 @@ def _decoded(raw: bytes, most: int = MAX_LINE_BYTES) -> object:
 
 def _in_document(path: Path, faults: Counter[str]) -> Iterator[Record]:
     if path.stat().st_size > MAX_DOCUMENT_BYTES:
-        raise DataError(
-            f"{_named(path)} is one document of more than {MAX_DOCUMENT_BYTES // 2**20} MB; export JSON lines"
-        )
+        most = MAX_DOCUMENT_BYTES // 2**20
+        raise DataError(f"{_named(path)} is one document of more than {most} MB; export JSON lines")
     with open_unpacked(path) as stream:
         document = _decoded(stream.read(), MAX_DOCUMENT_BYTES)
     if document is None:
@@ -219,7 +214,7 @@ def _in_document(path: Path, faults: Counter[str]) -> Iterator[Record]:
 
 
 def _named(path: Path) -> str:
-    return quoted(str(path), PATH_WIDTH)
+    return quote(str(path), PATH_WIDTH)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from steelyard.base.errors import quoted
+from steelyard.base.errors import quote
 from steelyard.feedback import ACTIONS
 from steelyard_eval.common.times import seconds
 from steelyard_eval.datasets.logs import MOST_HITS
@@ -125,7 +125,7 @@ def _act(record: Record, faults: Counter[str]) -> Acted | None:
     object_id = session.dict_of(session.dict_of(record.get("event_attributes")).get("object")).get("object_id")
     if action and object_id not in (None, ""):
         return Acted((str(object_id),), action, reported=True, search=_text(record, "query_id"))
-    why = "acts that name no entry" if action else f"acts by a name that is not known ({quoted(name)})"
+    why = "acts that name no entry" if action else f"acts by a name that is not known ({quote(name)})"
     if name not in SHOWN:
         faults[
             why if why in faults or len(faults) < MAX_NAMED_ACTIONS else "acts by other names that are not known"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, quoted, visible
+from steelyard.base.errors import PATH_WIDTH, ConfigError, quote, visible
 from steelyard.base.extensions import extension
 from steelyard.base.files import backup_path, canonical, read_bytes, read_text, write_text, write_texts
 from steelyard.memory.entry import Entry
@@ -27,7 +27,7 @@ from steelyard_eval.datasets import Dataset
 from steelyard_eval.datasets.file_reader import FolderReader
 from steelyard_eval.datasets.folder import is_beir, qrels_file
 from steelyard_eval.datasets.groups import normalised_text
-from steelyard_eval.datasets.labels import RANDOM_SAMPLES, Batch, JudgedPool, sampling_record, with_batch
+from steelyard_eval.datasets.labels import RANDOM_SAMPLES, Batch, JudgedPool, sampling, with_batch
 from steelyard_eval.datasets.logs import decode, lines_of
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash, without_counts
@@ -79,7 +79,7 @@ def apply(session: Session) -> Applied:
         others = {path.name.removesuffix(QRELS) for path in session.folder.glob(f"*{QRELS}")} - {session.judge}
         names = ", ".join(map(visible, sorted(others)[:3]))
         here = f"here are those of --judge {names}" if others else "judge first"
-        raise ConfigError(f"{quoted(str(source), PATH_WIDTH)} has no labels to apply; {here}")
+        raise ConfigError(f"{quote(str(source), PATH_WIDTH)} has no labels to apply; {here}")
     held, now = dataset.qrels, session.labels
     added = [(query, id_) for query, row in now.items() for id_ in row if id_ not in held.get(query, {})]
     changed = [(query, id_) for query, row in held.items() for id_ in row if row[id_] != now[query][id_]]
@@ -128,7 +128,7 @@ def to_state(
     """
     dataset = pool.dataset
     way = Batch("random" if random else "duel", judged or {}, JudgedPool(pool.labels, PLACES), judge)
-    collected, said = sampling_record(way.sampled, way.pool), sampling_record(dataset.sampled, dataset.pool)
+    collected, said = sampling(way.sampled, way.pool), sampling(dataset.sampled, dataset.pool)
     mixed = any(query not in dataset.qrels for query, _ in given)
     if dataset.qrels and not random:
         if not mixed or (dataset.sampled and dataset.sampled not in RANDOM_SAMPLES):
@@ -161,10 +161,10 @@ MAX_QUERY_CHARS = 2_000
 QUERIES = "queries.jsonl"
 SHORTEST = 3
 """Bytes: a key that was pressed is shorter, and a word in characters of its own is not."""
-SHORT_QUERY_MESSAGE = (
+TOO_SHORT = (
     "a query of one or two letters finds nothing; u takes the last query back, an empty line goes on, q ends"
 )
-REPEATS_ENTRY_MESSAGE = (
+REPEATS_ENTRY = (
     "it has the entry's own words, and such a query favours search by words: ask as you would if you did not "
     "remember how it is written"
 )
@@ -252,13 +252,7 @@ def copied(text: str, entry: Entry) -> bool:
 
 def refused(text: str, entry: Entry) -> str:
     """Why a text is no query to be asked beside an entry; empty where it is one."""
-    return (
-        SHORT_QUERY_MESSAGE
-        if len(text.encode()) < SHORTEST
-        else REPEATS_ENTRY_MESSAGE
-        if copied(text, entry)
-        else ""
-    )
+    return TOO_SHORT if len(text.encode()) < SHORTEST else REPEATS_ENTRY if copied(text, entry) else ""
 
 
 def save_queries(dataset: Dataset, texts: Sequence[str]) -> int:

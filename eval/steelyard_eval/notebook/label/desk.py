@@ -18,7 +18,7 @@ from steelyard_eval.notebook.label.judgment_file import MEANING, Pair, agreement
 from steelyard_eval.notebook.label.open import DuelSession
 from steelyard_eval.notebook.label.pool import drawn_queries, fully_labelled
 from steelyard_eval.notebook.label.session import Session
-from steelyard_eval.recording.next_steps import WEIGHTS, deciding, label_step, round_up_count, try_path, writing
+from steelyard_eval.recording.next_steps import WEIGHTS, deciding, label_step, round_up, try_path, writing
 from steelyard_eval.recording.saved_runs import RunFacts
 from steelyard_eval.result.sentences import say
 from steelyard_eval.result.structs import Step
@@ -96,12 +96,12 @@ def _drawn(session: Session) -> Record:
         "queries": len(drawn_queries(pool)),
         "labelled": len(labelled),
         "needed": needed,
+        "asked": facts.labels_needed is not None,
         "pairs": sum(open_[query] for query in wanted),
         "last": asked.index(wanted[-1]) + 1 if len(wanted) == needed > 0 else len(asked),
         "missing": needed - len(wanted),
-        "decides": "recommend"
-        if session.enough == MIN_TO_SHIP
-        else "learn",  # a log's queries together with its acts
+        # a log's queries decide together with its acts
+        "decides": "recommend" if session.enough == MIN_TO_SHIP else "learn",
         "verdict": "" if session.counted()[2] else facts.verdict,  # new labels it has not seen
     }
 
@@ -114,19 +114,17 @@ def _to_do(session: Session, record: Record) -> Iterator[Step]:
     if (dataset.qrels or record["labels"]) and not (drawn and drawn["verdict"]):
         yield deciding(dataset, drawn["decides"] if drawn else "recommend")
     if duel and duel["stands"] and dataset.unlabelled:
-        what = "label queries that are drawn at random, so that more than a try is possible"
+        what = "label queries that are drawn at random, which can prove a gain"
         yield label_step(dataset, "plain_text", option="--random" if dataset.by_pairs else "", text=what)
         return
     if log_has_more(dataset, session.pool.seed):
-        yield label_step(
-            dataset, "plain_text", option="--from-log", text="to judge more, draw queries from the log"
-        )
+        yield label_step(dataset, "plain_text", option="--from-log", text="label more: draw queries from the log")
     elif not (duel and duel["stands"]):
-        yield from writing(dataset, round_up_count(drawn["needed"]) if drawn and drawn["needed"] else None)
+        yield from writing(dataset, round_up(drawn["needed"]) if drawn and drawn["needed"] else None)
     files = (str(file) for file in (try_path(WEIGHTS), WEIGHTS) if file.is_file())
     other = next(files, duel["leads"] if duel else session.pool.labels[-1] if session.random else dataset.today)
     if other != dataset.today:
-        what = "label what two rankings part on, such as today's and the recommended one"
+        what = "label the results on which today's and the recommended ranking differ"
         yield label_step(dataset, "plain_text", dataset.today, other, text=what)
 
 
@@ -149,10 +147,10 @@ def sentence(session: Session, record: Record) -> str:
     pair, duel, drawn, leads = session.next, record["duel"], record["drawn"], ""
     told = progress(session, record, pair[0]) if pair else "no pair is left to ask"
     if duel and (duel["judged"] >= duel["enough"] or not pair):
-        told = "that stands, so no pair is asked" if duel["stands"] else told
+        told = "settled: no more labels needed" if duel["stands"] else told
         leads = (
-            f"Of {len(duel['contenders'])} usual strategies and systems {duel['leader']} leads, and what is not "
-            f"judged can move its lead by {duel['error']:.3f} nDCG@10. "
+            f"Of {len(duel['contenders'])} usual strategies and systems {duel['leader']} leads; labelling the rest "
+            f"could change its lead by {duel['error']:.3f} nDCG@10 (one standard error). "
         )
     elif drawn and not pair:
         told = f"nothing is left to label: {drawn['labelled']} queries have labels; {_answer(record)}"
@@ -172,19 +170,14 @@ def _answer(record: Record) -> str:
     """How many labels it takes to an answer, in words."""
     if duel := record["duel"]:
         few = duel["enough"] - duel["judged"]
-        return (
-            f"{counted(few, 'label')} to an answer"
-            if few > 0
-            else f"about {round_up_count(duel['more'])} labels to go"
-        )
+        left = counted(few, "label") if few > 0 else f"about {round_up(duel['more'])} labels"
+        return f"{left} until they count" if few > 0 else f"{left} to go"
     if not (drawn := record["drawn"]):
         return f"{counted(record['left'], 'label')} left"
     if drawn["needed"]:
-        told = [f"about {counted(round_up_count(drawn['pairs']), 'label')}"] if drawn["pairs"] else []
-        told += (
-            [counted(round_up_count(drawn["missing"]), "more query", "more queries")] if drawn["missing"] else []
-        )
-        return f"{' and '.join(told)} to an answer"
+        told = [f"about {counted(round_up(drawn['pairs']), 'label')}"] if drawn["pairs"] else []
+        told += [counted(round_up(drawn["missing"]), "more query", "more queries")] if drawn["missing"] else []
+        return f"{' and '.join(told)} {'as recommend asked' if drawn['asked'] else 'until recommend can decide'}"
     if drawn["verdict"]:
         return f"recommend says {drawn['verdict']}"
     return f"enough labels for {drawn['decides']} to decide by"

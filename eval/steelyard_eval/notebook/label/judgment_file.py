@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, quoted
+from steelyard.base.errors import PATH_WIDTH, ConfigError, DataError, quote
 from steelyard.base.files import STRICT_JSON, read_text
 from steelyard.memory.entry import Entry
 from steelyard_eval.datasets import Dataset
@@ -65,7 +65,7 @@ def judgments_of(dataset: Dataset, path: Path) -> dict[Pair, Judgment]:
     given = read_judgments(path)
     if why := _another(dataset, given.values()):
         raise ConfigError(
-            f"{quoted(str(path), PATH_WIDTH)} has judgments of another data set than {quoted(str(dataset.path))}: "
+            f"{quote(str(path), PATH_WIDTH)} has judgments of another data set than {quote(str(dataset.path))}: "
             f"{why}. Give each data set a folder of its own (steelyard judge --out FOLDER), or, where it is your "
             "query that changed, remove its lines there"
         )
@@ -82,14 +82,14 @@ def _another(dataset: Dataset, given: Collection[Judgment]) -> str:
     stamped = [answer for answer in given if answer.query_text]
     for answer in stamped:
         if answer.query in asked and normalised_text(asked[answer.query]) != normalised_text(answer.query_text):
-            return f"{answer.query} is {quoted(answer.query_text)} there, and {quoted(asked[answer.query])} here"
+            return f"{answer.query} is {quote(answer.query_text)} there, and {quote(asked[answer.query])} here"
     if given and not any(answer.query in asked for answer in given):
         return f"{next(iter(given)).query} is no query here"
     moved = [answer for answer in stamped if answer.dataset != dataset.path.name]
     read = [answer for answer in moved if answer.entry != NOTHING]
     texts = {entry.id: text_digest(entry) for entry in dataset.entries} if read else {}
     if moved and 2 * sum(texts.get(answer.entry) == answer.digest for answer in read) <= len(read):
-        return f"they were given in {quoted(moved[0].dataset)}, and most of the entries have another text here"
+        return f"they were given in {quote(moved[0].dataset)}, and most of the entries have another text here"
     return ""
 
 
@@ -101,7 +101,7 @@ def read_judgments(path: Path) -> dict[Pair, Judgment]:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise DataError(f"cannot read the judgments {quoted(str(path), PATH_WIDTH)}: {reason}") from None
+        raise DataError(f"cannot read the judgments {quote(str(path), PATH_WIDTH)}: {reason}") from None
     judgments = {}
     for number, line in enumerate(text.split("\n"), 1):
         if not line:
@@ -113,7 +113,7 @@ def read_judgments(path: Path) -> dict[Pair, Judgment]:
                 raise msgspec.ValidationError
         except (ValueError, msgspec.MsgspecError, RecursionError):
             raise DataError(
-                f"{quoted(str(path), PATH_WIDTH)}, line {number}: {quoted(line)} is not a judgment; it needs "
+                f"{quote(str(path), PATH_WIDTH)}, line {number}: {quote(line)} is not a judgment; it needs "
                 "query, entry, grade 0-3 or null, note and at. Mend the line or remove it"
             ) from None
         judgments[one.query, one.entry] = one

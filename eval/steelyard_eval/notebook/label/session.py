@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from steelyard.base.arrays import Indices
-from steelyard.base.errors import PATH_WIDTH, ConfigError, quoted
+from steelyard.base.errors import PATH_WIDTH, ConfigError, quote
 from steelyard.base.fields import format_time
 from steelyard.base.files import STRICT_JSON, read_text, write_texts
 from steelyard.memory.entry import Entry
@@ -75,7 +75,7 @@ class Session:
     ) -> None:
         for name in (judge, second_to or judge):
             if not re.fullmatch(r"[A-Za-z0-9._-]{1,60}", name):
-                raise ConfigError(f"judge {quoted(name)} must be letters, digits, dots, dashes; name another")
+                raise ConfigError(f"judge {quote(name)} must be letters, digits, dots, dashes; name another")
         if judge == second_to:
             raise ConfigError(f"{judge} cannot be second to themselves; give the second judge another name")
         if second_to and random:
@@ -89,7 +89,7 @@ class Session:
         self.given = judgments_of(pool.dataset, self.file)
         self.first = judgments_of(pool.dataset, folder / f"{second_to}.jsonl") if second_to else {}
         if second_to and not self.first:
-            raise ConfigError(f"{second_to} has judged nothing in {quoted(str(folder), PATH_WIDTH)}; judge first")
+            raise ConfigError(f"{second_to} has judged nothing in {quote(str(folder), PATH_WIDTH)}; judge first")
         self.order = self._order(labelled)
 
     @property
@@ -159,7 +159,7 @@ class Session:
         ConfigError for a grade outside 0..3, for a pair that is not asked, and when everything is judged.
         """
         if grade is not None and grade not in GRADES:
-            raise ConfigError(f"grade {quoted(grade)} is none of {', '.join(map(str, GRADES))}")
+            raise ConfigError(f"grade {quote(grade)} is none of {', '.join(map(str, GRADES))}")
         wanted = self._wanted(pair)
         before = {wanted, (wanted[0], NOTHING)}
         kept = {pair: one for pair, one in self.given.items() if pair not in before}
@@ -188,7 +188,7 @@ class Session:
         if wanted is None:
             raise ConfigError("everything is judged; add contenders or queries to judge more")
         if wanted not in self.pairs_by_query.get(wanted[0], ()):
-            raise ConfigError(f"{quoted(' '.join(wanted))} is not asked here; judge one of {len(self.pool)} pairs")
+            raise ConfigError(f"{quote(' '.join(wanted))} is not asked here; judge one of {len(self.pool)} pairs")
         return wanted
 
     def undo(self) -> list[Judgment]:

@@ -31,7 +31,7 @@ PROMISES = {
     "exclusion": "with a word that the query excludes",
 }
 """What each promise of a list is about: entries that are ..."""
-MAX_NAMED_CONTENDERS = 4
+MAX_NAMED = 4
 """Contenders that are named in one warning."""
 NARROW_INTERVAL = 0.05  # an interval of less needs three digits
 MAX_BEST_NAME_CHARS = 24
@@ -78,10 +78,8 @@ def some(labels: Sequence[str]) -> str:
     >>> some(["a", "b"]), some(list("abcdef"))
     ('a; b', 'a; b; c; d and 2 others')
     """
-    left = len(labels) - MAX_NAMED_CONTENDERS
-    return "; ".join(labels[:MAX_NAMED_CONTENDERS]) + (
-        f" and {left} other{'s' if left > 1 else ''}" if left > 0 else ""
-    )
+    left = len(labels) - MAX_NAMED
+    return "; ".join(labels[:MAX_NAMED]) + (f" and {left} other{'s' if left > 1 else ''}" if left > 0 else "")
 
 
 def best_one(label: str) -> str:
