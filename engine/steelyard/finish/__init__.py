@@ -58,7 +58,7 @@ class Rerank(Stage):
     RESCORES: ClassVar[bool] = True
     READS: ClassVar[frozenset[str]] = frozenset({RERANK})
 
-    top: int = opt(low=1, high=MAX_COUNT, whole=True, bare=True)
+    top: int = opt(low=1, high=MAX_COUNT, integer=True, bare=True)
     penalty: str = opt("", kind="word", words=PRIORS, quiet=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
@@ -156,7 +156,7 @@ class Mmr(Stage):
 
     RESCORES: ClassVar[bool] = True
 
-    top: int = opt(low=1, high=MOST_COMPARED, whole=True, bare=True)
+    top: int = opt(low=1, high=MOST_COMPARED, integer=True, bare=True)
     lambda_mult: float = opt(0.5, low=0, high=1, quiet=True)
     """What relevance counts, from 0, nothing, to 1, everything; 0.5 and its name are LangChain's."""
 

@@ -99,8 +99,8 @@ class Cut(Stage):
     small-corpus guard). Candidates are those that the retriever `counting` found, or all that are ranked.
     """
 
-    limit: int = opt(low=1, high=MAX_COUNT, whole=True, bare=True)
-    all_below: int = opt(0, low=0, high=MAX_COUNT, whole=True, quiet=True)
+    limit: int = opt(low=1, high=MAX_COUNT, integer=True, bare=True)
+    all_below: int = opt(0, low=0, high=MAX_COUNT, integer=True, quiet=True)
     counting: str = opt("", kind="word", words=RETRIEVERS, quiet=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
@@ -171,7 +171,7 @@ class Merge(Stage):
 
     retriever: str = opt(kind="word", words=RETRIEVERS, bare=True)
     score: float = opt(late=True)
-    if_none: int = opt(0, low=0, high=MAX_COUNT, whole=True, quiet=True)
+    if_none: int = opt(0, low=0, high=MAX_COUNT, integer=True, quiet=True)
 
     def __call__(self, table: SignalTable, ranking: Ranking) -> Ranking:
         found = table.column(self.retriever)

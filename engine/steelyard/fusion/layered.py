@@ -100,7 +100,7 @@ class Layered(WeightedTerms):
     threshold: float = opt(0.5, low=NO_GATE, tried=(0.2, 0.3, 0.4, 0.5, 0.6))
     relax: tuple[float, ...] = opt((0.4, 0.3), kind="numbers")
     cut: float | str | None = opt(None, low=NO_GATE, words=(STEP,))
-    depths: tuple[int, ...] = opt((), kind="numbers", low=1, whole=True, quiet=True)
+    depths: tuple[int, ...] = opt((), kind="numbers", low=1, integer=True, quiet=True)
     lacking: str = opt("zero", kind="word", words=("zero", "file", "estimate"), quiet=True)
     then: str = opt("last", kind="word", words=("last", "best"), quiet=True)
     scope: str = opt("all", kind="word", words=("all", "gate"), quiet=True)

@@ -52,7 +52,7 @@ class Tiered(Routed):
     shown_as: ClassVar[str] = "tiered"
 
     first: Expr = opt(kind="strategy", bare=True)
-    min_results: int = opt(3, low=0, whole=True, tried=(1, 3, 5, 10, 20, 50))
+    min_results: int = opt(3, low=0, integer=True, tried=(1, 3, 5, 10, 20, 50))
     then: Expr = opt(kind="strategy", late=True)
 
     @classmethod
