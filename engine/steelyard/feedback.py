@@ -86,7 +86,7 @@ class FeedbackLog:
             | ({"interleaved": team} if team else {})
             for hit, team in zip(result.hits, placed, strict=True)
         ]
-        text = extension("secrets").kept_text(result.query.text)[:LONGEST_TEXT]
+        text = extension("secrets").loggable_text(result.query.text)[:LONGEST_TEXT]
         asked: dict[str, object] = {"query_id": query_id, "user_query": text}
         if result.query.filters and (narrowed := result.query.filters.to_json()) is not None:
             asked["filter"] = narrowed

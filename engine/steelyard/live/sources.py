@@ -267,7 +267,7 @@ class RetrieverPool:
         """The scope, or `EVERYTHING` where it excludes nothing, because filtering takes time."""
         return EVERYTHING if not scope or self.store.covers(scope) else scope
 
-    # Models and their vectors; `steelyard.retrievers.kinds.Parts` is what retrievers and scorers are built from
+    # Models and their vectors; `kinds.BuildContext` is what retrievers and scorers are built from.
 
     def usable(self) -> list[Embedder]:
         """Return the embedders whose vectors the store has, and whose model the configuration does not exclude."""

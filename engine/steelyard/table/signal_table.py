@@ -164,7 +164,7 @@ class SignalTable:
     def exists(self) -> Bools:
         """The candidates: rows that fts, bm25, vector or a recorded list returned; bool[N]."""
         kinds = _kinds()
-        others = kinds.SCORERS | kinds.ASIDE | kinds.DEPENDENT | {*kinds.LAYERS, RERANK}
+        others = kinds.SCORERS | kinds.SEPARATE_SIGNALS | kinds.DEPENDENT | {*kinds.LAYERS, RERANK}
         rows = np.zeros(len(self), dtype=bool)
         for name in self.columns.keys() - others:
             rows |= ~np.isnan(self.columns[name])

@@ -1,4 +1,4 @@
-"""What everything that can be searched promises; the sentences are those of `steelyard.stores.base.Readable`."""
+"""What everything that can be searched promises, in the sentences of `steelyard.stores.base.ReadableStore`."""
 
 from __future__ import annotations
 

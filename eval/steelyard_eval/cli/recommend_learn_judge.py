@@ -211,12 +211,14 @@ def judge(
     """
     from steelyard_eval.cli import judge_keys, judge_texts
     from steelyard_eval.datasets import load as load_dataset
+    from steelyard_eval.datasets.second_labels import judged_twice
     from steelyard_eval.notebook.label.apply import apply as apply_labels
     from steelyard_eval.notebook.label.apply import drawn_from_log, state_of
     from steelyard_eval.notebook.label.desk import labelling_state, upcoming
     from steelyard_eval.notebook.label.judgment_file import folder_of, judgments_of
     from steelyard_eval.notebook.label.open import open_judging
     from steelyard_eval.recording.workspace import embedder_of
+    from steelyard_eval.result.sentences import say
 
     other_than_model = contender or list_ or random or from_log or second_to or apply
     refusals = {
@@ -249,10 +251,12 @@ def judge(
         judge_keys.by_model(session, most, yes)
         return
     if apply:
-        stated, done = state_of(session), apply_labels(session)
+        stated, done = {} if session.first else state_of(session), apply_labels(session)
         document: dict[str, object] = {"written": [str(path) for path in done.written], "stated": stated}
         document |= {"added": len(done.added), "changed": len(done.changed)}
-        put(document, "\n".join(judge_texts.applied(done, session, stated)))
+        twice = [say(judged_twice(load_dataset(dataset)))] if session.first else []
+        told = twice or judge_texts.applied(done, session, stated)
+        put(document, "\n".join(told))
         return
     if list_:
         pairs, document = upcoming(session), labelling_state(session)

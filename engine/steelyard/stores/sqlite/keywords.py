@@ -53,7 +53,7 @@ _KEYWORDS = frozenset(("AND", "OR", "NOT", "NEAR"))
 
 
 class KeywordTables(WordTables):
-    """See `steelyard.stores.base.Readable`."""
+    """See `steelyard.stores.base.ReadableStore`."""
 
     def ensure_index(self, index: KeywordIndex) -> None:
         """Create the index if it is absent; VaultError when it stands there with other settings."""

@@ -49,7 +49,7 @@ class VectorSearch(NamedTuple):
 
 
 class NearestSearch(VaultFile):
-    """See `steelyard.stores.base.Readable`."""
+    """See `steelyard.stores.base.ReadableStore`."""
 
     # Writing
 

@@ -67,7 +67,7 @@ class _Index:
 
 
 class WordTables(VaultFile):
-    """See `steelyard.stores.base.Readable.counted`."""
+    """See `steelyard.stores.base.ReadableStore.counted`."""
 
     def counted(self, analysis: WordAnalyzer, filters: Filters) -> ScopedPostings:
         load = partial(self._load, analysis)

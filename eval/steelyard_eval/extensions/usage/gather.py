@@ -124,7 +124,7 @@ def gather(
     for session in kind.read(files, corpus, system, notes):
         for call in search_outcomes(session.events, corpus):
             counts["calls"] += 1
-            counts["asked again"] += call.repeated
+            counts["repeated"] += call.repeated
             made = writer.impression(call, session.client, session.simulated)
             if isinstance(made, str):
                 counts[made] += 1
@@ -150,7 +150,7 @@ def gather(
         "clients": len({line.get("client_id") for line in searches}),
         "queries": len({line.get("query_key") or line["search"] for line in searches}),
         "without_text": len(searches) - sum(b'"user_query":"' in line for line in held.lines),
-        "asked_again": counts["asked again"],
+        "repeated": counts["repeated"],
         "acts": dict(
             sorted(Counter(act["action_name"] for line in searches for act in line.get("actions") or ()).items())
         ),

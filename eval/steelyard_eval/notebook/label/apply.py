@@ -31,6 +31,7 @@ from steelyard_eval.datasets.labels import RANDOM_SAMPLES, Batch, JudgedPool, sa
 from steelyard_eval.datasets.logs import decode, lines_of
 from steelyard_eval.datasets.manifest import FILE as MANIFEST
 from steelyard_eval.datasets.manifest import holds_hash, without_counts
+from steelyard_eval.datasets.second_labels import SECOND as SECOND_LABELS
 from steelyard_eval.notebook.label.judgment_file import Pair
 from steelyard_eval.notebook.label.pool import Pool, judged_entries
 from steelyard_eval.notebook.label.session import QRELS, Session, qrels_text
@@ -80,6 +81,8 @@ def apply(session: Session) -> Applied:
         names = ", ".join(map(visible, sorted(others)[:3]))
         here = f"here are those of --judge {names}" if others else "judge first"
         raise ConfigError(f"{quote(str(source), PATH_WIDTH)} has no labels to apply; {here}")
+    if session.first:
+        return _second(session)
     held, now = dataset.qrels, session.labels
     added = [(query, id_) for query, row in now.items() for id_ in row if id_ not in held.get(query, {})]
     changed = [(query, id_) for query, row in held.items() for id_ in row if row[id_] != now[query][id_]]
@@ -91,6 +94,18 @@ def apply(session: Session) -> Applied:
     kept: dict[Path, str | bytes] = {copy: read_bytes(path) for path, copy in copies.items() if copy}
     write_texts({**kept, **files})
     return Applied([*kept, *files], added, changed, copies)
+
+
+def _second(session: Session) -> Applied:
+    """Give the data set what a second judge said, beside the first labels, which stay."""
+    file, held = session.pool.dataset.path / SECOND_LABELS, session.pool.dataset.second
+    given = {pair: one.grade for pair, one in session.given.items() if one.grade is not None}
+    now = {query: dict(row) for query, row in held.items()}
+    for (query, entry), grade in given.items():
+        now.setdefault(query, {})[entry] = grade
+    copy = backup_path(file) if file.is_file() else None
+    write_texts({**({copy: read_bytes(file)} if copy else {}), file: qrels_text(now)})
+    return Applied([*([copy] if copy else []), file], [*given], [], {file: copy})
 
 
 def _stated(session: Session, name: str, labels: str | None) -> dict[Path, str | bytes]:

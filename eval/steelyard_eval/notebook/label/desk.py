@@ -149,8 +149,8 @@ def sentence(session: Session, record: Record) -> str:
     if duel and (duel["judged"] >= duel["enough"] or not pair):
         told = "settled: no more labels needed" if duel["stands"] else told
         leads = (
-            f"Of {len(duel['contenders'])} usual strategies and systems {duel['leader']} leads; labelling the rest "
-            f"could change its lead by {duel['error']:.3f} nDCG@10 (one standard error). "
+            f"Of {len(duel['contenders'])} usual strategies and systems {duel['leader']} leads; labelling the "
+            f"rest could change its lead by {duel['error']:.3f} nDCG@10 (one standard error). "
         )
     elif drawn and not pair:
         told = f"nothing is left to label: {drawn['labelled']} queries have labels; {_answer(record)}"

@@ -19,6 +19,7 @@ from steelyard.base.files import STRICT_JSON, read_text, write_texts
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard_eval.choose.blockers import MIN_TO_SHIP
+from steelyard_eval.datasets.second_labels import TEN
 from steelyard_eval.measures.judgments import UNJUDGED
 from steelyard_eval.notebook.label.judgment_file import GRADES, NOTHING, Judgment, Pair, judgments_of, text_digest
 from steelyard_eval.notebook.label.pool import SECOND, STREAM, Pool, drawn_queries, fully_labelled
@@ -51,8 +52,8 @@ class Session:
     pool: What is judged.
     folder: Where judgments are kept; what is there already is continued.
     judge: The name of the judge: letters, digits, ``.``, ``_``, ``-``.
-    second_to: Judge what another judge has judged, shuffled anew and without seeing the grades; empty to judge the
-        pool.
+    second_to: Judge what another judge has judged, shuffled anew and without seeing the grades; ten of the pairs that
+        the data set has labels of, where there is no such judge; empty to judge the pool.
     now: The time in seconds UTC.
     random: The queries are drawn at random, and their grades are labels once they are judged in full.
     labelled: Ask of queries that had been drawn before, too, what has no label; they come last.
@@ -88,6 +89,8 @@ class Session:
         self._entries = {entry.id: entry for entry in pool.dataset.entries}
         self.given = judgments_of(pool.dataset, self.file)
         self.first = judgments_of(pool.dataset, folder / f"{second_to}.jsonl") if second_to else {}
+        if second_to and not self.first:  # the labels of the data set, a few of them
+            self.first = ten_of(pool)
         if second_to and not self.first:
             raise ConfigError(f"{second_to} has judged nothing in {quote(str(folder), PATH_WIDTH)}; judge first")
         self.order = self._order(labelled)
@@ -269,6 +272,14 @@ class Session:
             if one.grade is not None and (query in fair or not self.random):
                 labels.setdefault(query, {})[entry] = one.grade
         return labels
+
+
+def ten_of(pool: Pool) -> dict[Pair, Judgment]:
+    """Pairs that the data set has labels of, drawn by the seed of the pool, as if they had been judged here."""
+    places = np.flatnonzero(pool.known >= 0)
+    drawn = np.random.default_rng([pool.seed, SECOND]).permutation(places)[:TEN]
+    pairs = {pool.pair(int(at)): int(pool.known[at]) for at in drawn}
+    return {pair: Judgment(*pair, grade, "", "") for pair, grade in pairs.items()}
 
 
 def qrels_text(labels: Grades) -> str:

@@ -86,8 +86,8 @@ SENTENCES: dict[str, str] = {
     "about {worth:integer} independent queries; set `group` in queries.jsonl so that intervals allow for it",
     "nearly": "{count:asks} nearly the same as another ({pairs:semicolons}<<?more:; ...>>), so the {queries} queries "
     'count as {units}; if they ask different things, write "groups": "given" into dataset.json',
-    "judged_once": "nobody labelled a pair twice, so it is unknown how far the labels can be trusted; label {count} pairs again "
-    "without looking at the first grade, in {file} (format of qrels.txt)",
+    "judged_once": "nobody labelled a pair twice, so it is unknown how far the labels can be trusted<<; label {count} pairs "
+    "again: {command:command}, then the same with --apply>>",
     "judged_twice": "{count:pairs} were labelled twice: {equal:percent} have the same grade<<, weighted kappa {kappa:number}>>"
     "<<?low:; labels that differ so much may favour one strategy: label again where they differ>>",
     "unjudged": "unlabelled results count as not relevant: {share:percent} of the top 10 of {baseline:yours} have labels"

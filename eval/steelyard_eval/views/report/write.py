@@ -240,7 +240,7 @@ def _html() -> Environment:
     """The environment for HTML: every value has its control characters escaped and is then autoescaped."""
     environment = _environment(lambda value: legible(value) if _is_plain(value) else value, autoescape=True)
     environment.filters["breakable"] = breakable
-    environment.globals |= {"numeric": numeric, "parted": value_and_note}
+    environment.globals |= {"numeric": numeric, "value_and_note": value_and_note}
     return environment
 
 
