@@ -52,10 +52,7 @@ def test_a_function_of_the_table_answers_as_it_says(row):
 def searcher(vault, embedder=None, limit=5, strategy=None, system=SHIPPED):
     config = system.config(limit, "spy")
     return Searcher(
-        vault,
-        config.with_strategy(parse_strategy(strategy)) if strategy else config,
-        embedder,
-        clock=lambda: 0.0,
+        vault, config.with_strategy(parse_strategy(strategy)) if strategy else config, embedder, clock=lambda: 0.0
     )
 
 

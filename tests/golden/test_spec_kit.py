@@ -81,8 +81,7 @@ class TestFigures:
         assert 0 <= found.confidence <= 1
 
     @pytest.mark.parametrize(
-        ("classifier", "right"),
-        [(intent, (7, 5, 3, 6, 10, 5, 3)), (intent_shipped, (7, 1, 2, 3, 10, 4, 2))],
+        ("classifier", "right"), [(intent, (7, 5, 3, 6, 10, 5, 3)), (intent_shipped, (7, 1, 2, 3, 10, 4, 2))]
     )
     def test_seventy_sentences_ten_an_intent(self, classifier, right):
         """Written before the lists were looked at; 21 of them were right before the lists were completed."""

@@ -8,14 +8,7 @@ import pytest
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError
 from steelyard.memory.query import Query
-from steelyard_eval.choose.duel import (
-    MIN_PAIRS,
-    PairSelection,
-    fitted,
-    gains_of,
-    pairwise_estimate,
-    sigmoid,
-)
+from steelyard_eval.choose.duel import MIN_PAIRS, PairSelection, fitted, gains_of, pairwise_estimate, sigmoid
 from steelyard_eval.choose.public import features, reciprocal
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.notebook.label.desk import desk

@@ -24,10 +24,7 @@ from steelyard_eval.notebook.label.apply import apply, state_of, to_state
 from steelyard_eval.notebook.label.desk import desk
 from steelyard_eval.notebook.label.judgment_file import Judgment, agreement, read_judgments
 from steelyard_eval.notebook.label.open import open_judging
-from steelyard_eval.notebook.label.pool import (
-    drawn_queries,
-    pooled,
-)
+from steelyard_eval.notebook.label.pool import drawn_queries, pooled
 from steelyard_eval.notebook.label.screen import Screen
 from steelyard_eval.notebook.label.session import Session
 from steelyard_eval.recording.saved_runs import KeptFacts, KeptRun

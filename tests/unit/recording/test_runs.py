@@ -250,14 +250,7 @@ def test_over_queries_whose_labels_changed_nothing_is_compared(many):
         sy.load(many).runs().between(1, 2)
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"split": "test"},
-        {"metric": "P@5"},
-        {"values": {}},
-    ],
-)
+@pytest.mark.parametrize("more", [{"split": "test"}, {"metric": "P@5"}, {"values": {}}])
 def test_why_two_runs_are_not_compared_is_said_in_one_sentence(many, more):
     measured(many, [0.0] * 12)
     measured(many, [0.1] * 12, **more)

@@ -39,10 +39,7 @@ def asked(text):
 
 
 class TestLexer:
-    @pytest.mark.parametrize(
-        ("text", "expected"),
-        SAID["tokens"],
-    )
+    @pytest.mark.parametrize(("text", "expected"), SAID["tokens"])
     def test_texts_fall_into_postgresqls_tokens(self, text, expected):
         assert words(text) == expected
 
@@ -97,10 +94,7 @@ class TestTsVector:
 
 
 class TestWebsearch:
-    @pytest.mark.parametrize(
-        ("text", "expected"),
-        SAID["queries"],
-    )
+    @pytest.mark.parametrize(("text", "expected"), SAID["queries"])
     def test_queries_print_as_postgresql_prints_them(self, text, expected):
         assert asked(text) == expected
 
@@ -198,10 +192,7 @@ class TestTsIndex:
     )
     INDEX = counted(TEXTS)
 
-    @pytest.mark.parametrize(
-        ("query", "ids"),
-        SAID["found"],
-    )
+    @pytest.mark.parametrize(("query", "ids"), SAID["found"])
     def test_it_finds_what_matches(self, query, ids):
         assert "".join(sorted(id_ for id_, _ in best(self.INDEX, websearch(query)))) == ids
 

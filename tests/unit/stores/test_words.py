@@ -20,7 +20,7 @@ ASKED = [
     "-token",
 ]
 VOCABULARY = [
-    *("token", "tokens", "rotate", "cache", "graph", "retry", "budget", "jwt", "the", "of", "café", "v1.2.3"),
+    *("token", "tokens", "rotate", "cache", "graph", "retry", "budget", "jwt", "the", "of", "café", "v1.2.3")
 ]
 
 
