@@ -1,7 +1,6 @@
 """What system-spec-kit's document promises, searched as a user would."""
 
 import json
-import logging
 import math
 from collections import Counter
 from dataclasses import replace
@@ -311,19 +310,6 @@ class TestReranking:
         assert ["finalScore" in row for row in shown[:3]] == [True, True, False]
         assert shown[0]["finalScore"] >= shown[1]["finalScore"]
 
-    @pytest.mark.parametrize("reranker", [None, Stub()])
-    def test_without_it_the_list_stands_as_fused(self, vault, caplog, reranker):
-        asked = searcher(vault, environ=RERANK, reranker=reranker)
-        with caplog.at_level(logging.WARNING):
-            first, second = asked.search("jwt"), asked.search("sessions")
-
-        assert ids(first) == ids(searcher(vault).search("jwt"))
-        assert first.degraded and second.degraded
-        assert first.notes
-        assert asked.degraded == 2
-        assert sum("it was fused" in record.message for record in caplog.records) == 1
-
-
 def dies(*args, **options):
     raise VaultError("gone")
 
@@ -336,29 +322,6 @@ class TestDegradation:
         assert "vector" not in result.table.columns
         vault.upsert([replace(entry, relations=()) for entry in NOTES], keep_vectors=True)
         assert Searcher(vault, config, embedder(), clock=lambda: NOW).search("jwt").hits
-
-    def test_a_broken_embedder_is_told_once_and_counted(self, vault, caplog):
-        asked = searcher(vault, own=Fails())
-        with caplog.at_level(logging.WARNING):
-            results = [asked.search("jwt"), asked.search("sessions")]
-
-        assert all(result.degraded for result in results)
-        assert asked.degraded == 2
-        assert sum("embedder failed" in record.message for record in caplog.records) == 1
-
-    @pytest.mark.parametrize(("part", "method"), [("graph", "edges"), ("bm25", "counted")])
-    def test_a_retriever_that_dies_is_left_out(self, vault, monkeypatch, caplog, part, method):
-        asked = searcher(vault)
-        monkeypatch.setattr(vault, method, dies)
-        with caplog.at_level(logging.WARNING):
-            results = [asked.search("jwt"), asked.search("sessions")]
-
-        assert part not in results[0].strategy.signals
-        assert ids(results[0])
-        assert asked.degraded == 2
-        assert sum("of its retrievers" in record.message for record in caplog.records) == 1
-        if part == "bm25":
-            assert "fts" in results[0].strategy.signals
 
     @pytest.mark.parametrize("lacked", [{"bm25"}, {"vectors"}, {"bm25", "vectors"}])
     def test_a_note_names_what_a_stage_lacked(self, vault, monkeypatch, lacked):

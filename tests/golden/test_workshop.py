@@ -45,16 +45,6 @@ def test_the_figures_are_those_of_the_readme() -> None:
     assert told["most frequent frame"][1] <= 0.01
 
 
-def test_a_generated_collection_would_be_seen() -> None:
-    made = [
-        {"id": str(n), "text": f"We moved the service number {n} to the cluster of team {n} for the reason {n}."}
-        for n in range(50)
-    ]
-
-    assert workshop.frames(made).most_common(1)[0][1] == 50
-    assert len(workshop.near_duplicates([{"id": "a", "text": "one two three four five six"}] * 2)) == 1
-
-
 def test_everything_that_systems_show_was_judged(tmp_path: Path) -> None:
     """Also for the queries that have no answer: comparisons leave them out, so here they get one."""
     pytest.importorskip("apsw")
