@@ -90,6 +90,11 @@ def session(l0, l1, **l2):
     return filled([directory(), *(message(at) for at in l2)], cosines)
 
 
+def nine():
+    """One session with nine messages that are farther and farther away."""
+    return session(0.9, 0.9, **{f"m{at}": 0.1 * at for at in range(1, 10)})
+
+
 def found(vault, query="project plans", profile="documented", **options):
     """The last part of each URI, with its score."""
     with CortexMem(vault, Spy(), profile=profile) as memory:
@@ -193,14 +198,14 @@ class TestExamples:
 
     def test_the_basic_search(self):
         """Five results from cortex://session/, none below 0.5."""
-        vault = session(0.9, 0.9, **{f"m{at}": 0.1 * at for at in range(1, 10)})
+        vault = nine()
         vault.upsert([Entry("u", uri="cortex://user/u.md", l0="x", l1="y", text="z")])
         for layer in LAYER_RECIPES:
             vault.put_vectors(Space("spy", layer, LAYER_RECIPES[layer]), ["u"], placed(1.0)[None])
         # 0.45 + 0.5 x 0.9 and so on downwards; the entry of the user would be first
-        assert found(
-            vault, "machine learning project requirements", limit=5, threshold=0.5, scope="cortex://session/"
-        ) == {f"m{at}": 0.45 + 0.05 * at for at in (9, 8, 7, 6, 5)}
+        how = {"limit": 5, "threshold": 0.5, "scope": "cortex://session/"}
+        expected = {f"m{at}": 0.45 + 0.05 * at for at in (9, 8, 7, 6, 5)}
+        assert found(vault, "machine learning project requirements", **how) == expected
 
     def test_the_direct_search_bypasses_the_layers(self):
         """A row for every layer that is similar enough."""
@@ -430,12 +435,13 @@ class TestFiles:
         session = json.dumps({"participants": ["coder"]})
         write_memory(tmp_path / "m", ("session/abc/.session.json", session))
         command("index", tmp_path / "m", tmp_path / "v.db")
-        log = tmp_path / "log.jsonl"
+        log, asked = tmp_path / "log.jsonl", ("search", tmp_path / "v.db")
 
-        def search(*options, query="what is it to rotate keys", code=0):
+        def search(*options, query="what is it to rotate keys", more=(), code=0):
             words = [word for option in options for word in ("--set", option)]
-            search = ("search", tmp_path / "v.db", query, "--system", "cortex_mem", "--json", "--log", log)
-            told = command(*search, *words, code=code)
+            told = command(
+                *asked, query, "--system", "cortex_mem", "--json", "--log", log, *words, *more, code=code
+            )
             return told if code else json.loads(told)
 
         plain = search("threshold=0.2", query="rotate keys")
@@ -446,19 +452,16 @@ class TestFiles:
         assert [row["score"] for row in direct] == sorted((row["score"] for row in direct), reverse=True)
         assert {(row["uri"], row["layer"]) for row in direct} >= {(SESSION, "l0"), (SESSION, "l1")}
         assert {row["uri"].split("/")[2] for row in search("dimension=user")["hits"]} == {"user"}
-        assert "unknown dimension" in search("dimension=users", code=2)
+        search("dimension=users", code=2)
+        command(*asked, "keys", "--set", "direct=true", code=2)
         assert search()["intent"]["name"] == "factual"
         assert search("detect_intent=false")["intent"]["name"] == "general"
-        assert "direct search" in command("search", tmp_path / "v.db", "keys", "--set", "direct=true", code=2)
-        for name in ("coder", "nobody"):
-            asked = ("search", tmp_path / "v.db", "rotate keys", "--system", "cortex_mem", "--json")
-            document = json.loads(command(*asked, "--filter", f"participants={name}"))
-            assert bool(document["hits"]) == (name == "coder")
-        steps = []  # one search finds abstracts at the threshold, the other does without any
-        for option in ("threshold=-1", "dimension=agent"):
+        for name, there in (("coder", True), ("nobody", False)):
+            assert bool(search(query="rotate keys", more=("--filter", f"participants={name}"))["hits"]) == there
+        # One search finds abstracts at the threshold, the other does without any.
+        for option, step in (("threshold=-1", 0), ("dimension=agent", -1)):
             search(option)
-            steps.append(json.loads(log.read_text().splitlines()[-1])["layers"]["step"])
-        assert steps == [0, -1]
+            assert json.loads(log.read_text().splitlines()[-1])["layers"]["step"] == step
         monkeypatch.setenv("LLM_BASE_URL", chatty(said("weekly keys")).url)
         monkeypatch.setenv("LLM_MODEL", "small")
         assert search("rewrite=true")["embedded"] == "weekly keys"
@@ -508,12 +511,18 @@ class TestFiles:
         most = (400, 4000)[layer]
         assert [len(extract("x" * length)[layer]) for length in (most, most + 1)] == [most, most]
 
-    @pytest.mark.parametrize("after", [" and", "\u2003and", "s and"])
-    def test_an_abstract_ends_with_the_last_word_that_fits(self, after):
-        """Of ten-letter words and a space each, 36 and a word of four make 400 characters."""
-        words = "abcdefghij " * 36
-        expected = words + "last" if after[0].isspace() else words.rstrip()
-        assert extract(words + "last" + after)[0] == expected
+    @pytest.mark.parametrize(
+        ("text", "kept"),
+        [
+            # Of ten-letter words and a space each, 36 and a word of four make 400 characters.
+            *(("abcdefghij " * 36 + "last" + after, 400) for after in (" and", "\u2003and")),
+            ("abcdefghij " * 36 + "lasts and", 395),
+            ("a " + "x" * 397 + " more", 399),
+            ("a " + "x" * 399 + " more", 1),  # beyond the limit, so only the "a" is left
+        ],
+    )
+    def test_an_abstract_ends_with_the_last_word_that_fits(self, text, kept):
+        assert extract(text)[0] == text[:kept]
 
     def test_layers_are_extracted_where_they_are_asked_for(self):
         entries = with_layers([message("a"), message("b"), Entry("own", text="First. Second.")], extract)
@@ -540,41 +549,28 @@ class TestTenants:
         with pytest.raises(ConfigError, match="is a link"):
             vault_of(tmp_path, "acme")
 
-    def test_a_folder_that_is_not_there_is_named(self, tmp_path):
-        write_memory(tmp_path / "m")
-        said = command("index", tmp_path / "m", tmp_path / "none", "--tenant", "acme", code=4)
-        assert "is no folder" in said
-        assert "permission" not in said
-
 
 class TestConcurrency:
     """Section 9.1."""
 
+    ASKED = tuple(
+        ("semantic_search" if at % 2 else "layered_semantic_search", SearchOptions(limit=1 + at % 5))
+        for at in range(64)
+    )
+
     def test_64_awaited_searches_answer_as_one(self):
-        vault = session(0.9, 0.9, **{f"m{at}": 0.1 * at for at in range(1, 10)})
-
         async def many(memory):
-            searches = [
-                (memory.semantic_search_async if at % 2 else memory.layered_semantic_search_async)(
-                    "plans", SearchOptions(limit=1 + at % 5)
-                )
-                for at in range(64)
-            ]
-            return await asyncio.gather(*searches)
+            return await asyncio.gather(
+                *(getattr(memory, f"{name}_async")("plans", how) for name, how in self.ASKED)
+            )
 
-        with CortexMem(vault, Spy()) as memory:
-            answers = asyncio.run(many(memory))
-            for at, answer in enumerate(answers):
-                search = memory.semantic_search if at % 2 else memory.layered_semantic_search
-                assert answer == search("plans", SearchOptions(limit=1 + at % 5))
+        with CortexMem(nine(), Spy()) as memory:
+            assert asyncio.run(many(memory)) == [getattr(memory, name)("plans", how) for name, how in self.ASKED]
 
     def test_8_threads_share_a_memory(self):
-        vault = session(0.9, 0.9, **{f"m{at}": 0.1 * at for at in range(1, 10)})
-        with CortexMem(vault, Spy()) as memory:
-            expected = memory.layered_semantic_search("plans")
-            with ThreadPoolExecutor(8) as pool:
-                found = list(pool.map(lambda _: memory.layered_semantic_search("plans"), range(160)))
-        assert found == [expected] * 160
+        with CortexMem(nine(), Spy()) as memory, ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda _: memory.layered_semantic_search("plans"), range(160)))
+            assert found == [memory.layered_semantic_search("plans")] * 160
 
     def test_64_awaited_searches_of_a_file_go_on_while_messages_are_written(self, tmp_path):
         """Each answer is whole: what it found has its own score, and what was there before is there."""

@@ -1,13 +1,20 @@
-"""Scores of two systems equal those that a script without the engine computes from the files."""
+"""Scores of three systems equal those that scripts without the engine compute from the files of a data set."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import cortex_mem_by_hand as by_hand
 import pytest
+import recomputed
 from recomputed import Data, Soleri, SpecKit
 
 import steelyard_eval as sy
 from steelyard.systems import find_system
+from steelyard_eval.datasets import load
+from steelyard_eval.datasets.manifest import starter
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.workspace import Workspace
 
 HERE = Path(__file__).resolve()
 DATA = Path(os.environ.get("STEELYARD_DATA") or HERE.parents[3] / "shared" / "data")
@@ -45,3 +52,29 @@ def compared(asked, expected, here):
         assert value == pytest.approx(score, abs=1e-7), (asked, id_, other)
         tied = sum(abs(score - one) < 1e-7 for _, one in expected) > 1 or abs(score - expected[-1][1]) < 1e-7
         assert id_ == other or tied, asked
+
+
+MANY = 50
+
+
+def test_it_imports_nothing_of_the_engine():
+    text = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in (by_hand, recomputed))
+    assert [line for line in text.splitlines() if "import" in line and "steelyard" in line] == []
+
+
+@pytest.mark.parametrize("profile", ["documented", "shipped"])
+@pytest.mark.parametrize("collection", ["starter", "locomo-sessions"])
+def test_fifty_searches_are_what_the_files_alone_give(collection, profile, request):
+    folder = starter() if collection == "starter" else request.getfixturevalue("data_root") / collection
+    files, dataset = by_hand.Files(Path(folder)), load(folder)
+    space = Workspace.open(dataset)
+    config = find_system(f"cortex_mem:{profile}").config(by_hand.LIMIT, space.model)
+    record(space, dataset.queries[:1], [config])  # indexes what the system needs
+    searcher = space.searcher(config)
+
+    count = len(files.queries)
+    for at in range(0, count, max(1, count // MANY)):
+        hits = searcher.search(replace(dataset.queries[at], intent="")).hits
+        expected = getattr(by_hand, profile)(files, at)
+        assert [hit.entry.id for hit in hits] == [id_ for _, id_ in expected]
+        assert [hit.score for hit in hits] == pytest.approx([score for score, _ in expected], abs=1e-7)

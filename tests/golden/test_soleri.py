@@ -160,7 +160,6 @@ def test_without_bm25_the_default_rank_orders_what_is_found(monkeypatch):
     notes = random_notes()
     plainly = by_sqlite(notes, "rank", "heron OR reed")
     assert plainly != by_sqlite(notes, BM25, "heron OR reed")
-
     found = by_us(notes, "heron reed")
     assert found == dict(sorted(plainly.items(), key=lambda pair: (-pair[1], pair[0]))[:30])
     assert len(search(vault_of(*notes), "heron reed")) == 30  # fewer than 50 results, and 10 of 30 are under half
@@ -353,7 +352,6 @@ def test_the_agents_copy_survives_though_its_bm25_is_lower():
     tiers = {"team": [Entry("same", title="heron heron"), *OTHERS], "agent": [long, *OTHERS]}
     alone = {name: weighted(federation({name: own}))[0][2] for name, own in tiers.items()}
     assert alone["agent"] < alone["team"]  # weighted by 0.6 already
-
     store = federation(tiers)
     assert weighted(store) == [("same", "agent", alone["agent"])]
     assert tier_of(search(store, "heron")) == {"same": "agent"}
@@ -405,7 +403,6 @@ def test_scan_first_then_load_the_best_by_id():
     first = [DOCUMENTED.showing.scan(hit) for hit in search(vault, "heron")]
     chosen = [row["id"] for row in first[:2]]
     assert vault.get(chosen) == [hit.entry for hit in search(vault, "heron")[:2]]
-
     store = federation({"agent": noted("heron", 3), "team": [*noted("heron", 2), Entry("deep", title="heron")]})
     loaded = map(plain, store.get(["deep", "01", "nowhere"]))
     assert [(entry.id, entry.vault) for entry in loaded] == [("deep", "team"), ("01", "agent")]

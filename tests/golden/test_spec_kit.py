@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steelyard.base.errors import ConfigError, EmbedderError, RerankError, VaultError
+from steelyard.base.errors import ConfigError, EmbedderError, VaultError
 from steelyard.config import RerankConfig
 from steelyard.embedders.embed import RecordedEmbedder, embed_missing, space_of
 from steelyard.finish import Floor, Mmr, Rerank
 from steelyard.fusion import compile_plan, parse_strategy
 from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.entry import Entry, read_entry
 from steelyard.memory.query import Filters, Query
 from steelyard.retrievers.keywords import Bm25Index
 from steelyard.signals import PRIORS
@@ -30,6 +30,7 @@ from steelyard.table.join import join
 
 RECIPE = "{title}\n{text}"
 SENTENCES = Path(__file__).parents[1] / "data" / "intents.jsonl"
+SAMPLES = json.loads(Path(__file__).with_name("spec_kit.json").read_text("utf-8"))
 NOW = 1_770_000_000.0
 DAY = 86_400.0
 
@@ -54,27 +55,13 @@ class TestFigures:
         assert round(fused(ranks, "rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1))"), 4) == 0.0617
         assert str(DOCUMENTED.searching.strategy.expr) == "rrf(vector, bm25, 1.5*graph, k=60, bonus=times(0.1))"
 
-    @pytest.mark.parametrize(
-        ("query", "name", "scores"),
-        [
-            ("fix login crash after update", "fix_bug", {"fix_bug": 5.0}),  # fix 2, crash 2, login 1
-            ("login", "understand", {}),  # below the threshold
-            ("fix login", "fix_bug", {"fix_bug": 3.0}),
-            # As substrings, "prefix" holds fix and "address" holds add, and each alone with login would be 3.0.
-            ("the login prefix of an address", "understand", {}),
-            # Whole words in any regular ending.
-            ("logins crashed after migrating", "fix_bug", {"fix_bug": 3.0, "refactor": 2.0}),
-            # A pattern stands in for the secondary keyword of a query that has none: 2 + 1, never 2 + 1 + 1.
-            ("fix tests", "fix_bug", {"fix_bug": 3.0}),
-            ("fix the login", "fix_bug", {"fix_bug": 3.0}),
-            ("fixture", "understand", {"fix_bug": 0.0}),
-            # Among equals another intent goes before the default: plan 2 and 1, what is 2 and 1.
-            ("what is the plan for the migration", "find_spec", {"find_spec": 3.0, "understand": 3.0}),
-            ("add user registration feature", "add_feature", {}),
-            ("add dark mode feature", "add_feature", {}),
-        ],
-    )
+    @pytest.mark.parametrize(("query", "name", "scores"), SAMPLES["weighed"])
     def test_keyword_weighting(self, query, name, scores):
+        """fix 2, crash 2, login 1. No parts of words, whole words in any regular ending; below 3 the default.
+
+        A pattern stands in for the secondary keyword of a query that has none: 2 + 1, never 2 + 1 + 1. Among
+        equals another intent goes before the default: plan 2 and 1, what is 2 and 1.
+        """
         found = intent(query)
         assert (found.name, {one: found.scores[one] for one in scores}) == (name, scores)
         assert 0 <= found.confidence <= 1
@@ -129,18 +116,7 @@ def embed(text):
     return np.array([text.lower().count(letter) for letter in LETTERS], dtype=np.float32)
 
 
-NOTES = [
-    Entry(
-        "jwt",
-        title="JWT validation",
-        text="Validate a JWT at the boundary.",
-        project="specs/007-auth",
-        tags=("jwt",),
-    ),
-    Entry("session", title="Sessions", text="Opaque sessions in Redis.", project="specs/007-auth"),
-    Entry("incident", title="Outage", text="Nobody could sign in.", relations=(Relation("caused", "jwt", 1.0),)),
-    Entry("cache", title="Cache", text="Keep answers for five minutes.", project="specs/001-cache"),
-]
+NOTES = [read_entry(row)[0] for row in SAMPLES["notes"]]
 
 
 @pytest.fixture
@@ -273,13 +249,11 @@ class Stub:
 
     name = "stub"
 
-    def __init__(self, scores=None):
-        self.scores, self.calls = scores or {}, 0
+    def __init__(self, scores):
+        self.scores, self.calls = scores, 0
 
     def score(self, query, documents):
         self.calls += 1
-        if not self.scores:
-            raise RerankError("it is down")
         return np.array([self.scores.get(document.id, 0.1) for document in documents])
 
 
@@ -291,7 +265,6 @@ class TestReranking:
         stub = Stub({"cache": 0.9, "jwt": 0.5})
         result = searcher(vault, environ=RERANK, reranker=stub).search("jwt validation")
         shown = DOCUMENTED.showing.show(result.hits[0], result)
-
         assert stub.calls == 1
         scores = [hit.score for hit in result.hits]
         assert scores == sorted(scores, reverse=True)
@@ -305,10 +278,10 @@ class TestReranking:
         result = searcher(vault, environ=environ, reranker=stub).search("jwt validation")
         shown = [DOCUMENTED.showing.show(hit, result) for hit in result.hits]
         fused = {hit.entry.id: hit.score for hit in searcher(vault).search("jwt validation").hits}
-
         assert {row["id"]: row["score"] for row in shown} == pytest.approx(fused)
         assert ["finalScore" in row for row in shown[:3]] == [True, True, False]
         assert shown[0]["finalScore"] >= shown[1]["finalScore"]
+
 
 def dies(*args, **options):
     raise VaultError("gone")
@@ -379,44 +352,3 @@ class TestEnvironment:
             self.config(ENABLE_BM25="maybe", MAX_RERANK_CANDIDATES="0", RERANK_CACHE_SIZE="many")
         for name in ("ENABLE_BM25", "MAX_RERANK_CANDIDATES", "RERANK_CACHE_SIZE"):
             assert name in str(caught.value)
-
-
-class TestShipped:
-    """The second sorting by the weights of understand: recency 0.2, importance 0.3, similarity 0.5. All dates are
-    equal here, so that everything is as new as can be, and an importance that is not given is 0.5.
-    """
-
-    @pytest.fixture
-    def asked(self, vault):
-        tiered = [
-            Entry("old", title="JWT", text="jwt validation, as it was", importance_tier="deprecated"),
-            Entry("rule", title="Rule", text="Ask twice.", importance_tier="constitutional", importance=10.0),
-            Entry("other", title="Rule", text="Sign all.", importance_tier="constitutional", importance=1.0),
-        ]
-        vault.upsert(replace(entry, created_at=NOW - 30 * DAY) for entry in tiered)
-        texts = [f"{e.title}\n{e.text}" for e in (*NOTES, *tiered)] + [*QUERIES, "sign all"]
-        own = RecordedEmbedder("letters", RECIPE, {text: embed(text) for text in texts})
-        embed_missing(vault, own, space_of(own, "text", RECIPE))
-        return Searcher(vault, find_system("spec_kit:shipped").config(6), own, clock=lambda: NOW)
-
-    def test_tiers_that_are_hidden_from_vectors_are_found_by_keywords(self, asked):
-        result = asked.search("jwt validation")
-        found = dict(zip(result.table.entries, result.table.columns["vector"], strict=True))
-        assert np.isnan([found["old"], found["rule"], found["other"]]).all()
-        assert not np.isnan([found[entry.id] for entry in NOTES]).any()
-        assert "old" in ids(result)
-
-    def test_constitutional_entries_join_a_list_without_any(self, asked):
-        assert {"rule", "other"} <= set(ids(asked.search("jwt validation")))
-        assert len(asked.search("jwt validation").hits) == 4 + 1 + 2  # by vectors, by keywords alone, joined
-        by_keywords = ids(asked.search("sign all"))
-        assert "other" in by_keywords and "rule" not in by_keywords
-
-    def test_similarity_is_a_hundredth_of_the_keyword_score_where_vectors_found_nothing(self, asked):
-        result = asked.search("jwt validation")
-        score = {hit.entry.id: hit.score for hit in result.hits}
-        at = {id_: row for row, id_ in enumerate(result.table.entries)}
-        keywords, cosine = result.table.columns["fts"], result.table.columns["cosine"]
-        assert score["old"] == pytest.approx(0.2 + 0.3 * 0.5 + 0.5 * keywords[at["old"]] / 100)
-        assert score["rule"] == pytest.approx(0.2 + 0.3 * 1.0 + 0.5 * (1 + cosine[at["rule"]]) / 2)
-        assert score["jwt"] == pytest.approx(0.2 + 0.3 * 0.5 + 0.5 * (1 + cosine[at["jwt"]]) / 2)

@@ -27,7 +27,6 @@ def test_expected_ndcg_has_probabilities_in_the_place_of_labels():
     # One query of two entries, .8 and .2; the first contender ranks them 1, 2 and the other one 2, 1.
     second = 1 / np.log2(3)
     made = duel([0.8, 0.2], [[1, second], [second, 1]], [0, 0])
-
     best = 0.8 + 0.2 * second
     found = made.standing(np.full(2, np.nan)).means
     assert found == pytest.approx([1.0, (0.8 * second + 0.2) / best])
@@ -35,7 +34,6 @@ def test_expected_ndcg_has_probabilities_in_the_place_of_labels():
 
 def test_what_is_judged_takes_the_place_of_what_was_expected():
     made = duel([0.8, 0.2], [[1, 0.63], [0.63, 1]], [0, 0])
-
     assert made.standing(np.array([0.0, 1.0])).relevance.tolist() == [0, 1]
     assert made.standing(np.array([0.0, 1.0])).leaders[0] == 1
 
@@ -58,7 +56,6 @@ def test_features_of_a_pair_are_its_places_and_the_contenders_that_have_it():
 def test_public_means_count_as_a_hundred_pairs():
     # Both rank alike, so labels tell nothing; they were .1 apart elsewhere: without a judged pair that stands.
     made = duel([0.5, 0.5], [[1, 0.63], [1, 0.63]], [0, 0], known=[0.4, 0.5])
-
     one, other = made.standing(np.full(2, np.nan)).means
     assert other - one == pytest.approx(0.1)
     one, other = made.standing(np.array([1.0, np.nan])).means
@@ -70,7 +67,6 @@ def test_the_next_pair_is_where_leaders_part_and_relevance_is_in_doubt():
     worth = [[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]
     made = duel([0.5, 0.5, 0.001], worth, [0, 1, 2])
     standing = made.standing(np.full(3, np.nan))
-
     assert next(standing.order()) == 1
     assert next(standing.order({1})) == 2
     assert not list(made.standing(np.array([1.0, 1.0, 0.0])).order())
@@ -80,7 +76,6 @@ def test_the_error_of_a_lead_is_that_of_independent_labels():
     # One pair a query, probability 1/2, placed first by one contender and not found by the other; the ideal of a
     # query is its relevance of 1/2, so its label moves nDCG by 1/(1/2) with a deviation of 1/2: 1 a query of four.
     made = duel([0.5] * 4, [[1] * 4, [0] * 4], range(4))
-
     assert made.standing(np.full(4, np.nan)).error == pytest.approx(np.sqrt(4) * 1 / 4)
 
 
@@ -109,7 +104,6 @@ def test_pairs_are_those_of_any_list_by_query_and_id():
     asked = [Query(name, id=name) for name in "pq"]
     bare = replace(sy.load(starter()).dataset, qrels={})
     found = pairwise_estimate({"a": [["y", "x"], ["z"]], "b": [["x"], []]}, asked, bare, "minilm").contest
-
     assert found.query.tolist() == [0, 0, 1]
     assert found.worth == pytest.approx(np.array([[1 / np.log2(3), 1, 1], [1, 0, 0]]))
     assert reciprocal(found.worth) == pytest.approx(np.array([[1 / 3, 1 / 2, 1 / 2], [1 / 2, 0, 0]]))
@@ -127,11 +121,6 @@ def test_grades_are_shares_of_the_highest():
 
 
 # At work
-
-
-@pytest.fixture(scope="module")
-def data():
-    return sy.load(starter())
 
 
 def opened(few, data, folder):

@@ -69,7 +69,6 @@ def ndcg(dataset, run):
 
 def test_each_list_alone_has_the_value_of_its_run(dataset, runs, recording):
     found = compare(dataset, recording=recording)
-
     assert list(found.values) == ["dense", "words", "rrf(dense, words, k=60)"]
     for name, path in runs.items():
         values = ndcg(dataset, ir_measures.read_trec_run(str(path)))
@@ -80,7 +79,6 @@ def test_each_list_alone_has_the_value_of_its_run(dataset, runs, recording):
 
 def test_the_recording_holds_scores_and_places_as_given(dataset, engines, recording):
     table = open_folder(recording)
-
     for at, query in enumerate(dataset.queries):
         if query.split == "log":
             continue
@@ -140,15 +138,9 @@ def test_some_queries_of_a_recording_keep_their_own_facts(dataset):
     queries = table.queries[:4]
     asked = replace(only(table, queries).asked, tags=tags)
     some = only(replace(only(table, queries), asked=asked), [queries[2], queries[0], queries[1]])
-
     assert some.asked.tags.offsets.tolist() == [0, 1, 3, 3]
     assert some.asked.tags.codes.tolist() == [2, 0, 1]
     assert some.offsets.tolist() == np.cumsum([0, *np.diff(table.offsets)[[2, 0, 1]]]).tolist()
-
-
-@pytest.fixture(scope="module")
-def data():
-    return sy.load(starter())
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import stat
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -50,6 +51,12 @@ def connect(address):
     return psycopg.connect(address, autocommit=True)
 
 
+def together(do, threads):
+    """What each of so many threads returns for its number."""
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(do, range(threads)))
+
+
 def count(address):
     with PostgresVault(address) as store:
         return store.count()
@@ -58,11 +65,6 @@ def count(address):
 OURS = "application_name = 'steelyard' AND datname = current_database()"
 ROLE = f"steelyard_reader_{os.getpid()}"
 """Of this process alone, as the database is: roles are of the whole server."""
-
-
-@pytest.fixture(scope="module")
-def dataset():
-    return load(STARTER)
 
 
 @contextmanager
@@ -202,18 +204,14 @@ def test_writers_take_turns(postgres):
     with PostgresVault(postgres, create=True) as first:
         first.upsert([Entry("count", importance=0.0)])
 
-    def add():
+    def add(_):
         with PostgresVault(postgres) as own:
             for _ in range(10):
                 with own.transaction():
                     [known] = own.get(["count"])
                     own.upsert([Entry("count", importance=known.importance + 1)])
 
-    threads = [threading.Thread(target=add) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(add, 4)
     with PostgresVault(postgres) as last:
         assert last.get(["count"])[0].importance == 40
 
@@ -455,18 +453,6 @@ def found(store, vector, depth=10, filters=EVERYTHING, first=True, metric="cosin
 # What it finds
 
 
-def texts(dataset):
-    return [query.text for query in dataset.queries], [entry.id for entry in dataset.entries]
-
-
-def test_what_the_index_proposes_has_the_scores_of_the_copy(filled):
-    """The lists of the exact search, in another opened store, with filters before and after the cut."""
-    with open_vault(filled, hnsw=ALL) as store, open_vault(filled) as exact:
-        for vector in vectors(2, 10):
-            for asked in ({}, {"filters": EVEN}, {"filters": EVEN, "first": False}, {"metric": "l2"}):
-                assert found(store, vector, **asked) == found(exact, vector, **asked)
-
-
 @pytest.mark.parametrize("filters", [EVERYTHING, EVEN])
 def test_candidates_are_the_servers(filled, filters):
     """What is taken from the server behind the copy's back is not found, though the copy has it.
@@ -481,13 +467,17 @@ def test_candidates_are_the_servers(filled, filters):
         assert found(exact, probe, filters=filters)[0] == first
 
 
-@pytest.mark.parametrize("breadth", [1, 40])
-def test_a_list_is_as_long_as_the_exact_one(filled, breadth):
+SHORT = ({"filters": RARE}, {"depth": 2 * COUNT})
+ANY = ({}, {"filters": EVEN}, {"filters": EVEN, "first": False}, {"metric": "l2"})
+
+
+@pytest.mark.parametrize(("breadth", "asked"), [(1, SHORT), (40, SHORT), (ALL, ANY)])
+def test_lists_are_the_exact_ones_in_ids_scores_and_length(filled, breadth, asked):
     """One entry in 30 passes the filter, 4 x 10 proposals are too few for ten of them; and more than there are."""
     with open_vault(filled, hnsw=breadth) as store, open_vault(filled) as exact:
         for vector in vectors(4, 10):
-            assert found(store, vector, filters=RARE) == found(exact, vector, filters=RARE)
-            assert found(store, vector, depth=2 * COUNT) == found(exact, vector, depth=2 * COUNT)
+            for how in asked:
+                assert found(store, vector, **how) == found(exact, vector, **how)
             assert len(found(store, vector, depth=100)) == 100
 
 
@@ -555,17 +545,14 @@ def test_a_search_says_that_it_was_approximate(filled):
         assert "vector" in by_distance.table.columns and by_distance.notes == ()
 
 
-def test_a_recording_is_refused(filled):
+def test_a_recording_and_whom_the_index_would_tell_of_others_are_refused(filled, agent):
+    """To search by it and to make it."""
     with open_vault(filled, hnsw=100) as store, pytest.raises(ConfigError, match="recording is exact"):
         searcher(store).record([Query("what is near")], {"vector"}, 10, "")
-
-
-def test_whom_the_index_would_tell_of_others_is_refused(filled, agent):
-    """To search by it and to make it."""
-    with pytest.raises(ConfigError, match="through the vectors"):
-        open_vault(agent, hnsw=100)
-    with open_vault(agent) as seen, pytest.raises(ConfigError, match="through the vectors"):
-        seen.make_hnsw()
+    with open_vault(agent) as seen:
+        for asked in (lambda: open_vault(agent, hnsw=100), seen.make_hnsw):
+            with pytest.raises(ConfigError, match="through the vectors"):
+                asked()
 
 
 def test_what_cannot_be_is_refused(filled, postgres, tmp_path, monkeypatch):
@@ -597,32 +584,21 @@ def test_threads_that_search_at_once_have_a_connection_each(filled):
     """Kept for the next ones, made anew when the server let go of them, and ended with the store."""
     open_ones = f"SELECT count(*) FROM pg_stat_activity WHERE {OURS}"
     probes = vectors(8, 4)
-    together = threading.Barrier(4)
-    lists = {}
+    barrier = threading.Barrier(4)
 
-    def search(store, at):
+    def search(at):
         with store._server.asked("SELECT 1"):
-            together.wait(60)
-        lists[at] = found(store, probes[at])
-
-    def all_of_them(store):
-        lists.clear()
-        threads = [threading.Thread(target=search, args=(store, at)) for at in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return dict(lists)
+            barrier.wait(60)
+        return found(store, probes[at])
 
     with open_vault(filled, hnsw=ALL) as store, connect(filled) as admin:
         with open_vault(filled) as exact:
-            expected = {at: found(exact, probe) for at, probe in enumerate(probes)}
-        assert all_of_them(store) == expected
-        assert admin.execute(open_ones).fetchone() == (4,)
-        assert all_of_them(store) == expected
-        assert admin.execute(open_ones).fetchone() == (4,)
+            expected = [found(exact, probe) for probe in probes]
+        for _ in range(2):
+            assert together(search, 4) == expected
+            assert admin.execute(open_ones).fetchone() == (4,)
         admin.execute(ENDS)
-        assert all_of_them(store) == expected
+        assert together(search, 4) == expected
         store.close()
         for _ in range(1000):
             if admin.execute(open_ones).fetchone() == (0,):

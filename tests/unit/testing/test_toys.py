@@ -119,9 +119,7 @@ def test_a_searcher_takes_the_store(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("notes.jsonl").write_text('{"id": "a", "title": "Rotate the keys"}\n{"id": "b", "title": "Login"}\n')
     names = {"Searcher": Searcher, "Path": Path, "find_system": find_system, "NotesFile": toy("notes").NotesFile}
-
     exec(re.search(r"^```python\n(searcher = .*?)^```", PAGE, re.M | re.S)[1], names)  # noqa: S102 -- our own page
-
     assert [hit.entry.id for hit in names["result"].hits] == ["a"]
 
 
@@ -226,7 +224,6 @@ print(json.dumps(results))
 def test_the_retriever_is_compared_by_itself_and_within_a_fusion(run):
     """By hand: title ranks e1 first of q1 and finds e4 alone for q2, so nDCG is 1; FTS5 finds no fewer."""
     _, found, _ = run["compared"]
-
     means = {
         (row["strategy"], metric): mean["mean"] for row in found["rows"] for metric, mean in row["means"].items()
     }
@@ -239,7 +236,6 @@ def test_the_retriever_has_a_parameter_in_weights_files(run):
     """By hand: the title of e2 has one of two words, 0.5, below a least share of 0.6."""
     assert [hit["id"] for hit in run["shown"][1]["hits"]] == ["e1", "e2"]
     assert [hit["id"] for hit in run["strict"][1]["hits"]] == ["e1"]
-
     code, _, error = run["refused"]
     assert code == 2
     assert "'retrievers.title.least' = 2:" in error
@@ -263,7 +259,6 @@ def test_each_part_does_its_own(run):
 
 def test_the_exporter_writes_what_it_can_and_refuses_the_rest(run):
     assert run["exported"][1]["blend"] == {"fts": 0.25, "vector": 0.75, "limit": 10}
-
     code, _, error = run["lost"]
     assert code == 2
     assert "1 / log2(rank" in error

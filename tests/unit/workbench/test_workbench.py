@@ -16,11 +16,6 @@ STRATEGY = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 
 
 @pytest.fixture(scope="module")
-def data():
-    return sy.load(starter())
-
-
-@pytest.fixture(scope="module")
 def records():
     """The starter set as plain objects, read by json alone."""
     folder = starter()
@@ -111,7 +106,6 @@ def test_a_folder_that_happens_to_be_there_is_not_read(tmp_path, monkeypatch):
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory" / "qrels.tsv").write_text("not judgments")
     monkeypatch.chdir(tmp_path)
-
     assert sy.load({"m1": "rotate the keys"}, {"q1": "keys"}, {"q1": ["m1"]}).dataset.qrels == {"q1": {"m1": 1}}
 
 
@@ -146,7 +140,6 @@ def made(data):
 @pytest.mark.parametrize("job", ["check", "compare", "tune", "explain", "search"])
 def test_every_result_has_a_frame_a_page_a_figure_and_a_file(made, job, tmp_path):
     result = made[job]
-
     assert len(result.to_frame())
     assert "<" in result._repr_html_()
     assert job == "check" or len(result.plot().axes)
