@@ -179,9 +179,6 @@ def scope(rng):
     return filters, lambda entry, around: all(holds(entry, around) for _, holds in parts)
 
 
-# Worlds
-
-
 class World:
     """Up to four vaults that share some ids, with vectors, searched by one system."""
 

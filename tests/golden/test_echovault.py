@@ -53,9 +53,6 @@ def test_a_function_of_the_table_answers_as_it_says(row):
     TABLE.call({"prefix_or": prefix_or}, row)
 
 
-# Keyword search
-
-
 def test_the_index_covers_the_documented_columns_with_porter_over_unicode61(tmp_path):
     with Vault(tmp_path / "vault.db", create=True) as vault:
         searcher(vault).search("anything")
@@ -73,9 +70,6 @@ def test_the_index_covers_the_documented_columns_with_porter_over_unicode61(tmp_
 def test_a_blank_query_is_refused_with_a_remedy(query):
     with pytest.raises(ConfigError, match="type at least"):
         searcher(vault_of(Entry("a", title="heron"))).search(query)
-
-
-# Tiers and pools
 
 
 def test_the_documented_numbers():
@@ -96,9 +90,6 @@ def test_enough_keyword_results_are_returned_as_they_are_cut_to_the_limit():
     assert ids(hits) == ["00", "01", "02", "03", "04"]
     assert [hit.score for hit in hits] == [hit.score for hit in searcher(vault).search("heron").hits]
     assert max(scores(hits).values()) != 1.0  # not divided by the maximum
-
-
-# Merging
 
 
 def merged(fts, vector, limit=5):
@@ -139,21 +130,9 @@ def test_merging_divides_by_the_maximum_weighs_three_to_seven_and_adds_by_id(fts
     assert merged(fts, vector, limit=1) == ranked[:1]
 
 
-# Without vectors
-
-
-# Filters
-
-
-# Context retrieval
-
-
 def test_an_unknown_semantic_mode_is_refused_by_name():
     with pytest.raises(ConfigError, match=r"'sometimes'.*always, auto, never"):
         searcher(vault_of(Entry("n3"), cosines={"n3": 0.9}), Spy()).context("heron", semantic="sometimes")
-
-
-# Vector storage
 
 
 def test_another_dimension_is_refused_with_both_numbers_and_the_remedy():
@@ -179,9 +158,6 @@ def test_details_are_neither_indexed_nor_embedded():
     # Which fields are embedded the document leaves open; the code of its date joins these by blanks.
     assert spy.texts == ["Title What Why Impact one two"]
     assert found(vault, "secret") == []
-
-
-# Results
 
 
 POINTER = {
@@ -222,9 +198,6 @@ def test_results_come_back_from_the_vault_as_they_went_in():
     assert shown | {"score": 0.87} == POINTER
     assert shown["score"] > 0
     assert [entry.details for entry in vault.get(["a1b2c3d4", "absent"])] == ["The whole story"]
-
-
-# The table of statements
 
 
 def test_the_table_of_statements_names_these_tests_and_no_others():

@@ -72,9 +72,6 @@ def traits(system):
     return {name: value for part in (own, *inner) for name, value in part.items() if name not in groups}
 
 
-# Vectors
-
-
 def test_vectors_that_are_all_far_away_contribute_nothing():
     # Below a cosine of 0.5 every score is negative, so the maximum is not positive; by cosine it adds 0.7.
     vault = vault_of(Entry("word", title="heron"), *OTHERS, cosines={"other0": 0.4, "other1": -0.2})
@@ -84,16 +81,10 @@ def test_vectors_that_are_all_far_away_contribute_nothing():
     assert ids(documented) == ["other0", "word", "other1"]
 
 
-# Keywords
-
-
 def test_a_quoted_phrase_means_something_else():
     vault = vault_of(Entry("a", title="event loop"), *OTHERS)
     assert ids(searcher(vault).search('"event loop"').hits) == []
     assert ids(searcher(vault, system=DOCUMENTED).search('"event loop"').hits) == ["a"]
-
-
-# Context
 
 
 def test_no_text_is_no_query_and_blanks_are_one_that_is_refused():
@@ -101,9 +92,6 @@ def test_no_text_is_no_query_and_blanks_are_one_that_is_refused():
     assert ids(dated.context("")[0]) == ["c", "b", "a"]
     with pytest.raises(ConfigError, match="type at least"):
         dated.context("   ")
-
-
-# Results
 
 
 NOTE = Entry(
@@ -149,9 +137,6 @@ def test_a_result_is_a_row_of_the_database():
 def test_a_row_that_fills_up_a_context_shows_eight_fields():
     hits, _ = searcher(vault_of(NOTE, *OTHERS), limit=1).context("")
     assert SHIPPED.showing.present(hits[0]) == POINTER
-
-
-# Saving and deleting
 
 
 def test_a_memory_that_was_merged_is_near_to_what_it_said_before():

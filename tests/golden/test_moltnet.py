@@ -49,9 +49,6 @@ def test_a_context_of_the_table_holds_what_it_says(row):
     TABLE.context(row)
 
 
-# The preset and the table of statements
-
-
 def test_the_documented_strategy_and_numbers():
     config = DOCUMENTED.config()
     assert config.strategy == parse_strategy(f"weighted_sum(1*rrf(vector, fts, k=60), 0*{RECENCY}, 0*importance)")
@@ -71,9 +68,6 @@ def test_the_profiles_differ_in_their_names_alone():
     assert find_system("moltnet:shipped") is SHIPPED
 
 
-# Scoring
-
-
 def test_a_result_shows_the_entry_and_its_combined_score():
     entry = Entry("a", title="Incident", text="heron", tags=("t",), type="episodic", vault="D1", importance=7.0)
     [hit] = searcher(vault_of(entry)).search("heron").hits
@@ -82,9 +76,6 @@ def test_a_result_shows_the_entry_and_its_combined_score():
     expected = ("a", "Incident", "heron", ["t"], "episodic", "D1", 7.0)
     names = ("id", "title", "content", "tags", "entry_type", "diary_id", "importance")
     assert tuple(shown[name] for name in names) == expected
-
-
-# Filters
 
 
 FILTERS = TABLE.content["filters"]
@@ -103,9 +94,6 @@ def test_filters_act_inside_both_retrievers_before_the_pools_are_cut(name):
     table = search.search(Query("heron", filters=Filters.of(asked))).table
     assert table.entries == ("inside0", "inside1", "inside2", "inside3")
     assert not np.isnan([table.column("fts"), table.column("vector")]).any()
-
-
-# Scopes
 
 
 def run(*arguments):
@@ -132,9 +120,6 @@ def test_the_commands_obey_the_caller_s_scope(tmp_path):
     absent = run("vault", "get", path, "absent", *SEEN)
     assert run("vault", "get", path, "foreign", *SEEN) == absent.replace("absent", "foreign")
     assert "foreign" not in run("vault", "get", path, "foreigm", *SEEN)
-
-
-# Tags
 
 
 def test_the_embedded_text_has_a_line_for_every_tag():
@@ -165,14 +150,6 @@ def test_a_concept_that_stands_only_in_tags_is_found_by_meaning():
         first[tags] = ids(result.hits)[0], result.hits[0].score
     assert [id_ for id_, _ in first.values()] != ["rotated", "rotated"]
     assert list(first.values())[1] == ("rotated", pytest.approx(1 / 61, abs=1e-12))
-
-
-# Query syntax
-
-
-# Negation
-
-# Without an embedding
 
 
 # list, search, get

@@ -78,9 +78,6 @@ def signal(hits, name):
     return {hit.entry.id: hit.signals[name] for hit in hits}
 
 
-# Keywords
-
-
 def test_the_index_covers_the_documented_columns_with_porter_over_unicode61(tmp_path):
     with vault_of(path=tmp_path / "vault.db") as vault:
         search(vault, "anything")
@@ -91,9 +88,6 @@ def test_the_index_covers_the_documented_columns_with_porter_over_unicode61(tmp_
     assert columns == ["id", "title", "text", "context", "tags"]
     for part in ("USING fts5", "content='entries'", "content_rowid='rowid'", "tokenize='porter unicode61'"):
         assert part in sql
-
-
-# BM25
 
 
 ONE_FIELD_EACH = [
@@ -195,21 +189,12 @@ def test_the_vocabulary_follows_the_vault():
     assert before["a"] == pytest.approx(3 / math.sqrt(10))  # alone all IDF are 1: (1, 2) and (1, 1)
 
 
-# Decay
-
-
 def test_the_stop_words_are_the_95_of_the_real_program():
     """systems/soleri.md, its tokenizer, word by word."""
     listed = TABLE.content["stop words"]
     assert len(set(listed)) == 95
     assert set(listed) == STOP_WORDS
     assert soleri_tokens(" ".join([*listed, "heron"])) == ["heron"]
-
-
-# Severity, tags, domain
-
-
-# Weights
 
 
 KEYWORDS_ONLY = {"tfidf": 0.4, **dict.fromkeys(PRIORS, 0.15)}
@@ -251,12 +236,6 @@ def test_the_score_is_the_weighted_sum_of_the_signals(embedder, weights):
     assert ids(search(alike, "heron")) == ["a", "b", "c"]  # equal scores are ordered by id
 
 
-# The guard of small lists
-
-
-# Vectors
-
-
 def test_vectors_are_stored_in_float32_of_any_dimension():
     vault = vault_of(Entry("a", title="heron"))
     embed_missing(vault, Spy(dim=1536), bench.space)  # the document's example
@@ -266,9 +245,6 @@ def test_vectors_are_stored_in_float32_of_any_dimension():
     place(vault, {"a": 0.1}, "other")  # an entry has a vector of every model
     assert signal(search(vault, "heron", Spy("other")), "cosine") == pytest.approx({"a": 0.1}, abs=1e-6)
     assert signal(search(vault, "heron", Spy(dim=1536)), "cosine") == {"a": 1.0}
-
-
-# Embedding
 
 
 def test_title_description_and_context_are_embedded_and_nothing_else():
@@ -296,9 +272,6 @@ def test_entries_with_a_vector_of_the_active_model_are_skipped():
     other = Spy("other")
     assert embed_missing(vault, other, space("other")) == 2  # a vector of another model is no reason to skip
     assert other.batches == [["A", "B"]]
-
-
-# Tiers
 
 
 def federation(tiers, **priorities):
@@ -356,15 +329,6 @@ def test_the_agents_copy_survives_though_its_bm25_is_lower():
     assert tier_of(search(store, "heron")) == {"same": "agent"}
 
 
-# Memories
-
-
-# Filters
-
-
-# Results
-
-
 AUTH = Entry(
     "auth-jwt-001",
     title="Validate JWT signatures",  # 23 characters
@@ -413,9 +377,6 @@ def test_scan_and_full_rank_alike():
         [present(hit) for hit in hits] for present in (DOCUMENTED.showing.scan, DOCUMENTED.showing.present)
     )
     assert [(row["id"], row["score"]) for row in scanned] == [(row["entry"]["id"], row["score"]) for row in whole]
-
-
-# The command line
 
 
 @pytest.fixture
@@ -487,8 +448,6 @@ def test_a_bad_tier_or_priority_is_one_message_and_exit_code_2(vaults, monkeypat
     assert told in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
 
-
-# The preset and the table of statements
 
 GROUPS = ("reading", "searching", "showing", "contexts")
 

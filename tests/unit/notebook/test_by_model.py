@@ -179,9 +179,6 @@ def test_the_command_asks_only_where_that_is_wanted(tmp_path, monkeypatch):
     assert json.loads(done.stdout)["counts"] is False
 
 
-# What a person's labels make of a model's
-
-
 def test_the_prompt_says_its_scale_and_is_of_this_version():
     text = prompt_of("where", Entry("a", text="here"))
     file = resources.files("steelyard_eval.extensions.model_judge").joinpath(f"prompts/{by_model.PROMPT}.txt")

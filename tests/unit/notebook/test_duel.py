@@ -120,9 +120,6 @@ def test_grades_are_shares_of_the_highest():
     assert shares(2, 4) == [0.5, 1]
 
 
-# At work
-
-
 def opened(few, data, folder):
     """A duel over a smaller set."""
     return open_judging(few, None, folder, random=False, workspace=lambda: replace(data.workspace, dataset=few))

@@ -195,9 +195,6 @@ def alter(folder, change):
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
-# What is left when parts die
-
-
 class Dies(RecordedEmbedder):
     """An embedder that works until it dies."""
 
@@ -301,9 +298,6 @@ def test_what_comes_back_is_used_again(searcher, monkeypatch):
     back = searcher.search(ASKED[1])
     assert not back.degraded
     assert searcher.degraded == 1
-
-
-# What joins a list that has none of it
 
 
 def merged(lists, if_none):

@@ -48,9 +48,6 @@ def herons(count, start=0):
     return [Entry(f"h{i}", title="heron", text="filler " * i) for i in range(start, start + count)]
 
 
-# Which copy stands
-
-
 def test_the_copy_that_stands_hides_the_others_even_where_it_does_not_match():
     agent, team = tier("agent", Entry("a", text="newt", project="p0")), tier("team", Entry("a", text="heron"))
     federation = Federation([agent, team])
@@ -94,9 +91,6 @@ def test_where_the_best_copy_stands_every_copy_counts_for_a_scope():
     assert not Federation(tiers, BEST).covers(Filters.of({"valid_until": {"none": [1.0]}}))
 
 
-# Weights
-
-
 def test_tiers_of_equal_weight_are_merged_by_score_then_by_id():
     entries = herons(4)
     one = tier("agent", entries[1], entries[3], *FILLER, priority=0.5)
@@ -126,9 +120,6 @@ def test_similarities_are_not_weighted():
     found = nearest(Federation(tiers))
     assert copies(found) == [("a", "team"), ("b", "agent")]
     assert [hit.score for hit in found] == pytest.approx([0.8, 0.6], abs=1e-6)
-
-
-# Limits of the shipped rule
 
 
 def test_a_tier_may_give_no_more_than_so_many_matches():
@@ -166,9 +157,6 @@ def test_late_filters_leave_gaps_where_all_tiers_are_merged():
     ]
     found = nearest(Federation(tiers), 3, Filters.of({"project": "p1"}), filter_first=False)
     assert [(hit.id[:2], hit.position) for hit in found] == [("h1", 2)]
-
-
-# What cannot be
 
 
 def test_tiers_have_names_of_their_own():

@@ -90,9 +90,6 @@ def reader(postgres):
         yield address
 
 
-# One code path
-
-
 def test_every_system_finds_and_ranks_as_in_a_vault(postgres, dataset):
     """Ids, scores and signals to the bit, as another process that reads them has them while entries change."""
     with PostgresVault(postgres, create=True) as written, Vault(":memory:") as vault:
@@ -119,9 +116,6 @@ def test_every_system_finds_and_ranks_as_in_a_vault(postgres, dataset):
                         for own in searchers
                     )
                     assert there == here, (name, query.text)
-
-
-# Writing
 
 
 def test_what_breaks_off_is_in_neither(postgres):
@@ -211,9 +205,6 @@ def test_a_snapshot_is_one_state_and_only_reads(postgres):
         assert other.count() == 1
 
 
-# Who sees what
-
-
 def test_a_role_sees_its_tenants_and_nothing_of_others(postgres, reader):
     """Entries, vectors and counts; another role's tenant has no id, no word and no number in it."""
     index = KeywordIndex("sample", ("text",))
@@ -283,8 +274,6 @@ def test_a_role_searches_by_a_model_fitted_on_what_it_sees(postgres, reader):
     assert answers[0] == answers[1] and len(answers[0]) == 5
 
 
-# Where the copy lies
-
 OPENED = """
 import os, signal, sys
 from steelyard.extensions.postgres import PostgresVault
@@ -331,9 +320,6 @@ def test_a_copy_that_finds_no_room_is_one_message(postgres, tmp_path, monkeypatc
     monkeypatch.setenv("STEELYARD_CACHE", __file__)
     with pytest.raises(MachineError, match=r"write .*: .*;"):
         PostgresVault(postgres)
-
-
-# Servers that go away, and addresses
 
 
 def test_a_lost_connection_is_made_again(postgres):
@@ -434,9 +420,6 @@ def found(store, vector, depth=10, filters=EVERYTHING, first=True, metric="cosin
     return store.nearest(OF_TEXT, vector, filters, depth, first, metric)
 
 
-# What it finds
-
-
 @pytest.mark.parametrize("filters", [EVERYTHING, EVEN])
 def test_candidates_are_the_servers(filled, filters):
     """What is taken from the server behind the copy's back is not found, though the copy has it.
@@ -508,9 +491,6 @@ def test_indexes_of_spaces_that_are_gone_go(filled):
         assert before != after
 
 
-# What is said, and refused
-
-
 def searcher(store, name="plain"):
     texts = {"what is near": vectors(7, 1)[0]}
     return Searcher(store, find_system(name).config(), RecordedEmbedder("model", RECIPE, texts))
@@ -563,9 +543,6 @@ def test_what_cannot_be_is_refused(filled, postgres, tmp_path, monkeypatch):
         refused(lambda: store.search_by(40), r"DATASET .* --hnsw")
 
 
-# Connections
-
-
 def test_threads_that_search_at_once_have_a_connection_each(filled):
     """Kept for the next ones, made anew when the server let go of them, and ended with the store."""
     open_ones = f"SELECT count(*) FROM pg_stat_activity WHERE {OURS}"
@@ -613,9 +590,6 @@ def test_a_connection_that_is_in_use_while_settings_change_is_not_used_again(fil
     with server.asked("SHOW work_mem") as (_, rows):
         assert rows.fetchone() == ("5MB",)
     server.close()
-
-
-# Commands
 
 
 def test_the_commands_make_it_measure_it_and_search_by_it(postgres, tmp_path, monkeypatch):

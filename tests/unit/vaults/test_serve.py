@@ -379,9 +379,6 @@ def test_over_standard_input_a_client_is_served_and_named(vault, tmp_path):
     assert (logged["query_id"], logged["client_id"]) == (found["query_id"], "ann")
 
 
-# HTTP
-
-
 async def passed(headers):
     """The status of an answer of the gate, and whether the server behind it was asked."""
     sent, asked_for = [], []
