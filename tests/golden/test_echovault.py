@@ -11,12 +11,11 @@ from statements import Spy, ids, named, noted, scores, statements
 from tables import Table
 
 from steelyard.base.errors import ConfigError, DimensionMismatchError
-from steelyard.base.fields import parse_time
 from steelyard.embedders.embed import embed_missing
 from steelyard.finish import finish
 from steelyard.fusion import fuse, parse_strategy
 from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
 from steelyard.stores.base import Found
 from steelyard.stores.sqlite import Vault
@@ -46,6 +45,11 @@ def test_a_search_of_the_table_finds_what_it_says(row):
 @pytest.mark.parametrize("row", TABLE.rows(TABLE.contexts))
 def test_a_context_of_the_table_holds_what_it_says(row):
     TABLE.context(row)
+
+
+@pytest.mark.parametrize("row", TABLE.rows(TABLE.shown))
+def test_a_hit_of_the_table_is_shown_as_it_says(row):
+    TABLE.show(row)
 
 
 @pytest.mark.parametrize("row", TABLE.rows(TABLE.calls))
@@ -160,42 +164,12 @@ def test_details_are_neither_indexed_nor_embedded():
     assert found(vault, "secret") == []
 
 
-POINTER = {
-    "id": "a1b2c3d4",
-    "title": "Switched to JWT auth",
-    "what": "Replaced session cookies with JWT tokens",
-    "why": "Needed stateless auth for API",
-    "impact": "All endpoints now require Bearer token",
-    "category": "decision",
-    "tags": ["auth", "jwt"],
-    "project": "my-app",
-    "source": "claude-code",
-    "score": 0.87,
-    "has_details": True,
-    "created_at": "2026-03-01T10:30:00Z",
-}
-"""The document's example of a result."""
-
-
-def pointed(**changes):
-    same = {name: POINTER[name] for name in ("id", "title", "why", "impact", "category", "project", "source")}
-    made = {"text": POINTER["what"], "tags": ("auth", "jwt"), "details": "The whole story"}
-    return Entry(**same, **made | {"created_at": parse_time(POINTER["created_at"])} | changes)
-
-
-def test_a_result_is_the_documented_pointer_key_by_key():
-    shown = DOCUMENTED.showing.present(Hit(1, 0.87, pointed()))
-    assert shown == POINTER
-    assert list(shown) == list(POINTER)
-    assert shown["has_details"] is True
-    assert DOCUMENTED.showing.present(Hit(1, 0.87, pointed(details="")))["has_details"] is False
-
-
 def test_results_come_back_from_the_vault_as_they_went_in():
-    vault = vault_of(pointed(), *OTHERS)
+    first, *_ = TABLE.shown["test_a_result_is_the_documented_pointer_key_by_key"]["rows"]
+    vault = vault_of(TABLE.entry(first["id"], first["entry"]), *OTHERS)
     (hit,) = searcher(vault).search("JWT auth").hits
     shown = DOCUMENTED.showing.present(hit)
-    assert shown | {"score": 0.87} == POINTER
+    assert shown | {"score": 0.87} == first["shown"]
     assert shown["score"] > 0
     assert [entry.details for entry in vault.get(["a1b2c3d4", "absent"])] == ["The whole story"]
 

@@ -13,10 +13,9 @@ from statements import DOCS, Spy, ids, named, scores, statements
 from tables import Table
 
 from steelyard.base.errors import ConfigError
-from steelyard.base.fields import parse_time
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Hit
+from steelyard.memory.entry import Entry
 from steelyard.memory.query import Filters, Query
 from steelyard.systems import find_system
 from steelyard.systems.echovault import DELETED, DOCUMENTED, SHIPPED, prefix_or_bare
@@ -92,51 +91,6 @@ def test_no_text_is_no_query_and_blanks_are_one_that_is_refused():
     assert ids(dated.context("")[0]) == ["c", "b", "a"]
     with pytest.raises(ConfigError, match="type at least"):
         dated.context("   ")
-
-
-NOTE = Entry(
-    "a",
-    title="Heron",
-    text="what",
-    why="why",
-    category="decision",
-    tags=("auth", "jwt"),
-    project="marsh",
-    details="body",
-    created_at=parse_time("2026-03-01T10:30:00Z"),
-    updated_at=parse_time("2026-03-02T10:30:00Z"),
-    extra={"file_path": "vault/marsh/2026-03-01.md", "updated_count": 2, "mood": "calm"},
-)
-POINTER = {
-    "id": "a",
-    "title": "Heron",
-    "category": "decision",
-    "tags": '["auth", "jwt"]',
-    "project": "marsh",
-    "source": None,
-    "created_at": "2026-03-01T10:30:00+00:00",
-    "has_details": 1,
-}
-
-
-def test_a_result_is_a_row_of_the_database():
-    columns = {
-        "what": "what",
-        "why": "why",
-        "impact": None,
-        "score": 0.5,
-        "updated_at": "2026-03-02T10:30:00+00:00",
-    }
-    others = {"rowid": None, "section_anchor": None, "related_files": None, "updated_count": 2}
-    others["file_path"] = "vault/marsh/2026-03-01.md"
-    assert SHIPPED.showing.present(Hit(1, 0.5, NOTE)) == POINTER | columns | others
-    bare = SHIPPED.showing.present(Hit(1, 0.5, dataclasses.replace(NOTE, details="", updated_at=None)))
-    assert (bare["has_details"], bare["updated_at"]) == (0, None)
-
-
-def test_a_row_that_fills_up_a_context_shows_eight_fields():
-    hits, _ = searcher(vault_of(NOTE, *OTHERS), limit=1).context("")
-    assert SHIPPED.showing.present(hits[0]) == POINTER
 
 
 def test_a_memory_that_was_merged_is_near_to_what_it_said_before():

@@ -424,23 +424,10 @@ def test_the_command_line_scans_weighs_and_names_tiers(vaults, tmp_path):
     assert (hit["breakdown"]["tagOverlap"], hit["breakdown"]["domainMatch"]) == (0.5, 1.0)  # one of two tags
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["agent.db", "--set", "priority.teem=0.9"], "did you mean 'team'"),
-        (["agent.db", "project.db", "--set", "priority.archive=0.9"], "names no tier"),
-        (["agent.db", "--set", "priority.agent=much"], "a number"),
-        (["agent.db", "--set", "priority.agent=0"], "must be above 0"),
-        (["agent.db", "team.db", "--set", "priority.team=-1"], "must be above 0"),
-        (["agent.db", "team.db", "--set", "priority.team=nan"], "a number"),
-        (["agent.db", "agent=team.db"], "same tier"),
-        (["agent.db", "=team.db"], "no name"),
-        (["agent.db", "team=none.db"], "none.db"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
+@pytest.mark.parametrize(("words", "told"), TABLE.content["refused"])
 def test_a_bad_tier_or_priority_is_one_message_and_exit_code_2(vaults, monkeypatch, words, told):
     monkeypatch.chdir(vaults)
+    words = words.split()
     files = [word for word in words if word.endswith(".db")]
     result = run("search", *files, "heron", "--system", "soleri", *words[len(files) :])
     assert result.exit_code == 2
