@@ -108,7 +108,6 @@ def test_the_mouse_drags_a_weight(explorer, expected):
     explorer.mouse.up()
     explorer.wait_for_function("document.querySelector('.sy-explorer').dataset.curves === '2'")
     weight = float(slider.input_value())
-
     assert 0.3 < weight < 0.5
     settle(explorer, f"weighted_sum({weight:g}*fts")
     assert shown(explorer) == pytest.approx(expected(weight), abs=1e-12)

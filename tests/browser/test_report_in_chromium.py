@@ -72,7 +72,6 @@ def test_two_clicks_lead_to_both_rankings(browser, report):
     page.evaluate("for (const one of document.querySelectorAll('.fold')) one.open = false")
     page.get_by_role("link", name="Queries", exact=True).click()
     page.locator(".open").first.click()
-
     base, other = list(document.queries[0].lists)[:2]
     gaps = [abs(query.values[other] - query.values[base]) for query in document.queries]
     shown = document.queries[max(range(len(gaps)), key=lambda at: (round(gaps[at], 3), -at))]
@@ -126,7 +125,6 @@ def test_tables_are_sorted_and_long_ones_filtered(browser, report, tmp_path):
     assert page.locator("#metrics th[aria-sort=descending]").count() == 1
     assert page.locator("#metrics").get_by_label("show only rows with").count() == 0
     page.context.close()
-
     made = result(*(row(f"name {at}", 0.5) for at in range(14)), queries=[])
     page = browser.new_page()
     page.goto(write(made, tmp_path)[0].as_uri())

@@ -249,7 +249,6 @@ def test_the_false_answers_are_the_embedding_calls_saved():
         assert made == embedded.sum()
         saved += int((~embedded).sum())
         calls += made
-
     assert saved + calls == 50
     assert min(saved, calls) > 5
 

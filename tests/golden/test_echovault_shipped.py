@@ -105,7 +105,6 @@ def test_a_deleted_memory_is_hidden_and_takes_one_of_the_places():
     vault = vault_of(*entries, *OTHERS, cosines=cosines)
     before = searcher(vault, Spy(), limit=2, strategy="fts").search("heron").hits
     vault.upsert([dataclasses.replace(entries[0], kind=DELETED)], keep_vectors=True)
-
     for filters in (Filters(), Filters.of({"project": "marsh"})):
         table = searcher(vault, Spy(), limit=1).candidates(Query("q", filters=filters), parse_strategy("vector"))
         assert (table.entries, table.positions["vector"].tolist()) == (("m1",), [2])  # a pool of 2 x 1

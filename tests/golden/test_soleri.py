@@ -329,25 +329,13 @@ def test_the_agents_copy_survives_though_its_bm25_is_lower():
     assert tier_of(search(store, "heron")) == {"same": "agent"}
 
 
-AUTH = Entry(
-    "auth-jwt-001",
-    title="Validate JWT signatures",  # 23 characters
-    text="Check the signature before any claim. " * 5,  # 190
-    context="API gateway",  # 11
-    why="Forged claims",  # 13
-    type="pattern",
-    domain="auth",
-    severity="critical",
-    tags=("auth", "jwt"),
-    updated_at=NOW - YEAR,
-)
-
-
 def test_a_full_result_is_entry_score_and_breakdown():
-    hits = search(vault_of(AUTH, cosines={AUTH.id: 0.6}), "JWT", Spy(), tags=("jwt",), domain="auth")
+    row, _ = TABLE.shown["test_a_scan_result_is_the_documented_first_look"]["rows"]
+    entry = TABLE.entry(row["id"], row["entry"])
+    hits = search(vault_of(entry, cosines={entry.id: 0.6}), "JWT", Spy(), tags=("jwt",), domain="auth")
     shown = DOCUMENTED.showing.present(hits[0])
     assert list(shown) == ["entry", "score", "breakdown"]
-    assert shown["entry"] == AUTH.to_json()
+    assert shown["entry"] == entry.to_json()
     assert list(shown["breakdown"]) == [
         *("semantic", "vector", "severity", "temporalDecay", "tagOverlap", "domainMatch")
     ]
@@ -357,7 +345,7 @@ def test_a_full_result_is_entry_score_and_breakdown():
     # In a vocabulary of one entry each word has IDF 1: jwt is in it twice, five words once, five words five times.
     assert semantic == pytest.approx(2 / math.sqrt(2**2 + 5 * 1 + 5 * 5**2))
     assert shown["score"] == pytest.approx(0.25 * semantic + 0.15 * (0.6 + 1.0 + 0.5 + 0.5 + 1.0), abs=1e-6)
-    (bare,) = search(vault_of(AUTH), "JWT")
+    (bare,) = search(vault_of(entry), "JWT")
     assert DOCUMENTED.showing.present(bare)["breakdown"]["vector"] == 0.0
 
 

@@ -5,9 +5,9 @@ import json
 import shutil
 from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+import workshop
 
 from steelyard.base.extensions import EXTRAS
 from steelyard.extensions.models import WordLlamaEmbedder
@@ -16,18 +16,6 @@ from steelyard_eval.datasets import load
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "qrels" / "workshop"
-
-
-def _script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("workshop", ROOT / "tests" / "benchmarks" / "workshop.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-workshop = _script()
 
 
 FIGURES = """{

@@ -83,7 +83,6 @@ def test_labelled_queries_are_judged_first_whole_and_without_their_labels(person
     session = ModelSession(pool, tmp_path, "llm-tiny")
     asked = [session.pool.pair(at) for at in session.order.tolist()]
     queries = [query for query, _ in asked]
-
     assert queries[0] == last.id
     assert len(asked) == len(set(asked))
     assert sum(left != right for left, right in pairwise(queries)) == len(set(queries)) - 1  # one after the other
@@ -131,7 +130,6 @@ def test_a_model_counts_from_fifty_pairs_on_if_its_kappa_is_above_chance():
     lenient = [min(3, grade + 1) for grade in truth]
     lazy = [0] * 80
     random = rng.integers(0, 4, 80).tolist()
-
     few = model_agreement(given(truth[:49]), given(truth[:49]))
     assert (few["counts"], few["needed"]) == (False, 1)
     assert "judge 1 more" in agreed(few)
@@ -166,7 +164,6 @@ def test_the_command_asks_only_where_that_is_wanted(tmp_path, monkeypatch):
     chat = Recorded(lambda prompt: "grade: 1")
     monkeypatch.setattr(network, "chat_of", lambda environ: chat)
     words = ["judge", str(starter()), "--model", "--most", "2", "--out", str(tmp_path), "--json"]
-
     told = CliRunner().invoke(main, words)
     assert told.exit_code == 0, told.output
     assert chat.asked == []

@@ -137,7 +137,6 @@ def test_an_answer_is_kept_skipped_or_left_open_and_taken_back(session):
     session.give(None, pair=second)
     third = session.next
     session.leave(third[0])
-
     assert len({first, second, third, session.next}) == 4
     assert [one.grade for one in session.given.values()] == [2, None]
     assert len(session.qrels.read_text().splitlines()) == 1  # who cannot say gives no label
@@ -153,9 +152,8 @@ def test_the_second_judge_of_a_duel_sees_all_that_the_first_one_judged(session, 
     while len(session.given) < 12:
         session.give(1)
     few = session.pool.dataset
-    second = open_judging(
-        few, None, session.folder, "second", "judge", workspace=lambda: replace(data.workspace, dataset=few)
-    )
+    space = replace(data.workspace, dataset=few)
+    second = open_judging(few, None, session.folder, "second", "judge", workspace=lambda: space)
     assert not isinstance(second, DuelSession)
     assert {second.pool.pair(at) for at in second.order.tolist()} == set(session.given)
 
@@ -165,7 +163,6 @@ def test_judging_ends_when_the_verdict_stands(session):
     while (pair := session.next) is not None:
         session.give(3 if pair[1].encode()[-1] % 4 == 0 else 0)
         asked += 1
-
     assert session.standing.stands
     assert asked <= len(session.pool)
     found = desk(session)
@@ -181,18 +178,11 @@ def test_what_labels_of_relevant_entries_alone_leave_out_is_not_relevant(data, t
     queries = data.dataset.queries[:4]
     qrels = {query.id: dict.fromkeys(data.dataset.qrels.get(query.id, {}), 2) for query in queries[:2]}
     zero = {**qrels, queries[0].id: {**qrels[queries[0].id], "none": 0}}
-    judged = []
-    for own in (qrels, zero):
-        few = replace(data.dataset, qrels=own, queries=queries, pool=None)
-        made = open_judging(
-            few, None, tmp_path, random=False, workspace=lambda few=few: replace(data.workspace, dataset=few)
-        )
-        judged.append((made.standing.judged, made.pool))
-    pairs = replace(data.dataset, qrels=qrels, queries=queries, sampled="duel")  # single pairs mean nothing more
-    made = open_judging(
-        pairs, None, tmp_path, random=False, workspace=lambda: replace(data.workspace, dataset=pairs)
-    )
-    assert made.standing.judged.sum() == (made.pool.known >= 0).sum() > 0
-    first, pool = judged[0]
-    assert first.tolist() == (pool.query < 2).tolist()
-    assert judged[1][0].sum() == (judged[1][1].known >= 0).sum()
+
+    def made(labels, **about):
+        return opened(replace(data.dataset, qrels=labels, queries=queries, **about), data, tmp_path)
+
+    alone = made(qrels, pool=None)
+    assert alone.standing.judged.tolist() == (alone.pool.query < 2).tolist()
+    for other in (made(zero, pool=None), made(qrels, sampled="duel")):  # single pairs mean nothing more
+        assert other.standing.judged.sum() == (other.pool.known >= 0).sum() > 0

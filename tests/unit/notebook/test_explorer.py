@@ -59,7 +59,6 @@ def test_categories_wins_and_losses_are_those_of_the_differences(data, explorer)
 
 def test_the_curve_is_what_every_weight_on_it_gives(data, explorer):
     found = explorer.exploration.curve(1)
-
     for weight, value in found["points"][::37]:
         text = f"weighted_sum(0.3*bm25, {weight:.6f}*vector, normalize=minmax)"
         assert value == pytest.approx(replayed(data, text).mean(), abs=1e-6)
@@ -111,7 +110,6 @@ def test_adopting_writes_what_was_seen_and_promises_less(data, explorer, tmp_pat
     config = SearchConfig.load(path)
     strategy = "weighted_sum(0.4*bm25, 0.7*vector, normalize=minmax)"
     gains = replayed(data, strategy) - replayed(data, "bm25")
-
     assert str(config.strategy) == strategy
     assert config.provenance["chosen_by"] == "hand"
     assert config.provenance["seed"] == 0  # nothing is drawn

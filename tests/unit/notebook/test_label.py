@@ -226,7 +226,6 @@ class TestSession:
             assert not any(row["mark"] for row in screen.to_json(desk(second))["rows"][screen.at :])
             seen.append(second.next)
             second.give(0)
-
         assert sorted(seen) == sorted(pairs)
         assert seen != pairs
 
@@ -341,7 +340,6 @@ class TestCommand:
         words = [str(unstated), "fts", "rrf(fts, bm25)", "--out", str(unstated / "j"), "--judge", "ann"]
         found = judged(*words, keys="20q")
         assert (unstated / "dataset.json").read_bytes() == before
-
         named = shlex.split(found.stdout.split("to use them: ")[1].splitlines()[0])
         assert named == ["steelyard", "judge", *words, "--apply"]
         judged(*named[2:])
@@ -360,7 +358,6 @@ class TestCommand:
         undo = self.judge(unstated, "--apply").stdout.partition("to undo:")[2].split()
         assert "counts" not in json.loads((unstated / "dataset.json").read_text())
         assert load(unstated).qrels == {"q1": {"m1": 1, "m2": 2}}
-
         assert (undo[0], undo[3:5], len(undo)) == ("cp", ["&&", "cp"], 7)
         shutil.copy(*undo[1:3])
         shutil.copy(*undo[5:])
@@ -467,7 +464,6 @@ def test_the_widget_answers_with_the_next_pair(data, tmp_path, monkeypatch):
     pair = list(judge.session.next)
     for do, of, more in (("open", [], {}), ("2", pair, {"note": "n"}), ("2", pair, {"note": ""}), ("u", pair, {})):
         judge._answer(None, {"do": do, "pair": of, **more, "number": len(sent) + 1}, None)
-
     assert [(one["to"], one["given"]) for one in sent] == [(1, 0), (2, 1), (3, 1), (4, 0)]
     assert sent[0]["card"]["pair"] == pair == sent[3]["card"]["pair"]
     assert "cursor" in sent[2]["told"]  # a key that was pressed twice grades nothing else
@@ -508,7 +504,6 @@ class TestDrawn:
         session.nothing()
         third = self.finish(session)
         session.give(3)
-
         rows = [line.split() for line in session.qrels.read_text().splitlines()]
         assert {row[0] for row in rows} == {first, third}
         assert unsure[1] not in {row[2] for row in rows if row[0] == first}
@@ -527,7 +522,6 @@ class TestDrawn:
         said = tmp_path / "j" / "judge.queries.jsonl"
         rows = [json.loads(line) for line in said.read_text().splitlines()]
         assert [row[key] for row in rows if row.get("answerable") is False] == [query]
-
         session.undo()
         assert "answerable" not in said.read_text()
 
@@ -547,7 +541,6 @@ class TestDrawn:
         session = self.open(folder, tmp_path / "j")
         drawn = self.finish(session)
         assert {name: (folder / name).read_bytes() for name in before} == before
-
         done = apply(session)
         now = load(folder)
         assert done.changed == []
@@ -555,7 +548,6 @@ class TestDrawn:
         assert (now.drawn, now.how_drawn[drawn]) == ({drawn}, "random")
         assert {how for query, how in now.how_drawn.items() if query != drawn} == {"by hand"}
         assert self.open(folder, tmp_path / "j").next[0] != drawn  # drawn once, and not again
-
         for step in done.undo.split(" && "):
             shutil.copy(*shlex.split(step)[1:])
         assert {name: (folder / name).read_bytes() for name in before} == before
@@ -584,7 +576,6 @@ class TestDrawn:
         )
         session = self.open(folder, tmp_path / "j")
         drawn = self.finish(session)
-
         assert drawn not in queries[:40]
         assert desk(session)["drawn"]["queries"] == len(queries) - 40
         assert {line.split()[0] for line in session.qrels.read_text().splitlines()} == {*queries[:40], drawn}

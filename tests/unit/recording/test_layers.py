@@ -85,7 +85,6 @@ def test_a_vault_embeds_l2_where_its_entries_have_layers(write, tmp_path, fields
         embedder = vault_embedder(vault)
         config = find_system("plain").config(10, embedder.model).with_strategy(parse_strategy("l2"))
         hits = Searcher(vault, config, embedder).search("word1 token in full").hits
-
         assert spaces.get("l2") == ("{text}\n{details}" if fields else None)
         asked = embedder.embed(["word1 token in full"])[0]
         for hit in hits:

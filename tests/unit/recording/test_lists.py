@@ -120,12 +120,10 @@ def test_a_recording_of_our_own_retrievers_has_the_values_of_a_search_and_no_dep
     main(["record", str(starter()), str(out), "--systems", "plain", "--split", "all"], standalone_mode=False)
     strategy = "weighted_sum(0.3*fts, 0.7*vector, normalize=minmax)"
     recording = out / "plain.documented"
-
     replayed = compare(dataset, strategy, recording=recording, timed=False)
     searched = compare(dataset, strategy, timed=False)
     assert replayed.values[strategy]["nDCG@10"].tolist() == searched.values[strategy]["nDCG@10"].tolist()
     assert replayed.result.rows[0].cost.embedded == len(replayed.queries)
-
     # A depth of 100, as it was recorded; twice that is tried in a live search.
     tuned = recommend(dataset, only="rrf(fts, vector)", recording=recording).result
     assert tuned.row(tuned.provenance.baseline).depths["fts"] == 100

@@ -267,7 +267,6 @@ def test_the_first_places_of_a_deeper_list_are_not_searched_for(shared, monkeypa
     with monkeypatch.context() as patch:
         watch(patch, pytest.fail)
         table = record(shared, queries, [shallow])
-
     same(table, alone(data, queries, shallow))
     other = Workspace.open(data)
     record(other, queries, [shallow])
@@ -278,10 +277,8 @@ def test_queries_that_were_recorded_are_not_searched_again(shared, monkeypatch):
     config, data = ranked_by("rrf(bm25, vector)"), shared.dataset
     record(shared, data.queries[:12], [config])
     watch(monkeypatch, pytest.fail)
-
     some = data.queries[7:3:-1]
     again = record(shared, some, [config])
-
     monkeypatch.undo()
     anew = alone(data, some, config)
     assert (again.queries, again.fingerprint) == (anew.queries, anew.fingerprint)
@@ -305,7 +302,6 @@ def test_recordings_that_are_too_large_or_too_old_are_let_go(monkeypatch):
     kept.keep("key", data.queries[2:3], tables[2])
     assert kept.find("key", data.queries[:1]) is None
     assert kept.find("other", data.queries[2:3]) is None
-
     monkeypatch.setattr("steelyard_eval.recording.workspace.NUMBERS", sizes[0] - 1)
     kept.keep("key", data.queries[:1], tables[0])
     assert kept.find("key", data.queries[:1]) is None

@@ -203,7 +203,6 @@ def test_the_list_has_a_line_a_run(many):
     (many / "qrels.txt").write_text("".join(f"q{at} 0 m1 2\n" for at in range(12)))
     measured(many, [0.1] * 12, tool="steelyard 0.2.0")
     keep(sy.load(many).dataset, document(kind="gate", verdict="mismatch", means={}), now=lambda: NOW)
-
     rows = sy.load(many).runs().to_frame().to_dict("records")
     assert [row["date"] for row in rows] == ["2026-11-23 17:40"] * 4
     assert [(row["command"], row["value"], row["contender"]) for row in rows] == [
@@ -222,7 +221,6 @@ def test_two_runs_are_compared_by_query_where_both_kept_values(many):
     rise = [0.1] * 10 + [-0.05, 0.0]
     measured(many, [0.0] * 12)
     measured(many, rise)
-
     found = printed("runs", many, 1, 2)
     assert found["difference"]["delta"] == pytest.approx(0.95 / 12)
     assert found["difference"]["queries"] == 12
@@ -237,7 +235,6 @@ def test_over_queries_whose_labels_changed_nothing_is_compared(many):
     measured(many, [0.0] * 12)
     (many / "qrels.txt").write_text("".join(f"q{at} 0 m1 {1 + (at < 4)}\n" for at in range(12)))
     measured(many, [0.1] * 12, strategy="fts")
-
     found = sy.load(many).runs().between(1, 2)
     assert found["difference"]["queries"] == 8
     assert found["changes"] == {"labels": "4 changed ('q0 m1', 'q1 m1', 'q2 m1', ...)", "weights": "bm25 to fts"}

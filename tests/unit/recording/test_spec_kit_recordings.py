@@ -254,11 +254,9 @@ def test_in_the_middle_what_is_left_answers_is_told_once_and_counted(searcher, l
     whole = searcher.search(ASKED[0])
     assert not whole.degraded and searcher.degraded == 0
     assert whole.strategy.signals & {"vector", "bm25", "fts", "graph"} == {"vector", "bm25", "graph"}
-
     kill(searcher, lost, monkeypatch)
     with caplog.at_level(logging.WARNING):
         results = [searcher.search(text) for text in ASKED[1:]]
-
     for result in results:
         assert result.hits and result.degraded
         assert result.strategy.signals & {"vector", "bm25", "fts", "graph"} == expected(lost)
@@ -273,7 +271,6 @@ def test_it_is_the_list_of_a_search_that_never_had_them(searcher, lost, monkeypa
     kill(searcher, lost, monkeypatch)
     found = searcher.search(ASKED[0])
     monkeypatch.undo()
-
     text = f"rrf({', '.join(sorted(expected(lost) - {'graph'}, key='vector bm25 fts'.index))}"
     text += ")" if "graph" in lost else ", 1.5*graph)"
     own = searcher.config

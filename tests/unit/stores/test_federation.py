@@ -139,7 +139,6 @@ def test_only_the_first_tiers_vectors_may_be_searched():
         tier("agent", Entry("a"), Entry("b"), cosines={"a": 0.5, "b": 0.9}),
     ]
     federation = Federation(tiers, rule)
-
     assert copies(nearest(federation)) == [("a", "project")]
     assert [key.split("\x1f") for key in federation.vectors(SPACE, EVERYTHING)[0]] == [["a", "project"]]
     # A copy of another tier is scored by the first tier's vector of the same id.

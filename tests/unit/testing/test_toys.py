@@ -106,7 +106,6 @@ def test_what_was_written_to_the_notes_is_read_again(tmp_path):
             raise DataError("broken off")
     with toy("notes").NotesFile(file) as store:
         assert list(store.entries()) == entries
-
     file.write_text("[1]\n")
     with pytest.raises(DataError, match=r"line 1: \[1\]"):
         toy("notes").NotesFile(file)

@@ -144,7 +144,6 @@ def test_answers_are_those_of_the_command_search_to_the_bit(vault, face):
     expected = document("search", vault, QUERY, "--system", find_face(face).system, "--limit", 5)["hits"]
     with served(vault, face) as session:
         ours = rows(session.call(tool, query=QUERY, **arguments))
-
     if face is None:
         assert ours == expected
     assert list(map(name_of, ours)) == list(map(name_of, expected))[: len(ours)]
@@ -219,7 +218,6 @@ def test_a_scope_hides_entries_from_every_tool_and_names_none_outside_it(entries
     assert "relations" not in document("vault", "get", entries, "101", "--scope", "vault=d1")["entries"][0]
     listed = document("vault", "list", entries, "--scope", "vault=d1")
     assert ["relations" in entry for entry in listed["entries"]] == [False]
-
     seen = []
     for scopes in ((), ("project=rental-api",)):
         with served(vault, scopes=scopes) as session:
@@ -360,7 +358,6 @@ def test_two_weights_files_take_turns_and_the_log_says_which_is_preferred(own, t
             theirs = [hit["object_id"] for hit in lines(log)[-1]["hits"] if hit["interleaved"] == other]
             if theirs:
                 session.call("memory_feedback", query_id=found["query_id"], id=theirs[0], action="used")
-
     total = next(one for one in read_log(log, DatasetIndex({}, {}, {}, {}), 2e9).turns if one.other == other)
     assert (total.wins, total.losses) == (total.wins, 0) and total.wins >= 25
     assert total.preferred is True

@@ -71,7 +71,6 @@ def test_tables_dictionaries_and_the_folder_give_the_same_values(data, records, 
         "qrels": pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]),
     }
     shared = {name: about[name] for name in ("as_of", "text_for_embedding")} | {"vectors": vectors}
-
     expected = data.compare("bm25, vector, moltnet", timed=False).values
     for given in (tables, {"corpus": corpus, "queries": queries, "qrels": qrels}):
         found = sy.load({**given, **shared}).compare("bm25, vector, moltnet", timed=False).values
@@ -90,7 +89,6 @@ def test_numbers_missing_values_and_dates_of_tables_are_read():
         }
     )
     found = sy.load(corpus, {"7": "keys"}, {"7": ["1"]}).dataset
-
     assert [entry.id for entry in found.entries] == ["1", "2"]
     assert found.entries[0].created_at == 1772323200.0  # date -u -d 2026-03-01 +%s
     assert (found.entries[1].created_at, found.entries[1].importance, found.entries[1].tags) == (None, None, ())
