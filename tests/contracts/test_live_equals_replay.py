@@ -238,21 +238,6 @@ def test_a_recording_may_hold_retrievers_that_the_search_has_not(seed, strategy)
         compare(vault, embedder, queries, narrow, wide)
 
 
-def test_the_false_answers_are_the_embedding_calls_saved():
-    """Ten worlds in which some queries find enough by keywords and some do not."""
-    saved = calls = 0
-    for seed in range(10):
-        vault, embedder, queries = world(seed)
-        with vault:
-            config = configure("plain", "tiered(fts, min_results=3, then=vector)", 10, 10, "before_cut")
-            made, embedded = compare(vault, embedder, queries, config)
-        assert made == embedded.sum()
-        saved += int((~embedded).sum())
-        calls += made
-    assert saved + calls == 50
-    assert min(saved, calls) > 5
-
-
 class Words:
     """A re-ranker that counts the letters of a text that the query has."""
 

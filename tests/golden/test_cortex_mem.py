@@ -289,11 +289,8 @@ class TestSnippets:
     @pytest.mark.parametrize("row", TABLE["snippets"])
     def test_matches_are_marked_and_without_one_it_is_the_beginning(self, row):
         """What stands before the match stays."""
-        text, shown = (
-            "".join(a * b + c for a, b, c in zip(*[iter(row[of])] * 3, strict=True)) for of in ("text", "shown")
-        )
-        part = snippet(text, row["query"])
-        assert (part.text, [list(own) for own in part.highlights]) == (shown, row["marked"])
+        part = snippet(written(row["text"]), row["query"])
+        assert (part.text, [list(own) for own in part.highlights]) == (written(row["shown"]), row["marked"])
 
 
 @pytest.fixture

@@ -17,19 +17,21 @@ INDEXES = [
     KeywordIndex("three", ("text",), "trigram"),
 ]
 WORDS = [
-    "token",
-    "tokens",
-    "to",
-    "café",
-    "jwt-rotation",
-    "a.b.c",
-    "\0",
-    '"',
-    "日本",
-    "x" * 40,
-    "the",
-    "cache",
-    "Cache",
+    *(
+        "token",
+        "tokens",
+        "to",
+        "café",
+        "jwt-rotation",
+        "a.b.c",
+        "\0",
+        '"',
+        "日本",
+        "x" * 40,
+        "the",
+        "cache",
+        "Cache",
+    ),
 ]
 SCOPES = [EVERYTHING, Filters.of({"project": "p0"}), Filters.of({"project": "none"})]
 
