@@ -58,19 +58,6 @@ def test_the_copy_that_stands_hides_the_others_even_where_it_does_not_match():
     assert (federation.count(), federation.count(outside)) == (1, 0)
 
 
-def test_copies_that_do_not_stand_take_no_places():
-    # The team's six best matches, nearest and newest are all copies of what the agent holds.
-    held = [Entry(f"h{i}", text="newt", created_at=0.0) for i in range(6)]
-    shared = [Entry(f"h{i}", title="heron", text="x " * i, created_at=9.0 - i) for i in range(8)]
-    near = {f"h{i}": 0.9 - i / 10 for i in range(8)}
-    federation = Federation([tier("agent", *held), tier("team", *shared, *FILLER, cosines=near)])
-    for depth in (1, 2, 3):
-        expected = [("h6", "team"), ("h7", "team")][:depth]
-        assert copies(keyword(federation, depth=depth)) == expected
-        assert copies(nearest(federation, depth)) == expected
-        assert copies(federation.recent(EVERYTHING, depth))[:2] == expected
-
-
 @pytest.mark.parametrize("rule", [None, BEST])
 def test_an_entry_is_there_once(rule):
     same = Entry("a", text="heron", created_at=1.0)
@@ -113,13 +100,6 @@ def test_a_priority_decides_whose_copy_stands_and_else_the_order_given(names, pr
     other = next(name for name in names.split() if name != stands)
     asked = ["none", "a", copy_key("a", other), copy_key("a", "nowhere")]
     assert copies(federation.get(asked)) == [("a", stands), ("a", other)]  # a plain id means what stands
-
-
-def test_similarities_are_not_weighted():
-    tiers = [tier("team", Entry("a"), cosines={"a": 0.8}), tier("agent", Entry("b"), cosines={"b": 0.6})]
-    found = nearest(Federation(tiers))
-    assert copies(found) == [("a", "team"), ("b", "agent")]
-    assert [hit.score for hit in found] == pytest.approx([0.8, 0.6], abs=1e-6)
 
 
 def test_a_tier_may_give_no_more_than_so_many_matches():
