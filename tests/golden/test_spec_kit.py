@@ -352,3 +352,44 @@ class TestEnvironment:
             self.config(ENABLE_BM25="maybe", MAX_RERANK_CANDIDATES="0", RERANK_CACHE_SIZE="many")
         for name in ("ENABLE_BM25", "MAX_RERANK_CANDIDATES", "RERANK_CACHE_SIZE"):
             assert name in str(caught.value)
+
+
+class TestShipped:
+    """The second sorting by the weights of understand: recency 0.2, importance 0.3, similarity 0.5. All dates are
+    equal here, so that everything is as new as can be, and an importance that is not given is 0.5.
+    """
+
+    @pytest.fixture
+    def asked(self, vault):
+        tiered = [
+            Entry("old", title="JWT", text="jwt validation, as it was", importance_tier="deprecated"),
+            Entry("rule", title="Rule", text="Ask twice.", importance_tier="constitutional", importance=10.0),
+            Entry("other", title="Rule", text="Sign all.", importance_tier="constitutional", importance=1.0),
+        ]
+        vault.upsert(replace(entry, created_at=NOW - 30 * DAY) for entry in tiered)
+        texts = [f"{e.title}\n{e.text}" for e in (*NOTES, *tiered)] + [*QUERIES, "sign all"]
+        own = RecordedEmbedder("letters", RECIPE, {text: embed(text) for text in texts})
+        embed_missing(vault, own, space_of(own, "text", RECIPE))
+        return Searcher(vault, find_system("spec_kit:shipped").config(6), own, clock=lambda: NOW)
+
+    def test_tiers_that_are_hidden_from_vectors_are_found_by_keywords(self, asked):
+        result = asked.search("jwt validation")
+        found = dict(zip(result.table.entries, result.table.columns["vector"], strict=True))
+        assert np.isnan([found["old"], found["rule"], found["other"]]).all()
+        assert not np.isnan([found[entry.id] for entry in NOTES]).any()
+        assert "old" in ids(result)
+
+    def test_constitutional_entries_join_a_list_without_any(self, asked):
+        assert {"rule", "other"} <= set(ids(asked.search("jwt validation")))
+        assert len(asked.search("jwt validation").hits) == 4 + 1 + 2  # by vectors, by keywords alone, joined
+        by_keywords = ids(asked.search("sign all"))
+        assert "other" in by_keywords and "rule" not in by_keywords
+
+    def test_similarity_is_a_hundredth_of_the_keyword_score_where_vectors_found_nothing(self, asked):
+        result = asked.search("jwt validation")
+        score = {hit.entry.id: hit.score for hit in result.hits}
+        at = {id_: row for row, id_ in enumerate(result.table.entries)}
+        keywords, cosine = result.table.columns["fts"], result.table.columns["cosine"]
+        assert score["old"] == pytest.approx(0.2 + 0.3 * 0.5 + 0.5 * keywords[at["old"]] / 100)
+        assert score["rule"] == pytest.approx(0.2 + 0.3 * 1.0 + 0.5 * (1 + cosine[at["rule"]]) / 2)
+        assert score["jwt"] == pytest.approx(0.2 + 0.3 * 0.5 + 0.5 * (1 + cosine[at["jwt"]]) / 2)
