@@ -3,12 +3,12 @@
 import json
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 import numpy as np
 from echovault_recording import (
     SPACE,
     Lookup,
-    compare,
     entry,
     failed,
     hybrid,
@@ -20,7 +20,7 @@ from echovault_recording import (
     scored,
     settings,
 )
-from verdicts import EXACT, SINGLE, both, same
+from verdicts import EXACT, SINGLE, both, compare, differs, same
 
 from steelyard.base.errors import DimensionMismatchError, EmbedderError
 from steelyard.embedders.embed import embed_missing
@@ -45,7 +45,7 @@ def context_case(fixture, case):
     embedder = fixture.lookup(warm="ollama" not in label or case.get("embed_called", True))
     searcher = fixture.searcher(limit, embedder)
     if failed(case):
-        return refused(lambda: searcher.context(text, filters, semantic=mode, topup_recent=topup))
+        return refused(partial(searcher.context, text, filters, semantic=mode, topup_recent=topup))
     hits, total = searcher.context(text, filters, semantic=mode, topup_recent=topup)
     found = [hit for hit in hits if hit.score is not None]
     recent = [key(rowid) for rowid, score in case["out"] if score is None]
@@ -184,7 +184,7 @@ def mismatch(said, call):
         call()
     except DimensionMismatchError as error:
         return same(said, [word in str(error) for word in ("64", "32")])
-    return "differs: an error is recorded, here there is none", 0.0
+    return differs("an error is recorded, here there is none")
 
 
 def vectors_in(vault):

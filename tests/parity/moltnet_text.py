@@ -1,30 +1,20 @@
 """MoltNet's full-text side, outside PostgreSQL, against what PostgreSQL 15 recorded.
 
-`cases` yields a plain tuple a comparison: (group, case, verdict, error). The verdict is "" when both agree,
-"differs: ..." when they do not, and "left out: ..." with the reason. Errors are relative to the recorded rank.
-
-The recording lists the rows of a query best first and cuts them where 2 x limit ends, after the last tie.
+Errors are relative to the recorded rank. The recording lists the rows of a query best first and cuts them where
+2 x limit ends, after the last tie.
 """
 
-import gzip
-import json
 import re
-from pathlib import Path
 
-from verdicts import SINGLE, run_groups, same
+from verdicts import SINGLE, compare, recording, same
 
 from steelyard.retrievers.english import tsvector
 from steelyard.retrievers.tsearch import Joined, Not, best, flat, has_negation, ranker, websearch
 from steelyard.stores.postings import Counted
 
 
-def cases(folder: Path):
-    """Every comparison of the full-text side with its recording."""
-    recorded = json.loads(gzip.decompress((folder / "moltnet.json.gz").read_bytes()))
-    return run_groups("moltnet shipped", globals(), recorded)
-
-
-# The recording
+def fixture(folder):
+    return recording(folder, "moltnet")
 
 
 def text_of(entry):
@@ -65,15 +55,7 @@ def has_tags(tags, untagged, query):
     return required <= tags and not (required and untagged) and not tags & set(query["exclude_tags"] or ())
 
 
-# What is compared
-
-
-def near(expected, got):
-    error = abs(got - expected) / (abs(expected) or 1.0)
-    return ("" if error <= SINGLE else f"differs: {expected!r} expected, {got!r} here"), error
-
-
-# The groups: generators of (case, (verdict, error))
+# The groups
 
 
 def tsvectors(recorded):
@@ -99,7 +81,7 @@ def ranks_of_recorded_vectors(recorded):
     for query in recorded["queries"]:
         node = websearch(query["query"] or "")
         for n, expected in query["fts"]:
-            verdict = near(expected, ranker(node)(vectors[n]))
+            verdict = compare([(n, expected)], [(n, ranker(node)(vectors[n]))], SINGLE)
             yield (
                 f"{query['qid']} n{n}",
                 verdict if best(Counted.of([("n", flat(vectors[n]))]), node) else same("a match", "none"),
@@ -121,11 +103,8 @@ def own_analysis(recorded):
 def against(expected, found):
     """The recorded rows, and nothing that ranks as high as the last of them."""
     last = min(expected.values(), default=float("inf"))
-    got = {n: score for n, score in found.items() if score >= last * (1 - SINGLE)}
-    if set(got) != set(expected):
-        return same(sorted(expected), sorted(got))
-    verdicts = [near(score, got[n]) for n, score in expected.items()]
-    return next((verdict for verdict, _ in verdicts if verdict), ""), max((e for _, e in verdicts), default=0.0)
+    got = [(n, score) for n, score in sorted(found.items()) if score >= last * (1 - SINGLE)]
+    return compare(sorted(expected.items()), got, SINGLE, tie=-1)
 
 
 # Queries as PostgreSQL prints them

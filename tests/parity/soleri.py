@@ -1,14 +1,13 @@
 """Soleri, profile shipped, against the recording of the code that its document describes.
 
-`cases` yields a plain tuple a comparison: (group, case, verdict, error). The verdict is "" when both
-agree and "differs: ..." when they do not. Nothing is left out; soleri_recording.py says what agrees.
+Nothing is left out; soleri_recording.py says what agrees.
 """
 
 from dataclasses import replace
 from functools import cache
 
-from soleri_recording import RULE, SPACE, Fixture, Setup, close, plain, score, vault
-from verdicts import both, run_groups, same
+from soleri_recording import RULE, SPACE, Fixture, Setup, plain, score, vault
+from verdicts import both, close, same
 
 from steelyard.embedders.embed import BATCH, embed_missing
 from steelyard.extensions.adaptive import AdaptiveRule, Feedback, adapt
@@ -28,9 +27,7 @@ SHOWN = 30  # oracles/README.md: "results = first 30"
 FACADE = {"scan": 10, "full": 20}  # systems/soleri.md: "facade default limit: scan 10, full 20"
 
 
-def cases(folder):
-    """Every comparison of Soleri with its recording."""
-    return run_groups("soleri shipped", globals(), Fixture(folder))
+fixture = Fixture
 
 
 def brain(limit):
@@ -63,7 +60,7 @@ def ranked(fixture, runs, store, config_of, embedder=None):
         yield label(number, run), both(same(min(run["n"], SHOWN), len(rows)), verdict)
 
 
-# The groups: generators of (case, (verdict, error))
+# The groups
 
 
 def tokens(fixture):
@@ -81,7 +78,7 @@ def tag_overlap(fixture):
         found = [{"fts": [Found("a", 1.0, 1)]}]
         entry = Entry("a", tags=tuple(held))
         pair = join([Query("q", tags=tuple(asked))], [0.0], found, {}, lambda *_, own=entry: [own])
-        yield f"{asked} and {held}", close({"jaccard": expected}, {"jaccard": float(tags(pair).values[0])})
+        yield f"{asked} and {held}", close(expected, float(tags(pair).values[0]))
 
 
 def keyword_lists(fixture):
@@ -111,7 +108,7 @@ def idf(fixture, store):
 def vocabulary(fixture):
     ours = idf(fixture, fixture.vault)
     for term, expected in fixture.recorded["vocabulary"]:
-        yield term, close({"idf": expected}, {"idf": ours(term)})
+        yield term, close(expected, ours(term))
 
 
 def rankings(fixture):
@@ -152,7 +149,7 @@ def weights(fixture):
         moved = adapt(config, Feedback(**counts), AdaptiveRule(**SHIPPED.adaptive))
         ours = weights_of(moved.strategy if mix["embedding"] else moved.keywords_only)
         case = f"{counts} {'with' if mix['embedding'] else 'without'} vectors"
-        yield case, both(close(mix["weights"], ours), close({"sum": mix["sum"]}, {"sum": sum(ours.values())}))
+        yield case, both(close(mix["weights"], ours), close(mix["sum"], sum(ours.values())))
 
 
 def weights_of(strategy):

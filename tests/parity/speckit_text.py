@@ -1,16 +1,11 @@
 """What system-spec-kit makes of texts, in both generations: tokens, terms, intents, expansions."""
 
-from speckit_recording import Fixture, close, ranked
-from verdicts import run_groups, same
+from speckit_recording import ranked
+from verdicts import both, close, same
 
 from steelyard.retrievers.keywords import Bm25Index
 from steelyard.stores.postings import Counted
 from steelyard.systems.spec_kit import words as tokens
-
-
-def cases(folder):
-    """Every comparison of texts."""
-    return run_groups("spec_kit both", globals(), Fixture(folder))
 
 
 def generations(fixture):
@@ -75,7 +70,7 @@ def bm25(fixture):
 
 def statistics(name, words, count, mean):
     yield f"{name} documents", same(count, len(words))
-    yield f"{name} mean length", close({"": mean}, {"": sum(len(own) for _, own in words) / len(words)})
+    yield f"{name} mean length", close(mean, sum(len(own) for _, own in words) / len(words))
 
 
 def searched(name, runs, words, split):
@@ -98,12 +93,8 @@ def classified(fixture):
     for name, recorded in generations(fixture):
         for query, expected, confidence, each, *_ in recorded["intent"]["runs"]:
             found = CLASSIFY[name](query)
-            verdict = same(expected, found.name)
-            if not verdict[0]:
-                verdict = close(
-                    each | {"confidence": confidence}, {**found.scores, "confidence": found.confidence}
-                )
-            yield f"{name} {query!r}", verdict
+            scores = close(each | {"confidence": confidence}, {**found.scores, "confidence": found.confidence})
+            yield f"{name} {query!r}", both(same(expected, found.name), scores)
 
 
 def keywords(fixture):

@@ -115,7 +115,7 @@ def test_expected_cosines_are_in_the_order_of_the_cosines():
     fixture.asked, fixture.stored = {"x": asked}, {"00001": long, "00002": short}
     pool = [[row, 1.0 - math.dist(asked, vector)] for row, vector in ((1, long), (2, short))]
     pool.sort(key=lambda row: -row[1])
-    found = fixture.cosines("x", pool)
+    found = fixture.near("x", pool)
     expected = [(id_, v[0] / math.hypot(*v)) for id_, v in fixture.stored.items()]
     assert [row for row, _ in pool] == [2, 1]  # by distance
     assert [id_ for id_, _ in found] == ["00001", "00002"]  # by cosine
@@ -178,7 +178,8 @@ def test_what_is_altered_differs(moltnets, change, qid, group):
         altered.runs = {qid: deepcopy(moltnets.runs[qid])}
         [query] = [deepcopy(query) for query in moltnets.queries if query["qid"] == qid]
         change(query, altered.runs[qid])
-        return [verdict for verdict, _ in getattr(moltnet, group)(moltnet.Case(altered, query))]
+        altered.queries = [query]
+        return [verdict for _, (verdict, _) in getattr(moltnet, group)(altered)]
 
     assert verdicts(lambda *_: None) == [""]
     [verdict] = verdicts(change)
