@@ -50,12 +50,13 @@ from steelyard.extensions.rerank.api import ApiReranker
 from steelyard.finish import Cut, Document, finish, parse_stages
 from steelyard.fusion import compile_plan, fuse, parse_strategy
 from steelyard.live.search import Searcher
-from steelyard.memory.entry import Entry, Relation
+from steelyard.memory.entry import Entry, read_entry
 from steelyard.memory.query import Filters, Query
 from steelyard.memory.text import content, render, template_fields
 from steelyard.retrievers import EMBEDDING, FETCHED, LAYERS
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
+from steelyard.table.signal_table import SignalTable
 from steelyard_eval.datasets import check as check_folder
 from steelyard_eval.datasets import load as load_folder
 from steelyard_eval.datasets.dataset import hashed
@@ -238,11 +239,8 @@ def weights(data: bytes) -> str:
     outcome = ["accepted"]
     for embedder in (None, world().embedder):
         searcher = Searcher(world().vault, config, embedder, clock=lambda: 1.8e9)
-        try:
-            intent = "fix" if searcher.knows("fix") else ""
-            outcome.append(str(_search(searcher, Query("rotate the token", intent=intent, tags=("auth",)))))
-        except SteelyardError as error:
-            outcome.append(refusal(error)[:20])
+        intent = "fix" if searcher.knows("fix") else ""
+        outcome += tried((_search,), searcher, Query("rotate the token", intent=intent, tags=("auth",)))
     return " ".join(outcome)
 
 
@@ -292,20 +290,18 @@ def recording(data: bytes) -> str:
     """A recording is refused, or every configuration ranks it with finite scores."""
     with world().recording.changed(data) as folder:
         table = recordings.load(folder)
-        outcome = []
-        for config in world().configs:
-            try:
-                with np.errstate(invalid="ignore"):  # flipped bits make NaN that signal, and are NaN all the same
-                    ran = replay(table, config)
-            except SteelyardError as error:
-                outcome.append(refusal(error)[:20])
-                continue
-            if not np.isfinite(ran.ranking.score).all():
-                raise Fault(f"{config.strategy} scores {ran.ranking.score[~np.isfinite(ran.ranking.score)][0]}")
-            ran.metrics(Judgments.of({"q0": {"e1": 1}}, table.queries, table.entries), parse_measures(["nDCG@10"]))
-            outcome.append("replayed")
+        outcome = {word for config in world().configs for word in tried((_replayed,), table, config)}
         del table
-    return " ".join(sorted(set(outcome)))
+    return " ".join(sorted(outcome))
+
+
+def _replayed(table: SignalTable, config: SearchConfig) -> str:
+    with np.errstate(invalid="ignore"):  # flipped bits make NaN that signal, and are NaN all the same
+        ran = replay(table, config)
+    if not np.isfinite(ran.ranking.score).all():
+        raise Fault(f"{config.strategy} scores {ran.ranking.score[~np.isfinite(ran.ranking.score)][0]}")
+    ran.metrics(Judgments.of({"q0": {"e1": 1}}, table.queries, table.entries), parse_measures(["nDCG@10"]))
+    return "replayed"
 
 
 def vault(data: bytes) -> str:
@@ -315,13 +311,18 @@ def vault(data: bytes) -> str:
     folder.mkdir()
     path = folder / "memory.vault"
     path.write_bytes(data)
+    return " ".join(tried((_search_file, _read_file, _list_file, _change_file), str(path)))
+
+
+def tried(uses: Sequence[Callable[..., Any]], *given: object) -> list[str]:
+    """What each makes of it; of a refusal its kind."""
     outcome = []
-    for use in (_search_file, _read_file, _list_file, _change_file):
+    for use in uses:
         try:
-            outcome.append(use(str(path)))
+            outcome.append(str(use(*given)))
         except SteelyardError as error:
             outcome.append(refusal(error)[:12])
-    return " ".join(outcome)
+    return outcome
 
 
 def _search_file(path: str, systems: Sequence[str] = ("echovault", "plain", "bm25")) -> str:
@@ -366,28 +367,23 @@ def log(data: bytes) -> str:
     kind, body = LOGS[data[0] % len(LOGS)] if data else LOGS[0], data[1:]
     path = world().folder / kind
     path.write_bytes(gzip.compress(body, mtime=0) if data[:1] >= b"\x80" and kind.endswith(".gz") else body)
-    outcome = []
-    for read in (_read_log, _read_ubi):
-        try:
-            read(str(path))
-            outcome.append("read")
-        except SteelyardError as error:
-            outcome.append(refusal(error)[:12])
-    return " ".join(sorted(set(outcome), reverse=True))
+    return " ".join(sorted(set(tried((_read_log, _read_ubi), str(path))), reverse=True))
 
 
-def _read_log(path: str) -> None:
+def _read_log(path: str) -> str:
     known = DatasetIndex(
         {e.id: at for at, e in enumerate(ENTRIES)}, {"q0": 0}, {"token": 0}, {"q0": "token"}, True
     )
     shown = read_log(path, known, 1.8e9).hits.shown
     if not np.isfinite(shown).all():
         raise Fault(f"counts {shown}")
+    return "read"
 
 
-def _read_ubi(path: str) -> None:
+def _read_ubi(path: str) -> str:
     for session in read_ubi([Path(path)], Corpus(ENTRIES), "", Counter()):
         list(session.events)
+    return "read"
 
 
 def used(data: bytes) -> str:
@@ -453,6 +449,7 @@ def _whole(piece: str | list[Any]) -> str:
     return str(before + repeated * times + after)
 
 
+PACKED = ("corpus.jsonl", "queries.jsonl")
 LOGS = ("log.jsonl", "log.jsonl.gz", "log.json")
 SPOKEN = "what-nobody-else-may-read"
 """A word of everything that agents did, which no log of ours may hold."""
@@ -465,29 +462,11 @@ ASKED: tuple[Callable[[], object], ...] = (
 API = ApiSettings("openai", "http://127.0.0.1:1/v1", "tiny", 8, Secret())
 
 
-ENTRIES = tuple(
-    Entry(
-        f"e{at}",
-        title=f"Token {at}",
-        text=("We rotate the auth token every day", "A cache of sessions", "Search by meaning %_'\"")[at % 3],
-        why="because it leaks",
-        l0="token rotation",
-        l1="tokens are rotated by a job",
-        tags=("auth", "ops")[: at % 3],
-        domain=("auth", "data")[at % 2],
-        severity=("critical", "warning", "")[at % 3],
-        importance=float(at) if at % 2 else None,
-        project=("p", "'; DROP TABLE entries; --", "")[at % 3],
-        created_at=1.7e9 + 86_400 * at,
-        relations=(Relation("supports", "e0", 0.5),) if at else (),
-        extra={"note": [at]},
-    )
-    for at in range(9)
-)
+ENTRIES = tuple(read_entry(record)[0] for record in DATA["entries"])
 FROM_FACTS = parse_strategy(
     "weighted_sum(1*fts, 0.2*recency(half_life=30d), 0.2*importance, 0.1*severity, 0.1*tags, 0.1*domain)"
 )
-STRATEGIES = tuple(DATA["strategies"])
+STRATEGIES = tuple(DATA["seeds"]["strategy"])
 WORDS = (
     *(*re.findall(r"[a-z_]+[0-9]?", " ".join(STRATEGIES)), *"(),*=[]"),
     *("normalize=", "k=", "half_life=", "then="),
@@ -541,8 +520,7 @@ class World:
         self.dataset = Folder(
             _dataset_folder(self.folder / "set"),
             {
-                "corpus.jsonl.gz": (gzip.compress(_lines(_RECORDS), mtime=0), "corpus.jsonl"),
-                "queries.jsonl.gz": (gzip.compress(_lines(_QUERIES), mtime=0), "queries.jsonl"),
+                **{f"{own}.gz": (gzip.compress(_lines(DATA["data set"][own]), mtime=0), own) for own in PACKED},
                 "qrels/test.tsv": (b"query-id\tcorpus-id\tscore\nq0\te1\t1\n", "dataset.json"),
             },
         )
@@ -570,36 +548,15 @@ def world() -> World:
     return World()
 
 
-_OWN = ("id", "title", "text", "l0", "l1", "tags", "domain", "severity", "importance", "project")
-_RECORDS: list[dict[str, Any]] = [
-    {name: getattr(entry, name) for name in _OWN}
-    | {"created_at": "2026-11-21T10:00:00Z" if at % 2 else 1.7e9, "unknown": {"a": [1]}}
-    | {"relations": [{"type": "supports", "target": "e0", "strength": 0.5}]}
-    for at, entry in enumerate(ENTRIES[:4])
-]
-_QUERIES: list[dict[str, Any]] = [
-    {"id": f"q{at}", "text": text, "tags": ["auth"], "domain": "auth", "intent": "fix", "split": "test"}
-    | ({"filter": {"project": "p"}, "asked_at": "2026-11-22"} if at else {})
-    for at, text in enumerate(("rotate token", "session cache", "auth"))
-]
-
-
 def _lines(records: list[dict[str, Any]]) -> bytes:
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
 def _dataset_folder(path: Path) -> Path:
     path.mkdir()
-    manifest = {"name": "small", "as_of": "2026-11-21", "text_for_embedding": "{title}: {text}", "counts": {}}
-    manifest |= {"report_split": "test", "description": "d", "licence": "l", "files": {}}
-    (path / "dataset.json").write_text(json.dumps(manifest))
-    (path / "corpus.jsonl").write_bytes(_lines(_RECORDS))
-    (path / "queries.jsonl").write_bytes(_lines(_QUERIES))
-    (path / "qrels.txt").write_bytes(b"q0 0 e1 2\nq1 0 e2 1\r\nq2 0\te0 0\nq2 0 e3 -1\n")
-    hits = [{"object_id": "e1", "position": 1}, {"object_id": "e2", "position": 2}]
-    acts = [{"action_name": "cited", "object_id": "e1"}]
-    shown = {"schema_version": 1, "query_id": "x", "user_query": "token", "hits": hits, "actions": acts}
-    (path / "feedback.jsonl").write_bytes(_lines([shown]))
+    for name, held in DATA["data set"].items():
+        lines = _lines(held if isinstance(held, list) else [held])
+        (path / name).write_bytes(held.encode() if isinstance(held, str) else lines)
     matrix = np.eye(4, dtype=np.float16)
     for name, rows in (("corpus", matrix), ("corpus.l0", matrix), ("queries", matrix[:3])):
         np.save(path / f"{name}.tiny.f16.npy", rows)
@@ -876,20 +833,16 @@ def _answer_seeds() -> list[bytes]:
     return [bytes([at]) + json.dumps(one).encode() for at, one in enumerate(DATA["answers"])]
 
 
-def _texts(*texts: str) -> Callable[[], list[bytes]]:
-    return lambda: [text.encode() for text in texts]
+def _texts(name: str) -> Callable[[], list[bytes]]:
+    return lambda: [text.encode() for text in DATA["seeds"][name]]
 
 
 TARGETS: dict[str, Target] = {
-    "strategy": Target(strategy, _texts(*STRATEGIES), mutate_strategy),
-    "finish": Target(stages, _texts("cut(10)", "cut(3)\ncut(1)", "cut(1e3)"), mutate_text),
-    "recipe": Target(recipe, _texts("{title} said: {text}", "{tags}", "{{{l0}}} {why}", "plain"), mutate_text),
-    "query": Target(query, _texts("rotate the token", "auth", 'a "b" c-d', "Search by meaning"), mutate_query),
-    "filters": Target(
-        filters,
-        _texts("project=p", "importance=3\ndomain=auth", '{"project": "p", "importance": 3}', '{"severity": ""}'),
-        mutate_filters,
-    ),
+    "strategy": Target(strategy, _texts("strategy"), mutate_strategy),
+    "finish": Target(stages, _texts("finish"), mutate_text),
+    "recipe": Target(recipe, _texts("recipe"), mutate_text),
+    "query": Target(query, _texts("query"), mutate_query),
+    "filters": Target(filters, _texts("filters"), mutate_filters),
     "weights": Target(weights, _weight_seeds, mutate_json),
     "dataset": Target(dataset, lambda: world().dataset.seeds(), lambda r, d: mutate_folder(r, d, world().dataset)),
     "results": Target(results, lambda: _json_seeds([compared()]), mutate_json),

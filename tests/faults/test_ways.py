@@ -68,9 +68,6 @@ def test_every_variable_is_in_the_table():
     assert used - OTHER == VARIABLES
 
 
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    ways.KNOWN["seen"],
-)
+@pytest.mark.parametrize(("code", "kind"), ways.KNOWN["seen"])
 def test_the_walk_sees(code, kind):
     assert set(ways.kinds_of(ast.parse(code))) == ({kind} if kind else set())
