@@ -1,9 +1,14 @@
-"""A data set of two entries, and commands in this process."""
+"""A data set of two entries, commands in this process, and what attacks are made of."""
+
+import json
+from pathlib import Path
 
 from click.testing import CliRunner
 
 from steelyard_eval.cli.main import main
 
+ATTACKS = json.loads(Path(__file__).with_name("attacks.json").read_text("utf-8"))
+"""Rows of the tables of several files."""
 SET = {
     "dataset.json": '{"name": "small"}',
     "corpus.jsonl": '{"id": "m1", "text": "token"}\n{"id": "m2", "text": "key"}\n',
@@ -31,3 +36,8 @@ def one_message(outcome, code):
     assert outcome.exit_code == code, outcome.output
     assert outcome.output.replace("\n", "").isprintable()
     return outcome.output
+
+
+def answer(body, status="200 OK"):
+    """The bytes of an answer over HTTP."""
+    return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n" % (status.encode(), len(body)) + body

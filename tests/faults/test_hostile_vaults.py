@@ -11,7 +11,7 @@ import apsw
 import numpy as np
 import pytest
 import sqlite_vec
-from small import one_message, steelyard
+from small import ATTACKS, one_message, steelyard
 
 from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
@@ -97,22 +97,13 @@ def test_what_steelyard_does_not_write_is_refused_at_the_door(path, foreign):
     assert path.read_bytes() == before
 
 
-DENIED = (
-    *("ATTACH ':memory:' AS o", "VACUUM", "VACUUM INTO '/tmp/x'", "ANALYZE", "UPDATE sqlite_schema SET sql = ''"),
-    *("CREATE VIEW v AS SELECT 1", "CREATE TEMP TABLE t(x)", "CREATE TABLE t(x)", "SELECT load_extension('x')"),
-    *("CREATE VIRTUAL TABLE fts_x USING fts4(x)", "PRAGMA writable_schema = on", "SELECT printf('x')"),
-    *("PRAGMA temp_store_directory = '/'", "SELECT randomblob(1)", "SELECT * FROM pragma_database_list"),
-    *("INSERT INTO fts_content_data VALUES(1, x'00')", "ALTER TABLE entries ADD COLUMN x TEXT"),
-)
-
-
 class TestTheConnection:
     @pytest.fixture
     def vault(self, path):
         with Vault(path) as vault:
             yield vault
 
-    @pytest.mark.parametrize("sql", DENIED)
+    @pytest.mark.parametrize("sql", ATTACKS["denied"])
     def test_what_no_statement_of_ours_needs_is_denied(self, vault, sql):
         with pytest.raises(VaultError, match="is damaged"):
             vault._db.run(sql)
