@@ -79,7 +79,6 @@ def family_rows(folder, groups, part, make, count):
 
 
 def best_presets(folder, groups):
-    """collection -> its best preset on all queries."""
     currents = {name: Collection(name, folder.path).families().currents for name in sum(groups.values(), ())}
     return {name: max(CURRENTS, key=lambda one: own[one][1].mean()) for name, own in currents.items()}
 

@@ -15,7 +15,6 @@ SIZES = (5, 10, 20, 40, 80, 160, 320)
 
 
 def pools(folder, embedder="recorded"):
-    """name -> the lists of the contenders."""
     return {name: Lists.of(name, folder, embedder).only(POOL) for own in SETS.values() for name in own}
 
 
@@ -31,7 +30,6 @@ def tables(every, rows):
 
 
 def zero_table(every):
-    """The loss of what is always the same, and of the best on the other sets."""
     always = {label: _always(label) for label in (DEFAULT, "rrf(bm25, vector, k=60)", "bm25", "vector")}
     methods = {**always, "best on the other sets": lambda own, rest: np.mean([one.truth for one in rest], axis=0)}
     methods["one at random"] = lambda own, rest: np.zeros(len(own.labels))
@@ -81,7 +79,6 @@ def few_row(own, rest, n, draws):
 
 
 def few_rows(folder, every, draws):
-    """collection, n -> a row."""
     made = {
         (name, n): folder.row(
             f"few.{name}.{n}.{draws}", lambda name=name, n=n: few_row(every[name], _others(name, every), n, draws)

@@ -150,7 +150,6 @@ def false_row(lists, count, draws):
 
 
 def floor_rows(folder, embedder, draws):
-    """collection, promise, number of labels -> a row."""
     rows = {}
     for name in EVERY:
         case = Case(name, embedder)
@@ -166,7 +165,6 @@ def floor_rows(folder, embedder, draws):
 
 
 def floor_table(rows):
-    """The claims, worst collections first, and what is shown to each kind of question with 60 labels."""
     lines = [f"lost at most {SHARE:.0%}: share of label sets whose claim is broken (mean truly lost)"]
     for group, names in GROUPS.items():
         for n in LABELS:

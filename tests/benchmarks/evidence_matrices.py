@@ -59,7 +59,6 @@ class Matrices:
 
     @cached_property
     def moments(self):
-        """Mean and variance of every candidate between queries, of the metric and of the composite."""
         sides = (self.metric, self.composite)
         return tuple((side.mean(axis=1, dtype=np.float64), side.var(axis=1, ddof=1)) for side in sides)
 
@@ -81,7 +80,6 @@ class Matrices:
 
     @classmethod
     def joined(cls, parts, currents):
-        """The candidates of several starts on the same queries."""
         owner = np.repeat(np.arange(len(parts)), [len(part.keys) for part in parts])
         keys = tuple(key for part in parts for key in part.keys)
         sides = (np.concatenate([getattr(part, side) for part in parts]) for side in ("metric", "composite"))
@@ -119,7 +117,6 @@ class Collection:
 
     @property
     def space(self):
-        """Indexed, with its vectors."""
         if self._space is None:
             self._space = Workspace.open(load(DATA / self.name))
         return self._space
@@ -164,7 +161,6 @@ class Collection:
         return Matrices.load(path)
 
     def families(self):
-        """The matrices of all families, and every current configuration."""
         path = self.folder / f"{self.name}.families.npz"
         if not path.exists():
             parts = [part for start in self.starts if (part := self._laid_out(start)) is not None]
@@ -197,7 +193,6 @@ class Collection:
 
     @property
     def about(self):
-        """Where it comes from, for the table of priors."""
         dataset = self.space.dataset
         count = len(judged(dataset, dataset.queries))
         return {"name": self.name, "sha256": dataset.sha256, "licence": dataset.licence, "queries": count}

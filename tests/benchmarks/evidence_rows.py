@@ -40,11 +40,9 @@ class Side:
     base: np.ndarray
 
     def on(self, queries):
-        """float32[C, n]: the differences on some queries."""
         return self.values[:, queries] - self.base[queries].astype(np.float32)
 
     def row(self, candidate):
-        """float64[Q]: the differences of one candidate."""
         return self.values[candidate] - self.base.astype(np.float32).astype(np.float64)
 
     @cached_property
@@ -70,7 +68,6 @@ class Differences:
 
     @classmethod
     def of(cls, matrices, current):
-        """Against one of the matrices' current configurations."""
         _, metric, composite = matrices.currents[current]
         of_metric, of_composite = matrices.moments
         return cls(
@@ -84,7 +81,6 @@ class Differences:
 
     @property
     def queries(self):
-        """How many there are."""
         return len(self.metric.base)
 
 

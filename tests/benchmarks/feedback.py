@@ -93,7 +93,6 @@ class World:
 
 
 def _made(name):
-    """Everything of a collection that a log is made from."""
     dataset = load(DATA / name)
     every = judged(dataset, dataset.queries)
     queries = [every[at] for at in np.random.default_rng(0).permutation(len(every))[:MOST].tolist()]

@@ -28,7 +28,6 @@ class Seen:
     robot: np.ndarray
 
     def chance(self, rng, probability):
-        """True with a probability."""
         return rng.random(self.worth.shape) < probability
 
 

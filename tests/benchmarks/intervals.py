@@ -33,7 +33,6 @@ def values_of(collection):
 
 
 def covers(values, interval, n, draws, rng):
-    """The share of samples whose interval holds the mean of all values."""
     truth, hits = values.mean(), 0
     for _ in range(draws):
         found = interval(values[rng.integers(0, len(values), n)])

@@ -12,8 +12,6 @@ import pytrec_eval
 from ir_measures import calc_aggregate, nDCG
 from timing import Race, once, race
 
-from steelyard.config import SearchConfig
-from steelyard.table.signal_table import SignalTable
 from steelyard_eval.candidates.kernel import Kernel
 from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.measures.metrics import Judgments, parse_measures
@@ -31,9 +29,7 @@ BARS = {OPTIMIZE: 3000, PYTREC: 500}
 """How many times as many configurations x queries a second the kernel is asked for."""
 
 
-def searching(
-    case: str, table: SignalTable, qrels: dict, config: SearchConfig, lists: dict, finished: dict, rounds: int
-) -> Race:
+def searching(case, table, qrels, config, lists, finished, rounds):
     """One race: `lists` are the dictionaries of every signal, `finished` the fused ones."""
     queries, terms = len(table.queries), config.strategy.terms
     judgments = Judgments.of(qrels, table.queries, table.entries)
@@ -80,7 +76,7 @@ def searching(
     )
 
 
-def verdicts(made: Race) -> list[str]:
+def verdicts(made):
     """Configurations x queries a second, and each bar met or not, by medians of processor time."""
     rows = {row["contender"]: row for row in made.rows()}
     alone, shared = 1e2 / rows[OURS]["cpu_ms"], 1e2 / rows[THREADED]["median_ms"]

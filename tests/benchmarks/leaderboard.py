@@ -72,7 +72,6 @@ TRIED = [
 
 
 def configured(text, limit, model=""):
-    """The configuration of a system, or of a strategy over the lists of `plain`."""
     name = plain_name(text)[0]
     if name in SYSTEMS or f"{name}:documented" in SYSTEMS:
         return find_system(text).config(limit, model, {})
@@ -164,7 +163,6 @@ def without_layers(dataset, configs):
 
 
 def _facts(name, kind):
-    """What is known of the lists of a table: a row for each contender."""
     return _known(LISTS / name / kind / "facts.json")
 
 
@@ -340,7 +338,6 @@ GIVEN_COSTS = {"embedded": "embedding_calls", "bytes": "bytes", "ms": "latency_m
 
 
 def measured(dataset, queries, lists):
-    """float64[Q] of every measure, by its name, of {query: ids}."""
     ranked = Ranked.of([query.id for query in queries], [lists.get(query.id, []) for query in queries])
     return {str(measure): values for measure, values in evaluate_lists(ranked, dataset.qrels, MEASURES).items()}
 
@@ -506,7 +503,6 @@ def merged(found):
 
 
 def main():
-    """Check a contributed folder, or write both pages."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", type=Path, metavar="FOLDER", help="check a contributed run and write nothing")
     parser.add_argument("--record", action="store_true", help="search again")

@@ -81,7 +81,6 @@ class Lists:
 
     @cached_property
     def truth(self):
-        """float64[S]: the mean over all queries."""
         return self.values.mean(axis=1)
 
     def loss(self, scores):
@@ -90,7 +89,6 @@ class Lists:
 
 
 def drawn(dataset):
-    """The queries that are asked, in the order of the file."""
     split = dataset.split(None) if dataset.report_split else dataset.queries
     queries = [
         query for query in judged(dataset, split) if any(grade > 0 for grade in dataset.qrels[query.id].values())
@@ -121,7 +119,6 @@ def _current(path, wanted):
 
 
 def ran(dataset, queries, embedder):
-    """The lists of all contenders on some queries of a collection."""
     named = contenders()
     space = Workspace.open(dataset, "auto" if embedder == "recorded" else embedder)
     rows = Arena.of(dataset, named, PLACES, None, space).run(named, queries, timed=False)

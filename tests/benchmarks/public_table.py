@@ -61,7 +61,6 @@ def _means(one):
 
 
 def _variances(one):
-    """Of the difference to the default between queries."""
     found = (one.values - one.values[one.labels.index(DEFAULT)]).var(axis=1, ddof=1)
     return {label: round(float(value), 5) for label, value in zip(one.labels, found, strict=True)}
 

@@ -77,7 +77,6 @@ LOCOMO = {
 
 
 def locomo(folder, asks="when?"):
-    """LoCoMo in two questions, and an audit of the second."""
     (folder / "set").mkdir(parents=True)
     for name, text in LOCOMO.items():
         (folder / "set" / name).write_text(text)

@@ -1,7 +1,7 @@
 """Racing contenders in one process: each input goes to every contender in turn, so noise hits all alike."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,7 +27,7 @@ class Race:
     notes: tuple[str, ...] = field(default=())
     recall: Mapping[str, float] = field(default_factory=dict)
 
-    def rows(self) -> list[dict[str, object]]:
+    def rows(self):
         """One record a contender: medians, p95 where single queries were timed, ratio to ours.
 
         The ratio is of medians of processor time, which other programs on the machine disturb least.
@@ -53,9 +53,7 @@ class Race:
         return made
 
 
-def race(
-    contenders: Mapping[str, Callable[[object], object]], inputs: Sequence[object], rounds: int
-) -> dict[str, list[tuple[float, float]]]:
+def race(contenders, inputs, rounds):
     """Milliseconds (clock, processor) of every contender on every input, `rounds` times over.
 
     One call of each warms up. Who goes first changes from input to input.
@@ -72,9 +70,7 @@ def race(
     return taken
 
 
-def recall(
-    contenders: Mapping[str, Callable[[object], Sequence[object]]], inputs: Sequence[object], k: int = 10
-) -> dict[str, float]:
+def recall(contenders, inputs, k=10):
     """Of the first k ids of the first contender, the share that each finds among its own, in the mean.
 
     The contenders give ids, best first.
@@ -93,14 +89,13 @@ def recall(
     }
 
 
-def once(work: Callable[[], object]) -> tuple[object, float]:
-    """What the work gives, and the seconds it took."""
+def once(work):
     begin = time.perf_counter()
     made = work()
     return made, time.perf_counter() - begin
 
 
-def same_scores(what: str, ours: Sequence[float], theirs: Sequence[float], tolerance: float) -> None:
+def same_scores(what, ours, theirs, tolerance):
     """DisagreementError unless both lists of scores, best first, are equal up to a relative tolerance.
 
     Scores and not ids are compared, because contenders order ties differently.

@@ -59,7 +59,6 @@ def root():
 
 @functools.cache
 def yards(name):
-    """The command from each state that it may start from, with its undisturbed runs."""
     with contextlib.redirect_stdout(sys.stderr):
         return [kill.Yard(root(), command, 1) for command in states.commands()[name]]
 
@@ -74,7 +73,6 @@ def right(condition, what):
 
 
 def settled(yard, place, code, said):
-    """What must hold after anything, and after running again."""
     right("Traceback" not in said, said)
     found = yard.command.state(place / "out")
     right(
@@ -156,7 +154,6 @@ def full_disk(rng, yard=None, pages=None):
 
 
 def data_size():
-    """Bytes that the system counts against RLIMIT_DATA now."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmData"))
 
@@ -257,7 +254,6 @@ def two_at_once(rng, label=None):
 
 @functools.cache
 def alone(label):
-    """What the vault holds after the commands, one after the other."""
     start, *pair = PAIRS[label]
     place = Path(tempfile.mkdtemp(dir=root(), prefix="alone-"))
     shutil.copytree(root() / start, place / "out")
@@ -273,7 +269,6 @@ def alone(label):
 
 
 def outside(yard, prelude="", python=sys.executable, **variables):
-    """The command in a process of its own, and what it leaves."""
     place = yard._fresh()
     code = f"{prelude}import runpy; runpy.run_module('steelyard_eval', run_name='__main__')"
     environment = {**os.environ, **variables}
@@ -313,7 +308,6 @@ def locale(rng):
 
 @functools.cache
 def pythons():
-    """Interpreters that have the dependencies, by their versions."""
     found = {}
     for path in filter(None, os.environ.get("STEELYARD_PYTHONS", "").split(":")):
         ask = "import sys, apsw, numpy, sqlite_vec; print('%d.%d' % sys.version_info[:2])"

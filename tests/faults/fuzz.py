@@ -28,13 +28,12 @@ import unittest.mock
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -56,7 +55,6 @@ from steelyard.memory.text import content, render, template_fields
 from steelyard.retrievers import EMBEDDING, FETCHED, LAYERS
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import SYSTEMS, find_system
-from steelyard.table.signal_table import SignalTable
 from steelyard_eval.datasets import check as check_folder
 from steelyard_eval.datasets import load as load_folder
 from steelyard_eval.datasets.dataset import hashed
@@ -101,7 +99,7 @@ class Target:
     mutate: Callable[[random.Random, bytes], bytes]
 
 
-def check(name: str, data: bytes) -> str:
+def check(name, data):
     """What a target made of these bytes, in a few words; Fault when it broke a promise."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -117,7 +115,7 @@ def check(name: str, data: bytes) -> str:
             raise Fault(f"{type(error).__name__}: {str(error)[:300]!a}") from error
 
 
-def refusal(error: SteelyardError) -> str:
+def refusal(error):
     """The kind of an error raised on purpose; Fault when its message cannot be shown to a user."""
     message = str(error)
     bad = [char for char in message if char != "\n" and not char.isprintable()]
@@ -128,13 +126,13 @@ def refusal(error: SteelyardError) -> str:
     return f"{type(error).__name__}: {_kind(message)}"
 
 
-def _kind(message: str) -> str:
+def _kind(message):
     """A message without the values in it, so that equal refusals count as one outcome."""
     plain = re.sub(r"'[^']*'|\"[^\"]*\"|\S*/\S*|[-+]?\d[\d.e+-]*", "_", message.splitlines()[-1][:300])
     return plain[:60]
 
 
-def _text(data: bytes) -> str:
+def _text(data):
     """Any string there is, lone surrogates included."""
     try:
         return data.decode("utf-8", "surrogatepass")
@@ -142,13 +140,12 @@ def _text(data: bytes) -> str:
         return data.decode("latin-1")
 
 
-def _same(name: str, first: object, second: object) -> None:
+def _same(name, first, second):
     if first != second:
         raise Fault(f"{name} does not read back: {str(first)[:200]!a} gives {str(second)[:200]!a}")
 
 
-def strategy(data: bytes) -> str:
-    """A strategy prints and parses back, and ranks a table with finite scores that are explained."""
+def strategy(data):
     expr = parse_strategy(_text(data))
     _same("strategy", parse_strategy(str(expr)), expr)
     table = world().table
@@ -166,8 +163,7 @@ def strategy(data: bytes) -> str:
     return "accepted"
 
 
-def stages(data: bytes) -> str:
-    """Finish stages print and parse back, and cut lists."""
+def stages(data):
     found = parse_stages(_text(data).split("\n"))
     _same("finish", parse_stages([str(stage) for stage in found]), found)
     table = world().table
@@ -175,15 +171,13 @@ def stages(data: bytes) -> str:
     return f"{min(len(found), 3)} stages"
 
 
-def recipe(data: bytes) -> str:
-    """A template names fields and is filled, or is refused."""
+def recipe(data):
     names = template_fields(_text(data))
     render(_text(data), world().entries[0])
     return f"{min(len(names), 3)} fields"
 
 
-def query(data: bytes) -> str:
-    """Any text is searched by every retriever, or refused."""
+def query(data):
     text = _text(data)
     found = 0
     for searcher in world().searchers:
@@ -191,7 +185,7 @@ def query(data: bytes) -> str:
     return "found" if found else "found nothing"
 
 
-def _search(searcher: Searcher, asked: Query) -> int:
+def _search(searcher, asked):
     """How many hits; Fault when they are unordered, not finite, or more than the stages let through."""
     result = searcher.search(asked)
     scores = [hit.score for hit in result.hits]
@@ -206,7 +200,7 @@ def _search(searcher: Searcher, asked: Query) -> int:
     return len(scores)
 
 
-def filters(data: bytes) -> str:
+def filters(data):
     """A JSON object, or a FIELD=VALUE a line, is a condition that SQL and Python read alike."""
     text = _text(data)
     try:
@@ -227,8 +221,7 @@ def filters(data: bytes) -> str:
     return f"{len(inside)} of {len(world().entries)}"
 
 
-def weights(data: bytes) -> str:
-    """A weights file that is accepted is written alike and can be searched with."""
+def weights(data):
     path = world().folder / "search-weights.json"
     path.write_bytes(data)
     config = SearchConfig.load(path)
@@ -244,7 +237,7 @@ def weights(data: bytes) -> str:
     return " ".join(outcome)
 
 
-def dataset(data: bytes) -> str:
+def dataset(data):
     """A data-set folder has faults that can be read, or can be indexed and searched."""
     with world().dataset.changed(data) as folder:
         report = check_folder(folder)
@@ -270,12 +263,11 @@ def dataset(data: bytes) -> str:
 
 
 @cache
-def compared() -> dict[str, Any]:
+def compared():
     return dict(world().gated.compare(["fts", "bm25"], timed=False).record)
 
 
-def results(data: bytes) -> str:
-    """The results of a comparison become a report of text that moves no terminal."""
+def results(data):
     path = world().folder / "results.json"
     path.write_bytes(data)
     out = world().folder / "report"
@@ -286,8 +278,7 @@ def results(data: bytes) -> str:
     return "report"
 
 
-def recording(data: bytes) -> str:
-    """A recording is refused, or every configuration ranks it with finite scores."""
+def recording(data):
     with world().recording.changed(data) as folder:
         table = recordings.load(folder)
         outcome = {word for config in world().configs for word in tried((_replayed,), table, config)}
@@ -295,7 +286,7 @@ def recording(data: bytes) -> str:
     return " ".join(sorted(outcome))
 
 
-def _replayed(table: SignalTable, config: SearchConfig) -> str:
+def _replayed(table, config):
     with np.errstate(invalid="ignore"):  # flipped bits make NaN that signal, and are NaN all the same
         ran = replay(table, config)
     if not np.isfinite(ran.ranking.score).all():
@@ -304,8 +295,7 @@ def _replayed(table: SignalTable, config: SearchConfig) -> str:
     return "replayed"
 
 
-def vault(data: bytes) -> str:
-    """A vault file of any bytes is refused, or answers what it can."""
+def vault(data):
     folder = world().folder / "vault"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -314,8 +304,7 @@ def vault(data: bytes) -> str:
     return " ".join(tried((_search_file, _read_file, _list_file, _change_file), str(path)))
 
 
-def tried(uses: Sequence[Callable[..., Any]], *given: object) -> list[str]:
-    """What each makes of it; of a refusal its kind."""
+def tried(uses, *given):
     outcome = []
     for use in uses:
         try:
@@ -325,7 +314,7 @@ def tried(uses: Sequence[Callable[..., Any]], *given: object) -> list[str]:
     return outcome
 
 
-def _search_file(path: str, systems: Sequence[str] = ("echovault", "plain", "bm25")) -> str:
+def _search_file(path, systems=("echovault", "plain", "bm25")):
     for system in systems:
         with open_searcher([path], RankedBy(system), None) as searcher:
             _search(searcher, Query("rotate token", filters=Filters.of({"project": "p"})))
@@ -334,12 +323,12 @@ def _search_file(path: str, systems: Sequence[str] = ("echovault", "plain", "bm2
     return "searched"
 
 
-def _read_file(path: str) -> str:
+def _read_file(path):
     json.dumps(read_entries(path, ["e1", "e2"]))
     return "read"
 
 
-def _list_file(path: str) -> str:
+def _list_file(path):
     with Vault(path) as store:
         list(store.entries())
         for space, _ in store.spaces():
@@ -348,21 +337,21 @@ def _list_file(path: str) -> str:
     return "listed"
 
 
-def _change_file(path: str) -> str:
+def _change_file(path):
     with Vault(path) as store:
         store.upsert([Entry("e1", text="another text"), Entry("new", text="token")])
     reindex_vault(path)
     return "changed"
 
 
-def schema(data: bytes) -> str:
+def schema(data):
     """A vault that was changed by statements of somebody else; see schemas.py."""
     from schemas import schema as tried  # it uses what stands here
 
     return str(tried(data))
 
 
-def log(data: bytes) -> str:
+def log(data):
     """A log of ours, of OpenSearch or of Soleri, packed or not, is read, or refused in words."""
     kind, body = LOGS[data[0] % len(LOGS)] if data else LOGS[0], data[1:]
     path = world().folder / kind
@@ -370,7 +359,7 @@ def log(data: bytes) -> str:
     return " ".join(sorted(set(tried((_read_log, _read_ubi), str(path))), reverse=True))
 
 
-def _read_log(path: str) -> str:
+def _read_log(path):
     known = DatasetIndex(
         {e.id: at for at, e in enumerate(ENTRIES)}, {"q0": 0}, {"token": 0}, {"q0": "token"}, True
     )
@@ -380,13 +369,13 @@ def _read_log(path: str) -> str:
     return "read"
 
 
-def _read_ubi(path: str) -> str:
+def _read_ubi(path):
     for session in read_ubi([Path(path)], Corpus(ENTRIES), "", Counter()):
         list(session.events)
     return "read"
 
 
-def used(data: bytes) -> str:
+def used(data):
     """What agents did becomes lines of a log without its texts, or is refused; from 192 on it is an old log."""
     own, folder = data[0] if data else 0, world().folder / "used"
     folder.mkdir(exist_ok=True)
@@ -405,7 +394,7 @@ def used(data: bytes) -> str:
     return f"{kind} {found.record['searches']}"
 
 
-def baseline(data: bytes) -> str:
+def baseline(data):
     """A baseline that somebody sealed again, or did not, is refused, or gates without asking anybody."""
     path = world().folder / "baseline.json"
     with suppress(ValueError, RecursionError, AttributeError):
@@ -419,7 +408,7 @@ def baseline(data: bytes) -> str:
     return str(found.result.answer.facts["verdict"])
 
 
-def endpoint(data: bytes) -> str:
+def endpoint(data):
     """What an endpoint answers becomes vectors, scores, a text or a list that are sound, or an error in words."""
     asked, body = ASKED[data[0] % len(ASKED)] if data else ASKED[0], _text(data[1:])
     status = 200 if data[:1] < b"\xe0" else 503
@@ -430,7 +419,7 @@ def endpoint(data: bytes) -> str:
     return type(found).__name__
 
 
-def _asked_list() -> object:
+def _asked_list():
     found = HttpSearch.of("http://127.0.0.1:1/?q={query}#ids=hits[*].id").ask(Query("t"), 9)
     return world().gated.compare({"endpoint": lambda *_: found}, metrics=["nDCG@10"], current="fts")
 
@@ -442,7 +431,7 @@ DATA = json.loads(Path(__file__).parents[1].joinpath("data", "fuzz.json").read_t
 """Seeds, and hostile pieces: a text, or [before, piece, how often, after]."""
 
 
-def _whole(piece: str | list[Any]) -> str:
+def _whole(piece):
     if isinstance(piece, str):
         return piece
     before, repeated, times, after = piece
@@ -476,7 +465,7 @@ WORDS = (
 class Folder:
     """A folder that is changed for one input and put back; an input names files by its first byte."""
 
-    def __init__(self, path: Path, extra: dict[str, tuple[bytes, str]]) -> None:
+    def __init__(self, path, extra):
         """`extra` are files that a sound folder lacks, each with one it takes the place of."""
         self.path = path
         self.files = {str(p.relative_to(path)): p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file()}
@@ -484,11 +473,11 @@ class Folder:
         self.every = self.files | {name: raw for name, (raw, _) in extra.items()}
         self.names = tuple(self.every)
 
-    def seeds(self) -> list[bytes]:
+    def seeds(self):
         return [bytes([at]) + raw for at, raw in enumerate(self.every.values())]
 
     @contextmanager
-    def changed(self, data: bytes) -> Iterator[Path]:
+    def changed(self, data):
         """The folder with the files of this input, for the length of a with block."""
         parts = [part for part in data.split(PART)[:4] if part]
         files = {self.names[part[0] % len(self.names)]: part[1:] for part in parts}
@@ -511,7 +500,7 @@ class Folder:
 class World:
     """A small memory, its data set, its recording and its vault file, in a temporary folder."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         fast = Path("/dev/shm")  # noqa: S108 -- a folder of its own is made in it
         self.folder = Path(tempfile.mkdtemp(prefix="steelyard-fuzz-", dir=fast if fast.is_dir() else None))
         atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
@@ -544,15 +533,15 @@ class World:
 
 
 @functools.cache
-def world() -> World:
+def world():
     return World()
 
 
-def _lines(records: list[dict[str, Any]]) -> bytes:
+def _lines(records):
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
-def _dataset_folder(path: Path) -> Path:
+def _dataset_folder(path):
     path.mkdir()
     for name, held in DATA["data set"].items():
         lines = _lines(held if isinstance(held, list) else [held])
@@ -563,11 +552,11 @@ def _dataset_folder(path: Path) -> Path:
     return path
 
 
-def _json_seeds(records: list[Any]) -> list[bytes]:
+def _json_seeds(records):
     return [json.dumps(one, indent=1).encode() for one in records]
 
 
-def _weight_seeds() -> list[bytes]:
+def _weight_seeds():
     configs = [system.config(model="lsa") for system in SYSTEMS.values()]
     found = [config.to_json() for config in configs] + [
         configs[3].with_strategy(parse_strategy(text)).to_json() for text in STRATEGIES
@@ -585,7 +574,7 @@ HOSTILE_TEXT = tuple(map(_whole, DATA["text"]))
 HOSTILE_JSON = tuple(map(_whole, (*DATA["json"], *map(json.dumps, STRATEGIES), *DATA["json behind"])))
 
 
-def _spoilt(rng: random.Random, text: str, words: Sequence[str]) -> str:
+def _spoilt(rng, text, words):
     at, to = sorted(rng.randint(0, len(text)) for _ in range(2))
     number = re.compile(r"\d+")
     odd = chr(rng.choice((rng.randrange(256), rng.randrange(0x3000), 0xD800)))
@@ -605,14 +594,14 @@ def _spoilt(rng: random.Random, text: str, words: Sequence[str]) -> str:
     return rng.choice(ways)()
 
 
-def mutate_text(rng: random.Random, data: bytes, words: Sequence[str] = HOSTILE_TEXT) -> bytes:
+def mutate_text(rng, data, words=HOSTILE_TEXT):
     text = _text(data)
     for _ in range(rng.choice((1, 1, 2, 4))):
         text = _spoilt(rng, text, words)[:100_000]
     return text.encode("utf-8", "surrogatepass")
 
 
-def mutate_strategy(rng: random.Random, data: bytes) -> bytes:
+def mutate_strategy(rng, data):
     text, kind = _text(data), rng.randrange(6)
     if kind == 0:
         name = rng.choice(("layered(1*", "rrf(", "weighted_sum(2*", "tiered(fts, then=", "weighted_sum(1e6*"))
@@ -631,18 +620,18 @@ def mutate_strategy(rng: random.Random, data: bytes) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def mutate_query(rng: random.Random, data: bytes) -> bytes:
+def mutate_query(rng, data):
     if rng.random() < 0.02:
         word = rng.choice(("token ", "t", "a.", "token,", '" ', "w{} ", "\u3042 ", "* "))
         return "".join(word.format(at) for at in range(rng.choice((300, 3000, 30_000)))).encode()
     return mutate_text(rng, data, ("token", "rotate", "auth*", '"the token"', "title:token", "NOT", "OR", "the"))
 
 
-def mutate_filters(rng: random.Random, data: bytes) -> bytes:
+def mutate_filters(rng, data):
     return mutate_json(rng, data) if data[:1] == b"{" else mutate_text(rng, data)
 
 
-def mutate_json(rng: random.Random, data: bytes) -> bytes:
+def mutate_json(rng, data):
     """Values and keys replaced, removed, repeated; sometimes bytes."""
     try:
         value = json.loads(data)
@@ -664,7 +653,7 @@ def mutate_json(rng: random.Random, data: bytes) -> bytes:
     return text[:2_000_000].encode("utf-8", "surrogatepass")
 
 
-def _change(rng: random.Random, value: Any, raw: list[str]) -> Any:
+def _change(rng, value, raw):
     """The value with one place in it changed; a placeholder stands for literals that Python cannot print."""
     places = list(_places(value))
     if not places:
@@ -687,7 +676,7 @@ def _change(rng: random.Random, value: Any, raw: list[str]) -> Any:
     return value
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+def _places(value):
     """Every (container, key) in a JSON value; a loop, for it may be deep."""
     waiting = [value]
     while waiting:
@@ -698,14 +687,14 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
                 waiting.append(holder[key])
 
 
-def _hostile(rng: random.Random, raw: list[str]) -> str:
+def _hostile(rng, raw):
     depth = rng.choice(DEPTHS)
     deep = rng.choice(("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth))
     raw.append(deep if rng.random() < 0.12 else rng.choice(HOSTILE_JSON))
     return f"@@{len(raw) - 1}@@"
 
 
-def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
+def mutate_bytes(rng, data):
     raw = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 8, 40))):
         at = rng.randint(0, max(0, len(raw) - 1))
@@ -723,7 +712,7 @@ def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
     return bytes(raw)
 
 
-def mutate_npy(rng: random.Random, data: bytes) -> bytes:
+def mutate_npy(rng, data):
     try:
         stream = io.BytesIO(data)
         np.lib.format.read_magic(stream)
@@ -757,7 +746,7 @@ def mutate_npy(rng: random.Random, data: bytes) -> bytes:
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + body
 
 
-def mutate_file(rng: random.Random, name: str, data: bytes) -> bytes:
+def mutate_file(rng, name, data):
     if name.endswith(".gz"):
         with suppress(OSError, EOFError, ValueError, zlib.error):
             if rng.random() > 0.3:
@@ -770,7 +759,7 @@ def mutate_file(rng: random.Random, name: str, data: bytes) -> bytes:
     return (mutate_npy if name.endswith(".npy") else mutate_text)(rng, data)
 
 
-def mutate_lines(rng: random.Random, data: bytes) -> bytes:
+def mutate_lines(rng, data):
     lines = data.split(b"\n")
     at = rng.randrange(len(lines))
     lines[at] = mutate_json(rng, lines[at])
@@ -779,7 +768,7 @@ def mutate_lines(rng: random.Random, data: bytes) -> bytes:
     return b"\n".join(lines)
 
 
-def mutate_folder(rng: random.Random, data: bytes, folder: Folder) -> bytes:
+def mutate_folder(rng, data, folder):
     """A change of one of the files of an input, or another file beside it."""
     parts = [part for part in data.split(PART) if part] or [folder.seeds()[0]]
     if rng.random() < 0.25 and len(parts) < 3:
@@ -790,7 +779,7 @@ def mutate_folder(rng: random.Random, data: bytes, folder: Folder) -> bytes:
     return PART.join(parts)
 
 
-def mutate_vault(rng: random.Random, data: bytes) -> bytes:
+def mutate_vault(rng, data):
     """Bytes anywhere, in page headers, or in the middle of the words of the schema; pages that change places."""
     raw = bytearray(data)
     words = [m.start() for m in re.finditer(rb"embedding|float|fts5|vec0|entries|rowid|NUMPY|porter", raw)]
@@ -808,32 +797,28 @@ def mutate_vault(rng: random.Random, data: bytes) -> bytes:
     return bytes(raw)
 
 
-def mutate_kind(mutate: Callable[[random.Random, bytes], bytes]) -> Callable[[random.Random, bytes], bytes]:
-    """An input whose first byte says what it is for: seldom another one."""
-
-    def change(rng: random.Random, data: bytes) -> bytes:
+def mutate_kind(mutate):
+    def change(rng, data):
         kind = bytes([rng.randrange(256)]) if rng.random() < 0.1 else data[:1]
         return kind + mutate(rng, data[1:])
 
     return change
 
 
-def _log_seeds() -> list[bytes]:
-    """A search and what was done, as each program writes it."""
+def _log_seeds():
     return [*(bytes([at]) + _lines(log) for log in DATA["logs"] for at in (0, 131))]
 
 
-def _use_seeds() -> list[bytes]:
-    """A search, its list and what followed, as each program writes it; an earlier log of ours."""
+def _use_seeds():
     found = [bytes([at + first]) + _lines(log) for at, log in enumerate(DATA["used"]) for first in (0, 128)]
     return [*found, b"\xc0" + _lines(DATA["earlier log"])]
 
 
-def _answer_seeds() -> list[bytes]:
+def _answer_seeds():
     return [bytes([at]) + json.dumps(one).encode() for at, one in enumerate(DATA["answers"])]
 
 
-def _texts(name: str) -> Callable[[], list[bytes]]:
+def _texts(name):
     return lambda: [text.encode() for text in DATA["seeds"][name]]
 
 
@@ -870,7 +855,7 @@ class Tally:
     faults: dict[str, tuple[str, int]]
 
 
-def inputs(name: str, seed: int) -> Iterator[bytes]:
+def inputs(name, seed):
     """Seeds, then mutants of a pool that the more odd ones join; the same for the same seed."""
     target, rng = TARGETS[name], random.Random(f"{name} {seed}")  # noqa: S311 -- reproducible, not secret
     pool = target.seeds()
@@ -883,7 +868,7 @@ def inputs(name: str, seed: int) -> Iterator[bytes]:
             pool[first:] = [*pool[first:], data][-40:]
 
 
-def where(fault: Fault) -> str:
+def where(fault):
     """The line of Steelyard that a fault came through last, or what was broken."""
     if fault.__cause__ is None:
         return re.sub(r"\d+|'[^']*'", "_", str(fault))[:60]
@@ -892,8 +877,7 @@ def where(fault: Fault) -> str:
     return f"{type(fault.__cause__).__name__} at {Path(own[-1].filename).name}:{own[-1].lineno} {own[-1].name}"
 
 
-def run(name: str, seed: int, count: int) -> Tally:
-    """Feed `count` inputs to a target in this process."""
+def run(name, seed, count):
     tally = Tally(count, Counter(), {})
     world()
     for data in islice(inputs(name, seed), count):
@@ -905,8 +889,8 @@ def run(name: str, seed: int, count: int) -> Tally:
     return tally
 
 
-def work_of(names: Sequence[str]) -> Callable[[int], dict[str, int]]:
-    def work(number: int) -> dict[str, int]:
+def work_of(names):
+    def work(number):
         name = names[number % len(names)]
         tally = run(name, number, COUNT)
         if tally.faults:

@@ -46,7 +46,6 @@ def sees(entry, scopes):
 
 
 def caller(rng):
-    """Scopes that hold something and leave something out."""
     return {"tenant": ("t1",)} if rng.random() < 0.5 else {"vault": ("v1",), "tenant": worlds.some(rng, ("t1",))}
 
 
@@ -167,7 +166,6 @@ def by_command(number):
 
 
 def written(path, entries, embedder):
-    """A vault file of these entries, its model, if any, fitted on all of them."""
     Path(path).unlink(missing_ok=True)
     with Vault(path, create=True) as vault:
         vault.upsert(entries)

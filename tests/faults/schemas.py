@@ -29,7 +29,6 @@ MARK = "/* was strict */"
 
 
 def change(rng, tables, columns, folder):
-    """A statement of somebody else; every second one is a value in a sound table, which gets furthest."""
     table = rng.choice((*tables, *["entries"] * (len(tables) // 3)))
     own = columns.get(table) or ["x"]
     words = {name: rng.choice(every) for name, every in TABLE["words"].items()}
@@ -43,7 +42,6 @@ def change(rng, tables, columns, folder):
 
 @contextmanager
 def opened(path):
-    """The file, with all that SQLite can be made to allow; what it refuses all the same is left out."""
     db = apsw.Connection(str(path))
     try:
         db.enable_load_extension(True)

@@ -18,7 +18,6 @@ SET = {
 
 
 def written(folder, **changed):
-    """The data set in a folder, its files replaced by their names."""
     folder.mkdir(parents=True)
     for name, text in {**SET, **changed}.items():
         (folder / name).write_text(text)
@@ -39,5 +38,4 @@ def one_message(outcome, code):
 
 
 def answer(body, status="200 OK"):
-    """The bytes of an answer over HTTP."""
     return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n" % (status.encode(), len(body)) + body

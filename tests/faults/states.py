@@ -49,7 +49,6 @@ class Command:
 
 
 def piecewise(found, before, after):
-    """Every file is the old one or the new one, byte for byte."""
     names = found.keys() | before.keys() | after.keys()
     return all(found.get(name) in (before.get(name), after.get(name)) for name in names)
 
@@ -349,7 +348,6 @@ def _sound(vault):
 
 
 def _terms(vault, name):
-    """Everything a keyword index holds: term, entry, field, place."""
     _rows(vault, f"CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, fts_{name}, instance)")
     found = _rows(
         vault, "SELECT t.term, e.id, t.col, t.offset FROM temp.terms t JOIN entries e ON e.rowid = t.doc"
@@ -379,7 +377,6 @@ def weights_state(folder):
 
 
 def files(folder, pattern="report/*"):
-    """The text of each JSON file, and a digest of the others."""
     states = {}
     for path in sorted(p for p in folder.glob(pattern) if not p.name.startswith(".")):
         raw = path.read_bytes()
@@ -395,7 +392,6 @@ def files(folder, pattern="report/*"):
 
 
 def small(folder):
-    """The first entries and queries of the starter data set, with their vectors and judgments."""
     folder.mkdir()
     manifest = json.loads((STARTER / "dataset.json").read_text())
     kept = {}
@@ -413,7 +409,6 @@ def small(folder):
 
 
 def command(*words):
-    """Run one in this process; SystemExit when it fails."""
     try:
         main([str(word) for word in words], standalone_mode=True)
     except SystemExit as ended:

@@ -48,8 +48,6 @@ class Step:
 
 @dataclass(frozen=True)
 class Instant:
-    """So many seconds after the start."""
-
     seconds: float
 
 

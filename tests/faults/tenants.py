@@ -54,7 +54,6 @@ def one(rng, choices):
 
 
 def memory(tenant, at):
-    """An entry of a tenant; every tenant has one of the same id and URI."""
     home = f"cortex://{DIMENSIONS[at % 4]}/s{at % 3}/timeline"
     mark = f"mark<{tenant}>"
     if at % 5 == 0:

@@ -38,8 +38,6 @@ OF_TEXTS = {"number": parse_number, "system": find_system, "array": array_of, "p
 
 
 def ended(target, given):
-    """The exit code of a process that may take `SECONDS` of CPU."""
-
     def run():
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
         with suppress(SteelyardError, ValueError):

@@ -51,7 +51,7 @@ WALKS |= {"join"}
 KNOWN = DatasetIndex({"m1": 0}, {"q1": 0}, {"token": 0}, {"q1": "token"})
 
 
-def operations(run) -> int:
+def operations(run):
     counted = 0
 
     def see(frame, event, called):
@@ -227,7 +227,6 @@ def stored(entries):
 
 
 def laid_out(what, kind, read):
-    """The cases of a table of texts."""
     return {f"{what}, {name}": (kind, text_of(*parts), read) for name, parts in DATA[what].items()}
 
 

@@ -46,7 +46,6 @@ def make(path):
 
 
 def tamper(path, *statements):
-    """Run any SQL on the file, as somebody with another program could."""
     for sql in statements:
         db = apsw.Connection(str(path))
         db.enable_load_extension(True)

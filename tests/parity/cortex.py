@@ -61,7 +61,6 @@ class Fixture:
         self.vault = self.filled(recorded["data"])
 
     def filled(self, data):
-        """Every directory with layers, and every file; vectors are those of the recording and no others."""
         fields, vectors = {}, {"l0": {}, "l1": {}, "l2": {}}
         for uri, layer, shown, content in data["vectors"]:
             own, name = fields.setdefault(uri, {}), layer.lower()

@@ -117,7 +117,6 @@ class Reference:
         return merge(fts, near), merged_tolerance(near), 1
 
     def keywords(self, query):
-        """All (rowid, score) of the document's expression, quotes in a term doubled as SQL does."""
         rows = self.db.execute(
             "SELECT rowid, -rank FROM f WHERE f MATCH ? ORDER BY rank, rowid", (expression(query.text),)
         )
@@ -136,7 +135,6 @@ class Reference:
 
 
 def expression(text):
-    """The document's prefix expression, with quotes doubled."""
     terms = (term.replace('"', '""') for term in text.split())
     return " OR ".join(f'"{term}"*' for term in terms)
 

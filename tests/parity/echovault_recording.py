@@ -82,7 +82,6 @@ class Fixture:
         return Lookup(self.asked, **how)
 
     def query(self, qid):
-        """The limit and the query of an id."""
         asked = self.queries[qid]
         return asked["limit"], Query(asked["query"], filters=scope(asked))
 
@@ -153,7 +152,6 @@ def settings(label, args):
 
 
 def fused(lists, strategy, limit):
-    """What a strategy makes of given lists of (id, score)."""
     found = {
         name: [Found(id_, score, place) for place, (id_, score) in enumerate(rows, 1)]
         for name, rows in lists.items()
@@ -280,7 +278,6 @@ def hybrid_always(fixture):
 
 
 def scaled_vectors(fixture):
-    """Vectors eight times as long."""
     vault = fixture.filled(8.0)
     for qid, recorded in fixture.recorded["scaled_x8"].items():
         limit, query = fixture.query(qid)

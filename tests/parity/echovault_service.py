@@ -65,7 +65,6 @@ def nothing_near(fixture, text, limit):
 
 
 def result_form(fixture):
-    """The columns of a row, and their values."""
     memory = fixture.memories[0]
     shown = row(Hit(1, 0.5, entry(memory)))
     for name in fixture.recorded["result_keys"]:
@@ -75,7 +74,6 @@ def result_form(fixture):
 
 
 def row_values(memory):
-    """Verdict of one row; our ids are the rowids, and related files are lists in the recording."""
     named = ("rowid", "title", "what", "why", "impact", "category", "project", "source", "file_path")
     expected = {name: memory[name] for name in (*named, "created_at", "updated_at")}
     expected |= {"tags": json.dumps(memory["tags"]), "has_details": int(bool(memory["details"])), "score": 0.5}

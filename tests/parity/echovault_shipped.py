@@ -33,8 +33,6 @@ def fixture(folder):
 
 
 class Shipped(Fixture):
-    """The recording as it is."""
-
     tie = TIE
     alone = Documented.alone | {"hybrid_no_provider": (False, HYBRID)}
     shown = staticmethod(scored)
@@ -75,7 +73,6 @@ def tolerance_of(qid, pool):
 
 
 def ranked(qid, run, expected, result):
-    """Verdict of a tiered ranking: exact where keywords answered."""
     if result.embedding_calls:
         return against(expected, scored(result.hits), run, tolerance_of(qid, run["vec_pool"]))
     return compare(keyed(expected), scored(result.hits), beyond=over_maximum(run["fts_pool"]))
@@ -120,7 +117,6 @@ def tiered(fixture):
 
 
 def min_results(fixture):
-    """min_fts_results from 0 to 100."""
     for qid, sweep in fixture.recorded["min_fts_sweep"].items():
         limit, query = fixture.query(qid)
         for least, recorded in sweep.items():

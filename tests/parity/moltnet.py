@@ -87,7 +87,6 @@ class Recording:
         return returned, float(weights @ (rrf, 0.99**hours, entry["importance"] / 10)), n
 
     def _vault(self, order):
-        """A vault in which the id of an entry is its place in the order."""
         ids = {n: f"{place:03d}" for place, n in enumerate(order)}
         vault = Vault(":memory:")
         vault.upsert(self.entry(n, ids) for n in order)
@@ -124,8 +123,6 @@ fixture = Recording
 
 
 class Case:
-    """One recorded query, and the engine set up as it was asked."""
-
     def __init__(self, recording, recorded):
         self.recorded, self.rows = recorded, recording.runs[recorded["qid"]]
         self.order = recording.order(recorded)
@@ -143,11 +140,9 @@ class Case:
         return Searcher(self.vault, config, self.lookup, visible=visible(self.recorded))
 
     def keywords(self):
-        """The recorded keyword list: (n, ts_rank)."""
         return sorted(self.recorded["fts"], key=lambda row: (-row[1], self.order.index(row[0])))
 
     def nearest(self):
-        """The recorded vector list: (n, 1 - distance)."""
         return [(n, 1 - distance) for n, distance in self.recorded["vec"] or ()]
 
     def listed(self, name):
@@ -162,7 +157,6 @@ class Case:
 
 
 def strategy(query):
-    """The preset's own, with the weights and the k of a query."""
     w_relevance, w_recency, w_importance, k = (
         number_text(query[name]) for name in ("w_relevance", "w_recency", "w_importance", "rrf_k")
     )
@@ -170,7 +164,6 @@ def strategy(query):
 
 
 def asked(query):
-    """The filters of a query."""
     filters = {"tags": {"all": query["tags"] or [], "none": query["exclude_tags"] or []}}
     if query["types"] is not None:
         filters["type"] = query["types"]

@@ -22,13 +22,11 @@ def text_of(entry):
 
 
 def parsed(tsv):
-    """A printed tsvector as lexemes and positions."""
     found = re.findall(r"'((?:[^']|'')+)':([\d,]+)", tsv)
     return {word.replace("''", "'"): tuple(map(int, places.split(","))) for word, places in found}
 
 
 def allowed(recorded, query):
-    """The n of every entry that the scope and the filters of a query let through."""
     superseded = {target for _, target, *kind in recorded["relations"] if kind == ["supersedes", "accepted"]}
     diaries = recorded["scope"]["diaries"]
     return {
@@ -111,7 +109,6 @@ def against(expected, found):
 
 
 def printed(node):
-    """A query as PostgreSQL prints a tsquery; empty for none."""
     if node is None:
         return ""
     if isinstance(node, Joined):

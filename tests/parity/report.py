@@ -32,8 +32,6 @@ SYSTEMS = {
 
 @dataclass
 class Row:
-    """What the cases of one group came to."""
-
     system: str
     profile: str
     group: str
@@ -44,7 +42,6 @@ class Row:
     differing: list = field(default_factory=list)
 
     def add(self, case, verdict, error):
-        """Count one case."""
         self.cases += 1
         if verdict.startswith("left out: "):
             self.left_out[verdict.removeprefix("left out: ")] += 1
@@ -68,7 +65,6 @@ def groups_of(system, folder):
 
 
 def rows_of(system, folder):
-    """The rows of one system, in the order of its groups."""
     groups, rows = groups_of(system, folder), []
     for group in LEAST[" ".join(system)]:
         compared, given = groups[group]
@@ -82,7 +78,6 @@ COLUMNS = "{:10} {:11} {:25} {:>5} {:>5} {:>11} {:>8}"
 
 
 def printed(rows):
-    """The table, why cases were left out, what differs, and the summary."""
     lines = [COLUMNS.format("system", "profile", "case group", "cases", "equal", "worst error", "left out")]
     for row in rows:
         numbers = row.cases, row.equal, f"{row.worst:.1e}", sum(row.left_out.values())

@@ -31,13 +31,11 @@ fixture = Fixture
 
 
 def brain(limit):
-    """The configuration of the brain alone: its guarded cut, and no memories yet."""
     config = SHIPPED.config(limit)
     return replace(config, finish=config.finish[:1])
 
 
 def best(strategy, depth):
-    """A configuration that shows a list of this depth, ranked by a strategy of one's own."""
     config = SHIPPED.config(LIMIT).with_strategy(parse_strategy(strategy))
     retrievers = {name: replace(settings, depth=depth) for name, settings in config.retrievers.items()}
     return replace(config, retrievers=retrievers, finish=(Cut(depth),))
@@ -125,7 +123,6 @@ def with_timestamps(fixture):
 
 
 def scan(fixture):
-    """All fields of the first look."""
     setup = cache(lambda limit: Setup(fixture.vault, brain(limit), show=scanned))
     for number, run in enumerate(fixture.recorded["scan"]):
         rows = [(row["id"], row) for row in run["results"]]
@@ -199,7 +196,6 @@ def vector_of(text):
 
 
 def nearest_vectors(fixture):
-    """Found by the vector search, scored by the cosine in double precision."""
     runs = fixture.recorded["hybrid"]["cosine"]
     setup = Setup(fixture.hybrid, best("weighted_sum(0*vector, 1*cosine)", 30), RULE, score)
     for number, run in enumerate(runs):
@@ -221,7 +217,6 @@ def federation(fixture):
 
 
 def federated_lists(fixture):
-    """Weighted scores, and the tier whose copy stands."""
     setup = cache(lambda limit: Setup(fixture.federation, best("fts", limit), show=score_and_tier))
     for number, run in enumerate(fixture.recorded["manager"]["search"]):
         rows = [(id_, {"score": value, "source": tier}) for id_, value, tier in run["results"]]

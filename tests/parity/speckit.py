@@ -31,7 +31,6 @@ from steelyard.table.signal_table import RERANK
 
 
 def fused(lists, strategy):
-    """(id, score) of a strategy over ranked lists of ids, best first."""
     places = {
         name: [Found(numbered(id_), 1.0 - place / 1000, place + 1) for place, id_ in enumerate(ids)]
         for name, ids in lists.items()
@@ -124,7 +123,6 @@ def simple_fusion(fixture):
 
 
 def list_of(rows):
-    """A recorded list, under our ids; what decides is the score."""
     best = sorted(((numbered(row[0]), row[1]) for row in rows), key=lambda pair: -pair[1])
     return [Found(id_, score, place) for place, (id_, score) in enumerate(best, 1)]
 

@@ -44,7 +44,6 @@ class Fixture:
 
     @cached_property
     def vault(self):
-        """All memories with their vectors."""
         store = Vault(":memory:")
         store.upsert(self.entries)
         embed_missing(store, RULE, space_of(RULE, "text", "{title}\n{text}"))

@@ -38,14 +38,11 @@ def swapped(rows, one=0, other=1):
 
 
 def put(holder, key, change):
-    """Change one value of a recording."""
     holder[key] = change(holder[key])
 
 
 @pytest.fixture
 def altered(oracle_root, tmp_path, monkeypatch):
-    """The report's exit code on a recording of EchoVault that was altered, for one profile."""
-
     def run(change, profile):
         system = ("echovault", profile)
         monkeypatch.setattr(report, "SYSTEMS", {system: report.SYSTEMS[system]})

@@ -56,7 +56,6 @@ def differs(text, worst=0.0):
 
 
 def same(expected, got):
-    """Verdict of two plain values."""
     return ("", 0.0) if expected == got else differs(f"{str(expected)[:200]} expected, {str(got)[:200]} here")
 
 
@@ -109,5 +108,4 @@ def compare(expected, got, tolerance=EXACT, floor=0.0, show=None, beyond=(), tie
 
 
 def found(ranking, table):
-    """A ranking as (id, score), best first."""
     return [(table.entries[table.entry[r]], float(s)) for r, s in zip(ranking.row, ranking.score, strict=True)]
