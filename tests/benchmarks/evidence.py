@@ -22,7 +22,7 @@ import evidence_few
 import evidence_floors
 from evidence_matrices import FUSIONS, Collection
 from evidence_odds import odds_row, odds_table
-from evidence_rows import GROUPS, USUAL, Differences, recommend_row, recommend_table
+from evidence_rows import GROUPS, Differences, recommend_row, recommend_table
 
 from steelyard_eval.candidates.families import PRESETS
 
@@ -51,10 +51,6 @@ class Folder:
             draft.rename(file)
             print(name, file=sys.stderr, flush=True)
         return json.loads(file.read_text())
-
-
-def recommended(own, others, current, n, count):
-    return recommend_row(own, others, n, count, *([USUAL[current]] if current in USUAL else []))
 
 
 def family_rows(folder, groups, part, make, count):
@@ -87,7 +83,7 @@ def made(folder, asked, part):
     only = asked.only.split(",") if asked.only else sum(GROUPS.values(), ())
     groups = {group: tuple(name for name in names if name in only) for group, names in GROUPS.items()}
     if part == "recommend":
-        rows = family_rows(folder, groups, part, recommended, asked.draws)
+        rows = family_rows(folder, groups, part, recommend_row, asked.draws)
         yield part, rows, recommend_table(rows, best_presets(folder, groups))
     elif part == "odds":
         rows = family_rows(folder, groups, part, odds_row, asked.draws)

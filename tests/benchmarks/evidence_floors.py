@@ -169,7 +169,8 @@ def floor_table(rows):
     for group, names in GROUPS.items():
         for n in LABELS:
             own = sorted(
-                ((rows[name, "lost", n], name) for name in names if (name, "lost", n) in rows), key=_worst
+                ((rows[name, "lost", n], name) for name in names if (name, "lost", n) in rows),
+                key=lambda pair: -pair[0]["broken"],
             )
             if own:
                 cells = "  ".join(f"{name} {row['broken']:.2f} ({row['lost']:.3f})" for row, name in own)
@@ -189,7 +190,3 @@ def floor_table(rows):
         if kind == "false":
             lines.append(f"{name:17}{n:4}  {row['broken']:.2f}  {row['kept']:.2f}")
     return "\n".join(lines)
-
-
-def _worst(pair):
-    return -pair[0]["broken"]

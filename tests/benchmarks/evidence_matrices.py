@@ -64,18 +64,11 @@ class Matrices:
 
     def save(self, path):
         draft = path.with_suffix(".draft.npz")
-        names = list(self.currents)
-        np.savez(
-            draft,
-            keys=np.array(self.keys),
-            owner=self.owner,
-            labels=np.array(self.labels),
-            metric=self.metric,
-            composite=self.composite,
-            names=np.array(names),
-            current_keys=np.array([self.currents[name][0] for name in names]),
-            currents=np.array([self.currents[name][1:] for name in names]),
-        )
+        names, rows = list(self.currents), list(self.currents.values())
+        own = {"keys": self.keys, "owner": self.owner, "labels": self.labels}
+        own |= {"metric": self.metric, "composite": self.composite, "names": names}
+        own |= {"current_keys": [key for key, *_ in rows], "currents": [values for _, *values in rows]}
+        np.savez(draft, **{name: np.array(value) for name, value in own.items()})
         draft.rename(path)
 
     @classmethod

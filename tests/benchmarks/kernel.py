@@ -10,16 +10,13 @@ from contextlib import redirect_stdout
 import numpy as np
 import pytrec_eval
 from ir_measures import calc_aggregate, nDCG
-from timing import Race, once, race
+from timing import Race, once, peer, race
 
 from steelyard_eval.candidates.kernel import Kernel
 from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 
-try:
-    import ranx
-except ImportError:
-    ranx = None
+ranx = peer("ranx")
 
 ONE = parse_measures(["nDCG@10"])
 THREE = parse_measures(["nDCG@10", "R@10", "RR@10"])
@@ -70,10 +67,9 @@ def searching(case, table, qrels, config, lists, finished, rounds):
         for name, (_, count) in works.items()
         for scale in [1e5 / (count * queries)]
     }
-    made = Race("search", f"{case}, ms for 100,000 configurations x queries", samples)
-    return Race(
-        made.group, made.case, samples, notes=(*verdicts(made), f"the form took {prepared * 1e3:.0f} ms, once")
-    )
+    case = f"{case}, ms for 100,000 configurations x queries"
+    prepared = f"the form took {prepared * 1e3:.0f} ms, once"
+    return Race("search", case, samples, notes=(*verdicts(Race("search", case, samples)), prepared))
 
 
 def verdicts(made):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import apsw
 import synthetic
-from timing import Race, once, race, recall, same_scores
+from timing import Race, once, peer, race, recall, same_scores
 
 from steelyard.live.search import Searcher
 from steelyard.live.sources import Sources
@@ -15,14 +15,8 @@ from steelyard.stores.sqlite import Vault
 from steelyard.stores.sqlite.keywords import OFTEN
 from steelyard.systems import find_system
 
-try:
-    import bm25s
-except ImportError:
-    bm25s = None
-try:
-    import tantivy
-except ImportError:
-    tantivy = None
+bm25s = peer("bm25s")
+tantivy = peer("tantivy")
 
 LIMIT = 10
 SQL = "FTS5, SQL of the same query"

@@ -68,9 +68,6 @@ TRIED = [
 """What is tuned over: the weights of BM25 and vectors in sums on two scales, in RRF, and in mem0's formula."""
 
 
-# Lists
-
-
 def configured(text, limit, model=""):
     name = plain_name(text)[0]
     if name in SYSTEMS or f"{name}:documented" in SYSTEMS:
@@ -136,7 +133,7 @@ def record_all(name, dataset, kind):
     if not wanted:
         return facts
     workspace = Workspace.open(dataset, kind)
-    dimension = workspace.embedder.dimensions if hasattr(workspace.embedder, "dimensions") else _dimension(dataset)
+    dimension = getattr(workspace.embedder, "dimensions", None) or next(iter(dataset.vectors.values())).shape[1]
     configs = {label: configured(CONTENDERS[label], LIMIT, workspace.model) for label in wanted if label != TUNED}
     for label in without_layers(dataset, configs):  # a recording would say so after all its searches
         facts[label] = {"refused": "the collection has no layers l0 and l1"}
@@ -168,10 +165,6 @@ def _facts(name, kind):
 
 def _known(file):
     return json.loads(file.read_text()) if file.exists() else {}
-
-
-def _dimension(dataset):
-    return next(iter(dataset.vectors.values())).shape[1]
 
 
 def _keep(file, facts, numbers):
@@ -229,9 +222,6 @@ def _tuned(workspace, dataset, queries, folder):
     return {"embedded": 1.0, "layers": 1, "chosen": dict(sorted(names.items()))}
 
 
-# Times
-
-
 def time_all(datasets, kinds):
     """Measure the tables that the file which the pages read has no times of; each is kept as soon as it is there."""
     known = _known(TIMING)
@@ -261,9 +251,6 @@ def _milliseconds(searcher, query):
     begin = time.process_time_ns()
     searcher.search(query)
     return (time.process_time_ns() - begin) / 1e6
-
-
-# Runs of others
 
 
 MANIFEST = Schema(DATA["manifest"])
@@ -329,9 +316,6 @@ def _checked(folder, run, dataset):
     if faults:
         raise DataError(f"{path.name}: {'; '.join(faults)}")
     return {query: [id_ for id_, _ in own[:LIMIT]] for query, own in lists.items()}
-
-
-# Tables
 
 
 GIVEN_COSTS = {"embedded": "embedding_calls", "bytes": "bytes", "ms": "latency_ms"}
@@ -485,14 +469,13 @@ def _summary(found):
 def with_times(found):
     """The tables with the times of timing.json, which no table keeps: a time is another one on each run."""
     known = _known(TIMING)
-    return [
-        (name, kind, about, [_with_time(row, known.get(CORRECTED.get(name, name), {}).get(kind, {})) for row in rows], *more)
-        for name, kind, about, rows, *more in found
-    ]  # fmt: skip
 
+    def timed(row, times):
+        return [*row[:-1], f"{times[row[0]]:.1f}"] if row[0] in times else row
 
-def _with_time(row, times):
-    return [*row[:-1], f"{times[row[0]]:.1f}"] if row[0] in times else row
+    for name, kind, about, rows, *more in found:
+        times = known.get(CORRECTED.get(name, name), {}).get(kind, {})
+        yield name, kind, about, [timed(row, times) for row in rows], *more
 
 
 def merged(found):
@@ -528,7 +511,7 @@ def main():
     found = merged(found)
     (asked.out / "leaderboard").mkdir(exist_ok=True)
     write_text(asked.out / "leaderboard" / TABLES.name, canonical(found))
-    found = with_times(found)
+    found = [*with_times(found)]
     write_text(asked.out / "leaderboard.md", markdown(found))
     titles = [f"{COLLECTIONS[name]}, {kind}" for name, kind, *_ in found]
     write_text(asked.out / "leaderboard.html", leaderboard_page.html(_text(found), ORDER, titles, found))

@@ -6,7 +6,7 @@ import numpy as np
 import pytrec_eval
 import synthetic
 from kernel import searching
-from timing import DisagreementError, Race, race
+from timing import DisagreementError, Race, peer, race
 
 from steelyard.fusion import parse_strategy
 from steelyard.live.search import Searcher
@@ -19,10 +19,7 @@ from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 
-try:
-    import ranx
-except ImportError:
-    ranx = None
+ranx = peer("ranx")
 
 MEASURES = parse_measures(["nDCG@10", "R@10"])
 TREC = {"ndcg_cut_10", "recall_10"}

@@ -1,10 +1,19 @@
 """Racing contenders in one process: each input goes to every contender in turn, so noise hits all alike."""
 
+import importlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+
+
+def peer(name):
+    """A module to race against; None where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
 
 
 class DisagreementError(Exception):
@@ -36,20 +45,10 @@ class Race:
         made = []
         for name, taken in self.samples.items():
             wall, cpu = np.array(taken).T
-            made.append(
-                {
-                    "group": self.group,
-                    "case": self.case,
-                    "contender": name,
-                    "ours": name.startswith("steelyard"),
-                    "median_ms": float(np.median(wall)),
-                    "p95_ms": float(np.percentile(wall, 95)) if self.latency else None,
-                    "cpu_ms": float(np.median(cpu)),
-                    "ratio": float(np.median(cpu)) / ours,
-                    "samples": len(taken),
-                    "recall_10": self.recall.get(name),
-                }
-            )
+            row = {"group": self.group, "case": self.case, "contender": name, "ours": name.startswith("steelyard")}
+            row |= {"median_ms": float(np.median(wall)), "cpu_ms": float(np.median(cpu)), "samples": len(taken)}
+            row |= {"p95_ms": float(np.percentile(wall, 95)) if self.latency else None}
+            made.append(row | {"ratio": row["cpu_ms"] / ours, "recall_10": self.recall.get(name)})
         return made
 
 
@@ -76,17 +75,12 @@ def recall(contenders, inputs, k=10):
     The contenders give ids, best first.
     """
     truth = [list(next(iter(contenders.values()))(own))[:k] for own in inputs]
-    return {
-        name: float(
-            np.mean(
-                [
-                    len(set(ids) & set(list(find(own))[:k])) / max(1, len(ids))
-                    for own, ids in zip(inputs, truth, strict=True)
-                ]
-            )
-        )
-        for name, find in contenders.items()
-    }
+
+    def share(find):
+        pairs = zip(inputs, truth, strict=True)
+        return float(np.mean([len(set(ids) & set(list(find(own))[:k])) / max(1, len(ids)) for own, ids in pairs]))
+
+    return {name: share(find) for name, find in contenders.items()}
 
 
 def once(work):

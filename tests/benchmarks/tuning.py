@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import synthetic
 from replay import dictionaries
-from timing import DisagreementError, Race, race
+from timing import DisagreementError, Race, peer, race
 
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
@@ -14,10 +14,7 @@ from steelyard_eval.candidates.kernel import Kernel
 from steelyard_eval.candidates.linear_form import Form
 from steelyard_eval.measures.metrics import Judgments, parse_measures
 
-try:
-    import ranx
-except ImportError:
-    ranx = None
+ranx = peer("ranx")
 
 (MEASURE,) = parse_measures(["nDCG@10"])
 PAIR = ("bm25", "vector")

@@ -7,7 +7,7 @@ import apsw
 import numpy as np
 import sqlite_vec
 import synthetic
-from timing import Race, once, race, recall, same_scores
+from timing import Race, once, peer, race, recall, same_scores
 
 from steelyard.embedders.embed import RecordedEmbedder
 from steelyard.live.search import Searcher
@@ -17,10 +17,7 @@ from steelyard.stores.base import Space
 from steelyard.stores.sqlite import Vault
 from steelyard.systems import find_system
 
-try:
-    import faiss
-except ImportError:
-    faiss = None
+faiss = peer("faiss")
 
 MODEL = "synthetic"
 DEPTH = 100

@@ -87,9 +87,6 @@ class Fault(Exception):  # noqa: N818 -- what the fuzzer looks for, named as in 
     """A promise was broken."""
 
 
-# Targets
-
-
 @dataclass(frozen=True)
 class Target:
     """`run` takes bytes; `seeds` are where mutation starts; `mutate` changes one input into another."""
@@ -424,9 +421,6 @@ def _asked_list():
     return world().gated.compare({"endpoint": lambda *_: found}, metrics=["nDCG@10"], current="fts")
 
 
-# What the targets work on
-
-
 DATA = json.loads(Path(__file__).parents[1].joinpath("data", "fuzz.json").read_text(encoding="utf-8"))
 """Seeds, and hostile pieces: a text, or [before, piece, how often, after]."""
 
@@ -566,9 +560,6 @@ def _weight_seeds():
     return _json_seeds(found)
 
 
-# Mutation
-
-
 DEPTHS = tuple(DATA["depths of nesting"])
 HOSTILE_TEXT = tuple(map(_whole, DATA["text"]))
 HOSTILE_JSON = tuple(map(_whole, (*DATA["json"], *map(json.dumps, STRATEGIES), *DATA["json behind"])))
@@ -625,10 +616,6 @@ def mutate_query(rng, data):
         word = rng.choice(("token ", "t", "a.", "token,", '" ', "w{} ", "\u3042 ", "* "))
         return "".join(word.format(at) for at in range(rng.choice((300, 3000, 30_000)))).encode()
     return mutate_text(rng, data, ("token", "rotate", "auth*", '"the token"', "title:token", "NOT", "OR", "the"))
-
-
-def mutate_filters(rng, data):
-    return mutate_json(rng, data) if data[:1] == b"{" else mutate_text(rng, data)
 
 
 def mutate_json(rng, data):
@@ -814,8 +801,8 @@ def _use_seeds():
     return [*found, b"\xc0" + _lines(DATA["earlier log"])]
 
 
-def _answer_seeds():
-    return [bytes([at]) + json.dumps(one).encode() for at, one in enumerate(DATA["answers"])]
+def _numbered(records):
+    return [bytes([at]) + json.dumps(one).encode() for at, one in enumerate(records)]
 
 
 def _texts(name):
@@ -827,7 +814,9 @@ TARGETS: dict[str, Target] = {
     "finish": Target(stages, _texts("finish"), mutate_text),
     "recipe": Target(recipe, _texts("recipe"), mutate_text),
     "query": Target(query, _texts("query"), mutate_query),
-    "filters": Target(filters, _texts("filters"), mutate_filters),
+    "filters": Target(
+        filters, _texts("filters"), lambda r, d: (mutate_json if d[:1] == b"{" else mutate_text)(r, d)
+    ),
     "weights": Target(weights, _weight_seeds, mutate_json),
     "dataset": Target(dataset, lambda: world().dataset.seeds(), lambda r, d: mutate_folder(r, d, world().dataset)),
     "results": Target(results, lambda: _json_seeds([compared()]), mutate_json),
@@ -839,11 +828,8 @@ TARGETS: dict[str, Target] = {
     "log": Target(log, _log_seeds, mutate_kind(mutate_lines)),
     "used": Target(used, _use_seeds, mutate_kind(mutate_lines)),
     "baseline": Target(baseline, lambda: [b"\0" + world().baseline], mutate_kind(mutate_json)),
-    "endpoint": Target(endpoint, _answer_seeds, mutate_kind(mutate_json)),
+    "endpoint": Target(endpoint, lambda: _numbered(DATA["answers"]), mutate_kind(mutate_json)),
 }
-
-
-# Running
 
 
 @dataclass

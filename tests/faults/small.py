@@ -1,8 +1,11 @@
 """A data set of two entries, commands in this process, and what attacks are made of."""
 
 import json
+from contextlib import contextmanager
 from pathlib import Path
 
+import apsw
+import sqlite_vec
 from click.testing import CliRunner
 
 from steelyard_eval.cli.main import main
@@ -39,3 +42,18 @@ def one_message(outcome, code):
 
 def answer(body, status="200 OK"):
     return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n" % (status.encode(), len(body)) + body
+
+
+@contextmanager
+def loosened(path):
+    """A connection of somebody with another program: all that SQLite can be made to allow."""
+    db = apsw.Connection(str(path))
+    try:
+        db.enable_load_extension(True)
+        db.load_extension(sqlite_vec.loadable_path())
+        db.create_collation("evil", lambda a, b: (a > b) - (a < b))
+        db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+        db.config(apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1)
+        yield db
+    finally:
+        db.close(True)

@@ -89,9 +89,6 @@ def named(n):
     return {f"k{at}": at for at in range(n)}
 
 
-# What readers read, by name: of a size
-
-
 DATA = json.loads(Path(__file__).with_name("growth.json").read_text("utf-8"))
 """Texts: parts as they are, and [a part, what stands between] as often as the size says, {at} its number."""
 
@@ -172,9 +169,6 @@ MEMBERS = {
 }
 
 
-# Ways to read them
-
-
 def read_ubi_log(path):
     return [list(one.events) for one in read_ubi([path], Corpus(ENTRIES), "", Counter())]
 
@@ -197,10 +191,6 @@ def read_answer(text):
     answer = {"exchange": lambda *_: Response(200, {}, text), "_replaced": lambda *_: text}
     with patch.multiple("steelyard_eval.extensions.endpoints.http_search", **answer):
         HttpSearch("http://h/{query}").ask(Asked(), 10)
-
-
-def store_of(name):
-    return lambda path: load_store(path / name.partition("/")[0])
 
 
 def model(n):
@@ -230,14 +220,6 @@ def laid_out(what, kind, read):
     return {f"{what}, {name}": (kind, text_of(*parts), read) for name, parts in DATA[what].items()}
 
 
-def read_counts(path):
-    return read_log(path, KNOWN, 2e9)
-
-
-def look_for_impression(path):
-    append_act(path, "none", "m1", "accepted")
-
-
 CASES = {
     **{
         f"set, {name}": ("set", lambda n, own=own: {own[0]: text_of(*own[1:])(n)}, check)
@@ -246,11 +228,11 @@ CASES = {
     **{f"weights, {name}": ("file", weights(*own), SearchConfig.load) for name, own in DATA["weights"].items()},
     "weights, nested": ("file", text_of(["[", ""]), SearchConfig.load),
     **laid_out("json", "text", STRICT_JSON.decode),
-    **laid_out("log", "file", read_counts),
+    **laid_out("log", "file", lambda path: read_log(path, KNOWN, 2e9)),
     "an act looks for its impression": (
         "file",
         text_of(*DATA["an act looks for its impression"]),
-        look_for_impression,
+        lambda path: append_act(path, "none", "m1", "accepted"),
     ),
     **{
         f"what followed, {what}": ("text", make, lambda events: list(followed(events, Corpus(ENTRIES))))
@@ -270,7 +252,11 @@ CASES = {
         for what, make in MEMORIES.items()
     },
     **{
-        f"store, {name}": ("folder", lambda n, own=own: {own[0]: text_of(*own[1:])(n)}, store_of(own[0]))
+        f"store, {name}": (
+            "folder",
+            lambda n, own=own: {own[0]: text_of(*own[1:])(n)},
+            lambda path, own=own: load_store(path / own[0].partition("/")[0]),
+        )
         for name, own in DATA["store"].items()
     },
     **{f"store, {name}": ("place", database(*own), load_store) for name, own in DATA["database"].items()},

@@ -7,11 +7,9 @@ import itertools
 import json
 from pathlib import Path
 
-import apsw
 import numpy as np
 import pytest
-import sqlite_vec
-from small import ATTACKS, one_message, steelyard
+from small import ATTACKS, loosened, one_message, steelyard
 
 from steelyard.base.errors import VaultError
 from steelyard.memory.entry import Entry
@@ -47,14 +45,8 @@ def make(path):
 
 def tamper(path, *statements):
     for sql in statements:
-        db = apsw.Connection(str(path))
-        db.enable_load_extension(True)
-        db.load_extension(sqlite_vec.loadable_path())
-        db.create_collation("evil", lambda a, b: (a > b) - (a < b))
-        db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
-        db.config(apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1)
-        db.execute(sql)
-        db.close()
+        with loosened(path) as db:
+            db.execute(sql)
 
 
 class TestSqlOfTheFile:
@@ -83,12 +75,9 @@ class TestSqlOfTheFile:
         assert not (tmp_path / "written").exists()
 
 
-FOREIGN = DATA["foreign"]
-
-
-@pytest.mark.parametrize("foreign", FOREIGN)
+@pytest.mark.parametrize("foreign", DATA["foreign"])
 def test_what_steelyard_does_not_write_is_refused_at_the_door(path, foreign):
-    tamper(path, *FOREIGN[foreign])
+    tamper(path, *DATA["foreign"][foreign])
     before = path.read_bytes()
 
     for words in (["search", path, "token"], ["index", path, "--rebuild"]):
@@ -138,17 +127,12 @@ class TestTheConnection:
 
 def tamper_types(path, table, statement):
     """Put values into a strict table that its columns refuse."""
-    db = apsw.Connection(str(path))
-    [(rules,)] = db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,))
-    db.close()
+    with loosened(path) as db:
+        [(rules,)] = db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,))
     without = rules.replace(" STRICT", "").replace("NOT NULL", "")
     change = "UPDATE sqlite_schema SET sql = '{}' WHERE name = '{}'"
-    tamper(
-        path,
-        change.format(without.replace("'", "''"), table),
-        statement,
-        change.format(rules.replace("'", "''"), table),
-    )
+    looser, strict = (change.format(own.replace("'", "''"), table) for own in (without, rules))
+    tamper(path, looser, statement, strict)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -192,18 +176,15 @@ def test_relations_refuse_other_types(path, values, odd):
         vault.edges(["a"])
 
 
-WORDS = DATA["words"]
-
-
 @pytest.mark.parametrize("system", ["bm25", "moltnet", "soleri"])
-@pytest.mark.parametrize("odd", WORDS)
+@pytest.mark.parametrize("odd", DATA["words"])
 def test_stored_words_of_other_types_are_damage(tmp_path, monkeypatch, odd, system):
     monkeypatch.setattr("steelyard.stores.sqlite.words.WORTH_STORING", 0)
     path = tmp_path / "stranger.db"
     with Vault(path, create=True) as vault:
         vault.upsert([Entry("a", text="token"), Entry("b", text="other token")])
         vault.ensure_words(analyses(SYSTEMS.values()))
-    tamper_types(path, *WORDS[odd])
+    tamper_types(path, *DATA["words"][odd])
 
     assert steelyard("search", path, "token", "--system", system).exit_code in (0, 2)
 

@@ -139,9 +139,6 @@ def expression(text):
     return " OR ".join(f'"{term}"*' for term in terms)
 
 
-# The groups
-
-
 def tiered_by_keywords(fixture):
     """Tiered rankings where at least 3 keyword rows answer; the recording divides by their maximum."""
     for qid, limit, query, run in fixture.keyword_runs():

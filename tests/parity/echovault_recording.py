@@ -182,9 +182,6 @@ def over_maximum(pool):
     return [(id_, score / pool[0][1]) for id_, score in keyed(pool)] if pool else []
 
 
-# Comparing
-
-
 def merged_tolerance(vector):
     """Dividing by a maximum below 1 magnifies what float32 leaves open."""
     top = max((score for _, score in vector), default=1.0)
@@ -202,9 +199,6 @@ def refused(search, *asked):
 
 def failed(recorded):
     return isinstance(recorded, dict) and "error" in recorded
-
-
-# Groups of both profiles
 
 
 def match_expressions(fixture):

@@ -183,9 +183,6 @@ def visible(query):
     return visible_to({"vault": tuple(query["diaries"] or ()), "tenant": tuple(query["teams"] or ())})
 
 
-# Comparing
-
-
 def ranked(case, table, ranking, config, used):
     """Vector_rrf, fts_rrf and combined_score of every row, and the order; ties may change places."""
     scores = fuse(table, used)
@@ -204,9 +201,6 @@ def reciprocal(table, name, k):
     if name not in table.columns:
         return np.zeros(len(table))
     return np.nan_to_num(fuse(table, parse_strategy(f"rrf({name}, k={number_text(k)})")))
-
-
-# The groups
 
 
 def keyword_lists(recorded):

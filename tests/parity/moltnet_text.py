@@ -53,9 +53,6 @@ def has_tags(tags, untagged, query):
     return required <= tags and not (required and untagged) and not tags & set(query["exclude_tags"] or ())
 
 
-# The groups
-
-
 def tsvectors(recorded):
     for entry in recorded["entries"]:
         yield f"n{entry['n']}", same(parsed(entry["tsv"]), tsvector(text_of(entry)))

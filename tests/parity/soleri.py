@@ -58,9 +58,6 @@ def ranked(fixture, runs, store, config_of, embedder=None):
         yield label(number, run), both(same(min(run["n"], SHOWN), len(rows)), verdict)
 
 
-# The groups
-
-
 def tokens(fixture):
     for text, expected in fixture.recorded["functions"]["tokenize"]:
         yield repr(text), same(expected, SHIPPED.reading.words.split(text))
@@ -217,14 +214,16 @@ def federation(fixture):
 
 
 def federated_lists(fixture):
-    setup = cache(lambda limit: Setup(fixture.federation, best("fts", limit), show=score_and_tier))
+    setup = cache(
+        lambda limit: Setup(
+            fixture.federation,
+            best("fts", limit),
+            show=lambda hit: {"score": hit.score, "source": hit.entry.vault},
+        )
+    )
     for number, run in enumerate(fixture.recorded["manager"]["search"]):
         rows = [(id_, {"score": value, "source": tier}) for id_, value, tier in run["results"]]
         yield label(number, run), setup(run["limit"]).compare(fixture.query(run), rows)
-
-
-def score_and_tier(hit):
-    return {"score": hit.score, "source": hit.entry.vault}
 
 
 def federated_rankings(fixture):
@@ -243,7 +242,13 @@ def search_operation(fixture):
         return Setup(store, replace(config, finish=stages), show=result)
 
     for number, run in enumerate(recorded["runs"]):
-        rows = [(row.get("id") or row["title"], without_names(row)) for row in run["results"]]
+        rows = [
+            (
+                row.get("id") or row["title"],
+                {key: value for key, value in row.items() if key not in ("id", "title")},
+            )
+            for row in run["results"]
+        ]
         limit = run["limit"] or FACADE[run["mode"]]
         verdict = setup(limit, run["includeMemories"]).compare(fixture.query(run), rows)
         yield f"{number} {run['query']!r} {run['mode']}", verdict
@@ -259,7 +264,3 @@ def memory(raw):
 def result(hit):
     source = "memory" if hit.entry.kind == "memory" else "vault"
     return {"score": hit.score, "source": source, "snippet": SHIPPED.showing.scan(hit)["snippet"]}
-
-
-def without_names(row):
-    return {name: value for name, value in row.items() if name not in ("id", "title")}

@@ -111,9 +111,6 @@ def vault(entries):
     return store
 
 
-# What is compared of a hit
-
-
 def named(hit):
     """The recorded id; memories have none there and go by their title."""
     return hit.entry.title if hit.entry.kind == "memory" else plain(hit.entry.id)
@@ -127,9 +124,6 @@ def factors(hit):
 
 def score(hit):
     return {"score": hit.score}
-
-
-# Comparing
 
 
 class Setup:

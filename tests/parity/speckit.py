@@ -27,8 +27,6 @@ from steelyard.systems.spec_kit import INTENT_WEIGHTS, SHIPPED
 from steelyard.table.join import join
 from steelyard.table.signal_table import RERANK
 
-# Reciprocal rank fusion
-
 
 def fused(lists, strategy):
     places = {
@@ -132,9 +130,6 @@ def intent_weights(fixture):
         yield name, same((own["recency"], own["importance"], own["similarity"]), INTENT_WEIGHTS[name])
 
 
-# Re-ranking
-
-
 class Stub:
     """The recorded provider: ((i * 37) % 11) / 11."""
 
@@ -219,9 +214,6 @@ def cache_and_guard(fixture):
         yield f"slow call {number}", same([applied, disabled], [done, not done])
 
 
-# Memories
-
-
 def spaced_repetition(fixture):
     recorded = fixture.shipped["fsrs"]
     for stability, days, expected in recorded["retrievability"]:
@@ -286,9 +278,6 @@ class Outward(GraphRetriever):
 
     def _edges(self, query, start, known):
         return {id_: rows[: self.fan] for id_, rows in self.related.items()}
-
-
-# Lists of the whole program
 
 
 def settings(strategy, limit, **changes):
