@@ -32,11 +32,10 @@ def notes(folder):
     texts = {one["id"]: one["text"] for one in asked}
     chosen = sorted(texts, key=lambda id_: (-judged.count(id_), id_))[:30]
     queries = [json.dumps({"id": id_, "text": texts[id_]}) for id_ in chosen]
+    labels = [line for line in labels if line.split()[0] in chosen]
     (folder / "corpus.jsonl").write_text("\n".join(entries) + "\n", "utf-8")
     (folder / "queries.jsonl").write_text("\n".join(queries) + "\n", "utf-8")
-    (folder / "qrels.txt").write_text(
-        "\n".join(line for line in labels if line.split()[0] in chosen) + "\n", "utf-8"
-    )
+    (folder / "qrels.txt").write_text("\n".join(labels) + "\n", "utf-8")
     (folder / "dataset.json").write_text('{"name": "notes", "text_for_embedding": "{title} {text}"}', "utf-8")
 
 

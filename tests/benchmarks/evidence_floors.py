@@ -104,9 +104,8 @@ class Case:
         strange = load(DATA / self._next).queries
         chosen = rng.permutation(len(strange))[:FOREIGN]
         homes = rng.integers(len(own), size=len(chosen))
-        return [
-            replace(own[home], text=strange[at].text, intent="") for at, home in zip(chosen, homes, strict=True)
-        ]
+        pairs = zip(chosen, homes, strict=True)
+        return [replace(own[home], text=strange[at].text, intent="") for at, home in pairs]
 
     def _elsewhere(self, own):
         if not any(q.filters for q in own):
@@ -122,9 +121,8 @@ def drawn(lists, chosen):
     """The lists of some queries, perhaps several times, each a unit of its own."""
     places = [np.arange(*lists.offsets[q : q + 2]) for q in chosen]
     rows = np.concatenate([np.zeros(0, np.int64), *places])
-    return Lists(
-        np.cumsum([0, *map(len, places)]), lists.score[rows], lists.relevant[rows], np.arange(len(chosen))
-    )
+    offsets = np.cumsum([0, *map(len, places)])
+    return Lists(offsets, lists.score[rows], lists.relevant[rows], np.arange(len(chosen)))
 
 
 def lost_row(lists, count, draws):
@@ -176,9 +174,7 @@ def floor_table(rows):
                 cells = "  ".join(f"{name} {row['broken']:.2f} ({row['lost']:.3f})" for row, name in own)
                 mean = np.mean([row["broken"] for row, _ in own])
                 lines.append(f"{group:13}{n:4}  mean {mean:.3f}  {cells}")
-    lines.append(
-        "words shown with 60 labels, as a share: answerable, no answer, about something else, other conversation"
-    )
+    lines.append("words shown with 60 labels, a share: answerable, no answer, something else, other conversation")
     for name in EVERY:
         if (name, "lost", 60) in rows:
             row = rows[name, "lost", 60]

@@ -70,11 +70,8 @@ class Differences:
     def of(cls, matrices, current):
         _, metric, composite = matrices.currents[current]
         of_metric, of_composite = matrices.moments
-        return cls(
-            matrices.keys,
-            Side(matrices.metric, of_metric, metric),
-            Side(matrices.composite, of_composite, composite),
-        )
+        sides = (matrices.metric, of_metric, metric), (matrices.composite, of_composite, composite)
+        return cls(matrices.keys, *(Side(*side) for side in sides))
 
     def evidence(self, labelled, priors=None, groups=None):
         return Scored.of(self.metric.on(labelled), self.composite.on(labelled), priors, groups)

@@ -187,9 +187,8 @@ def _recorded(workspace, queries, folder, configs):
 
 
 def _write(folder, label, ranked):
-    write_run(
-        folder / f"{tag(label)}.run", ranked.queries, ranked.offsets, ranked.entry, ranked.entries, tag(label)
-    )
+    path = folder / f"{tag(label)}.run"
+    write_run(path, ranked.queries, ranked.offsets, ranked.entry, ranked.entries, tag(label))
 
 
 def tag(label):
@@ -411,9 +410,8 @@ def sections(datasets, kinds, again):
             rows, checks = rows_of(name, dataset, kind, facts, others)
             about = f"{len(dataset.entries)} entries, {len(queries)} queries in {groups} groups. Licence: {dataset.licence}."
             refused = {label: own["refused"] for label, own in facts.items() if "refused" in own}
-            found.append(
-                (name, kind, about, [cells(row) for row in rows], refused, checks, facts[TUNED].get("chosen", {}))
-            )
+            chosen = facts[TUNED].get("chosen", {})
+            found.append((name, kind, about, [cells(row) for row in rows], refused, checks, chosen))
             print(name, kind, len(rows), "contenders", checks, flush=True)
     return found
 
@@ -424,13 +422,8 @@ ORDER = "By the mean over the tables, in which a contender that could not run co
 
 
 def markdown(found):
-    head = (
-        "# Leaderboard of memory retrieval",
-        _text(found),
-        "## nDCG@10 of all",
-        ORDER,
-        "\n".join(_summary(found)),
-    )
+    summary = "\n".join(_summary(found))
+    head = ("# Leaderboard of memory retrieval", _text(found), "## nDCG@10 of all", ORDER, summary)
     lines = ["\n\n".join(head), ""]
     for name, kind, about, rows, refused, _, chosen in found:
         lines += [f"## {COLLECTIONS[name]}, {kind}", "", about, ""]
@@ -438,9 +431,8 @@ def markdown(found):
             lines += [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
             lines += [f"| {' | '.join(row)} |" for row in rows] + [""]
         if chosen:
-            best = ", ".join(
-                f"`{text}` ({count} of {sum(chosen.values())} folds)" for text, count in chosen.items()
-            )
+            every = sum(chosen.values())
+            best = ", ".join(f"`{text}` ({count} of {every} folds)" for text, count in chosen.items())
             lines += [f"Tuned: {best}.", ""]
         lines += [f"{label}: not run, {reason}" for label, reason in refused.items()] + ([""] if refused else [])
     there = {(name, kind) for name, kind, *_ in found}

@@ -90,9 +90,7 @@ class Lists:
 
 def drawn(dataset):
     split = dataset.split(None) if dataset.report_split else dataset.queries
-    queries = [
-        query for query in judged(dataset, split) if any(grade > 0 for grade in dataset.qrels[query.id].values())
-    ]
+    queries = [query for query in judged(dataset, split) if max(dataset.qrels[query.id].values()) > 0]
     chosen = np.random.default_rng(7).permutation(len(queries))[:QUERIES]
     return [queries[at] for at in sorted(chosen.tolist())]
 
@@ -145,5 +143,5 @@ def ran(dataset, queries, embedder):
 
 
 def _ideal(grades):
-    best = sorted((grade for grade in grades.values() if grade > 0), reverse=True)[:PLACES]
+    best = sorted((max(grade, 0) for grade in grades.values()), reverse=True)[:PLACES]
     return sum(grade / np.log2(place + 2) for place, grade in enumerate(best))

@@ -19,12 +19,16 @@ SET = {
 }
 
 
+def made(folder, files):
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return load(folder)
+
+
 @pytest.fixture
 def tiny(tmp_path):
-    (tmp_path / "set").mkdir()
-    for name, text in SET.items():
-        (tmp_path / "set" / name).write_text(text)
-    return load(tmp_path / "set")
+    return made(tmp_path / "set", SET)
 
 
 def given(folder, lines, **changed):
@@ -77,12 +81,10 @@ LOCOMO = {
 
 
 def locomo(folder, asks="when?"):
-    (folder / "set").mkdir(parents=True)
-    for name, text in LOCOMO.items():
-        (folder / "set" / name).write_text(text)
+    dataset = made(folder / "set", LOCOMO)
     audit = [{"question_id": "locomo_0_qa1", "question": asks, "correct_evidence": ["D1:1", "D3:1"]}]
     (folder / "errors.json").write_text(json.dumps(audit))
-    return load(folder / "set"), folder / "errors.json"
+    return dataset, folder / "errors.json"
 
 
 def test_a_corrected_key_changes_the_questions_that_it_names(tmp_path):
@@ -126,6 +128,21 @@ def test_a_second_run_of_a_name_does_not_replace_the_first(tiny, tmp_path, monke
     monkeypatch.setattr(leaderboard, "GIVEN", tmp_path)
     with pytest.raises(DataError, match=r"already; take"):
         leaderboard.sections({"starter": tiny}, ("recorded",), False)
+
+
+def test_a_table_has_a_cell_under_each_head(tiny, tmp_path, monkeypatch):
+    """`make leaderboard` had ended here: a paired test holds its gain with the ends of its interval."""
+    monkeypatch.setattr(leaderboard, "LISTS", tmp_path)
+    monkeypatch.setattr(leaderboard, "verified", lambda *_: {})  # by three tools, of which one compiles itself
+    (tmp_path / "starter" / "recorded").mkdir(parents=True)
+    facts = {"bm25": {"embedded": 0.0, "layers": 0}, "x": {"embedded": 1.0, "layers": 1, "bytes": 2e6}}
+    for label, lines in (("bm25", "q Q0 a 1 1 x\ns Q0 a 1 1 x\n"), ("x", "q Q0 a 1 1 x\ns Q0 b 1 1 x\n")):
+        (tmp_path / "starter" / "recorded" / f"{label}.run").write_text(lines)
+    rows, _ = leaderboard.rows_of("starter", tiny, "recorded", facts, {})
+    best, baseline = map(leaderboard.cells, rows)
+    assert len(best) == len(baseline) == len(leaderboard.HEAD)
+    assert (best[:2], best[7][:7], best[-3:]) == (["x", "1.0000"], "+0.5000", ["1.00", "2.00", ""])
+    assert (baseline[0], baseline[7]) == ("bm25", "baseline")
 
 
 def test_a_name_cannot_bring_markup_into_the_page():

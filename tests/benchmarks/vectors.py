@@ -51,9 +51,8 @@ def nearest(count, dim, queries):
                 "numpy: product, argpartition": lambda at: top(matrix, probes[at]),
             }
             if count <= 10_000:
-                embedder = RecordedEmbedder(
-                    MODEL, system.reading.recipe, {str(at): row for at, row in enumerate(probes)}
-                )
+                asked = {str(at): row for at, row in enumerate(probes)}
+                embedder = RecordedEmbedder(MODEL, system.reading.recipe, asked)
                 searcher = Searcher(vault, system.config(10, MODEL), embedder)
                 contenders["steelyard: Searcher.search"] = lambda at: searcher.search(Query(str(at)))
             agree(contenders, range(queries))

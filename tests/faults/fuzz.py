@@ -357,9 +357,8 @@ def log(data):
 
 
 def _read_log(path):
-    known = DatasetIndex(
-        {e.id: at for at, e in enumerate(ENTRIES)}, {"q0": 0}, {"token": 0}, {"q0": "token"}, True
-    )
+    numbers = {entry.id: at for at, entry in enumerate(ENTRIES)}
+    known = DatasetIndex(numbers, {"q0": 0}, {"token": 0}, {"q0": "token"}, True)
     shown = read_log(path, known, 1.8e9).hits.shown
     if not np.isfinite(shown).all():
         raise Fault(f"counts {shown}")
@@ -450,10 +449,7 @@ FROM_FACTS = parse_strategy(
     "weighted_sum(1*fts, 0.2*recency(half_life=30d), 0.2*importance, 0.1*severity, 0.1*tags, 0.1*domain)"
 )
 STRATEGIES = tuple(DATA["seeds"]["strategy"])
-WORDS = (
-    *(*re.findall(r"[a-z_]+[0-9]?", " ".join(STRATEGIES)), *"(),*=[]"),
-    *("normalize=", "k=", "half_life=", "then="),
-)
+WORDS = (*re.findall(r"[a-z_]+[0-9]?", " ".join(STRATEGIES)), *"(),*=[]", *DATA["words of strategies"])
 
 
 class Folder:
@@ -710,7 +706,7 @@ def mutate_npy(rng, data):
     huge = (2**62, 2**31, 10**30, -1, -(2**40), 0, 1, 2, 3, 4, 9, 4.0, None, True)
     kinds = ("<f8", "<f4", "<f2", ">f2", "|O", "<U4", "|V8", "<i4", "<i8", "|b1", "<c16", "<M8[s]", "|S0", "x")
     key = rng.choice(
-        ("descr", "fortran_order", "shape", "shape", "body", "body", "number", "deep", "other", "bytes")
+        ["descr", "fortran_order", "shape", "shape", "body", "body", "number", "deep", "other", "bytes"]
     )
     if key == "descr":
         header[key] = rng.choice((*kinds, [("a", "<f2")], [("a", "|O")], 7, None, [[[]]]))

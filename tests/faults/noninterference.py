@@ -115,9 +115,8 @@ def work(number):
     embedder, scopes = Directions(rng), caller(rng)
     world.filters, world.texts = worlds.scope(rng)[0], rng.choice(TEXTS, 3, replace=False).tolist()
     config = world.searcher.config
-    searcher = Searcher(
-        world.searcher.store, config, embedder, clock=lambda: worlds.NOW, visible=visible_to(scopes)
-    )
+    seen = visible_to(scopes)
+    searcher = Searcher(world.searcher.store, config, embedder, clock=lambda: worlds.NOW, visible=seen)
     spaces = [space_of(embedder, "text", system.reading.recipe)]
     before = answers(world, searcher, scopes)
     for _ in range(ROUNDS):

@@ -61,9 +61,8 @@ def tampered(path, rng, folder):
             columns = {}
             for table in tables:
                 with_name = table.replace("'", "''")
-                columns[table] = [
-                    name for (name,) in db.execute(f"SELECT name FROM pragma_table_info('{with_name}')")
-                ]
+                rows = db.execute(f"SELECT name FROM pragma_table_info('{with_name}')")
+                columns[table] = [name for (name,) in rows]
             sql = change(rng, [t for t in tables if t] or ["entries"], columns, folder)
             db.execute(sql).fetchall()
             done.append(("loosely " if loosely else "") + sql)
@@ -88,8 +87,7 @@ def schema(data):
         except BaseException as error:
             error.add_note(f"after {done}")
             raise
-        extra = {p.name for p in folder.iterdir()} - {
-            f"memory.vault{end}" for end in ("", "-wal", "-shm", "-journal")
-        }
+        known = {f"memory.vault{end}" for end in ("", "-wal", "-shm", "-journal")}
+        extra = {p.name for p in folder.iterdir()} - known
         assert not extra, f"{extra} was written after {done}"
     return " ".join(outcome)

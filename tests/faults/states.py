@@ -349,9 +349,8 @@ def _sound(vault):
 
 def _terms(vault, name):
     _rows(vault, f"CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, fts_{name}, instance)")
-    found = _rows(
-        vault, "SELECT t.term, e.id, t.col, t.offset FROM temp.terms t JOIN entries e ON e.rowid = t.doc"
-    )
+    places = "SELECT term, e.id, col, offset FROM temp.terms JOIN entries e ON e.rowid = doc"
+    found = _rows(vault, places)
     _rows(vault, "DROP TABLE temp.terms")
     return hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
 

@@ -30,9 +30,7 @@ def large(tmp_path):
 
 def test_a_command_refuses_what_it_has_no_memory_for_and_leaves_nothing(large, tmp_path):
     words = ["index", str(large), str(tmp_path / "vault"), "--memory", "512M"]
-    done = subprocess.run(
-        [sys.executable, "-m", "steelyard_eval", *words], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-m", "steelyard_eval", *words], capture_output=True, text=True)
     assert done.returncode == 4, done.stderr[-2000:]
     [line] = [line for line in done.stderr.splitlines() if line.startswith("error:")]
     assert "more with --memory" in line

@@ -99,9 +99,8 @@ def test_vectors_of_unequal_count_write_nothing(vault):
 class TestHostileWords:
     @pytest.fixture
     def store(self, vault):
-        vault.upsert(
-            [Entry(f"e{at}", title=text[:50], text=text, tags=(text[:9],)) for at, text in enumerate(HOSTILE)]
-        )
+        pairs = enumerate(HOSTILE)
+        vault.upsert([Entry(f"e{at}", title=text[:50], text=text, tags=(text[:9],)) for at, text in pairs])
         return vault
 
     @pytest.mark.parametrize("system", ["fts", "bm25", "echovault", "plain"])

@@ -152,10 +152,8 @@ def settings(label, args):
 
 
 def fused(lists, strategy, limit):
-    found = {
-        name: [Found(id_, score, place) for place, (id_, score) in enumerate(rows, 1)]
-        for name, rows in lists.items()
-    }
+    numbered = {name: enumerate(rows, 1) for name, rows in lists.items()}
+    found = {name: [Found(*row, place) for place, row in rows] for name, rows in numbered.items()}
     table = join([Query("fused")], [0.0], [found], {}, lambda ids, *_: [Entry(id_) for id_ in ids])
     return found_in(finish(table, fuse(table, parse_strategy(strategy)), (Cut(limit),)), table)
 

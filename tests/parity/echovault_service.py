@@ -97,17 +97,9 @@ def search_tool(fixture):
     for shown, hit in zip(recorded["memories"], hits, strict=True):
         mine = row(hit)
         day = datetime.fromisoformat(mine["created_at"]).strftime("%b %d")
-        mine = {
-            "id": numbers[hit.entry.id],
-            "tags": list(hit.entry.tags),
-            "date": day,
-            **_only(mine, "title", "category"),
-        }
+        mine = {"title": mine["title"], "category": mine["category"], "date": day}
+        mine |= {"id": numbers[hit.entry.id], "tags": list(hit.entry.tags)}
         yield f"tool_context {shown['id'][:8]}", same(shown, mine)
-
-
-def _only(record, *names):
-    return {name: record[name] for name in names}
 
 
 def scenarios(fixture):
@@ -130,10 +122,7 @@ def without_vectors(fixture, recorded):
         "has_vec_table": bool(bare.spaces()),
         "embed_calls": lookup.calls,
     }
-    yield (
-        "no vectors: search",
-        both(compare(keyed(recorded["service_search"]), found), near(here, recorded)),
-    )
+    yield ("no vectors: search", both(compare(keyed(recorded["service_search"]), found), near(here, recorded)))
     merged = hybrid(searcher, Query("zephyrine codec compression"))
     yield "no vectors: hybrid", compare(keyed(recorded["hybrid"]), merged)
 
@@ -151,10 +140,7 @@ def other_dimension(fixture, recorded):
         said = [word in recorded[name]["error"] for word in ("64", "32")]
         yield f"dimension: {name}", mismatch(said, call)
     for name in ("tiered", "service_search"):
-        yield (
-            f"dimension: {name}",
-            compare(keyed(recorded[name]), scored(searcher.search("zephyrine").hits)),
-        )
+        yield (f"dimension: {name}", compare(keyed(recorded[name]), scored(searcher.search("zephyrine").hits)))
     title, text = "Mismatch save flibbertigibbet", "note saved while dimensions differ"
     saved = Entry("saved", title=title, text=text, tags=("x",))
     vault.upsert([saved])

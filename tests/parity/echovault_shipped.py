@@ -47,10 +47,7 @@ class Shipped(Fixture):
         """Most scores fall below 0, and then keywords decide alone."""
         run = self.recorded["runs"].get(qid, {"fts_pool": [], "embed_called": None})
         run = run | {"vec_pool": recorded["vec_pool"]}
-        for name, search in (
-            ("tiered", lambda own, query: scored(own.search(query).hits)),
-            ("hybrid", hybrid),
-        ):
+        for name, search in (("tiered", lambda own, query: scored(own.search(query).hits)), ("hybrid", hybrid)):
             if failed(recorded[name]):
                 yield name, refused(search, searcher, query)
             elif name == "tiered" and run["embed_called"] is False:
@@ -91,18 +88,12 @@ def recorded_pools(fixture):
         if run["embed_called"]:
             yield f"{qid} tiered", against(run["tiered"], tier, run, EXACT)
         else:
-            yield (
-                f"{qid} tiered",
-                compare(keyed(run["tiered"]), tier, beyond=over_maximum(run["fts_pool"])),
-            )
+            yield (f"{qid} tiered", compare(keyed(run["tiered"]), tier, beyond=over_maximum(run["fts_pool"])))
         yield f"{qid} hybrid", against(run["hybrid"], fused(pools, HYBRID, limit), run, EXACT)
         if scaled := fixture.recorded["scaled_x8"].get(qid):
             pools["vector"] = keyed(scaled["vec_pool"])
             own = run | {"vec_pool": scaled["vec_pool"]}
-            yield (
-                f"{qid} hybrid x8",
-                against(scaled["hybrid"], fused(pools, HYBRID, limit), own, EXACT),
-            )
+            yield (f"{qid} hybrid x8", against(scaled["hybrid"], fused(pools, HYBRID, limit), own, EXACT))
 
 
 def tiered(fixture):
@@ -112,10 +103,7 @@ def tiered(fixture):
         result = None if failed(run["tiered"]) else searcher.search(query)
         for name in ("tiered", "service_search"):
             if result is None:
-                yield (
-                    f"{qid} {name}",
-                    both(refused(searcher.search, query), same(True, failed(run[name]))),
-                )
+                yield (f"{qid} {name}", both(refused(searcher.search, query), same(True, failed(run[name]))))
             else:
                 calls = same(int(run["embed_called"]), result.embedding_calls)
                 yield f"{qid} {name}", both(ranked(qid, run, run[name], result), calls)

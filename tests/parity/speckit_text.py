@@ -56,16 +56,11 @@ def bm25(fixture):
     for run in fixture.js["bm25"]["scoped"]:
         listed = scores(long, tokens.tokens_js(run["query"]))
         inside = [(id_, score) for id_, score in listed if folder[id_] == run["spec_folder"]]
-        yield (
-            f"js {run['query']!r} in {run['spec_folder']}",
-            ranked(by_number(run["results"]), inside[: len(run["results"])]),
-        )
+        verdict = ranked(by_number(run["results"]), inside[: len(run["results"])])
+        yield f"js {run['query']!r} in {run['spec_folder']}", verdict
     tiny = [(id_, tokens.tokens_shipped(text)) for id_, text in fixture.shipped["bm25_tiny"]["docs"]]
     for query, expected in fixture.shipped["bm25_tiny"]["runs"]:
-        yield (
-            f"tiny {query!r}",
-            ranked([tuple(row) for row in expected], scores(tiny, tokens.tokens_shipped(query))),
-        )
+        yield f"tiny {query!r}", ranked(expected, scores(tiny, tokens.tokens_shipped(query)))
 
 
 def statistics(name, words, count, mean):

@@ -35,9 +35,8 @@ def test_the_report_names_what_differs_and_says_that_it_skipped(tmp_path, monkey
     monkeypatch.setenv("STEELYARD_ORACLES", str(tmp_path))
     found = [("a", ("differs: b", 0.5)), ("c", ("", 0.0)), ("d", ("left out: e", 0.0))]
     monkeypatch.setattr(report, "SYSTEMS", {("soleri", "shipped"): ()})
-    monkeypatch.setattr(
-        report, "groups_of", lambda *_: dict.fromkeys(LEAST["soleri shipped"], (lambda _: found, None))
-    )
+    every = dict.fromkeys(LEAST["soleri shipped"], (lambda _: found, None))
+    monkeypatch.setattr(report, "groups_of", lambda *_: every)
     assert report.main() == 1
     printed = capsys.readouterr().out.splitlines()
     groups = len(LEAST["soleri shipped"])
@@ -74,11 +73,7 @@ BOTH = [
 SHIPPED = [
     (lambda r: r["context"][0]["out"].pop(), "context", "call 1"),
     (lambda r: put(r["runs"]["e018"]["tiered"][1], 1, times(1 + 2e-9)), "recorded_pools", "e018 tiered"),
-    (
-        lambda r: r["scenarios"]["delete"]["vec_after"].append([999, -0.14]),
-        "scenarios",
-        "delete: vectors after",
-    ),
+    (lambda r: r["scenarios"]["delete"]["vec_after"].append([999, -0.14]), "scenarios", "delete: vectors after"),
 ]
 ECHOVAULT = [(echovault, *row) for row in BOTH] + [(echovault_shipped, *row) for row in BOTH + SHIPPED]
 
