@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from pathlib import Path
 
 import leaderboard
 import leaderboard_page
@@ -11,12 +12,7 @@ import pytest
 from steelyard.base.errors import DataError
 from steelyard_eval.datasets import load
 
-SET = {
-    "dataset.json": '{"name": "tiny", "licence": "CC0", "as_of": "2026-01-01", "text_for_embedding": "{text}"}',
-    "corpus.jsonl": '{"id": "a", "text": "one", "project": "p"}\n{"id": "b", "text": "two", "project": "r"}\n',
-    "queries.jsonl": '{"id": "q", "text": "one", "filter": {"project": "p"}}\n{"id": "s", "text": "two"}\n',
-    "qrels.txt": "q 0 a 1\ns 0 b 1\n",
-}
+DATA = json.loads(Path(__file__).with_name("contributed.json").read_text("utf-8"))
 
 
 def made(folder, files):
@@ -28,7 +24,7 @@ def made(folder, files):
 
 @pytest.fixture
 def tiny(tmp_path):
-    return made(tmp_path / "set", SET)
+    return made(tmp_path / "set", DATA["set"])
 
 
 def given(folder, lines, **changed):
@@ -50,38 +46,15 @@ def test_a_run_of_the_collection_joins(tiny, tmp_path):
     assert leaderboard.measured(tiny, leaderboard.judged(tiny), lists)["nDCG@10"].tolist() == [1.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("lines", "changed", "why"),
-    [
-        (["q Q0 b 1 2.0", "s Q0 b 1 2.0"], {}, r"1 entries outside their query's scope \(b for q\)"),
-        (["q Q0 a 1 2.0"], {}, r"1 judged queries without a list \(s\)"),
-        (["q Q0 a 1 2.0", "s Q0 z 1 2.0"], {}, r"1 unknown entries \(z\)"),
-        (["q Q0 a 1 2.0", "s Q0 b 1 2.0", "t Q0 b 1 2.0"], {}, r"1 unknown queries \(t\)"),
-        (["q Q0 a 1 2.0"], {"sha256": "0"}, "own.run has sha256"),
-        (["q Q0 a 1 2.0"], {"file": "../own.run"}, r"runs.0.file.*does not match"),
-        (["q Q0 a 1 2.0"], {"file": "other.run"}, "No such file"),
-        (["q Q0 a 1 2.0"], {"embedder": "mine"}, r"runs.0.embedder.* is not one of .recorded"),
-        (["q Q0 a 1 2.0"], {"embedding_calls": "1"}, r"runs.0.embedding_calls.* is not of type .number"),
-        (["q Q0 a 1 2.0"], {"bytes": -1}, r"runs.0.bytes.* is less than the minimum"),
-        (["q Q0 a 1 2.0"], {"collection": "secret"}, r"runs.0.collection.* is not one of .locomo"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "changed", "why"), DATA["refused"])
 def test_what_cannot_be_a_run_of_it_is_refused_with_the_reason(tiny, tmp_path, lines, changed, why):
     folder = given(tmp_path / "own", lines, **changed)
     with pytest.raises(DataError, match=why):
         leaderboard.contributed(folder, {"starter": tiny})
 
 
-LOCOMO = {
-    "dataset.json": '{"name": "locomo", "licence": "CC0", "as_of": "2026-01-01", "text_for_embedding": "{text}"}',
-    "corpus.jsonl": "".join(f'{{"id": "c-2:{turn}", "text": "one"}}\n' for turn in ("D1:1", "D1:2", "D3:1")),
-    "queries.jsonl": '{"id": "c-2:q000", "text": "who?"}\n{"id": "c-2:q001", "text": "when?"}\n',
-    "qrels.txt": "c-2:q000 0 c-2:D1:1 1\nc-2:q001 0 c-2:D1:2 1\n",
-}
-
-
 def locomo(folder, asks="when?"):
-    dataset = made(folder / "set", LOCOMO)
+    dataset = made(folder / "set", DATA["locomo"])
     audit = [{"question_id": "locomo_0_qa1", "question": asks, "correct_evidence": ["D1:1", "D3:1"]}]
     (folder / "errors.json").write_text(json.dumps(audit))
     return dataset, folder / "errors.json"
