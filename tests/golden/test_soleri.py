@@ -10,7 +10,6 @@ import json
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import apsw
 import numpy as np
@@ -192,7 +191,7 @@ def test_the_vocabulary_follows_the_vault():
 
 def test_the_stop_words_are_the_95_of_the_real_program():
     """systems/soleri.md, its tokenizer, word by word."""
-    listed = json.loads(Path(__file__).with_name("recomputed.json").read_text("utf-8"))["stop words"]["soleri"]
+    listed = TABLE.content["stop words"]
     assert len(set(listed)) == 95
     assert set(listed) == STOP_WORDS
     assert soleri_tokens(" ".join([*listed, "heron"])) == ["heron"]
