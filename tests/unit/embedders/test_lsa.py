@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.sparse import random as sparse_random
 from sklearn.decomposition import TruncatedSVD
+from tabled import tabled
 
 from steelyard.base.errors import EmbedderError, VaultError
 from steelyard.embedders.lsa import ITERATIONS, LsaEmbedder, _truncated_svd
@@ -79,15 +80,7 @@ class TestFit:
         _, arrays = LsaEmbedder.fit(TEXTS[::-1]).to_arrays()
         assert arrays["vocabulary"] == model.to_arrays()[1]["vocabulary"]
 
-    @pytest.mark.parametrize(
-        ("texts", "counts"),
-        [
-            ([], "has 0 and 0"),
-            (["one two three"] * 2, "has 2 and 3"),
-            (["one"] * 5, "has 5 and 1"),
-            ([""] * 4, "has 4 and 0"),
-        ],
-    )
+    @tabled
     def test_too_little_text_is_refused_with_the_counts(self, texts, counts):
         with pytest.raises(EmbedderError, match=f"at least 3 entries and 3 different words, the vault {counts}"):
             LsaEmbedder.fit(texts)
