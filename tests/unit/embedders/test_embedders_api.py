@@ -80,7 +80,6 @@ class TestAsking:
 
     def test_blank_texts_are_zeros_and_are_not_sent(self, endpoint):
         vectors = embedder(endpoint).embed(["", "a", " \n\t"])
-
         assert endpoint.texts == ["a"]
         assert vectors.any(axis=1).tolist() == [False, True, False]
         assert embedder(endpoint).embed(["", " "]).shape == (2, 8)
@@ -101,7 +100,6 @@ class TestTryingAgain:
         endpoint.script = [endpoint.status(500)] * 9
         asked = embedder(endpoint, attempts=10)
         asked.embed(["a"])
-
         for pause, low in zip(asked.waited, [0.5, 1, 2, 4, 8, 16, 30, 30, 30], strict=True):
             assert low <= pause <= low + 0.5
 
@@ -369,7 +367,6 @@ def test_a_text_is_asked_for_once(path):
     inner = Counting()
     first = CachedEmbedder(inner, path).embed(["text 1", "text 2", "text 1"])
     again, whole = (CachedEmbedder(inner, path).embed(["text 2", "text 3", "text 1"]) for _ in range(2))
-
     assert inner.asked == [("entry", ["text 1", "text 2"]), ("entry", ["text 3"])]
     assert first.dtype == again.dtype == np.float32
     assert (first[:, 0].tolist(), again[:, 0].tolist()) == ([1, 2, 1], [2, 3, 1])
@@ -383,14 +380,12 @@ def test_queries_other_models_and_other_recipes_have_vectors_of_their_own(path):
     CachedEmbedder(inner, path, "another address").embed(["text 1"])
     inner.recipe = "{title}"
     CachedEmbedder(inner, path).embed(["text 1"])
-
     assert [kind for kind, _ in inner.asked] == ["entry", "query", "entry", "entry"]
 
 
 def test_neither_texts_nor_keys_stand_in_the_file(endpoint, path):
     settings = ApiSettings("openai", endpoint.url, "tiny", 8, Secret(KEY))
     CachedEmbedder(ApiEmbedder(settings), path, ApiEmbedder(settings).identity).embed(["a very private text"])
-
     content = b"".join(file.read_bytes() for file in path.parent.iterdir())
     assert [word in content for word in (b"tiny", KEY.encode(), b"private")] == [True, False, False]
     assert path.stat().st_mode & 0o077 == 0
@@ -403,7 +398,6 @@ def test_what_was_embedded_before_a_failure_is_kept(path):
         CachedEmbedder(inner, path).embed(CACHED_TEXTS)
     inner.fails_after = None
     vectors = CachedEmbedder(inner, path).embed(CACHED_TEXTS)
-
     assert [len(texts) for _, texts in inner.asked] == [100, 100, 50]
     assert vectors[:, 0].tolist() == list(range(250))
 
@@ -429,7 +423,6 @@ def test_a_damaged_vector_is_asked_for_again(path, damage):
     with apsw.Connection(str(path)) as db:
         db.execute("UPDATE vectors SET vector = ?", (damage,))
     db.close()
-
     assert CachedEmbedder(inner, path).embed(["text 1"])[0, 0] == 1
     assert len(inner.asked) == 2
 
@@ -440,7 +433,6 @@ def test_a_file_that_is_no_cache_is_the_environments_fault(path, tmp_path):
     with pytest.raises(MachineError, match=r"cache .*set STEELYARD_CACHE"):
         CachedEmbedder(Counting(), path).embed(["text 1"])
     assert path.read_text() == "hello " * 1000
-
     (tmp_path / "file").write_text("")
     with pytest.raises(MachineError, match="use the embedding"):
         CachedEmbedder(Counting(), tmp_path / "file" / "vectors.db").embed(["text 1"])

@@ -81,7 +81,6 @@ def files(folder):
 class TestVault:
     def test_a_vault_remembers_its_embedder_and_search_asks_it(self, openai, indexed):
         answer = found("search", indexed, "rotate keys", *VECTOR)
-
         assert openai.texts == ["rotate keys"]
         assert (answer["embedding_calls"], answer["degraded"], bool(answer["hits"])) == (1, False, True)
         settings = {"provider": "openai", "base_url": openai.url, "model": "tiny", "dimension": 8}

@@ -63,7 +63,6 @@ class TestFit:
     def test_the_number_of_threads_changes_no_bit(self):
         """In processes of their own, because BLAS reads the number when it is loaded."""
         found = {fitted(OPENBLAS_NUM_THREADS=str(threads)).stdout for threads in (1, 2, 4)}
-
         assert len(found) == 1
         assert found != {b""}
 
@@ -71,7 +70,6 @@ class TestFit:
         one, other = (fitted(OPENBLAS_CORETYPE=core) for core in ("Prescott", "Haswell"))
         if one.stderr == other.stderr:
             pytest.skip("BLAS has no other kernels to choose here")
-
         first, again = (np.frombuffer(each.stdout, np.float32).reshape(200, -1) for each in (one, other))
         assert np.abs(first @ first.T - again @ again.T).max() < 1e-6
 
@@ -115,14 +113,12 @@ class TestStorage:
             vault.save_model("lsa", "lsa", settings, arrays)
         with Vault(tmp_path / "v") as vault:
             kind, kept, loaded = vault.load_model("lsa")
-
         assert (kind, kept) == ("lsa", settings)
         assert same_bits(LsaEmbedder.from_arrays(loaded).embed(TEXTS), model.embed(TEXTS))
 
     def test_nothing_is_loaded_from_a_pickle(self, model, tmp_path):
         _, arrays = model.to_arrays()
         assert all(data.startswith(b"\x93NUMPY") for name, data in arrays.items() if name != "vocabulary")
-
         np.save(tmp_path / "evil.npy", np.array([{"code": 1}], dtype=object), allow_pickle=True)
         with pytest.raises(VaultError, match="allow_pickle=False"):
             LsaEmbedder.from_arrays({**arrays, "idf": (tmp_path / "evil.npy").read_bytes()})

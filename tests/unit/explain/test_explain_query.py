@@ -154,7 +154,6 @@ def test_the_entry_asked_for_is_a_tree_or_a_reason(space):
     found = explain(space, "q05", "rrf(fts, vector)", entry=ranked["id"]).record["entry"]["configurations"][0]
     stranger = next(e.id for e in space.dataset.entries if e.project == "rental-api")
     absent = explain(space, "q05", "rrf(fts, vector)", entry=stranger)
-
     assert (found["where"], found["rank"]) == ("listed", 1)
     assert recomputed(tree(found["explanation"])) == ranked["score"]
     assert absent.record["entry"]["configurations"][0]["explanation"] is None
@@ -209,7 +208,6 @@ def test_who_moved_and_by_which_signal(tmp_path):
 def test_the_changes_of_the_signals_add_up_to_the_change_of_the_entry(space, against):
     changes = explain(space, "q01", "rrf(bm25, vector)", against).record["changes"]
     compared = [c for c in changes if c["standing"]]
-
     assert compared
     for change in compared:
         moved = change["standing"]["after"] - change["standing"]["before"]
@@ -274,7 +272,6 @@ def test_harmful_text_stays_text_in_the_terminal_and_in_a_notebook(tmp_path):
 
 def test_a_strategy_loses_what_the_data_set_cannot_feed_and_fails_when_nothing_is_left(space):
     plain = replace(space, embedder=None)
-
     assert only(explain(plain, "q01", "weighted_sum(0.5*fts, 0.5*vector)"))["strategy"] == "weighted_sum(0.5*fts)"
     with pytest.raises(ConfigError, match="needs vector"):
         explain(plain, "q01", "vector")

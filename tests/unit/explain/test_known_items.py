@@ -44,14 +44,12 @@ def found_in(dataset, fields):
 
 def test_a_healthy_index_finds_all_of_them(dataset):
     found = ask_known_items(dataset, "bm25", embedder="none")
-
     assert (found["asked"], found["missed"]) == (200, 0)
     assert found["sentence"].startswith("bm25 misses 0") and found["sentence"].endswith("(0%).")
 
 
 def test_a_field_that_is_not_indexed_is_named(dataset):
     found = ask_known_items(dataset, found_in(dataset, ["text"]), embedder="none")
-
     asked = {row["kind"]: (row["asked"], row["missed"]) for row in found["kinds"]}
     assert asked["field text"][1] == 0
     why = asked["field why"]
@@ -75,14 +73,12 @@ def test_empty_and_shared_vectors_are_counted(dataset):
     vectors[3] = 0
     vectors[5] = vectors[4]
     own = replace(dataset, vectors={("e5", "text"): vectors})
-
     assert broken_vectors(own) == [{"model": "e5", "entries": 200, "empty": 1, "same": 1}]
     assert "1 of 200 are empty, and 1 are" in ask_known_items(own, "bm25", embedder="none")["sentence"]
 
 
 def test_entries_without_a_sentence_are_left_out(dataset):
     blank = replace(dataset, entries=(Entry("a", text="too short"), Entry("b", text="four words are enough")))
-
     assert [item.entry for item in known_items(blank)] == ["b"]
     none = replace(dataset, entries=(Entry("a", text="too short"),))
     assert ask_known_items(none, "bm25", embedder="none")["sentence"].startswith("No entry has")

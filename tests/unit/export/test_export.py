@@ -224,23 +224,7 @@ def engine_scores(to, strategy):
     )
 
 
-@pytest.mark.parametrize(
-    ("to", "strategy", "factor"),
-    [
-        ("opensearch", RRF, 1),
-        ("opensearch", WEIGHTED_RRF, 1 / 4),  # 1 and 3 become 0.25 and 0.75
-        ("opensearch", MINMAX, 1 / 1.2),
-        ("elasticsearch", RRF, 1),
-        ("elasticsearch", WEIGHTED_RRF, 1),
-        ("elasticsearch", MINMAX, 1),
-        ("weaviate", RRF, 1 / 2),  # alpha 0.5
-        ("weaviate", "rrf(fts, 3*vector, k=60)", 1 / 4),
-        ("weaviate", MINMAX, 1 / 1.2),
-        ("qdrant", RRF, 1),
-        ("qdrant", "rrf(fts, 3*vector, k=0)", 1),
-        ("qdrant", "rrf(5*fts, 5*vector, k=2147483646)", 1 / 5),  # the largest k of 31 bits after one was added
-    ],
-)
+@tabled
 def test_the_documented_formula_of_an_engine_scores_the_same_lists_as_we_do(to, strategy, factor):
     # The 0.001 that OpenSearch gives the lowest score is left out: it is one of the document's notes.
     expect_same(strategy, engine_scores(to, strategy), tables(), factor)
@@ -262,7 +246,6 @@ def lines(profile):
 
 def test_vespas_profile_ranks_only_hits_with_a_keyword_match_by_keywords():
     profile = said(WEIGHTED_RRF, "vespa")["profile"]
-
     # reciprocal_rank(feature, k) and rerank-count as the documentation of cross-hit normalization has them
     fusion = "expression: if (keywords > 0, reciprocal_rank(keywords, 20), 0) + 3 * reciprocal_rank(semantic, 20)"
     assert fusion in lines(profile)
@@ -274,7 +257,6 @@ def test_vespas_profile_ranks_only_hits_with_a_keyword_match_by_keywords():
 def test_vespas_normalizers_take_functions_and_its_recency_is_our_formula():
     minmax = said("weighted_sum(0.8*vector, 0.2*importance, normalize=minmax)", "vespa")["profile"]
     decayed = said(MOLTNET, "vespa")["profile"]
-
     assert "expression: 0.8 * normalize_linear(semantic) + 0.2 * normalize_linear(importance)" in lines(minmax)
     # 69 h are 248400 s
     assert "expression: exp(-log(2) * max(0, now - attribute(updated_at)) / 248400)" in lines(decayed)
@@ -349,14 +331,12 @@ def test_any_strategy_is_exported_or_refused_and_never_breaks_an_exporter(to):
 def test_what_a_target_cannot_say_is_refused_by_name_with_a_remedy(to, strategy, why):
     with pytest.raises(ConfigError, match=why) as refused:
         said(strategy, to)
-
     assert f"expressed in {to}" in str(refused.value)
     assert f"FOLDER --for {to} --out {to}.json; by hand," in str(refused.value)
 
 
 def test_the_table_of_the_documentation_is_what_the_exporters_say():
     page, targets = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("export.md", "targets.md"))
-
     assert targets.endswith(families_table(find_system("plain").config(10)))
     assert {name for name in TARGETS if f"`{name}`" in page} == set(TARGETS)
 
@@ -415,7 +395,6 @@ def test_a_refusal_exits_with_2_and_leaves_the_old_file(weights, tmp_path, to, t
     out = tmp_path / "old.json"
     out.write_text("old")
     refused = done("export", weights, "--to", to, "--out", out, code=2)
-
     assert refused.stdout == ""
     assert all(part in refused.stderr for part in told)
     assert ("did you mean" in refused.stderr) == (to == "elasticserch")
@@ -488,7 +467,6 @@ def test_there_and_back_is_the_same(theirs, tmp_path):
     (tmp_path / "theirs.json").write_text(json.dumps(theirs))
     done("import", tmp_path / "theirs.json", tmp_path / "ours.json")
     done("export", tmp_path / "ours.json", "--to", "spec_kit", "--out", tmp_path / "back.json")
-
     written = json.loads((tmp_path / "back.json").read_text())
     about = written.pop("about")
     assert written == theirs

@@ -1,7 +1,9 @@
 """Fusions by hand: every number is derived beside it; mem0's beside a script that follows its scoring.py."""
 
+import json
 import math
 from math import exp, sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,101 +52,21 @@ def scored(table, strategy, q=0):
     return {table.entries[table.entry[r]]: scores[r] for r in rows if not np.isnan(scores[r])}
 
 
-# x is second of the vectors, fifth of bm25 and first of a list of weight 1.5 (fts stands for the graph).
-WORKED = {
-    "vector": {"a": 9.0, "x": 8.0},
-    "bm25": {"b": 9.0, "c": 8.0, "d": 7.0, "e": 6.0, "x": 5.0},
-    "fts": {"x": 1.0},
-}
-APART = {"fts": {"a": 1.0}, "vector": {"b": 1.0}}
-OF_421 = {"fts": {"a": 4.0, "b": 2.0, "c": 1.0}, "vector": {"d": 1.0}}
-TIERS = {"fts": {"a": 3.0, "b": 2.0}, "vector": {"a": 0.5, "c": 1.0}}
-LADDER = "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.4, 0.3])"
-MINMAXED = "layered(1*weighted_sum(1*l0, normalize=minmax), threshold=0.5)"
-PLAIN = 1 / 62 + 1 / 65 + 1 / 61
+LISTS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["LISTS"]
 
 
-def best_of(value):
-    return {"l0": {"a": value, "b": 0.1}, "l1": {"a": 0.6}, "l2": {"a": 0.2, "b": 0.8}}
-
-
-@pytest.mark.parametrize(
-    ("lists", "strategy", "expected"),
-    [
-        # the worked example of spec-kit: 1/62 + 1/65 + 1.5/61 = 0.056104; times 1.10 = 0.061714
-        (WORKED, "rrf(vector, bm25, 1.5*fts, k=60)", {"x": 1 / 62 + 1 / 65 + 1.5 / 61}),
-        (WORKED, "rrf(vector, bm25, 1.5*fts, k=60, bonus=times(0.1))", {"x": 1.1 * (1 / 62 + 1 / 65 + 1.5 / 61)}),
-        # a bonus is for entries of two lists or more: a stands in one, x in three
-        (WORKED, "rrf(vector, bm25, fts, k=60, bonus=times(0.5))", {"x": PLAIN * 1.5, "a": 1 / 61}),
-        (WORKED, "rrf(vector, bm25, fts, k=60, bonus=once(0.1))", {"x": PLAIN + 0.1, "a": 1 / 61}),
-        (WORKED, "rrf(vector, bm25, fts, k=60, bonus=each(0.1))", {"x": PLAIN + 0.2, "a": 1 / 61}),
-        (WORKED, "rrf(vector, 2*bm25, k=[1, 60])", {"x": 1 / 3 + 2 / 65, "a": 1 / 2}),
-        (APART, "rrf(fts, vector, k=1)", {"a": 0.5, "b": 0.5}),  # absence is not the last rank
-        ({"fts": {"a": 0.0}, "vector": {"a": 0.0, "b": -1.0}}, "rrf(fts, vector, k=1)", {"a": 1.0, "b": 1 / 3}),
-        # the only value of a list, and equal ones, which rank by id
-        ({"vector": {"d": 0.3}}, "weighted_sum(1*vector, normalize=rank)", {"d": 1.0}),
-        ({"fts": {"a": 0.1, "b": 0.1}}, "weighted_sum(1*fts, normalize=rank)", {"a": 1.0, "b": 0.5}),
-        # a list whose maximum is not positive contributes 0
-        *(
-            (
-                {"fts": {"a": 2.0}, "vector": {"a": top, "b": top - 1}},
-                "weighted_sum(0.3*fts, 0.7*vector, normalize=max)",
-                {"a": 0.3, "b": 0.0},
-            )
-            for top in (0.0, -0.5)
-        ),
-        (TIERS, "tiered(fts, min_results=2, then=vector)", {"a": 3.0, "b": 2.0}),
-        (TIERS, "tiered(fts, min_results=3, then=vector)", {"a": 0.5, "c": 1.0}),
-        # fts is enough for the inner tier and too little for the outer
-        (
-            {"fts": {"a": 1.0, "b": 2.0}, "bm25": {"c": 5.0}},
-            "tiered(tiered(fts, min_results=1, then=vector), min_results=3, then=bm25)",
-            {"c": 5.0},
-        ),
-        # the ladder goes down until something passes; the threshold itself passes
-        (best_of(0.9), LADDER, {"a": 0.2 * 0.9 + 0.3 * 0.6 + 0.5 * 0.2}),
-        (best_of(0.5), LADDER, {"a": 0.2 * 0.5 + 0.3 * 0.6 + 0.5 * 0.2}),
-        (best_of(0.45), LADDER, {"a": 0.2 * 0.45 + 0.3 * 0.6 + 0.5 * 0.2}),
-        (best_of(0.35), LADDER, {"a": 0.2 * 0.35 + 0.3 * 0.6 + 0.5 * 0.2}),
-        (best_of(0.29), LADDER, {"a": 0.2, "b": 0.8}),  # the last layer alone
-        # a layer that an entry lacks adds 0, and without the first one it does not pass
-        (
-            {"l0": {"a": 0.9, "b": 0.8}, "l1": {"a": 0.6, "c": 1.0}, "l2": {"b": 0.5, "c": 1.0}},
-            LADDER,
-            {"a": 0.36, "b": 0.41},
-        ),
-        # from 0.35 the next step is 0.3, never up to 0.4
-        (
-            {"l0": {"a": 0.32, "b": 0.3}, "l1": {}, "l2": {"a": 0.5}},
-            "layered(1*l0, 1*l1, 1*l2, threshold=0.35, relax=[0.4, 0.3])",
-            {"a": 0.82, "b": 0.3},
-        ),
-        # 0.9, 0.8, 0.2 become 1, 6/7, 0; were they scaled anew after the gate, b would fall to 0
-        *(
-            ({"l0": {"a": 0.9, "b": 0.8, "c": 0.2}}, text, {"a": 1.0, "b": 6 / 7})
-            for text in (MINMAXED, f"weighted_sum(1*{MINMAXED})", f"tiered({MINMAXED}, min_results=2, then=fts)")
-        ),
-        # one of three entries passes the gate: too few for min_results=2
-        (
-            {"l0": {"a": 0.9, "b": 0.1, "c": 0.1}, "fts": {"z": 1.0}},
-            "tiered(layered(1*l0), min_results=2, then=fts)",
-            {"z": 1.0},
-        ),
-        (APART, "weighted_sum(1*fts, 1*importance)", {"a": 1.5}),  # priors score what retrievers found
-        (APART, "importance", {"a": 0.5, "b": 0.5}),  # and alone rank every candidate
-    ],
-)
-def test_scores_by_hand(lists, strategy, expected):
-    got = scored(tabled_lists(lists), strategy)
+@tabled
+def test_scores_by_hand(strategy, expected, lists, whole):
+    got = scored(tabled_lists(LISTS[lists] if isinstance(lists, str) else lists), strategy)
     assert {id_: got[id_] for id_ in expected} == pytest.approx(expected, abs=1e-15)
-    assert lists is WORKED or got.keys() == expected.keys()
+    assert not whole or got.keys() == expected.keys()
 
 
 def test_ranks_and_counts_are_taken_after_the_depth_mask():
     """At depth 1 b leaves fts; its vector rank stays 1."""
     table = tabled_lists({"fts": {"a": 2.0, "b": 1.0}, "vector": {"b": 1.0}}).at_depth({"fts": 1, "vector": 1})
     assert scored(table, "rrf(fts, vector, k=1)") == {"a": 0.5, "b": 0.5}
-    table = tabled_lists(TIERS).at_depth({"fts": 1, "vector": None})
+    table = tabled_lists(LISTS["TIERS"]).at_depth({"fts": 1, "vector": None})
     assert scored(table, "tiered(fts, min_results=2, then=vector)") == {"a": 0.5, "c": 1.0}
 
 
@@ -163,8 +85,10 @@ class TestNormalisations:
         ],
     )
     def test_a_list_of_4_2_1(self, name, expected):
-        got = scored(tabled_lists(OF_421), f"weighted_sum(1*fts, 0*vector, normalize={name})")
-
+        got = scored(
+            tabled_lists({"fts": {"a": 4.0, "b": 2.0, "c": 1.0}, "vector": {"d": 1.0}}),
+            f"weighted_sum(1*fts, 0*vector, normalize={name})",
+        )
         assert [got[id_] for id_ in "abc"] == pytest.approx(expected, abs=1e-15)
         assert got["d"] == 0.0
 
@@ -192,50 +116,14 @@ def test_tm2c2_is_the_convex_combination_of_bruch_gai_and_ingber():
     assert got == {f"e{at}": pytest.approx(expected[at], abs=1e-12) for at in np.flatnonzero(has_words | is_near)}
 
 
-@pytest.mark.parametrize(
-    ("strategy", "lists", "expected"),
-    [
-        (
-            "weighted_sum(1*fts, normalize=max)",
-            ({"fts": {"a": 4.0, "b": 2.0}}, {"fts": {"a": 10.0, "b": 1.0}}),
-            ({"a": 1.0, "b": 0.5}, {"a": 1.0, "b": 0.1}),
-        ),
-        (
-            "tiered(fts, min_results=2, then=vector)",
-            (TIERS, {"fts": {"a": 3.0}, "vector": {"z": 1.0}}, {"fts": {}, "vector": {"y": 0.2}}),
-            ({"a": 3.0, "b": 2.0}, {"z": 1.0}, {"y": 0.2}),
-        ),
-        (
-            LADDER,
-            ({"l0": {"a": 0.9}, "l1": {}, "l2": {}}, {"l0": {"a": 0.1}, "l1": {}, "l2": {"b": 0.7}}),
-            ({"a": pytest.approx(0.18)}, {"b": 0.7}),
-        ),
-        ("by_intent(default=fts, fix=vector)", (APART,) * 3, ({"b": 1.0}, {"a": 1.0}, {"a": 1.0})),
-    ],
-)
+@tabled
 def test_each_query_has_its_own_scale_tier_and_steps(strategy, lists, expected):
     queries = [Query("t", id=f"q{at}", intent=["fix", "", "odd"][at]) for at in range(len(lists))]
     table = tabled_lists(*lists, queries=queries)
-    assert tuple(scored(table, strategy, q) for q in range(len(lists))) == expected
+    assert [scored(table, strategy, q) for q in range(len(lists))] == [pytest.approx(own) for own in expected]
 
 
-@pytest.mark.parametrize(
-    ("strategy", "lists", "needs"),
-    [
-        # only queries left short need the second tier
-        (
-            "tiered(fts, min_results=2, then=vector)",
-            (TIERS, {"fts": {}, "vector": {"z": 1.0}}),
-            {"fts": [True, True], "vector": [False, True]},
-        ),
-        # fts is enough for the inner tier and too little for the outer: bm25 must be asked for
-        (
-            "tiered(tiered(fts, min_results=1, then=vector), min_results=3, then=bm25)",
-            ({"fts": {"a": 1.0, "b": 2.0}},),
-            {"fts": [True], "vector": [False], "bm25": [True]},
-        ),
-    ],
-)
+@tabled
 def test_a_tier_needs_the_next_one_where_it_is_too_short(strategy, lists, needs):
     found = parse_strategy(strategy).needs(tabled_lists(*lists), [*needs])
     assert {name: asked.tolist() for name, asked in found.items()} == needs
@@ -348,7 +236,6 @@ def test_a_hit_is_explained_and_a_stranger_is_not():
     with Vault(":memory:") as vault:
         vault.upsert([Entry("a", text="cache"), Entry("b", text="other")])
         result = Searcher(vault, find_system("fts").config()).search(Query("cache"))
-
     assert recomputed(result.explain("a")) == result.hits[0].score
     with pytest.raises(ConfigError, match="entry 'b'"):
         result.explain("b")

@@ -140,7 +140,6 @@ def test_a_factor_is_tried_at_none_half_and_all_of_its_strength(own, others):
 def test_variants_of_a_part_leave_the_other_parts_in_their_places():
     expr = parse_strategy("rrf(tiered(fts, min_results=3, then=bm25), vector, weighted_sum(1*importance), k=60)")
     found = list(near_variants(expr))
-
     assert len({str(one) for one in found}) > 6
     for one in found:
         first, second, third = one.children
@@ -152,7 +151,6 @@ def test_drawn_weights_have_four_decimals_and_lie_around_the_own():
     config = find_system("plain").config(10).with_strategy(parse_strategy("weighted_sum(0.25*bm25, 0.75*vector)"))
     explore = Explore(share=1.0, seed=5)
     drawn = [explore.draw(config).strategy.weights for _ in range(50)]
-
     texts = [repr(weight).partition(".")[2] for pair in drawn for weight in pair]
     assert max(map(len, texts)) == 4
     assert all(sum(pair) == pytest.approx(1.0, abs=2e-4) for pair in drawn)

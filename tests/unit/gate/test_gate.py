@@ -152,7 +152,6 @@ def test_one_ulp_of_one_score_is_told(data, baseline):
 def test_changed_scores_pass_and_are_told_where_something_changed(data, baseline, something):
     changed(baseline, lambda record: (first_list(record).update(scores_hash="0" * 32), something(record)))
     found = data.gate("bm25", baseline=baseline)
-
     assert (found.verdict, checks(found)) == ("pass", {"quality"})
     assert (found.result.findings[0].key, found.result.findings[0].facts["scores"]) == ("gate_unchanged", 1)
 
@@ -177,7 +176,6 @@ def test_ties_may_change_places_on_another_platform_and_nothing_else():
     """a and b are as good as equal, and d, the last, may change places with an entry that is not shown."""
     kept = [("a", 0.9), ("b", 0.9 - 1e-7), ("c", 0.5), ("d", 0.2)]
     ties = (runs(kept),)
-
     assert ties == (((0, 2), (3, 4)),)
     for ids, equal in (("abcd", True), ("bacd", True), ("abce", True), ("acbd", False), ("abdc", False)):
         now = [(id_, 1.0) for id_ in ids]

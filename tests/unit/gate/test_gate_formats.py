@@ -107,7 +107,6 @@ def test_the_step_summary_and_all_files_are_written(tmp_path, monkeypatch):
     words = ["gate", STARTER, "--baseline", "baseline.json", "-q"]
     done(*words, "bm25", "--update", "--because", "first")
     told = done(*words, *FACES)
-
     assert "::notice title=steelyard gate::Pass" in told.stderr
     assert Path("summary.md").read_text() == "before\n" + Path("g.md").read_text()
     JUNIT.assertValid(etree.parse("g.xml"))

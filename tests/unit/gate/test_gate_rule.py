@@ -50,7 +50,6 @@ def test_the_verdicts_by_hand(n, ndcg, composite, verdict, reason):
 def test_changes_that_are_neither_better_nor_worse_are_blocked_in_six_percent_of_any_spread(sd, n):
     """Symmetric differences: 5% by the level of the test, and three standard errors of 4000 draws are 1%."""
     rng = np.random.default_rng([n, int(100 * sd)])
-
     assert np.mean([judged(row).fails for row in sd * rng.standard_normal((4000, n))]) < 0.06
 
 
@@ -60,7 +59,6 @@ def test_units_count_once():
     values = np.array([-0.2, 0.1, -0.3, 0.0, -0.1, 0.05, -0.25, -0.1])[unit]
     found = judged(values, unit)
     interval = mean_interval(values, unit.tolist(), level=0.9)
-
     error = (interval.high - interval.mean) / stats.t.ppf(0.95, 7)
     assert found.ndcg == pytest.approx(values.mean(), abs=1e-15)
     assert found.p_worse == pytest.approx(stats.t.cdf(values.mean() / error, 7), abs=1e-12)
@@ -75,7 +73,6 @@ def test_a_single_query_proves_nothing(value):
 def test_the_budget_parts_pass_from_inconclusive_and_nothing_else():
     rows = [differences(40, mean, 0.15, seed=at) for at, mean in enumerate(np.linspace(-0.1, 0.1, 40))]
     pairs = [tuple(judged(row, budget=budget) for budget in (0.0, 0.2)) for row in rows]
-
     assert all(strict.fails == loose.fails and strict.passes <= loose.passes for strict, loose in pairs)
     assert any(loose.passes and not strict.passes for strict, loose in pairs)
     assert BUDGET == 0.04

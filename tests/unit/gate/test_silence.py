@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from command_line import done
 from scipy import stats
+from tabled import tabled
 from written_set import write_set
 
 from steelyard.finish import parse_stages
@@ -14,15 +15,7 @@ from steelyard.systems import find_system
 from steelyard_eval.gate.rule import kept_promise, sign_test_increase
 
 
-@pytest.mark.parametrize(
-    ("came", "went", "asked", "verdict"),
-    [
-        # of 100: the sign test has 1/32 for 5 of 5 and 1/16 for 4 of 4; 4 of 100 is not within .04 at 90%, 0 is
-        *((5, 0, 100, "fail"), (4, 0, 100, "inconclusive"), (0, 3, 100, "pass"), (3, 3, 100, "pass")),
-        # 1/48 + 1.2816 * sqrt(1 - 1/48) / 48 = .047, above .04; of 57, 1/57 + 1.2816 * .9912 / 57 = .0398
-        *((1, 0, 48, "inconclusive"), (1, 0, 57, "pass")),
-    ],
-)
+@tabled
 def test_false_answers_are_tested_by_sign(came, went, asked, verdict):
     before = {f"q{at}" for at in range(10)}
     now = {f"q{at}" for at in range(went, 10)} | {f"new{at}" for at in range(came)}

@@ -185,7 +185,6 @@ def searcher(vaults, name="soleri", model="lsa"):
 def test_each_tier_is_compared_by_its_own_fit(tiers):
     vaults = [Vault(path) for path in tiers]
     result = searcher(vaults, "vector").search("heron at night")
-
     assert find_system("vector").reading.recipe == "{title}\n{text}"
     assert {hit.entry.vault for hit in result.hits} == {"agent", "project"}
     for hit in result.hits:
@@ -204,7 +203,6 @@ def test_lists_of_several_fits_are_cut_once(tiers, filters):
     config = one.config
     short = replace(config.retrievers["vector"], depth=3, filters=filters)
     asked = Searcher(one.store, replace(config, retrievers={"vector": short}), one._sources.embedders)
-
     assert [hit.entry.id for hit in asked.search("heron at night").hits] == [hit.entry.id for hit in whole[:3]]
 
 

@@ -98,7 +98,6 @@ class TestQueries:
     def test_a_query_is_read_with_its_filter(self):
         record = {"id": "q1", "text": "who?", "filter": {"project": "p"}, "asked_at": "2026-11-22"}
         query, faults = read_query(record)
-
         assert faults == []
         assert (query.id, query.text, query.asked_at, query.split) == ("q1", "who?", MIDNIGHT, "")
         assert query.filters == Filters.of({"project": "p"})
@@ -125,7 +124,6 @@ class TestFilters:
 
     def test_scopes_combine(self):
         both = Filters.of({"project": "p"}) & Filters.of({"type": "t", "project": "p"})
-
         assert both == Filters.of({"project": "p", "type": "t"})
         assert Filters() & both == both & Filters() == both
 

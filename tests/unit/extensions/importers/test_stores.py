@@ -365,7 +365,6 @@ def count(data, words):
 def test_broken_json_costs_the_value_and_not_the_store(damaged, folder, file, table, column, field):
     with_some = f'id IN (SELECT id FROM {table} WHERE length("{column}") > 2 ORDER BY id LIMIT 2)'
     whole, found = damaged(folder, file, f"""UPDATE {table} SET "{column}" = '["open' WHERE {with_some}""")
-
     assert [entry.id for entry in found.entries] == [entry.id for entry in whole.entries]
     lost = [(was, now) for was, now in zip(whole.entries, found.entries, strict=True) if was.tags and not now.tags]
     assert len(lost) == 2
@@ -377,7 +376,6 @@ def test_broken_json_costs_the_value_and_not_the_store(damaged, folder, file, ta
 def test_a_value_that_is_none_costs_its_row_at_most(damaged, folder, file, table, column, value, lost, note):
     first = f"rowid = (SELECT min(rowid) FROM {table})"
     whole, found = damaged(folder, file, f"UPDATE {table} SET {column} = {value} WHERE {first}")
-
     assert len(found.entries) == len(whole.entries) - lost
     assert all(entry in whole.entries for entry in found.entries)
     assert count(found, note)
@@ -440,6 +438,5 @@ def test_an_index_of_cortex_mem_that_is_no_json_costs_its_dates(store_copy):
     whole = load_store(place)
     min(place.rglob(".memory_index.json")).write_text('{"memories": ')
     found = load_store(place)
-
     assert [entry.text for entry in found.entries] == [entry.text for entry in whole.entries]
     assert count(found, "1 file") and count(found, ".memory_index.json'")
