@@ -249,3 +249,17 @@ def test_what_the_terms_add_is_the_score(text):
     names, parts = contributions(plan, rows)
     assert len(names) == parts.shape[1]
     np.testing.assert_allclose(parts.sum(axis=1), plan.scores()[rows], rtol=1e-12, atol=1e-12)
+
+
+RANX = json.loads(Path(__file__).with_name("ranx.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("text", RANX["cases"])
+def test_scores_are_those_of_ranx(text):
+    """Under every normalisation that both have, as they were recorded."""
+    table = tabled_lists(*RANX["queries"].values())
+    names = (f"1*{name}" if text.startswith("weighted_sum") else name for name in ("bm25", "fts", "vector"))
+    strategy = text.format(", ".join(names))
+    for at, theirs in enumerate(RANX["cases"][text]["scores"].values()):
+        assert len(theirs) > 4
+        assert scored(table, strategy, at) == pytest.approx(theirs, rel=1e-12, abs=1e-12)

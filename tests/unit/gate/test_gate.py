@@ -406,8 +406,7 @@ def test_a_promise_that_was_kept_and_is_broken_fails_whatever_the_relevance(data
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "rule"),
-    [("}", "", "is not valid JSON"), ("bm25", "bm52", "did you mean 'bm25'?")],
+    ("old", "new", "rule"), [("}", "", "is not valid JSON"), ("bm25", "bm52", "did you mean 'bm25'?")]
 )
 def test_a_broken_weights_file_is_no_verdict_and_the_comment_says_why(tmp_path, monkeypatch, old, new, rule):
     monkeypatch.chdir(tmp_path)

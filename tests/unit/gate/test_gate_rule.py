@@ -146,8 +146,7 @@ def test_more_queries_catch_more_and_few_leave_it_asleep():
 
 
 @pytest.mark.parametrize(
-    ("verdict", "code", "strict"),
-    [("pass", 0, 0), ("fail", 1, 1), ("mismatch", 2, 2), ("inconclusive", 0, 3)],
+    ("verdict", "code", "strict"), [("pass", 0, 0), ("fail", 1, 1), ("mismatch", 2, 2), ("inconclusive", 0, 3)]
 )
 def test_each_verdict_has_its_exit_code(verdict, code, strict):
     about = Provenance("steelyard", DataFacts("mine"))

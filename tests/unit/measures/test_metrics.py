@@ -141,6 +141,7 @@ def test_a_query_without_judgments_scores_0_and_is_marked():
 
 def test_names_are_those_of_ir_measures():
     import ir_measures as ir
+
     theirs = [ir.nDCG @ 10, ir.R @ 10, ir.RR @ 10, ir.AP @ 10, ir.AP, ir.P @ 5, ir.Success @ 5, ir.Judged @ 10]
     theirs += [ir.nDCG, ir.RR, ir.MRR @ 3, ir.MAP, ir.Recall @ 2, ir.NDCG @ 4, ir.Precision @ 6]
     written = [*map(str, theirs[:10]), "MRR@3", "MAP", "Recall@2", "NDCG@4", "Precision@6"]

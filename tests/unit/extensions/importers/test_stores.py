@@ -315,10 +315,7 @@ MARKDOWN = Path(__file__).with_name("Cobalt.md").read_text("utf-8")
 MARKED = [line for line in MARKDOWN.split("\n") if len(line.split()) > 2]
 SAMPLES = {
     "markdown": ({"notes/Cobalt.md": MARKDOWN}, MARKED),
-    "basic_memory": (
-        {"notes/Cobalt.md": MARKDOWN.replace("title:", "permalink: main/cobalt\ntitle:")},
-        MARKED,
-    ),
+    "basic_memory": ({"notes/Cobalt.md": MARKDOWN.replace("title:", "permalink: main/cobalt\ntitle:")}, MARKED),
     "claude": (
         {"notes/Cobalt.md": MARKDOWN, "notes/MEMORY.md": "- [Cobalt](Cobalt.md): never by hand\n"},
         [*MARKED, "never by hand"],
