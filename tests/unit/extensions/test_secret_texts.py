@@ -114,22 +114,10 @@ def test_at_most_a_few_harmless_questions_are_touched():
     assert len([text for text in harmless if holds_secret(text)]) <= 3
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "пароль: morkov77",
-        "密码是 mangue42x",
-        "senha = goiaba1991",
-        "DB_PASSWORD%3Dmaracuja7",
-        "".join(chr(0xFEE0 + ord(c)) for c in "PASSWORD=") + "maracuja7",
-        "pass\u200bword=maracuja7",
-        "echo 'maracuja7' | docker login -u ana --password-stdin",
-        '<add key="ApiKey" value="4b7d1c9e2f" />',
-        "x" * (2 * LONGEST_READ + 1),
-    ],
-)
+@tabled
 def test_neither_language_nor_escapes_nor_length_hide_a_secret(text):
     assert holds_secret(text)
+    assert holds_secret("x" * (2 * LONGEST_READ + 1))
 
 
 @tabled

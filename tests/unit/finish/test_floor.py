@@ -176,16 +176,9 @@ def greedy(scores, vectors, top, weight):
     return chosen + behind, values
 
 
-@pytest.mark.parametrize(
-    ("stage", "ids", "values"),
-    [
-        # e1 repeats e0: 0.5 * 0.8 - 0.5 * 1 = -0.1; e2 is at a right angle: 0.5 * 0 - 0 = 0
-        (Mmr(3), ["e0", "e2", "e1"], [0.5, 0.0, -0.1]),
-        (Mmr(3, 1.0), ["e0", "e1", "e2"], [1.0, 0.8, 0.0]),  # relevance alone changes no order
-        (Mmr(2, 0.1), ["e0", "e1", "e2"], [0.1, -0.9, 0.0]),  # places behind keep theirs
-    ],
-)
+@tabled
 def test_a_copy_of_the_first_goes_behind_another_entry(stage, ids, values):
+    (stage,) = parse_stages([stage])
     assert order(tabled_scores([10.0, 8.0, 0.0], [[1, 0], [1, 0], [0, 1]]), stage) == (ids, pytest.approx(values))
 
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from math import exp, sqrt
+from math import exp
 from pathlib import Path
 
 import numpy as np
@@ -71,19 +71,7 @@ def test_ranks_and_counts_are_taken_after_the_depth_mask():
 
 
 class TestNormalisations:
-    @pytest.mark.parametrize(
-        ("name", "expected"),
-        [
-            ("none", [4, 2, 1]),
-            ("max", [1, 0.5, 0.25]),
-            ("minmax", [1, 1 / 3, 0]),
-            # mean 7/3, variance (25 + 1 + 16)/27 = 14/9, deviation sqrt(14)/3
-            ("zscore", [5 / sqrt(14), -1 / sqrt(14), -4 / sqrt(14)]),
-            ("rank", [1, 2 / 3, 1 / 3]),
-            # the sample's deviation is sqrt(7/3); 1/2 + (x - 7/3) / (6 sqrt(7/3)), which no value clips
-            ("dbsf", [0.5 + 5 / (18 * sqrt(7 / 3)), 0.5 - 1 / (18 * sqrt(7 / 3)), 0.5 - 4 / (18 * sqrt(7 / 3))]),
-        ],
-    )
+    @tabled
     def test_a_list_of_4_2_1(self, name, expected):
         got = scored(
             tabled_lists({"fts": {"a": 4.0, "b": 2.0, "c": 1.0}, "vector": {"d": 1.0}}),

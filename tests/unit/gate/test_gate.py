@@ -251,27 +251,6 @@ def test_an_update_hides_no_decline_behind_changed_labels(tmp_path, capsys, monk
     assert run(*update, "labels alone") == 0
 
 
-def test_what_the_machine_cannot_do_ends_with_4_and_ctrl_c_with_130(baseline, tmp_path, monkeypatch):
-    def failing(error):
-        def fail(*_):
-            raise error
-
-        return fail
-
-    update = ("gate", STARTER, "bm25", "--update", "--because", "first", "--baseline")
-    (tmp_path / "file").write_text("")
-    assert run(*update, tmp_path / "file" / "baseline.json") in (2, 4)
-
-    (tmp_path / "closed").mkdir()
-    full = OSError(28, "No space left on device")
-    monkeypatch.setattr("steelyard.base.files.write_bytes", failing(full))
-    assert run(*update, tmp_path / "closed" / "b.json") == 4
-    assert list((tmp_path / "closed").iterdir()) == []
-
-    monkeypatch.setattr("steelyard_eval.gate.gate.check", failing(KeyboardInterrupt))
-    assert run("gate", STARTER, "--baseline", baseline) == 130
-
-
 @pytest.mark.parametrize(
     "harm",
     [

@@ -145,9 +145,7 @@ def test_more_queries_catch_more_and_few_leave_it_asleep():
 # What a gate tells the shell: the codes of docs/gate.md
 
 
-@pytest.mark.parametrize(
-    ("verdict", "code", "strict"), [("pass", 0, 0), ("fail", 1, 1), ("mismatch", 2, 2), ("inconclusive", 0, 3)]
-)
+@tabled
 def test_each_verdict_has_its_exit_code(verdict, code, strict):
     about = Provenance("steelyard", DataFacts("mine"))
     found = Gating(Result("gate", Answer(verdict), about))

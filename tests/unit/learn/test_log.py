@@ -227,15 +227,7 @@ def test_what_was_shown_and_done_is_read_back(tmp_path, searcher):
     assert sum("configuration" in one for one in lines(path)) == 1
 
 
-@pytest.mark.parametrize(
-    ("query", "entry", "action", "message"),
-    [
-        ("gone", "a", "cited", "no impression in .* has the id 'gone'"),
-        ("", "a", "praised", "there is no action 'praised'"),
-        ("", "", "cited", "is about an entry; name it"),
-        ("", "a", "none_useful", "is about the whole list"),
-    ],
-)
+@tabled
 def test_acts_that_cannot_be_are_refused(tmp_path, searcher, query, entry, action, message):
     path = tmp_path / "log.jsonl"
     known_id = FeedbackLog(path, CONFIG).shown(searcher.search("rotate"))

@@ -333,17 +333,7 @@ def test_verdicts(gain, p_holm, detectable, margin, expected):
     assert verdict(Interval(*gain), p_holm, detectable, margin) == expected
 
 
-@pytest.mark.parametrize(
-    ("ps", "corrected"),
-    [
-        # p = 0.005, 0.011, 0.02, 0.04, 0.13 (sorted): times 5, 4, 3, 2, 1 = 0.025, 0.044, 0.06, 0.08, 0.13.
-        ([0.02, 0.005, 0.13, 0.04, 0.011], [0.06, 0.025, 0.13, 0.08, 0.044]),
-        # Steps never go down: 0.01, 0.03, 0.031 times 3, 2, 1 = 0.03, 0.06, 0.031 -> 0.06; and stop at 1.
-        ([0.01, 0.03, 0.031], [0.03, 0.06, 0.06]),
-        ([0.6, 0.7], [1.0, 1.0]),
-        ([], []),
-    ],
-)
+@tabled
 def test_holm_on_the_textbook_example(ps, corrected):
     assert holm(ps).tolist() == pytest.approx(corrected)
 
