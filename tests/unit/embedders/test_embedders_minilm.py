@@ -132,14 +132,7 @@ def test_the_vocabulary_is_that_of_bert():
     )
 
 
-TEXTS = [
-    "rotate the signing keys",
-    "Traceback (most recent call last): KeyError: 'tenant_id' in replay.py:42",
-    "Öl über ünïcode 你好 \U0001f600",
-    "<s> </s> <unk>",
-    "\x00",
-    "why " * 3000,
-]
+TEXTS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["TEXTS"]
 OWN = """
 import json, logging, sys
 from safetensors.numpy import load_file

@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,14 +19,7 @@ from steelyard.embedders.lsa import ITERATIONS, LsaEmbedder, _truncated_svd
 from steelyard.stores.sqlite import Vault
 from steelyard.testing import same_bits
 
-TEXTS = [
-    "the cache keeps tokens of the session",
-    "a session token expires after an hour",
-    "retry the request with backoff",
-    "backoff doubles the wait between requests",
-    "graph of memory nodes and edges",
-    "memory nodes are linked by causal edges",
-]
+TEXTS = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["TEXTS"]
 
 
 FIT = """

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from command_line import document, done
+from tabled import tabled
 from written_set import write_lines
 
 from steelyard.base.errors import DataError
@@ -22,7 +23,6 @@ from steelyard_eval.learn import learn
 from steelyard_eval.learn.decision import LogDecision, _sampled
 from steelyard_eval.learn.result import evidence
 from steelyard_eval.result.document import read
-from steelyard_eval.result.sentences import say
 from steelyard_eval.workbench import Workbench
 
 LOG = starter() / "feedback.jsonl.gz"
@@ -139,60 +139,30 @@ def test_a_log_of_another_memory_is_one_message(tmp_path, data):
         data.learn(tmp_path / "changed.jsonl", labels=False)
 
 
-# Why a log took no part in a decision by labels: one true sentence for each reason
+# Why a log took no part in a decision by labels
 
 LABELLED = tuple(Query(f"question {at}", id=f"q{at}") for at in range(16))
 
 
-def decision(logged, second=None, listless=False, few=0):
-    """Labels of sixteen queries, and a log of some queries, all of which were valued."""
+def decision(logged, others, again, second=None, listless=False, few=0):
+    """Labels of sixteen queries, and a log of some of them, of others, and of such that ask what the first asks."""
+    queries = [*LABELLED[:logged], *(Query(f"other {at}", id=f"o{at}") for at in range(others))]
+    queries += [Query(LABELLED[0].text, id=f"a{at}") for at in range(again)]
+    cells, hits = SimpleNamespace(queries=np.arange(len(queries))), SimpleNamespace(listless=listless)
     log = SimpleNamespace(census=SimpleNamespace(impressions=40))
-    cells, hits = SimpleNamespace(queries=np.arange(len(logged))), SimpleNamespace(listless=listless)
     config = find_system("echovault").config(10)
-    case = SimpleNamespace(queries=logged, cells=cells, log=log, hits=hits, config=config)
+    case = SimpleNamespace(queries=tuple(queries), cells=cells, log=log, hits=hits, config=config)
     choice = SimpleNamespace(second=second, scored=SimpleNamespace(share=0.0))
     labelled, made = ((), None) if few else (LABELLED, SimpleNamespace(choice=choice))
-    return LogDecision(case, labelled, np.arange(len(logged)), None, (), None, made, few)
+    return LogDecision(case, labelled, np.arange(len(queries)), None, (), None, made, few)
 
 
-def others(count):
-    return tuple(Query(f"other {at}", id=f"o{at}") for at in range(count))
-
-
-AGAIN = tuple(Query(LABELLED[0].text, id=f"a{at}") for at in range(9))
-"""Queries of the log that ask what a labelled one asks."""
-
-
-@pytest.mark.parametrize(
-    ("logged", "count", "left", "facts"),
-    [
-        (others(9), 0, 9, ["none of the 16", "takes 5"]),
-        (LABELLED[:1] + others(9), 1, 9, ["only 1 of the 16", "was logged", "takes 5"]),
-        (LABELLED[:4] + others(9), 4, 9, ["only 4 of the 16", "were logged", "takes 5"]),
-        (LABELLED, 16, 0, ["16 of the 16", "no other logged"]),
-        (LABELLED + others(1), 16, 1, ["16 of the 16", "only one other"]),
-        (LABELLED + AGAIN, 16, 0, ["16 of the 16", "no other logged"]),
-    ],
-)
-def test_the_reason_is_that_which_holds(logged, count, left, facts):
-    found = decision(logged)
-    assert (len(found.logged), found.others) == (count, left)
-    told = say(*evidence(found))
-    assert all(fact in told for fact in facts), told
-    assert ("none of" in told) == (count == 0)
-
-
-@pytest.mark.parametrize(
-    ("found", "key", "facts"),
-    [
-        (decision(LABELLED + others(9), second=object()), "learn_chance", {"logged": 16}),
-        (decision(others(9), few=14), "learn_few_labels", {"labelled": 14, "fewest": 15}),
-        (decision(LABELLED + others(9), listless=True), None, {}),
-    ],
-)
-def test_what_is_no_lack_of_logged_queries_is_not_said_to_be(found, key, facts):
+@tabled
+def test_the_reason_is_that_which_holds(log, case, counts, key, facts):
+    found = decision(*log, **case)
     (told,) = evidence(found)
-    assert "no result lists" in say(told) if key is None else told.key == key
+    assert (len(found.logged), found.others) == tuple(counts)
+    assert told.key == key
     assert facts.items() <= told.facts.items()
 
 
