@@ -57,7 +57,6 @@ class TestAsking:
         asked = embedder(endpoint, provider)
         for kind in ("entry", "query"):
             np.testing.assert_allclose(asked.embed(TEXTS, kind), endpoint.expected(TEXTS), atol=1e-6)
-
         (one, headers, body), (_, _, again) = endpoint.requests
         assert (one, headers["Authorization"], body["model"]) == (path, f"Bearer {KEY}", "tiny")
         assert entry.items() <= body.items()
@@ -219,7 +218,6 @@ class TestKeys:
         endpoint.script = [FAILURES[failure](endpoint)] * 2
         with pytest.raises(EmbedderError) as raised:
             asked.embed(["a"])
-
         for error in chain(raised.value):
             assert isinstance(error, EmbedderError), error
             assert KEY not in repr(error) + str(vars(error))
@@ -491,7 +489,6 @@ def test_a_process_that_is_killed_leaves_a_whole_cache(path):
             break
     process.stdout.close()
     assert process.wait(timeout=60) == -signal.SIGKILL
-
     inner = Counting(fails_after=0)
     assert CachedEmbedder(inner, path).embed(CACHED_TEXTS[:31])[:, 0].tolist() == list(range(31))
     with apsw.Connection(str(path)) as db:

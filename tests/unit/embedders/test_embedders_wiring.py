@@ -94,7 +94,6 @@ class TestVault:
         run("compare", starter(), "fts,vector", "--embedder", "api", "--out", tmp_path / "r.json")
         run("report", tmp_path / "r.json", "--out", tmp_path / "report")
         run("tune", starter(), "rrf(fts, vector)", "--embedder", "api", "--out", tmp_path / "w.json")
-
         written = files(tmp_path)
         names = {path.name for path in written}
         assert {"memory.db", "vectors.db", "manifest.json", "report.html"} <= names
@@ -128,7 +127,6 @@ class TestVault:
         assert holdings(indexed) == before
         asked = openai.requests[0][2]["input"]
         openai.requests.clear()
-
         found("index", indexed, "--rebuild", "--embedder", "api")
         assert not set(asked) & set(openai.texts)
         assert {space.model for space in holdings(indexed)} == {"openai/other"}
@@ -260,7 +258,6 @@ class TestDegrading:
         expected = found(*ask, "--set", "semantic=never")
         openai.script = [FAILING[failure](openai)] * 5
         result = run(*ask, "--json")
-
         answer = json.loads(result.stdout)
         assert (result.exit_code, answer["degraded"]) == (0, True)
         assert [hit["id"] for hit in answer["hits"]] == [hit["id"] for hit in expected["hits"]]

@@ -53,7 +53,6 @@ def test_the_list_is_what_live_search_answers_and_contributions_in_order_give_it
     entries = only(explain(space, query, config))["entries"]
     asked = next(q for q in space.dataset.asked(space.dataset.queries) if q.id == query)
     hits = space.searcher(config).search(asked).hits
-
     assert hits
     assert [(e["rank"], e["id"], e["score"]) for e in entries] == [(h.rank, h.entry.id, h.score) for h in hits]
     for entry in entries:  # to the last bit
@@ -128,8 +127,8 @@ def test_an_empty_list_names_the_words_that_no_entry_has(tmp_path, text, config,
 
 def test_the_words_of_the_query_that_an_entry_holds_are_named(tmp_path):
     """By their stems; "the" is a stop word, which neither looks for beside others."""
-    entry = {"id": "a", "text": "the caches were rotated"}
-    made = dataset(tmp_path, [entry, {"id": "b", "text": "x"}], {"text": "rotating the cache twice"}, {"a": 1})
+    entries = [{"id": "a", "text": "the caches were rotated"}, {"id": "b", "text": "x"}]
+    made = dataset(tmp_path, entries, {"text": "rotating the cache twice"}, {"a": 1})
     found = explain(made, "q", "rrf(fts, bm25)", entry="a", embedder="none")
     held = ["rotating", "cache"]
     assert found.record["entry"]["configurations"][0]["matching"] == {"bm25": held, "fts": held}
@@ -203,21 +202,15 @@ def test_the_changes_of_the_signals_add_up_to_the_change_of_the_entry(space, aga
 
 def test_who_entered_and_who_left_say_where_they_were(tmp_path):
     """Importance prefers b; BM25 prefers a, which holds both words and one of them three times."""
-    entries = [
-        {"id": "a", "text": "cache word word word", "importance": 1},
-        {"id": "b", "text": "cached", "importance": 9},
-    ]
+    entries = [{"id": "a", "text": "cache word word word", "importance": 1}]
+    entries += [{"id": "b", "text": "cached", "importance": 9}]
     made = dataset(tmp_path, entries, {"text": "cache word"}, {"b": 1})
-    changes = explain(made, "q", "importance", "bm25", limit=1, embedder="none").record["changes"]
-
-    assert [(c["id"], c["kind"], c["before"], c["after"]) for c in changes] == [
-        ("a", "entered", 2, 1),
-        ("b", "left", 1, 2),
-    ]
-    assert [c["why"].partition(",")[0] for c in changes] == ["rank 2"] * 2
+    entered, left = explain(made, "q", "importance", "bm25", limit=1, embedder="none").record["changes"]
+    places = [(c["id"], c["kind"], c["before"], c["after"], c["why"].partition(",")[0]) for c in (entered, left)]
+    assert places == [("a", "entered", 2, 1, "rank 2"), ("b", "left", 1, 2, "rank 2")]
     # of two, the range is their distance: importance put b ahead by the whole of it, then BM25 a
-    assert changes[0]["changes"] == pytest.approx({"bm25": 1, "importance": 1})
-    assert changes[1]["changes"] == pytest.approx({"bm25": -1, "importance": -1})
+    assert entered["changes"] == pytest.approx({"bm25": 1, "importance": 1})
+    assert left["changes"] == pytest.approx({"bm25": -1, "importance": -1})
 
 
 def test_an_entry_scored_by_one_side_alone_has_a_reason_and_what_its_score_is_of(tmp_path):
@@ -225,12 +218,10 @@ def test_an_entry_scored_by_one_side_alone_has_a_reason_and_what_its_score_is_of
     entries = [{"id": "a", "text": "cache"}, {"id": "b", "text": "x", "source": "cache"}]
     made = dataset(tmp_path / "set", entries, {"text": "cache"}, {"b": 1})
     found = explain(made, "q", "fts", "echovault", embedder="none")
-
     entered = next(c for c in found.record["changes"] if c["id"] == "b")
     assert (entered["kind"], entered["by"], entered["standing"]) == ("entered", "fts", None)
     assert 'none of "cache"' in entered["why"]
     assert 'none of "cache")' in " ".join(str(found).split())
-
     # A list without entries is compared: the query is a stop word, which BM25 drops and FTS5 finds.
     made = dataset(tmp_path / "stop", [{"id": "a", "text": "the"}], {"text": "the"}, {"a": 1})
     (change,) = explain(made, "q", "bm25", "fts", embedder="none").record["changes"]

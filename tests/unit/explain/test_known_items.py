@@ -70,18 +70,17 @@ def test_the_same_sentence_in_another_entry_counts_as_found(dataset):
 
 def test_empty_and_shared_vectors_are_counted(dataset):
     vectors = np.random.default_rng(1).random((200, 4)).astype(np.float16)
-    vectors[3] = 0
-    vectors[5] = vectors[4]
+    vectors[3], vectors[5] = 0, vectors[4]
     own = replace(dataset, vectors={("e5", "text"): vectors})
     assert broken_vectors(own) == [{"model": "e5", "entries": 200, "empty": 1, "same": 1}]
     assert "1 of 200 are empty, and 1 are" in ask_known_items(own, "bm25", embedder="none")["sentence"]
 
 
 def test_entries_without_a_sentence_are_left_out(dataset):
-    blank = replace(dataset, entries=(Entry("a", text="too short"), Entry("b", text="four words are enough")))
-    assert [item.entry for item in known_items(blank)] == ["b"]
-    none = replace(dataset, entries=(Entry("a", text="too short"),))
-    assert ask_known_items(none, "bm25", embedder="none")["sentence"].startswith("No entry has")
+    short, enough = Entry("a", text="too short"), Entry("b", text="four words are enough")
+    assert [item.entry for item in known_items(replace(dataset, entries=(short, enough)))] == ["b"]
+    none = ask_known_items(replace(dataset, entries=(short,)), "bm25", embedder="none")
+    assert none["sentence"].startswith("No entry has")
 
 
 def test_the_command_asks():

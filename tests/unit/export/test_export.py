@@ -284,7 +284,6 @@ def test_depths_are_those_of_the_deepest_list_and_told_where_they_differ():
     document = export(deeper, "elasticsearch").to_json()
     assert document["search"]["retriever"]["rrf"]["rank_window_size"] == 400 >= document["search"]["size"]
     assert any("depth 100" in note for note in document["about"]["notes"])
-
     found = config(MOLTNET)
     changed = {name: replace(own, depth=20 if name == "fts" else 37) for name, own in found.retrievers.items()}
     notes = export(replace(found, retrievers=changed), "moltnet").to_json()["about"]["notes"]
@@ -347,7 +346,6 @@ def test_what_elasticsearch_searches_is_mapped_with_the_length_of_the_vectors(mo
     found = export(find_system("plain").config(10, model).with_strategy(parse_strategy(MINMAX)), "elasticsearch")
     mapped = found.to_json()["index"]["mappings"]["properties"]
     (keywords, vectors) = found.to_json()["search"]["retriever"]["linear"]["retrievers"]
-
     assert mapped.pop(vectors["retriever"]["knn"]["field"]) == {
         "type": "dense_vector",
         "similarity": "cosine",
@@ -373,12 +371,10 @@ def test_the_command_writes_what_it_prints_and_the_notes_of_the_file_on_the_term
     document = json.loads(printed.stdout)
     assert printed.stderr == ""
     assert document["hybrid"]["alpha"] == pytest.approx(0.75)  # 0.9 of 1.2
-
     written = done("export", weights, "--to", "weaviate", "--out", tmp_path / "w.json")
     assert written.stdout == f"written: {tmp_path / 'w.json'}\n"
     assert json.loads((tmp_path / "w.json").read_text()) == document
     assert written.stderr.splitlines() == [f"note: {line}" for line in document["about"]["notes"]]
-
     config(RRF).save(weights)
     assert done("export", weights, "--to", "vespa").stdout.startswith("# strategy: rrf(fts, vector, k=60)\n")
 
@@ -405,10 +401,7 @@ def test_a_refusal_exits_with_2_and_leaves_the_old_file(weights, tmp_path, to, t
 # What only the configuration's own system does
 
 
-@pytest.mark.parametrize(
-    ("since", "field", "other"),
-    [("access", "last_accessed_at", "updated_at"), ("update", "updated_at", "last_accessed_at")],
-)
+@tabled
 def test_recency_since_the_access_decays_by_the_access_elsewhere(since, field, other):
     both = "".join(str(export(config(DATED.format(since)), target)) for target in ("vespa", "qdrant"))
     assert f"attribute({field})" in both and f'"datetime_key": "{field}"' in both
@@ -509,7 +502,6 @@ def test_what_is_exported_comes_back(fused, factors, tmp_path):
     config.save(ours)
     done("export", ours, "--to", "spec_kit", "--out", theirs)
     done("import", theirs, back)
-
     assert terms(SearchConfig.load(back).strategy) == terms(config.strategy)
     notes = json.loads(theirs.read_text())["about"]["notes"]
     assert [note.partition("not in the file: ")[2] for note in notes if "in the file" in note] == [

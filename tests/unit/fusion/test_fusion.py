@@ -98,7 +98,6 @@ def test_tm2c2_is_the_convex_combination_of_bruch_gai_and_ingber():
         "vector": {f"e{at}": cosine[at] for at in np.flatnonzero(is_near)},
     }
     got = scored(tabled_lists(lists, ends=[{"bm25": (0.0, 99.0), "vector": (-1.0, 1.0)}]), TM2C2)
-
     expected = 0.2 * np.where(has_words, bm25 / bm25[has_words].max(), 0.0)
     expected += 0.8 * np.where(is_near, (cosine + 1) / (cosine[is_near].max() + 1), 0.0)
     assert got == {f"e{at}": pytest.approx(expected[at], abs=1e-12) for at in np.flatnonzero(has_words | is_near)}
@@ -117,10 +116,7 @@ def test_a_tier_needs_the_next_one_where_it_is_too_short(strategy, lists, needs)
     assert {name: asked.tolist() for name, asked in found.items()} == needs
 
 
-@pytest.mark.parametrize(
-    ("strategy", "lacking"),
-    [("tiered(fts, min_results=2, then=vector)", "vector"), ("weighted_sum(1*fts, 1*cosine)", "cosine")],
-)
+@tabled
 def test_a_signal_that_a_query_needs_and_the_table_lacks_is_an_error(strategy, lacking):
     with pytest.raises(ConfigError, match=f"signal '{lacking}'"):
         fuse(tabled_lists({"fts": {"a": 1.0}}), parse_strategy(strategy))

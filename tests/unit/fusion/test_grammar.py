@@ -111,7 +111,6 @@ class TestFaults:
         text = "tiered(ftz, min_results=-1, then=rrf(vectr, -2*graph_(bm52), k=x, bonuss=1))"
         with pytest.raises(ConfigError) as raised:
             parse_strategy(text)
-
         message = str(raised.value)
         fragments = [
             *("'ftz'; did you mean 'fts'?", "min_results = -1", "'vectr'; did you mean 'vector'?"),
@@ -188,7 +187,6 @@ def test_cases_of_one_kind_are_varied_together_too():
     one = "layered(0.2*l0, 0.8*l2, threshold={}, relax=[])"
     expr = parse_strategy(f"by_intent(default={one.format(0.5)}, factual={one.format(0.4)})")
     pairs = {tuple(case.threshold for case in other.children) for other in near_variants(expr)}
-
     assert {(t, t) for t in (0.2, 0.3, 0.4, 0.5, 0.6)} <= pairs
     assert (0.2, 0.6) not in pairs  # one parameter at a time, or all alike
     mixed = parse_strategy("by_intent(default=rrf(fts, vector), factual=tiered(fts, then=vector))")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tabled import tabled
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, DataError
@@ -136,7 +137,6 @@ def test_one_ulp_of_one_score_is_told(data, baseline):
     planted = {"scores_hash": scores_hash(own, answers.deep[0])}
     changed(baseline, lambda record: record["contenders"][1]["lists"][0].update(planted))
     found = data.gate(baseline=baseline)
-
     first = found.result.findings[0]
     assert (found.verdict, first.key) == ("fail", "gate_differs")
     assert (first.facts["scores"], first.facts["queries"]) == (True, 1)
@@ -296,7 +296,6 @@ def test_an_adverse_update_needs_accept_worse(data, lists, baseline):
         with pytest.raises(ConfigError, match="--because"):
             data.update_baseline(because=reason, baseline=baseline)
     assert baseline.read_bytes() == before
-
     data.update_baseline(bad, because="bm25 goes", baseline=baseline, accept_worse=True)
     assert data.gate(bad, baseline=baseline).verdict == "pass"
 
@@ -384,9 +383,7 @@ def test_a_promise_that_was_kept_and_is_broken_fails_whatever_the_relevance(data
     assert found.result.findings[0].facts["promises"] == ["scope"]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "rule"), [("}", "", "is not valid JSON"), ("bm25", "bm52", "did you mean 'bm25'?")]
-)
+@tabled
 def test_a_broken_weights_file_is_no_verdict_and_the_comment_says_why(tmp_path, monkeypatch, old, new, rule):
     monkeypatch.chdir(tmp_path)
     file = Path("search-weights.json")

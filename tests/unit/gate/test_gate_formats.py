@@ -178,7 +178,6 @@ def test_in_pytest_a_regression_fails_and_the_summary_is_printed(tmp_path):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", "."]
     plugin = [] if "steelyard" in entry_points(group="pytest11").names else ["-p", "steelyard_eval.testing"]
     ended = subprocess.run([*command, *plugin, "test_mine.py"], cwd=tmp_path, capture_output=True, text=True)
-
     assert "2 failed, 1" in ended.stdout
     assert "mine returned 7" in ended.stdout
     assert re.search("AssertionError: (Fail|Inconclusive): mine:", ended.stdout)

@@ -93,19 +93,10 @@ def spread(n, ndcg, composite):
     return judge(ndcg * raw, composite * raw)
 
 
-@pytest.mark.parametrize(
-    ("n", "ndcg", "composite", "together"),
-    [
-        (40, *TYPICAL, 0.9),
-        (40, 0.3, 0.24, 0.95),
-        (100, *TYPICAL, 0.9),
-        (100, 0.3, 0.25, 0.95),
-        (12, *TYPICAL, 0.9),
-    ],
-)
-def test_it_is_how_often_the_rule_fails_simulated_drops(n, ndcg, composite, together):
+@tabled
+def test_it_is_how_often_the_rule_fails_simulated_drops(n, errors, together):
     """Normal differences of which nDCG@10 and A correlate as on real collections; 4000 draws err by .008."""
-    rng = np.random.default_rng(n)
+    (ndcg, composite), rng = errors or TYPICAL, np.random.default_rng(n)
     front = rng.standard_normal((4000, n))
     whole = together * front + math.sqrt(1 - together**2) * rng.standard_normal((4000, n))
 
@@ -128,7 +119,6 @@ def test_of_lists_that_end_at_ten_it_is_that_of_students_test():
 
 def test_more_queries_catch_more_and_few_leave_it_asleep():
     caught = [power_of(still(n), 0.04, deep=True) for n in (8, 20, 60, 200, 100_000)]
-
     assert [one.detection_rate for one in caught] == sorted(one.detection_rate for one in caught)
     assert [one.low for one in caught] == [True, True, False, False, False]
     # of so many the drop that is not blocked, .01, is far beyond the error

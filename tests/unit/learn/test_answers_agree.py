@@ -87,9 +87,9 @@ def check_words(told, gain):
     [
         # 0.9 + 1.96 * .1 = 1.096, and metrics lie in [0, 1], so no difference is more than 1
         (Gain.of(0.9, 0.1), "+0.704 to +1.000; less", "1.096"),
-        # of two queries that tie: t(.975, 1) = 12.706, times sqrt(.65^2 / 1 / 2) = .4596, is 5.84: it tells nothing
+        # of two queries that tie: t(.975, 1) = 12.706, times sqrt(.65^2 / 1 / 2) = .4596, is 5.84: no news
         (Gain.within(difference_interval([0.0, 0.0]), 2), "", "sure of"),
-        # +0.0051 [-0.0282, 0.0384] was printed with "1 in 12"; the error is .0333 / 1.96 = .017, Phi(-.3) = .38
+        # +0.0051 [-0.0282, 0.0384] was printed with "1 in 12"; the error is .0333 / 1.96 = .017, Phi(-.3) .38
         (Gain.of(0.0051, 0.017), "; 2 in 5 that", "1 in 12"),
     ],
 )

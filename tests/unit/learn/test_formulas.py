@@ -53,7 +53,6 @@ def test_rare_acts_against_an_entry_are_expected_about_as_often_as_the_log_has_t
     acts[:, CODE["clicked"]], acts[::10, CODE["dismissed"]] = [9, 1, 1] * 20, 3
     own = PositionCounts.of(lists.pairs, np.arange(60), np.zeros(60, dtype=int), np.full(60, 30.0), acts)
     classes, kind = fit(lists.pairs, own, 1.0), CODE["dismissed"]
-
     rate = 18 / 1800 / 10  # six entries three times in 1800 shows; the tenth place is examined a tenth as often
     assert classes.relevant[9, kind] < rate < classes.other[9, kind] < 2 * rate
 
@@ -68,7 +67,6 @@ def test_the_strength_of_an_act_is_its_lift_over_the_first_five_places():
     acts = np.zeros((2, len(KINDS)))
     acts[0, CODE["clicked"]] = acts[1, CODE["dismissed"]] = 1
     own = PositionCounts.of(lists.pairs, np.array([0, 1]), np.array([0, 1]), np.ones(2), acts)
-
     found = Classes(nothing, nothing, relevant, other)
     assert found.strengths(own) == pytest.approx({"clicked": 6.0, "dismissed": 0.5})
     assert found.lift == pytest.approx(6.0)

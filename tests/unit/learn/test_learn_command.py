@@ -145,7 +145,7 @@ LABELLED = tuple(Query(f"question {at}", id=f"q{at}") for at in range(16))
 
 
 def decision(logged, others, again, second=None, listless=False, few=0):
-    """Labels of sixteen queries, and a log of some of them, of others, and of such that ask what the first asks."""
+    """Labels of sixteen queries, and a log of some of them, of others, and of copies of the first one."""
     queries = [*LABELLED[:logged], *(Query(f"other {at}", id=f"o{at}") for at in range(others))]
     queries += [Query(LABELLED[0].text, id=f"a{at}") for at in range(again)]
     cells, hits = SimpleNamespace(queries=np.arange(len(queries))), SimpleNamespace(listless=listless)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from command_line import document, done
+from tabled import tabled
 from written_set import write_set
 
 from steelyard.base.errors import ConfigError, DataError, VaultError
@@ -43,7 +44,6 @@ def test_hits_are_in_order_and_hold_what_the_strategy_read(vault):
     for hit in found.hits:  # a strategy of one signal: the score is that signal
         assert hit.signals == {"bm25": pytest.approx(hit.score)}
     assert (found.embedding_calls, found.degraded) == (0, False)
-
     vault.delete(["c"])
     with pytest.raises(VaultError, match="'c' was deleted"):  # it is gone by now
         hits_of(vault, found.table, found.ranking, found.strategy, found.fused)
@@ -89,10 +89,7 @@ def test_a_review_writes_stability_difficulty_time_and_count():
     assert (entry.last_review, entry.review_count) == (NOW, 3.0)
 
 
-@pytest.mark.parametrize(
-    ("grade", "stability", "difficulty"),
-    [("again", 0.2, 6.0), ("hard", 1.6 * 0.8, 5.5), ("good", 1.6, 5.0), ("easy", 1.6 * 1.3, 4.5)],
-)
+@tabled
 def test_a_first_review_starts_from_a_day_and_a_difficulty_of_5(grade, stability, difficulty):
     """At once: R = 1; 1 * (1 + 0.6) by the ease of the grade, and a fifth for `again`."""
     entry = review(stored(), "a", grade, NOW)
@@ -138,7 +135,6 @@ def test_a_review_by_command_makes_the_signal_live_and_survives_indexing(logged)
     before = signal(folder)
     reviewed(folder, query_id)
     after = signal(folder)
-
     assert before["one"] == before["two"] < 0.1  # years after a day's stability
     assert after["one"] == pytest.approx(1.0, abs=1e-3)
     assert after["two"] == pytest.approx(before["two"], abs=1e-3)
@@ -211,7 +207,6 @@ def test_the_shipped_profile_returns_an_entry_once_though_its_copies_differ(tmp_
     long = ["heron " + "and much else beside it " * 9, *BIRDS[1:]]
     paths = [make(tmp_path / "agent.db", long, "e"), make(tmp_path / "project.db", ["heron", *TOOLS[1:]], "e")]
     result = searcher([Vault(path) for path in paths], "soleri:shipped").search("heron")
-
     ids = [hit.entry.id for hit in result.hits]
     assert len(ids) == len(set(ids))
     assert {("e0", "project"), ("e0", "agent")} & {tuple(key.split("\x1f")) for key in result.table.entries} == {
@@ -230,7 +225,6 @@ def test_words_that_only_a_tag_says_have_vectors(tmp_path):
     config = replace(find_system("moltnet").config(10, "lsa"), finish=()).with_strategy(strategy)
     with Vault(tmp_path / "v.db") as vault:
         hits = Searcher(vault, config, vault_embedder(vault)).search("zebrafish").hits
-
     assert {hit.entry.id for hit in hits[:2]} == {"e0", "e1"}
     assert hits[1].score > 0.1 > hits[2].score
 

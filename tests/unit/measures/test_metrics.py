@@ -60,10 +60,8 @@ def test_equals_pytrec_eval_query_by_query_on_the_written_run(case):
     qrels = dict(zip(queries, grades, strict=True))
     measures = parse_measures(TREC)
     mine = evaluate(*csr(lists), Judgments.of(qrels, queries, ENTRIES), measures)
-
     run = pytrec_eval.parse_run(run_lines(queries, *csr(lists), ENTRIES, "tag"))
     theirs = oracle(run, qrels, measures)
-
     assert set(theirs) == set(measures)
     for measure in measures:
         expected = [theirs[measure][query] for query in queries]
@@ -382,10 +380,7 @@ def test_without_units_it_is_the_standard_error_of_the_mean():
     assert float(spread(values[0]).error) == pytest.approx(found.error[0])
 
 
-@pytest.mark.parametrize(
-    ("values", "unit", "sums", "counts"),
-    [([1.0, 2.0, 4.0], [7, 2, 7], [2.0, 5.0], [1, 2]), ([1.0, 2.0], [9, 3], [1.0, 2.0], [1, 1])],
-)
+@tabled
 def test_sums_are_in_the_order_of_the_numbers_of_units_and_of_queries_where_each_is_its_own(
     values, unit, sums, counts
 ):

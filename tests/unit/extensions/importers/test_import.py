@@ -248,18 +248,9 @@ def test_a_schema_runs_nothing(tmp_path):
     assert (entry.text, "more" in entry.extra) == ("one", False)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.json", "[" * 100_000, "not JSON"),
-        ("a.jsonl", '{"id": "1"\n', "line 1"),
-        ("a.csv", 'id,text\n1,"open', "no CSV table"),
-        ("a.db", "SQLite format 3\0" + "x" * 5000, "damaged"),
-        ("a.txt", "words", "no store that is known"),
-    ],
-)
-def test_damaged_sources_are_one_message(tmp_path, name, content, message):
-    (tmp_path / name).write_text(content)
+@tabled
+def test_damaged_sources_are_one_message(tmp_path, name, content, times, message):
+    (tmp_path / name).write_text(content[0] + content[1] * times)
     found = done("import", tmp_path / name, tmp_path / "mine", code=2)
     assert (message in found.output, "Traceback" in found.output) == (True, False)
     assert not (tmp_path / "mine").exists()
@@ -299,7 +290,6 @@ def test_a_golden_query_keeps_its_id_and_labels_whatever_else_comes(vault, tmp_p
     done = import_store(vault, tmp_path / "mine")
     after = load(tmp_path / "mine")
     assert sum(note.startswith("1 query without ") for note in done.notes) == 1
-
     old, new = ({(query.id, query.text) for query in data.queries} for data in (before, after))
     assert old < new
     assert after.qrels == before.qrels
@@ -314,7 +304,6 @@ def test_labels_that_name_no_query_or_have_no_grade_are_left_out_and_counted(sto
         "DELETE FROM eval_queries WHERE id = (SELECT max(query_id) FROM eval_ground_truth)",
     )
     done = import_store(place, tmp_path / "mine")
-
     assert check(tmp_path / "mine").faults == ()
     assert [note for note in done.notes if note.endswith(" -1 to 4")]
     assert [note for note in done.notes if "whose query" in note]
@@ -384,7 +373,6 @@ def test_first_labels_from_the_store_end_the_claim_that_queries_were_drawn(vault
     (mine / "dataset.json").write_text(json.dumps(about | {"sampled": "random"}))
     import_store(vault, mine)
     assert load(mine).sampled == "random"  # no query has labels that had none
-
     whole = (mine / "qrels.txt").read_text().splitlines()
     first = whole[0].split()[0]
     (mine / "qrels.txt").write_text("".join(f"{line}\n" for line in whole if line.split()[0] != first))

@@ -365,7 +365,6 @@ def test_a_date_or_number_that_is_none_costs_the_value(damaged):
         "UPDATE memories SET created_at = 'soon', retrieved_count = 'many' WHERE rowid IN (1, 2)",
         "UPDATE memories SET branch = X'FF00' WHERE rowid = 3",
     )
-
     assert [entry.text for entry in found.entries] == [entry.text for entry in whole.entries]
     assert sum(entry.created_at is None for entry in found.entries) == 2
     assert count(found, "without created_at")
@@ -391,7 +390,6 @@ def test_feedback_of_soleri_without_a_time_is_left_out(damaged, tmp_path, store_
         "UPDATE brain_feedback SET created_at = 'soon' WHERE id = 2",
     )
     done = import_store(tmp_path / "soleri", tmp_path / "mine")
-
     mine = [json.loads(line) for line in (tmp_path / "mine" / "feedback.jsonl").read_text().splitlines()]
     assert mine == [line for line in whole if line["query_id"] not in ("brain-1", "brain-2")]
     assert [note for note in done.notes if note.startswith("2 lists")]
