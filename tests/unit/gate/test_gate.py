@@ -276,6 +276,12 @@ def test_a_sealed_baseline_of_another_shape_is_refused(data, baseline):
         data.gate(baseline=baseline)
 
 
+def test_a_baseline_that_cannot_be_read_is_refused(data, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot read the baseline"):
+        data.gate(baseline=tmp_path / "file" / "baseline.json")
+
+
 def test_an_update_says_when_and_why(data, based, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
     found = data.gate(baseline=based({"bm25": "vector", SUM: SUM}, because="vectors alone"))

@@ -139,6 +139,16 @@ def test_a_log_of_another_memory_is_one_message(tmp_path, data):
         data.learn(tmp_path / "changed.jsonl", labels=False)
 
 
+def test_a_search_is_logged_and_acted_upon_by_command(tmp_path):
+    vault, log = tmp_path / "m.db", tmp_path / "log.jsonl"
+    done("index", starter(), vault, "--embedder", "none")
+    found = document("search", vault, "rotate keys", "--system", "bm25", "--log", log, "--client", "me")
+    first = found["hits"][0]["id"]
+    done("vault", "act", log, found["query_id"], first, "--action", "cited")
+    assert json.loads(log.read_text().splitlines()[-1])["actions"][0]["action_name"] == "cited"
+    done("vault", "act", log, "gone", first, code=2)
+
+
 # Why a log took no part in a decision by labels
 
 LABELLED = tuple(Query(f"question {at}", id=f"q{at}") for at in range(16))
