@@ -36,7 +36,6 @@ def test_what_a_dead_process_left_is_swept_and_what_a_living_one_writes_is_not(t
     with living.open() as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         write_text(tmp_path / "w.json", "whole")
-
     assert {p.name for p in tmp_path.iterdir()} == {"w.json", living.name, other.name}
     assert (tmp_path / "w.json").read_text() == "whole"
 
@@ -101,7 +100,6 @@ def test_a_name_that_is_taken_is_refused(held):
     with pytest.raises(ConfigError, match=name):
         held[name] = object()
     assert held[name] is one
-
     held[name] = one  # the same again is no second one
 
 

@@ -51,7 +51,6 @@ def test_what_is_recommended_for_a_target_exports_to_it(case, target):
     own = case.restricted(Restriction(target))
     decided = decide(own)
     chosen = decided.picked or decided.instead or own.current.config
-
     export(chosen, target)  # ConfigError for what it cannot express
     counts = len(own.candidates.grid), len(case.candidates.grid)
     cost = restriction_cost(decided).facts
@@ -66,7 +65,6 @@ def test_what_is_given_up_is_the_difference_of_the_two_gains(case):
     result, _ = result_of(decided, leaderboard(decided))
     said = result.answer.because[0] if result.answer.because[0].key == "restricted" else result.answer.because[1]
     cost = said.facts["without"] - said.facts["within"]
-
     assert said.facts["kept"] < said.facts["of"] == len(case.candidates.grid)
     assert said.facts["cost"] == pytest.approx(cost, abs=1e-12)
     assert said.facts["low"] < cost < said.facts["high"]
@@ -82,7 +80,6 @@ def test_no_calls_leave_only_what_reads_no_vectors(case):
     """EchoVault's second tier has vectors, which a query that words find nothing for would need."""
     own = case.restricted(Restriction(embedding_calls=0))
     labels = {start.label for start in own.candidates.starts}
-
     assert {"bm25", "fts"} <= labels
     assert labels.isdisjoint({"vector", "weighted sum", "RRF", "soleri", "moltnet", "tiered", "echovault"})
     most = case.restricted(Restriction(embedding_calls=100))
@@ -129,7 +126,6 @@ def test_the_command_writes_what_the_next_one_exports(tmp_path):
     record = json.loads(ended.stdout)
     (step,) = [one for one in record["answer"]["steps"] if one["key"] == "export"]
     file = step["command"][2]
-
     assert SearchConfig.load(file).effective.signals <= {"fts", "bm25", "vector"}
     done = run(*step["command"][1:])
     assert done.exit_code == 0, done.output

@@ -50,9 +50,7 @@ def test_a_half_life_in_four_digits_ranks_alike(space):
     config = find_system("moltnet").config(10, space.model)
     weighted = str(config.strategy).replace("0*recency", "0.3*recency")
     table = record(space, space.dataset.queries, [config])
-
     lists = [ranked(table, config.with_strategy(parse_strategy(text))) for text in (weighted, shown(weighted))]
-
     assert "68.97h" in shown(weighted)
     assert np.array_equal(*lists)
 
@@ -70,7 +68,6 @@ def test_an_idle_signal_stays_where_a_metric_moves_without_it(told_space):
     usual = find_system("soleri").config(10, told_space.model)
     table = record(told_space, judged(told_space.dataset, told_space.dataset.queries), [usual])
     config = find_system("soleri").config(10).with_strategy(usual.strategy)
-
     left = simplify_config(table, config, lambda one: np.array([float("severity" in one.strategy.signals)]))
     assert "severity" in left.strategy.signals
     assert "domain" not in left.strategy.signals
@@ -81,7 +78,6 @@ def test_a_search_by_what_was_chosen_returns_the_limit(told_space):
     query = told_space.dataset.queries[0]
     found = recommend(told_space.dataset, only="soleri", workspace=told_space, timed=False)
     asked = [find_system("soleri").config(10), found.attempt or found.config]
-
     chosen = set(parse_strategy(found.result.choice.strategy).signals)
     assert {"severity", "domain"}.isdisjoint(chosen)  # all notes are equal in both
     assert {"tfidf", "cosine"} <= chosen

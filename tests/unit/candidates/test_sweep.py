@@ -37,7 +37,6 @@ def wide_intervals(curve):
 @given(drawn_forms(), st.sampled_from(MEASURES))
 def test_every_interval_and_both_ends_have_the_value_that_replay_finds_there(form, name):
     curve = swept(form, name)
-
     for at, middle in wide_intervals(curve):
         expected = directly(form, name, weights(middle))
         assert curve.values[at] == pytest.approx(expected.mean(), abs=1e-12)
@@ -50,9 +49,7 @@ def test_a_line_may_run_anywhere_between_any_two_values_of_t(seed, name):
     rng = np.random.default_rng(seed)
     form = random_form(rng, columns=4)
     start, direction = rng.normal(size=4), rng.normal(size=4)
-
     curve = sweep(Objective.of(form, measure(name)), start, direction, -2.0, 3.0)
-
     assert (curve.edges[0], curve.edges[-1]) == (-2.0, 3.0)
     for at, t in wide_intervals(curve):
         assert curve.values[at] == pytest.approx(directly(form, name, start + t * direction).mean(), abs=1e-12)
@@ -79,7 +76,6 @@ def never_below(objective, curve, grids):
 @given(drawn_forms(), st.sampled_from(MEASURES))
 def test_a_plateau_is_level_inside_and_ends_where_it_says(form, name):
     curve = swept(form, name)
-
     for plateau in curve.plateaus():
         assert plateau.low <= plateau.t <= plateau.high
         assert directly(form, name, weights(plateau.t)).mean() == pytest.approx(plateau.value, abs=1e-12)
@@ -97,9 +93,7 @@ def test_a_plateau_is_level_inside_and_ends_where_it_says(form, name):
 def test_a_crossing_lies_where_a_hand_finds_it():
     # The relevant row has (1, 0), the other one (0.25, 0.5): t = 0.5 (1 - t) + 0.25 t at t = 0.4.
     form = form_of([[0.25, 1.0], [0.5, 0.0]], [0, 1], [2])
-
     curve = swept(form, "RR")
-
     np.testing.assert_allclose(curve.edges, [0, 0.4, 1], rtol=0, atol=1e-15)
     np.testing.assert_allclose(curve.values, [0.5, 1.0])
     plateau = curve.choose()
@@ -109,9 +103,7 @@ def test_a_crossing_lies_where_a_hand_finds_it():
 def test_ties_at_an_end_go_to_the_smaller_index_there_and_to_the_line_inside():
     # All tie at t = 0. Inside, the relevant row with the larger score is ahead; at 0 itself the other is.
     form = form_of([[0.0, 1.0], [1.0, 1.0]], [0, 1], [2])
-
     curve = swept(form, "RR")
-
     assert curve.values.tolist() == [1.0]
     assert curve.ends == (0.5, 1.0)
     assert curve.choose() == curve.plateaus()[0]
@@ -121,9 +113,7 @@ def test_ties_at_an_end_go_to_the_smaller_index_there_and_to_the_line_inside():
 def test_an_end_point_alone_can_be_best():
     # At t = 1 the first two rows tie and the smaller index, the relevant one, wins; inside it is behind.
     form = form_of([[1.0, 1.0], [0.0, 1.0]], [1, 0], [2])
-
     plateau = swept(form, "RR").choose()
-
     assert (plateau.low, plateau.high, plateau.t, plateau.value) == (1.0, 1.0, 1.0, 1.0)
 
 
@@ -145,9 +135,7 @@ def test_an_end_point_alone_can_be_best():
 @pytest.mark.parametrize("name", MEASURES)
 def test_hard_forms_have_their_ends_and_best_right(columns, grades, name):
     form = form_of(columns, grades, [len(grades)])
-
     curve = swept(form, name)
-
     assert np.isfinite(curve.edges).all()
     assert curve.ends == pytest.approx([directly(form, name, weights(t)).mean() for t in (0, 1)], abs=1e-12)
     for at, middle in wide_intervals(curve):
@@ -193,7 +181,6 @@ def test_on_real_recordings_no_grid_beats_the_sweep_of_any_pair_of_signals(name,
     table = record(space, queries, configs)
     judgments = Judgments.of(dataset.qrels, table.queries, table.entries)
     compared, left_out = 0, 0
-
     for config in configs:
         form = Form.of(table, config, config.strategy, judgments)
         for metric in ("nDCG@10", "RR@10", "R@5"):
@@ -206,5 +193,4 @@ def test_on_real_recordings_no_grid_beats_the_sweep_of_any_pair_of_signals(name,
                 tuned = config.with_strategy(config.strategy.with_weights(weights(middle)))
                 expected = replay(table, tuned).metrics(judgments, [measure(metric)])[measure(metric)].mean()
                 assert curve.values[at] == pytest.approx(expected, abs=1e-12)
-
     assert left_out < compared / 1000  # RRF crosses at round weights, such as 1/2

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from beside import table
 
 import steelyard_eval as sy
 from steelyard.base.errors import DataError
@@ -110,20 +111,7 @@ def test_each_pool_has_to_hold_what_the_current_one_finds():
     assert refused(by_drawn(data), *sides) is None
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        "random",
-        [3],
-        [{"sampled": "drawn", "labels": {"q": ["m"]}}],
-        [{"sampled": "random"}],
-        [{"sampled": "random", "labels": {"q": "m"}}],
-        [{"sampled": "random", "labels": {"q": []}}],
-        [{"sampled": "random", "labels": {"q": ["m"]}, "pool": {"depth": 1}}],
-        [{"sampled": "random", "labels": {"q": ["m"]}, "who": "ann"}],
-        [{"sampled": "random", "labels": {"q": ["m"]}, "judge": 3}],
-    ],
-)
+@table("wrong")
 def test_provenance_that_cannot_be_read_is_a_fault(wrong):
     with pytest.raises(DataError, match="provenance"):
         load(provenance=wrong)
@@ -156,20 +144,7 @@ def test_lists_are_condensed_query_by_query():
     assert (offsets.tolist(), entry.tolist()) == ([0, 2, 3], [2, 0, 1])
 
 
-@pytest.mark.parametrize(
-    "pool",
-    [
-        "all",
-        [],
-        {"contenders": [], "depth": 10},
-        {"contenders": [], "depth": 0},
-        {"contenders": []},
-        {"depth": 0},
-        {},
-        {"contenders": ["a"], "depth": True},
-        {"contenders": [1], "depth": 1},
-    ],
-)
+@table("pool")
 def test_a_pool_that_is_none_is_a_fault(pool):
     with pytest.raises(DataError, match="pool"):
         load(pool=pool)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from beside import table
 
 import steelyard_eval as sy
 from steelyard.fusion import parse_strategy
@@ -36,28 +37,16 @@ BEHIND = (0.020, 0.003, 0.003, 0.028, 0.002, 0.009, 0.057, 0.028)
 """Of the default to the best, in the experiment that this rests on."""
 
 
-@pytest.mark.parametrize(
-    ("system", "text", "behind"),
-    [
-        ("bm25", "", (0.073, 0.051, 0.059, 0.176, 0.061, 0.063, 0.235, 0.133)),
-        ("vector", "", (0.163, 0.049, 0.081, 0.030, 0.036, 0.063, 0.005, 0.016)),
-        ("plain", "rrf(bm25, vector, k=60)", (0.034, 0.007, 0.015, 0.032, 0.010, 0.012, 0.105, 0.046)),
-        ("echovault", "", (0.104, 0.060, 0.053, 0.303, 0.082, 0.067, 0.169, 0.160)),
-        ("moltnet", "", (0.155, 0.053, 0.075, 0.030, 0.051, 0.055, 0.010, 0.039)),
-    ],
-)
+@table("system text behind")
 def test_the_table_has_what_an_independent_run_found(system, text, behind):
     table = public_table()
     at = [[one["name"] for one in table.about["collections"]].index(name) for name in ELSEWHERE]
-
     found = table.against(config_of(text, system), "minilm").gains[at]
-
     assert found == pytest.approx(np.subtract(behind, BEHIND), abs=0.004)
 
 
 def test_a_sum_that_was_not_run_is_compared_with_the_next_tenth_and_says_so():
     found = public_table().against(config_of("weighted_sum(0.22*bm25, 0.78*vector, normalize=minmax)"), "minilm")
-
     assert found.near == "weighted_sum(0.2*bm25, 0.8*vector, normalize=minmax)"
     assert found.facts["near"]
 
@@ -82,7 +71,6 @@ def test_what_is_near_default_a_guess_as_the_default(text, good):
 
 def test_without_labels_the_default_is_worth_trying_and_no_gain_is_stated_for_these_notes():
     found = advise("bm25", config_of("", "bm25"), 10, "minilm")
-
     assert found.verdict == "try"
     assert str(found.attempt.strategy) == DEFAULT
     facts = found.said.facts
@@ -107,27 +95,16 @@ def test_without_labels_the_default_is_worth_trying_and_no_gain_is_stated_for_th
 )
 def test_where_nothing_is_known_the_current_one_is_kept(label, config, model, why):
     found = advise(label, config, 10, model)
-
     assert (found.verdict, found.attempt) == ("keep", None)
     assert found.said.key == why
 
 
-@pytest.mark.parametrize(
-    ("system", "severities", "tagged", "known"),
-    [
-        ("soleri", ("critical", "suggestion"), True, ["severity", "tags"]),
-        ("soleri", ("critical", "suggestion"), False, ["severity"]),  # no query has tags, so none counts
-        ("soleri", ("warning", "warning"), False, []),
-        ("echovault", ("critical", "suggestion"), True, []),  # ranks by none of them
-        ("moltnet", ("critical", "suggestion"), True, []),  # its document gives importance the weight 0
-    ],
-)
+@table("system severities tagged known")
 def test_what_ranks_by_facts_that_no_public_collection_has_is_kept(system, severities, tagged, known):
     entries = [{"id": str(at), "text": "t", "severity": one, "tags": [one]} for at, one in enumerate(severities)]
     entries[0] |= {"tags": ["rust"], "importance": 3}
     made = sy.load(entries, [{"id": "q", "text": "t", "tags": ["rust"] if tagged else []}], {}).dataset
     config = config_of("", system)
-
     assert lacked(config, made) == known
     found = advise(system, config, 10, "minilm", facts=known)
     assert found.verdict == ("keep" if known else "try")
@@ -145,7 +122,6 @@ def test_a_signal_counts_under_one_weight_though_another_is_0():
 def test_a_default_that_was_worse_elsewhere_is_not_tried(monkeypatch):
     losing = replace(public_table(), means={"minilm": {DEFAULT: np.full(10, 0.4), "bm25": np.full(10, 0.5)}})
     monkeypatch.setattr("steelyard_eval.choose.public.public_table", lambda: losing)
-
     assert advise("bm25", config_of("", "bm25"), 10, "minilm").verdict == "keep"
 
 
@@ -221,16 +197,13 @@ def test_one_of_thousands_has_to_be_further_ahead_than_a_contender():
 def test_a_keep_is_reconsidered(n, third, advice, verdict, candidate, public):
     own = evidence(0, -0.1, third, n)
     kept = replace(apply_rule(Expectation(own), ALL_FAMILIES), verdict="keep", candidate=None)
-
     found, rests = decide_with_public_prior(kept, Expectation(own), ALL_FAMILIES, advice, n)
-
     assert (found.verdict, found.candidate, rests) == (verdict, candidate, public)
 
 
 def test_without_labels_only_public_collections_speak():
     own = evidence(0, 0.1, 0.3, 20)
     shipped = replace(apply_rule(Expectation(own), ALL_FAMILIES), verdict="ship", candidate=2)
-
     found, rests = decide_with_public_prior(shipped, Expectation(own), ALL_FAMILIES, TRY, 0)
     assert (found.verdict, found.candidate, rests) == ("try", 1, True)
 
@@ -239,7 +212,6 @@ def test_without_labels_only_public_collections_speak():
 def test_below_twenty_labels_nothing_ships(n, verdict):
     own = evidence(0, 0.2, 0.3, n)
     shipped = replace(apply_rule(Expectation(own), ALL_FAMILIES), verdict="ship", candidate=2)
-
     found, _ = decide_with_public_prior(shipped, Expectation(own), ALL_FAMILIES, TRY, n)
     assert (found.verdict, found.candidate) == (verdict, 2)
     assert (found.blocker is None) is (verdict == "ship")

@@ -77,7 +77,6 @@ def test_a_model_that_says_the_same_makes_labels_worth_more(whole, few, bench, a
     queries = judged(whole, whole.queries)
     groups = {query.group or query.id for query in queries if query.id not in few.qrels}
     groups -= {query.group for query in queries if query.id in few.qrels}
-
     (said,) = [said for said in both.notices if said.key == "model_labels"]
     assert (said.facts["both"], said.facts["others"], said.facts["unrelated"]) == (LABELLED, len(groups), False)
     assert "weighted kappa 1.00 [1.00, 1.00]" in said.facts["text"].lower()
@@ -89,7 +88,6 @@ def test_a_model_that_says_the_same_makes_labels_worth_more(whole, few, bench, a
 def test_a_model_at_chance_changes_nothing(whole, few, bench, alone, tmp_path):
     file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: int(rng.integers(0, 4)))
     both = bench.recommend("bm25", timed=False, model_labels=file).result
-
     assert both.notices[0].key == "model_labels_odd"
     for part in ("decision", "answer", "rows"):
         assert getattr(both, part) == getattr(alone, part)
@@ -135,7 +133,6 @@ def test_a_branch_that_other_queries_alone_reach_keeps_its_weights(whole):
     laid = laid_out(source, (many,), [start], qrels)
     moved = replace(laid, recordings=record_all(source, (many, few), [start], qrels))
     values = moved.again(NDCG)
-
     block = laid.grid.blocks[0]
     known = moved.recorded(block.config)
     table, judgments = known.table, known.judgments

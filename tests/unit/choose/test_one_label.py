@@ -137,7 +137,6 @@ def check_faces(decided, folder, monkeypatch):
     answer, decision, verdict = result.answer, result.decision, decided.ruling.verdict
     found = Recommendation(result, values)
     files = {path.suffix: path.read_text("utf-8") for path in found.report(folder / "report")}
-
     assert decision.verdict == found.verdict == verdict
     assert answer.key.startswith("public" if decided.public else verdict)
     if decision.chosen:

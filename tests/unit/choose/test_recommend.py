@@ -67,7 +67,6 @@ def test_the_composite_is_the_mean_of_its_parts_each_at_its_own_scale():
 
 def test_smoothing_keeps_means_and_takes_most_from_the_nearest():
     kernel = smoothing(LINE)
-
     assert np.allclose(kernel.sum(axis=1), 1.0)
     assert np.allclose(kernel @ np.full(len(LINE), 0.4), 0.4)
     # Between shares 0.5 and 0.52 the scale log((t + .03) / (1.03 - t)) moves by log(.55/.51) - log(.53/.53).
@@ -85,7 +84,6 @@ def test_what_reads_layers_is_recorded_apart_and_nothing_else_changes(space, que
     tried = [StartingPoint("words", words, (words,)), StartingPoint("layers", layers, (layers,))]
     narrow, wide = layout.record_all(Source.live(space), queries, tried)
     together = record(space, queries, [words, layers])
-
     assert narrow.table.columns.keys() == {"bm25", "fts"}
     assert len(narrow.table) < len(wide.table) == len(together)
     for config, own in ((words, narrow), (layers, wide)):
@@ -124,7 +122,6 @@ def test_many_weights_are_named_as_each_is_alone(name):
 def test_the_shipped_table_names_its_collections_and_fits_what_it_may():
     table = load_priors()
     names = {one["name"] for one in table.about["collections"]}
-
     assert "cosqa" in names
     assert "locomo" not in names  # its licence allows no commercial use
     assert all(len(one["sha256"]) == 64 for one in table.about["collections"])
@@ -140,9 +137,7 @@ def test_a_table_gives_differences_to_a_current_configuration():
     variances = {"variances_metric": np.array([[0.125, 0.25]]), "variances_composite": np.array([[0.5, 0.0625]])}
     bases = {"current_metric": np.array([0.25]), "current_composite": np.array([0.5])}
     table = PriorTable(about, {"x": 0, "y": 1}, {"now": 0}, **numbers, **variances, **bases)
-
     metric, steady = table.priors(["y", "unknown", "x"], "now")
-
     assert metric.mean.tolist() == [0.0, 0.0, 0.25]
     assert steady.mean.tolist() == [0.25, 0.0, 0.0]
     assert steady.variance.tolist() == [0.0625, 0.0, 0.5]
@@ -154,7 +149,6 @@ def test_a_table_gives_differences_to_a_current_configuration():
 
 def test_the_first_line_is_the_verdict_in_words_and_the_rest_agrees(found, space):
     result, decision = found.result, found.result.decision
-
     assert (decision.verdict, result.answer.key) == ("ship", "ship")
     assert result.answer.formula.startswith(result.choice.strategy)
     short = next(query.text for query in space.dataset.queries if len(query.text) <= 60)
@@ -220,7 +214,6 @@ def test_a_real_ctrl_c_ends_with_130_and_a_whole_file_of_the_current_weights(tmp
     out = tmp_path / "search-weights.json"
     command = [sys.executable, "-c", INTERRUPTED, str(starter()), "--out", str(out), "--json"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-
     record = json.loads(ended.stdout)
     assert ended.returncode == 130
     assert "Traceback" not in ended.stderr
@@ -237,7 +230,6 @@ def test_a_real_ctrl_c_ends_with_130_and_a_whole_file_of_the_current_weights(tmp
 def test_the_cost_of_a_row_counts_the_indexes_that_it_reads(space, found):
     costs = {row.label: row.cost for row in found.result.rows}
     vectors = 4 * 384 * len(space.dataset.entries)  # float32 of 384 dimensions
-
     assert (costs["vector"].keyword_bytes, costs["vector"].vector_bytes) == (0, vectors)
     assert (costs["bm25"].vector_bytes, costs["fts"].vector_bytes) == (0, 0)
     words = sum(len(set(terms(content(entry)))) for entry in space.dataset.entries)
@@ -253,7 +245,6 @@ def test_the_command_prints_the_sentence_first_and_writes_file_and_report(tmp_pa
     arguments = ["recommend", str(starter()), "--out", str(out), "--report", str(tmp_path / "report")]
     ended = CliRunner().invoke(main, arguments)
     result = read((tmp_path / "report" / "report.json").read_bytes())
-
     assert ended.exit_code == 0
     assert " ".join(ended.stdout.split("\n\n")[0].split()) == say(result.answer)
     assert str(SearchConfig.load(out).effective) == result.choice.strategy
@@ -272,7 +263,6 @@ def test_what_is_said_has_the_metric_today_and_expected_with_its_range():
     ship = Ruling("ship", 3, Gain.of(0.0612, 0.0298), 0.1, None)
     attempt = replace(ship, verdict="try", more=37)
     keep = Ruling("keep", None, NO_GAIN, 0.0551, 183)
-
     said = said_of(ship, "echovault", "nDCG@10", "soleri", 0.6)
     gain = said.facts["gain"]
     assert (said.key, said.facts["before"], said.facts["after"]) == ("ship", 0.6, pytest.approx(0.6612))

@@ -44,7 +44,6 @@ def answer(space, current, **options):
 def test_two_labelled_queries_are_the_fewest_that_decide_anything(space):
     few = [query for query in space.dataset.queries if any(space.dataset.qrels.get(query.id, {}).values())]
     two, one = (replace(space, dataset=replace(space.dataset, queries=tuple(few[:n]))) for n in (2, 1))
-
     assert answer(two, "bm25").decision.bound is not None
     assert answer(one, "bm25").answer.facts["unmeasured"]
     none = replace(space, dataset=replace(space.dataset, queries=()))
@@ -57,7 +56,6 @@ def test_of_two_units_each_is_judged_by_a_choice_on_the_other_and_one_alone_by_n
         gains_out_of_fold(Scored.of(gains, gains, units=np.array(units)), 0)
         for units in ([0, 0, 1, 1], [0, 0, 0, 0])
     )
-
     assert (two.round(9).tolist(), one.tolist()) == ([0.1, 0.2, 0.1, 0.2], [0.0] * 4)
 
 
@@ -68,7 +66,6 @@ def test_signals_that_tell_no_candidates_apart_are_left_out_by_name(space):
     )
     bare = Workspace.open(replace(space.dataset, entries=entries), "lsa")
     there = available(Source.live(bare), bare.dataset.queries, Setting(10, "lsa"))
-
     assert set(there.facts) == {"recency(half_life=90d)"}
     assert "graph" not in there.further
     found = starts(Source.live(bare), bare.dataset.queries, 10)
@@ -95,7 +92,6 @@ def test_a_new_signal_and_a_new_fusion_are_tried_without_being_named_anywhere_el
 def test_parameters_of_retrievers_are_tried_one_at_a_time_where_that_is_affordable():
     config = find_system("plain").config(10, "lsa").with_strategy(parse_strategy("rrf(bm25, vector, graph)"))
     found = [one.retrievers["graph"].parameters for one in of_retrievers(config, 100)]
-
     assert found == [{"seeds": 3}, {"seeds": 10}, {"hops": 1}, {"hops": 3}, {"decay": 0.3}, {"decay": 0.8}]
     assert of_retrievers(config, 200) == []  # six recordings of 200 queries are more than a thousand
     assert named(of_retrievers(config, 100)[0]) == "rrf(bm25, vector, graph, k=60) with graph.seeds=3"

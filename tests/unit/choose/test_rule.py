@@ -84,9 +84,7 @@ def test_with_a_table_the_choice_is_the_published_one(seed, collections):
     means, variances = rng.normal(0.02, 0.03, (2, collections, 12)), rng.uniform(0.01, 0.06, (2, collections, 12))
     weight = table_weight(np.full(12, collections))
     priors = [PriorGains(means[of].mean(axis=0), variances[of].mean(axis=0), weight) for of in (1, 0)]
-
     found = proven(Scored.of(metric, composite, priors))
-
     me, my = means.mean(axis=1)
     ve, vy = variances.mean(axis=1)
     assert found == reference_proven(metric, composite, (me, ve, my, vy, collections))
@@ -96,7 +94,6 @@ def test_a_candidate_that_the_table_lacks_is_asked_for_students_t():
     _, composite = drawn(4, candidates=3)
     prior = PriorGains(np.array([0.02, 0, 0.01]), np.array([0.04, 0, 0.04]), table_weight(np.array([1, 0, 1])))
     found = posterior(spread(composite, np.arange(30)), prior)
-
     assert prior.effective_n.tolist() == [5.0, 0.0, 5.0]  # one collection of two halves of ten queries
     assert found.degrees.tolist() == [np.inf, 29, np.inf]
     assert found.mean[1] == pytest.approx(composite[1].mean())
@@ -112,7 +109,6 @@ def test_the_probability_of_harm_is_the_tail_below_zero():
 def test_folds_keep_groups_whole_and_come_again():
     groups = np.repeat(np.arange(17), 3)
     found = np.array(list(folds(groups, 5)))
-
     assert all(len(set(part[groups == group])) == 1 for part in found for group in range(17))
     assert (found.reshape(6, 5, 51).sum(axis=1) == 1).all()  # six deals of five folds
     assert np.array_equal(found, list(folds(groups, 5)))
@@ -122,7 +118,6 @@ def test_folds_keep_groups_whole_and_come_again():
 def test_out_of_fold_no_query_is_judged_by_a_choice_that_saw_it():
     # Candidate q is right for query q alone: chosen on the others it always gains nothing where it is judged.
     evidence = Scored.of(np.eye(20), np.eye(20))
-
     assert best(evidence.of_composite) is not None
     assert gains_out_of_fold(evidence, 0).tolist() == [0.0] * 20
     assert apply_rule(Expectation(evidence), ALL_FAMILIES).verdict == "keep"
@@ -146,7 +141,6 @@ def test_a_likely_gain_is_worth_a_try_and_labels_that_prove_it_are_named():
     # Mean 0.05, sd 0.2 on 40 queries: t 1.58, harm about 6%; no gate lets it through.
     row = np.tile([0.25, -0.15], 20)
     found = apply_rule(Expectation(Scored.of(row[None, :], row[None, :])), ALL_FAMILIES)
-
     assert (found.verdict, found.candidate) == ("try", 0)
     # Precisions 1 / (1.1 * .0320256)^2 = 805.8 of the sample and 1 / .07^2 = 204.1 of the prior: mean (805.8 * .05
     # + 204.1 * .02) / 1009.9 = .04394, deviation .03147
@@ -162,7 +156,6 @@ def test_over_all_families_a_gain_out_of_fold_has_to_exceed_its_standard_error()
     metric = np.tile([0.4, 0.6], 20)[None, :]
     expect, without = Expectation(Scored.of(metric, metric)), replace(ALL_FAMILIES, require_cv_gain=False)
     vars(expect)["unseen"] = np.tile([0.33, -0.27], 20)
-
     assert apply_rule(expect, without).verdict == "ship"
     assert apply_rule(expect, ALL_FAMILIES).verdict == "try"
 
@@ -213,7 +206,6 @@ def test_nothing_ships_that_is_a_loss_in_one_of_ten_cases():
     metric = np.tile([0.04, 0.06], 20)[None, :]
     expect = Expectation(Scored.of(metric, metric))
     vars(expect)["unseen"] = np.tile([0.356, -0.276], 20)
-
     found = apply_rule(expect, Gates(0.02, 2.0))
     assert (found.verdict, found.candidate) == ("try", 0)
     assert found.gain.worse > 0.1
@@ -252,7 +244,6 @@ def test_nothing_better_is_kept_with_a_bound():
     rng = np.random.default_rng(1)
     metric = rng.normal(-0.05, 0.1, (5, 50))
     found = apply_rule(Expectation(Scored.of(metric, metric)), ALL_FAMILIES)
-
     assert (found.verdict, found.candidate, found.gain.mean) == ("keep", None, 0.0)
     assert found.bound == bound(Scored.of(metric, metric))
     assert found.more == 150  # half as wide takes four times as many

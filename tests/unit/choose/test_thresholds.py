@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from beside import table
 from scipy import stats
 from written_set import write_set
 
@@ -112,17 +113,7 @@ def test_questions_whose_lists_are_empty_need_no_floor():
     assert floor_for_all({"false": found}) == -np.inf
 
 
-@pytest.mark.parametrize(
-    ("lost", "false", "chosen"),
-    [
-        (0.123456, None, 0.12345),  # a lower floor loses no more
-        (None, 0.123456, 0.12346),  # a higher one answers no more
-        (None, 0.30000000000000004, 0.30001),
-        (0.3, 0.2, 0.3),
-        (0.123458, 0.123451, 0.123458),  # no floor of five digits lies between
-        (0.1, 0.2, None),
-    ],
-)
+@table("lost false chosen")
 def test_a_floor_in_five_digits_keeps_its_promises(lost, false, chosen):
     given = {"lost": lost, "false": false}
     found = floor_for_all({name: Bound(floor, 0, 40, 40) for name, floor in given.items() if floor is not None})

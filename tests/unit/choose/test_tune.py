@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from beside import table
 
 from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
@@ -28,36 +29,9 @@ def space():
 # Shapes
 
 
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [
-        ("weighted_sum(0.3*fts, 0.7*vector)", 5),  # none, max, minmax, zscore, rank
-        ("weighted_sum(0.3*cosine, 0.7*tags)", 1),  # both lie in 0..1, so sums stay as they are
-        ("rrf(fts, vector, k=60)", 7),  # 1, 5, 10, 20, 40, 60, 100
-        ("rrf(fts, vector, k=30)", 8),
-        ("rrf(fts, vector, k=60, bonus=times(0.1))", 35),  # 7 k by 0, 0.05, 0.1, 0.2, 0.4
-        ("rrf(fts, vector, k=60, bonus=once(0.1))", 7),  # an added bonus is a weight
-        ("tiered(fts, min_results=3, then=vector)", 6),  # 1, 3, 5, 10, 20, 50
-        ("tiered(fts, min_results=4, then=weighted_sum(0.3*fts, 0.7*vector))", 35),  # 7 counts by 5
-        (
-            "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5)",
-            5,
-        ),  # 0.2 to 0.6, each with the steps of the ladder below it
-        ("layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, cut=0.5)", 10),  # the same with and without the cut
-        (
-            "layered(0.2*l0, 0.3*l1, 0.5*l2, threshold=0.5, relax=[0.2], cut=step)",
-            18,
-        ),  # (2 ladders but for 0.2) x 2
-        ("weighted_sum(0.5*cosine, 0.5*recency(half_life=10d))", 5),  # a quarter to four times
-        ("by_intent(default=rrf(fts, vector), fix_bug=rrf(fts, vector))", 49),
-        ("comb_max(fts, vector)", 5),
-        ("rbc(fts, vector, phi=0.6)", 7),  # 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98
-        ("tiered(fts, min_results=3, then=comb_mnz(fts, vector))", 30),  # 6 counts by 5
-    ],
-)
+@table("text count")
 def test_every_discrete_parameter_is_varied_and_the_current_one_comes_first(text, count):
     found = shapes(parse_strategy(text))
-
     assert len(set(found)) == len(found) == count
     assert found[0] == parse_strategy(text)
 
@@ -65,14 +39,12 @@ def test_every_discrete_parameter_is_varied_and_the_current_one_comes_first(text
 def test_too_many_shapes_together_are_varied_one_parameter_at_a_time():
     inner = "rrf(fts, vector, k=60, bonus=times(0.1))"  # 35 each, 35 * 35 * 6 together
     found = shapes(parse_strategy(f"tiered({inner}, min_results=3, then={inner})"))
-
     # 34 others of either sum, 5 other counts, the current one
     assert len(found) == 1 + 34 + 34 + 5
 
 
 def test_depths_are_halved_and_doubled_together_and_never_below_the_limit():
     config = find_system("plain").config(10).with_strategy(parse_strategy("rrf(fts, vector)"))
-
     here, half, double = depths(config)
     assert here == config
     assert (half.depths["fts"], double.depths["fts"]) == (50, 200)
@@ -104,7 +76,6 @@ def shipped(space):
 def test_weights_alone_move_where_settings_are_to_stay(space, shipped):
     started = find_system("plain").config(10, space.model).with_strategy(parse_strategy(USELESS))
     fixed = only(space, USELESS, weights_only=True)
-
     assert fixed.result.provenance.candidates < shipped.result.provenance.candidates
     assert fixed.result.choice.strategy != USELESS
     assert fixed.config.strategy.with_weights(started.strategy.weights) == started.strategy
@@ -114,7 +85,6 @@ def test_weights_alone_move_where_settings_are_to_stay(space, shipped):
 def test_ship_means_that_the_gain_is_proven_and_the_file_holds_what_was_chosen(shipped):
     found, result = shipped, shipped.result
     decision, promise = result.decision, shipped.config.provenance["promise"]
-
     assert decision.verdict == "ship"
     assert result.answer.formula == result.choice.strategy == str(found.config.strategy)
     assert promise["value"] == decision.gain.mean > 0
@@ -133,7 +103,6 @@ def test_under_try_two_files_are_named_by_what_they_hold_and_what_is_in_use_stay
     found = only(space, "weighted_sum(0*bm25, 1*importance, normalize=minmax)", few)
     out.write_text("in use")
     files = found.save_weights(out)
-
     assert found.result.decision.verdict == "try"
     assert files == [tmp_path / "w.current.json", tmp_path / "w.try.json"]
     assert out.read_text() == "in use"
@@ -154,7 +123,6 @@ def test_the_curve_follows_the_first_weight_of_what_was_tuned_and_says_where_it_
     steps = {weight: value for weight, _, _, value in curve.rows}
     first = found.config.strategy.weights[0]
     at = min(steps, key=lambda weight: abs(weight - first))
-
     assert list(steps) == sorted(steps)
     assert (curve.facts["signal"], curve.facts["chosen"]) == ("fts", pytest.approx(first))
     assert curve.facts["current"] == pytest.approx(0.001 * sum(found.config.strategy.weights))

@@ -100,5 +100,4 @@ def test_every_figure_is_that_of_declared_groups(command, folders, tmp_path, cap
         assert run(*words, "--json", "--quiet") in (0, 1)
         out = capsys.readouterr().out.replace(str(folder), "mine")  # notices name commands
         documents.append(figures(json.loads(out)))
-
     assert documents[0] == documents[1]

@@ -37,7 +37,6 @@ def test_limit_beats_the_weights_file_and_a_torn_one_is_refused(vault: Path, tmp
 
 def test_context_without_a_query_lists_the_newest_in_scope(vault: Path) -> None:
     found = json.loads(run("vault", "context", vault, "--filter", "project=infra", "--limit", 4, "--json").stdout)
-
     dates = [entry["created_at"] for entry in found["entries"]]
     assert dates == sorted(dates, reverse=True)
     assert {entry["project"] for entry in found["entries"]} == {"infra"}
@@ -51,14 +50,12 @@ def test_demo_writes_everything_and_the_same_bytes_twice(tmp_path: Path, monkeyp
     )  # it is larger, and `make demo` runs it
     document = json.loads(run("demo", "--out", tmp_path / "a", "--json").stdout)
     told = run("demo", "--out", tmp_path / "b").stdout
-
     labels = {row["label"] for row in document["rows"]}
     assert labels >= {"fts", "bm25", "vector", "soleri, tuned", "weighted sum, tuned", "layered, tuned"}
     assert document["provenance"]["baseline"] == "echovault"
     for name in ("report.json", "search-weights.json"):  # but for the folder, which the next step names
         first, second = ((tmp_path / own / name).read_text() for own in "ab")
         assert first.replace(f"{tmp_path}/a/", f"{tmp_path}/b/") == second
-
     vault, searching = (step["command"] for step in document["answer"]["steps"][-2:])  # both can be pasted
     assert (vault[1], Path(vault[2]).resolve()) == ("index", starter())
     assert (searching[2], searching[-1]) == (vault[3], str(tmp_path / "a" / "search-weights.json"))
@@ -90,7 +87,6 @@ def test_an_unknown_id_and_filter_are_named(vault: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_the_environments_fault(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a file where a folder is needed")  # root may write everywhere else
-
     fails(
         run("tune", starter(), "rrf(fts, vector)", "--out", tmp_path / "file" / "w.json"),
         4,

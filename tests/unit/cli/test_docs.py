@@ -220,7 +220,6 @@ def test_every_path_of_the_map_exists():
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_folder_has_a_line(package):
     folders = {path.parent for path in (ROOT / package).rglob("*.py")}
-
     lines = {ROOT / target for target in re.findall(r"^(?:#+|-) \[[^\]]+\]\(([^)]+)\)", PAGE, re.MULTILINE)}
     assert sorted(folders - lines) == []
 
@@ -228,7 +227,6 @@ def test_every_folder_has_a_line(package):
 @pytest.mark.parametrize("page", OTHERS, ids=lambda page: page.name)
 def test_other_pages_name_files_from_the_root_a_package_or_the_tests(page):
     names = set(re.findall(r"`([\w/.-]+\.py)\b", page.read_text(encoding="utf-8")))
-
     found = {
         name for name in names for at in ("", "engine", "eval", *PACKAGES, "tests") if (ROOT / at / name).is_file()
     }
@@ -238,7 +236,6 @@ def test_other_pages_name_files_from_the_root_a_package_or_the_tests(page):
 @pytest.mark.parametrize("page", [*OTHERS, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
 def test_the_files_that_other_pages_link_to_exist(page):
     links = re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
-
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 

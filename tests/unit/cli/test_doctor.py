@@ -26,7 +26,6 @@ def row(name):
 
 def test_a_sound_machine_is_fit_and_names_its_versions():
     found = {r.name: r for r in diagnose().rows}
-
     assert diagnose().fit
     assert found["SQLite (in apsw)"].value.startswith(apsw.sqlite_lib_version())
     assert found["FTS5"] == Check("FTS5", "ok", "compiled in")
@@ -144,7 +143,6 @@ def test_an_extra_that_is_not_there_is_missing_and_no_fault(monkeypatch):
 @pytest.mark.parametrize(("encoding", "state"), [("utf-8", "ok"), ("UTF8", "ok"), ("ascii", "missing")])
 def test_the_encoding_of_the_terminal(monkeypatch, encoding, state):
     monkeypatch.setattr(sys, "stdout", SimpleNamespace(encoding=encoding))
-
     assert row("terminal encoding").state == state
     assert diagnose().fit
 
@@ -155,7 +153,6 @@ def test_the_command_exits_0_or_4_and_tells_no_value_of_the_environment(monkeypa
     sound = run("doctor", "--json")
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at/all")
     text = run("doctor")
-
     assert (sound.exit_code, text.exit_code) == (0, 4)
     assert json.loads(sound.stdout)["fit"] is True
     assert set(json.loads(sound.stdout)["checks"][0]) == {"name", "state", "value", "remedy"}

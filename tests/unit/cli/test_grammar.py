@@ -143,9 +143,7 @@ def test_every_spelling_works_or_is_refused_by_one_sentence(where, spelling, pla
     monkeypatch.setenv("HOME", str(tmp_path))
     text = SPELLINGS[spelling].format(port=port)
     words = [word if word != "{}" else text for word in shlex.split(LINES[where])]
-
     found = run(*words)
-
     told = " ".join(found.stderr.split())
     assert not isinstance(found.exception, Exception), found.exception
     if spelling in LISTS and declared()[where] == "configuration":

@@ -47,7 +47,6 @@ class TestStart:
         with pytest.raises(SystemExit):
             main(["init", "--json", "-q"])
         second = json.loads(capsys.readouterr().out)
-
         assert (first["dataset"], first["gated"], first["kept"]) == ("memory", "bm25", [])
         assert set(first["written"]) == {
             "memory/dataset.json",
@@ -63,7 +62,6 @@ class TestStart:
     def test_the_workflow_gates_the_data_set(self, folder):
         start(workflow=Path("w.yml"), current="bm25", install=ORIGIN)
         workflow = yaml.safe_load(Path("w.yml").read_text())
-
         (job,) = workflow["jobs"].values()
         used = [step["uses"] for step in job["steps"] if "uses" in step]
         assert len(used) == 3 and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", one) for one in used)
@@ -162,7 +160,6 @@ class TestStart:
         assert ["how the labelled queries were drawn" in one for one in asked.notices] == [True]
         about = Path("memory/dataset.json")
         plain = json.loads(about.read_text())
-
         run("init", "--sampled", "log", "--pool", "bm25, vector")
         told = {"sampled": "log", "pool": {"contenders": ["bm25", "vector"], "depth": 10}}
         assert json.loads(about.read_text()) == plain | told
@@ -171,19 +168,16 @@ class TestStart:
     def test_what_dataset_json_says_of_labels_is_not_changed(self, folder):
         about = Path("memory/dataset.json")
         about.write_text('{"name": "mine", "sampled": "failing"}')
-
         found = run("init", "--sampled", "random")
         assert found.exit_code == 2
         assert "says sampled is 'failing', not 'random'" in " ".join(found.stderr.split())
         assert json.loads(about.read_text()) == {"name": "mine", "sampled": "failing"}
         assert not Path("reports").exists()
-
         start(sampled="failing", pool=JudgedPool())
         assert json.loads(about.read_text()) == {"name": "mine", "sampled": "failing", "pool": "complete"}
 
     def test_faults_are_named_and_nothing_is_written(self, folder):
         (folder / "memory" / "qrels.txt").write_text("q01 0 nowhere 1\n")
-
         with pytest.raises(DataError, match="nowhere"):
             start()
         assert sorted(path.name for path in folder.rglob("*") if path.is_file()) == [
@@ -194,14 +188,12 @@ class TestStart:
 
     def test_several_data_sets_are_not_guessed_from(self, folder):
         shutil.copytree(folder / "memory", folder / "other")
-
         with pytest.raises(DataError, match="2: memory, other"):
             find_dataset(Path())
 
     @pytest.mark.parametrize("name", ["${{ secrets }}", "a\nb", "x'y", "$(id)"])
     def test_a_path_that_means_something_in_a_workflow_is_refused(self, folder, name):
         (folder / "memory").rename(folder / name)
-
         with pytest.raises(ConfigError, match="in a workflow"):
             start()
 
@@ -209,7 +201,6 @@ class TestStart:
     def test_actionlint_finds_nothing(self, tmp_path):
         path = tmp_path / "relevance.yml"
         path.write_text(workflow_text(Path("my memory"), Path("reports/baseline.json"), ORIGIN, "minilm-int8"))
-
         done = subprocess.run([*os.environ["ACTIONLINT"].split(), str(path)], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
 

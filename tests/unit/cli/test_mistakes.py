@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from beside import table
 from command_line import run
 from written_set import write_set
 
@@ -29,32 +30,7 @@ def tiny(tmp_path, monkeypatch):
     return write_set(tmp_path / "tiny", ENTRIES, QUERIES, "q1 0 e0 1\nq2 0 e1 1\n", **MANIFEST)
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["compare", "tiny", "bm25", "--metrics", "ndgc@10"], "did you mean 'nDCG@10'?"),
-        (["compare", "tiny", "0.3*bm25+0.7*vector"], "'weighted_sum(0.3*bm25, 0.7*vector, "),
-        (["compare", "tiny", "bm25 + vector"], "'weighted_sum(1*bm25, 1*vector, "),
-        (["report", "tiny"], "`steelyard compare tiny --out results.json`"),
-        (["explain", "tiny", "my words"], "valid: q1, q2"),
-        (["compare", "tiny", "hybrid(bm25, vector)"], "unknown signal or fusion 'hybrid'; valid: "),
-        (["compare", "tiny", "rrf(bm25, vector"], "a bracket is not closed; write ')' at its end"),
-        (["compare", "nosuch"], "Name the folder that holds dataset.json, such as tiny"),
-        (["compare", "tiny/corpus.jsonl"], "is not a folder. Name the folder that holds dataset.json: tiny"),
-        (["search", "tiny", "words"], "a data set: steelyard index tiny tiny.db"),
-        (["index", "tiny", "tiny"], "a vault is one file"),
-        (["gate", "tiny"], "today: steelyard init tiny\n"),
-        (["gate", "tiny", "--baseline", "tiny/dataset.json"], "is no baseline"),
-        (["import", "tiny", "other"], "'tiny' is a data set already: steelyard check it"),
-        (["label", "tiny"], "there is no command 'label'; did you mean 'judge'?"),
-        (["recomend", "tiny"], "there is no command 'recomend'; did you mean 'recommend'?"),
-        (["compare", "tiny", "bm25", "fts", "--current", "bm26"], "did you mean 'bm25'?"),
-        (["compare", "tiny", "weighted_sum(1e400*bm25, 1*fts)"], "number 1e400 is too large"),
-        (["compare", "tiny", "bm25", "--metrics", ""], "name at least one, such as nDCG@10"),
-        (["explain", "tiny", "q1", "bm25", "--against", "mine=bm25"], "which is the same; name another contender"),
-        (["search", "x.db", "keys", "--strategy", "fts", "--weights", "w.json"], "leave --strategy out"),
-    ],
-)  # fmt: skip
+@table("words told")
 def test_one_message_says_what_to_write(tiny, words, told):
     found = run(*words)
     assert (found.exit_code, found.stdout) == (2, "")
@@ -170,14 +146,7 @@ def test_the_id_of_a_query_wins_over_a_configuration(tiny):
     assert "query fts: words" in run("explain", tiny, "fts").stdout
 
 
-@pytest.mark.parametrize(
-    ("word", "told"),
-    [
-        ("q7", "mine: there is no query 'q7'; valid: q1, q2"),
-        ("eccovault", "mine: there is no query 'eccovault', and 'eccovault' is no system"),
-        ("rrf(fts, bm52)", "and strategy 'rrf(fts, bm52)': unknown signal or fusion 'bm52'; did you mean 'bm25'"),
-    ],
-)
+@table("word told")
 def test_what_is_neither_a_query_nor_a_configuration_is_told_by_what_was_typed(tiny, word, told):
     """The data set is called as its folder is: this is what was typed, and no name in dataset.json."""
     mine = tiny.with_name("mine")
@@ -224,16 +193,7 @@ def test_a_table_that_cannot_be_written_costs_no_answer(tiny):
 @pytest.mark.parametrize(
     "command", ["search {} red", "doctor {}", "check {}", "act {} a b", "init {}", "refresh {}"]
 )
-@pytest.mark.parametrize(
-    "address",
-    [
-        "postgresql://me:hunter2@127.0.0.1:1/db",
-        "POSTGRES://me:hunter2@h",
-        "postgresql+psycopg://:hunter2@h/db",
-        "postgresql:me:hun/ter2@h/db",
-        "postgresql://me@h/db?sslmode=require&sslpassword=hunter2",
-    ],
-)
+@table("address")
 def test_a_password_in_an_address_is_never_said_again(command, address):
     ended = run(*command.format(address).split())
     assert ended.exit_code == 2

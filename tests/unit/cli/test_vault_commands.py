@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from beside import table
 from command_line import document, run
 from written_set import write_set
 
@@ -73,22 +74,7 @@ class TestFilters:
         words = [word for text in filters for word in ("--filter", text)]
         return sorted(entry["id"] for entry in document("vault", "list", path, *words)["entries"])
 
-    @pytest.mark.parametrize(
-        ("filters", "ids"),
-        [
-            (["created_at=2026"], "123"),
-            (["created_at>=2026"], "1234"),
-            (["created_at>2026"], "4"),
-            (["created_at<2026"], "0"),
-            (["created_at<=2026"], "0123"),
-            (["created_at=2026-03"], "2"),
-            (["created_at=2026-12"], "3"),
-            (["created_at=2026-03-31"], "2"),
-            (["created_at>2026-03-30", "created_at<=2026-03-31"], "2"),
-            (["created_at=2026-01-01T00:00:00Z"], "1"),
-            (["created_at=1767225600"], "1"),  # 2026-01-01 in seconds, by `date -d 2026-01-01Z +%s`
-        ],
-    )
+    @table("filters ids")
     def test_a_year_a_month_or_a_day_stands_for_all_of_it(self, tmp_path, filters, ids):
         assert self.chosen(tmp_path, *filters) == [f"m{at}" for at in ids]
 
@@ -110,7 +96,6 @@ class TestIndex:
         path = tmp_path / "v.db"
         run("index", folder_of(tmp_path / "set", fruit()), path)
         smaller = folder_of(tmp_path / "set", fruit()[:3])
-
         kept = run("index", smaller, path, "--json")
         assert "mine; --prune removes" in kept.stderr
         counts = json.loads(kept.stdout)
@@ -128,7 +113,6 @@ class TestIndex:
             {"id": "b", "title": "Red", "tags": ["y", "x"]},
         ]
         folder = folder_of(tmp_path / "set", [*twins, *fruit(), {"id": "empty1"}, {"id": "empty2"}])
-
         assert document("check", folder)["duplicates"] == [["a", "b"]]
         result = run("index", folder, tmp_path / "v.db", "--json")
         assert "another: 'a', 'b'" in result.stderr
@@ -154,7 +138,6 @@ class TestIntents:
         default = document("search", vault, "rotate keys", "--weights", weights)
         asked = document("search", vault, "rotate keys", "--weights", weights, "--intent", "fix_bug")
         plain = document("search", vault, "rotate keys", "--system", "bm25", "--limit", 5)
-
         assert [hit["score"] for hit in asked["hits"]] == [hit["score"] for hit in plain["hits"]]
         assert [hit["score"] for hit in asked["hits"]] != [hit["score"] for hit in default["hits"]]
 
@@ -169,7 +152,6 @@ class TestWeights:
         found = document("search", vault, "rotate keys", "--system", "moltnet", *changed)
         record = system.config(10, "lsa").to_json() | {"weights": {"w_recency": 0.2, "w_importance": 0.1}}
         (tmp_path / "w.json").write_text(json.dumps(record))
-
         assert found["strategy"] == self.STRATEGY.format(half_life)
         by_file = document("search", vault, "rotate keys", "--weights", tmp_path / "w.json")
         assert (by_file["strategy"], ids(by_file["hits"])) == (found["strategy"], ids(found["hits"]))
@@ -181,15 +163,7 @@ class TestWeights:
         asked = document("vault", "context", vault, "rotate keys", "--system", "moltnet", *changed)["entries"]
         assert ids(by_file) == ids(asked) != ids(own)  # scores follow the clock, so that they are not compared
 
-    @pytest.mark.parametrize(
-        ("text", "problem"),
-        [
-            ("w_recncy=1", "'w_recncy'; did you mean 'recency'?"),
-            ("w_recency=much", "a number"),
-            ("w_recency=nan", "a number"),
-            ("w_recency=-1", "-1"),
-        ],
-    )
+    @table("text problem")
     def test_a_weight_that_cannot_be_is_refused(self, vault, text, problem):
         result = run("search", vault, "keys", "--system", "moltnet", "--set", text)
         assert result.exit_code == 2
@@ -225,16 +199,7 @@ class TestStrategies:
 class TestParameters:
     """The parameters of retrievers, in brackets behind the name of a system."""
 
-    @pytest.mark.parametrize(
-        ("name", "problem"),
-        [
-            ("spec_kit[graph.hop=1]", "no parameter 'graph.hop'; did you mean 'graph.hops'?"),
-            ("spec_kit[graph.hops=0]", "must lie between 1 and 10"),
-            ("spec_kit[graph.hops=many]", "not RETRIEVER.PARAMETER=NUMBER"),
-            ("spec_kit[]", "unknown system"),
-            ("moltnet[graph.hops=1]", "moltnet has no parameter"),
-        ],
-    )
+    @table("name problem")
     def test_what_is_no_parameter_is_refused(self, name, problem):
         with pytest.raises(ConfigError, match=re.escape(problem)):
             find_system(name)
@@ -355,7 +320,6 @@ def test_weights_need_no_vectors_that_they_do_not_read(tmp_path, system, layers)
     found = [run("search", vault, "rotate keys", "--weights", weights, "--json") for vault in made]
     assert json.loads(found[0].stdout)["hits"] == json.loads(found[1].stdout)["hits"] != []
     assert found[0].stderr == found[1].stderr
-
     with Vault(tmp_path / "own.db") as own, Vault(tmp_path / "all.db") as whole:
         spaces, before = [{space for space, _ in vault.spaces()} for vault in (own, whole)]
     assert ({space.layer for space in spaces}, len(spaces) < len(before)) == (layers, True)

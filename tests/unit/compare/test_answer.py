@@ -1,6 +1,7 @@
 """What a comparison answers first."""
 
 import pytest
+from beside import table
 
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.answer import answer
@@ -84,15 +85,7 @@ def test_of_two_that_are_equal_on_every_query_no_more_labels_are_asked_for():
     assert (found.key, found.steps) == ("equal", [])
 
 
-@pytest.mark.parametrize(
-    ("verdict", "old", "new", "out"),
-    [
-        ("better", "echovault", "./search-weights.json", "search-weights.new.json"),
-        ("better", "search-weights.json", "moltnet", "search-weights.new.json"),
-        ("worse", "search-weights.json", "moltnet", "search-weights.new.json"),
-        ("better", "echovault", "moltnet", "echovault"),
-    ],
-)
+@table("verdict old new out")
 def test_no_command_replaces_the_weights_that_were_compared(monkeypatch, verdict, old, new, out):
     monkeypatch.setattr("steelyard_eval.compare.answer.installed_first", lambda steps: steps)
     found = asked(row("new", outcome(0.066, 0.02, 0.112, verdict)), words={"bm25": old, "new": new})

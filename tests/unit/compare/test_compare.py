@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from beside import table
 from command_line import run
 
 import steelyard_eval as sy
@@ -33,9 +34,7 @@ from steelyard_eval.result.structs import Estimate, Paired, Said
 
 def test_a_query_without_judgments_is_left_out_and_counted(dataset):
     extra = dataclasses.replace(dataset, queries=(*dataset.queries, Query("rotate keys", id="unjudged")))
-
     found = compare(extra, ("bm25",), embedder="none", timed=False)
-
     assert "unjudged" not in found.queries
     assert found.result.provenance.data.queries == len(dataset.split("all")) + 1
     assert found.result.provenance.data.judged == len(dataset.split("all"))
@@ -48,21 +47,18 @@ def test_alone_it_names_the_command_that_compares_with_what_is_used(dataset):
         (step,) = found.result.answer.steps
         assert (step.key, step.facts) == ("compare_today", {"today": used})
         assert step.command[-3:] == ["fts", "--current", used]
-
     said = run("compare", str(starter()), "fts", "--embedder", "none", "--json").stdout
     assert json.loads(said)["provenance"]["baseline"] == "echovault"
 
 
 def test_the_limit_is_the_largest_cutoff_unless_it_is_given(dataset):
     found = compare(dataset, ("bm25",), metrics=("nDCG@3", "R@7"), embedder="none", timed=False)
-
     assert found.result.provenance.limit == 7
     assert found.result.metric == "nDCG@3"
 
 
 def test_judged_is_always_told_and_a_limit_below_a_cutoff_too(dataset):
     found = compare(dataset, ("fts",), metrics=("nDCG@10",), limit=5, embedder="none", timed=False)
-
     assert found.result.rows[0].means.keys() == {"nDCG@10", "Judged@10"}
     (told,) = [notice for notice in found.result.notices if notice.key == "shallow"]
     assert told.facts == {"limit": 5, "metrics": ["nDCG@10", "Judged@10"]}
@@ -81,15 +77,7 @@ def contenders(systems, strategies, limit, model):
     return [Contender(one.label, one.config(Setting(limit, model)), one.kind) for one in named]
 
 
-@pytest.mark.parametrize(
-    ("systems", "strategies", "message"),
-    [
-        (["bm25", "bm25:documented"], [], "bm25 is named twice"),
-        ([], ["rrf(fts, bm25)", "rrf(fts,bm25,k=60)"], "is named twice"),
-        ([], [], "there is nothing to compare"),
-        (["bm52", "vectr"], [], "'bm52'.*'bm25'.*'vectr'.*'vector'"),
-    ],
-)
+@table("systems strategies message")
 def test_what_cannot_be_compared_is_told(systems, strategies, message):
     with pytest.raises(ConfigError, match=message):
         contenders(systems, strategies, 10, "minilm")
@@ -119,9 +107,7 @@ def test_a_named_provider_without_its_key_is_an_error_that_speaks_of_providers()
 
 def test_what_a_data_set_cannot_give_is_left_out_and_told(without_vectors):
     [row] = contenders([], ["weighted_sum(0.3*bm25, 0.7*vector, normalize=max)"], 10, "")
-
     left, notices = usable(without_vectors, row)
-
     assert str(left.config.strategy) == "weighted_sum(0.3*bm25, normalize=max)"
     assert left.label == row.label
     assert (notices[0].key, notices[0].facts["missing"], notices[0].facts["model"]) == (
@@ -131,14 +117,7 @@ def test_what_a_data_set_cannot_give_is_left_out_and_told(without_vectors):
     )
 
 
-@pytest.mark.parametrize(
-    ("embedder", "model", "message"),
-    [  # the starter has recorded vectors of minilm; those of an API are in no list of embedders
-        ("recorded", "lsa", "those of minilm here; use --embedder lsa, or tune on starter"),
-        ("lsa", "minilm", "those of lsa here; use --embedder recorded:minilm, or tune on starter"),
-        ("none", "openai/small", "and starter is searched with none here; tune on starter"),
-    ],
-)
+@table("embedder model message")
 def test_weights_that_were_tuned_with_other_vectors_are_refused(tmp_path, embedder, model, message):
     file = tmp_path / "w.json"
     find_system("plain").config(10, model).save(file)
@@ -238,7 +217,6 @@ def test_scopes_that_vary_together_are_counted_by_the_differences():
 def test_queries_that_ask_nearly_the_same_count_as_one_and_are_named():
     groups = [f"{PROPOSED}{at // 2}" if at < 4 else "" for at in range(30)]
     (told,) = nearly([Query(text, id=text, group=group) for text, group in zip(TEXTS, groups, strict=True)])
-
     assert (told.key, told.facts["pairs"]) == ("nearly", ["'a' and 'b'", "'c' and 'd'"])
     assert (told.facts["count"], told.facts["queries"], told.facts["units"]) == (2, 30, 28)
 
@@ -265,7 +243,6 @@ def test_few_questions_asked_often_are_few():
 def test_agreement_is_the_mean_over_queries():
     lists = {"one": [["a", "b"], ["x", "y"]], "other": [["a", "b"], ["z", "y"]]}
     table, disagreement = agreement(lists)
-
     # The second query: agreements 0 and 1/2, so .5 * .9^2 + (.1 / .9) * (.5 * .9^2) = .45; the first is 1.
     assert table.rows == [["one", "other", pytest.approx(0.725)]]
     assert disagreement == pytest.approx(0.275)
@@ -274,7 +251,6 @@ def test_agreement_is_the_mean_over_queries():
 def test_compare_without_judgments_says_who_agrees_and_what_to_label(dataset, tmp_path):
     bare = dataclasses.replace(dataset, qrels={})
     found = compare(bare, ["bm25", "echovault"], timed=False, runs=tmp_path / "runs")
-
     assert found.result.answer.key == "disagree"
     assert found.result.queries == [] and not any(row.means or row.against for row in found.result.rows)
     assert found.to_frame()[["one", "other"]].values.tolist() == [["bm25", "echovault"]]
@@ -341,9 +317,7 @@ def test_of_an_empty_list_it_is_not_known_how_much_is_judged(dataset, tmp_path):
     first, second = list(dataset.qrels)[:2]
     own = dataclasses.replace(dataset, qrels={query: dataset.qrels[query] for query in (first, second)})
     (tmp_path / "one.run").write_text(f"{first} Q0 {next(iter(dataset.qrels[first]))} 1 1.0 mine\n")
-
     found = compare(own, (str(tmp_path / "one.run"), "bm25"), embedder="none", timed=False, verify=True)
-
     assert found.result.rows[0].means["Judged@10"].mean == 1.0  # of one place, whose entry is judged
     (table,) = [table for table in found.result.tables if table.key == "verification"]
     assert all(not row[1] for row in table.rows)

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import ir_measures
 import pandas as pd
 import pytest
+from beside import table
 from ir_measures import AP, RR, P, R, Success, nDCG
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
@@ -110,7 +111,6 @@ def test_a_run_a_table_a_function_and_an_endpoint_have_the_values_of_ir_measures
     server = serve(lambda text, limit, _: {"hits": [{"_id": id_} for id_ in by_text[text][:limit]]})
     rows = [(q, e, -r) for q, own in lists.items() for r, e in enumerate(own)]
     frame = pd.DataFrame(rows, columns=["query", "entry", "score"]).sample(frac=1, random_state=0)
-
     found = compare(
         dataset,
         {
@@ -122,7 +122,6 @@ def test_a_run_a_table_a_function_and_an_endpoint_have_the_values_of_ir_measures
         },
         metrics=list(MEASURES),
     )
-
     assert list(found.values) == ["run", "table", "function", "pairs", "endpoint"]
     for name, measure in MEASURES.items():
         values = expected(dataset, lists, measure)
@@ -135,9 +134,7 @@ def test_ties_of_a_run_are_read_as_trec_eval_reads_them(dataset, tmp_path):
     query = dataset.queries[0].id
     path = tmp_path / "ties.run"
     path.write_text(f"{query} Q0 a 1 5 x\n{query} Q0 b 2 5 x\n{query} Q0 c 3 1.00000001 x\n{query} Q0 d 4 1 x\n")
-
     order = [id_ for id_, _ in read_run(path)[query]]
-
     assert order == ["b", "a", "d", "c"]
     for rank, id_ in enumerate(order, 1):
         qrels = [ir_measures.Qrel(query, id_, 1)]
@@ -148,9 +145,7 @@ def test_queries_without_a_list_score_0_and_are_counted(dataset, lists, tmp_path
     path = tmp_path / "short.run"
     first = dataset.queries[0].id
     path.write_text("".join(f"{first} Q0 {e} 1 {-r} x\n" for r, e in enumerate(lists[first])))
-
     found = compare(dataset, str(path))
-
     assert found.values["short.run"]["nDCG@10"][1:].tolist() == [0.0] * 58
     assert any("58 of 59" in notice for notice in found.notices)
 
@@ -160,36 +155,14 @@ def test_faults_of_all_contenders_are_named_together(dataset):
         compare(dataset, "bm26, nope.run, rrf(bm25, vectr)")
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("bm25,rrf(bm25, vector)", ["bm25", "rrf(bm25, vector)"]),
-        ("a=layered(1*l0, relax=[0.4, 0.3]); b", ["a=layered(1*l0, relax=[0.4, 0.3])", "b"]),
-        ("bm25, http://h/s?f=a,b&q={query}#ids=hits[*].id", ["bm25", "http://h/s?f=a,b&q={query}#ids=hits[*].id"]),
-        ('http://h/s#body={"q": "{query}", "n": 1}', ['http://h/s#body={"q": "{query}", "n": 1}']),
-    ],
-)
+@table("text parts")
 def test_a_string_is_separated_outside_brackets_and_urls(text, parts):
     assert separate(text) == parts
 
 
-@pytest.mark.parametrize(
-    ("text", "label", "kind"),
-    [
-        ("echovault:shipped", "echovault:shipped", "system"),
-        ("echovault:documented", "echovault", "system"),
-        ("today=echovault", "today", "system"),
-        ("rrf(fts, vector, k=10)", "rrf(fts, vector, k=10)", "strategy"),
-        ("tfidf", "tfidf", "strategy"),
-        ("my try=rrf(fts, vector, k=10)", "my try", "strategy"),
-        ("some/where/w.json", "w.json", "weights"),
-        ("http://localhost:1/s?q={query}&k=1", "localhost:1/s", "endpoint"),
-        ("prod=http://localhost:1/s?q={query}&k=1", "prod", "endpoint"),
-    ],
-)
+@table("text label kind")
 def test_a_contender_is_read_by_its_form_and_its_label(text, label, kind):
     found = read(text)
-
     assert (found.label, found.kind) == (label, kind)
 
 
@@ -211,7 +184,7 @@ class Run:
         return self.scores
 
 
-def table(entry="m", score=1.0, columns=("qid", "docno", "score")):
+def frame(entry="m", score=1.0, columns=("qid", "docno", "score")):
     row = dict(zip(("qid", "docno", "score"), ("q", entry, score), strict=True))
     return pd.DataFrame([[row[name] for name in columns]], columns=list(columns), dtype=object)
 
@@ -219,10 +192,10 @@ def table(entry="m", score=1.0, columns=("qid", "docno", "score")):
 @pytest.mark.parametrize(
     ("given", "rule"),
     [
-        (table(columns=("qid", "qid", "docno", "score")), "several columns 'qid'; leave one"),
-        (table(columns=("qid", "docno", "score", "score")), "several columns 'score'"),
-        (table(entry="\ud800"), r"id '\\ud800' cannot be written as text"),
-        (table(entry=10**5000), "id an integer of 16610 bits cannot be written"),
+        (frame(columns=("qid", "qid", "docno", "score")), "several columns 'qid'; leave one"),
+        (frame(columns=("qid", "docno", "score", "score")), "several columns 'score'"),
+        (frame(entry="\ud800"), r"id '\\ud800' cannot be written as text"),
+        (frame(entry=10**5000), "id an integer of 16610 bits cannot be written"),
         (pd.DataFrame({"a\x1b[2J": [1]}), r"the query .*; it has 'a\\x1b\[2J'"),
         (pd.DataFrame({"qid": ["q1"], "score": [1.0]}), "the entry .*docno.*; it has 'qid', 'score'"),
         (pd.DataFrame({"query": ["a"], "docno": ["m"]}), "the score .*; it has"),
@@ -232,7 +205,7 @@ def table(entry="m", score=1.0, columns=("qid", "docno", "score")):
         (Run({"q": {"\ud800": 1.0}}), "cannot be written as text"),
         (Run({"q": {"m": 10**5000}}), "score an integer of 16610 bits is not a finite number"),
         ({"q": [["m"]]}, "mine returned .* which has no id"),
-        (table(score="high"), "score 'high' is not a finite number; correct it$"),
+        (frame(score="high"), "score 'high' is not a finite number; correct it$"),
         (Run, "is a class; give one of its objects"),
         (lambda query: ["\ud800"], "cannot be written as text"),
         (lambda query: [10**5000], "cannot be written as text"),
@@ -247,7 +220,6 @@ def test_odd_tables_runs_and_answers_end_in_one_message(dataset, given, rule):
 def test_scores_beyond_float32_tie_and_a_name_that_is_no_text_is_one(dataset):
     query = dataset.queries[0].id
     found = compare(dataset, [Run({query: {"a": 1e300, "b": 1e200, "c": 1.0}})], timed=False)
-
     assert list(found.values) == ["('of', 'no', 'text')"]
     assert best_first([("a", 1e300), ("b", 1e200), ("c", 1.0)]) == [("b", 1e200), ("a", 1e300), ("c", 1.0)]
 
@@ -261,7 +233,6 @@ def test_a_post_body_carries_query_and_limit_and_a_path_finds_ids(dataset, serve
     body = '{"query": {"match": {"text": "about {query}"}}, "size": "{limit}"}'
     search = HttpSearch(server.url, body, "$.hits.hits[*]._id")
     query = dataset.queries[0]
-
     assert search.ask(query, 7) == ["b", "a"]
     assert server.requests == [{"query": {"match": {"text": f"about {query.text}"}}, "size": 7}]
 
@@ -272,9 +243,7 @@ def test_a_query_is_text_wherever_it_stands(dataset, serve):
     seen = []
     server = serve(lambda text, limit, _: seen.append((text, limit)) or [])
     hostile = "a&limit=9#x {limit} {query} \u00e9/../"
-
     HttpSearch.of(f"{server.url}?q={{query}}&limit={{limit}}").ask(Query(hostile), 3)
-
     assert seen == [(hostile, 3)]
 
 
@@ -290,7 +259,6 @@ def test_a_query_is_text_wherever_it_stands(dataset, serve):
 )
 def test_an_answer_that_cannot_be_used_ends_the_comparison_with_the_query(dataset, serve, answer, rule):
     server = serve(lambda *_: answer)
-
     with pytest.raises(DataError, match=f"query 'q01': .*{rule}"):
         compare(dataset, f"{server.url}?q={{query}}")
 
@@ -300,19 +268,7 @@ def test_an_endpoint_that_nobody_serves_is_an_error_of_the_environment(dataset):
         compare(dataset, "http://127.0.0.1:9/search?q={query}")
 
 
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ("http://h/s?q=fixed", "never mentions {query}"),
-        ("http://{query}/", "is no address"),
-        ("http://me:secret@h/?q={query}", "may not hold a user"),
-        ("http://h/?q={query}&api_key=papaya12", "everybody on the way"),
-        ('http://127.0.0.1.h/?q={query}#body={"token": "papaya12"}', "everybody on the way"),
-        ("http://h/?q={query}#id=x", "unknown 'id'; did you mean 'ids'"),
-        ("http://h/?q={query}#ids=[[", "cannot be read"),
-        ('http://h/#body={"q": {query}}', "is not JSON"),
-    ],
-)
+@table("text rule")
 def test_an_endpoint_that_cannot_be_asked_is_refused_before_anything_runs(text, rule):
     with pytest.raises(ConfigError, match=rule):
         read(text)
@@ -324,7 +280,6 @@ def test_an_endpoint_that_cannot_be_asked_is_refused_before_anything_runs(text, 
 def test_a_ranking_is_explained_against_lists_by_places_alone(dataset, lists):
     query = dataset.queries[0].id
     found = explain(dataset, query, "bm25", lambda asked: lists[asked.id], embedder="none").record
-
     before, after = found["configurations"]
     assert [entry["id"] for entry in after["entries"]] == lists[query]
     assert all(entry["signals"] == {} for entry in after["entries"])

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from beside import table
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.entry import Entry
@@ -79,7 +80,6 @@ def asked(text, timeout=20.0, entries=LONG):
 
 def test_a_server_is_measured_as_a_function_with_its_lists(dataset, lists, server):
     found = compare(dataset, {"mine": lambda query: lists[query.text], "today": server("plain")}, embedder="none")
-
     for measure, values in found.values["mine"].items():
         assert found.values["today"][measure].tolist() == values.tolist()
     notes = [note for note in found.notices if note.startswith("today: ")]
@@ -89,24 +89,9 @@ def test_a_server_is_measured_as_a_function_with_its_lists(dataset, lists, serve
     assert "results[*].id" in place
 
 
-@pytest.mark.parametrize(
-    ("form", "place"),
-    [
-        ("structured", "result[*].id"),
-        ("items", "[*].id"),
-        ("wrapped", "data.results[*].entry.id"),
-        ("prose", "what its text mentions"),
-        ("beginnings", "memories[*].id"),
-        ("titles", "entities[*].name"),
-        ("renamed", "results[*].id"),
-        ("odd", "results[*].id"),
-        ("asking", "results[*].id"),
-        ("complaining", "results[*].id"),
-    ],
-)
+@table("form place")
 def test_the_form_of_arguments_and_answers_is_guessed_and_told(server, form, place):
     ids, notices = asked(server(form))
-
     assert ids == [entry.id for entry in LONG[3:0:-1]]
     assert [notice for notice in notices if f" {place}; " in notice]
 
@@ -131,7 +116,6 @@ def test_no_results_are_an_empty_list(server):
 def test_arguments_and_paths_are_mapped_by_hand(server):
     text = server("demanding") + '&arguments={"query": "{query}", "project": "a"}&ids=results[1:].id'
     ids, notices = asked(text)
-
     assert ids == [LONG[2].id, LONG[1].id]
     (notice,) = notices
     assert "no limit" in notice
@@ -170,7 +154,6 @@ def test_a_path_into_prose_is_refused(server):
 
 def test_the_server_and_what_it_started_end_with_the_comparison(server, answers):
     asked(server("family"))
-
     running = Path(f"{answers}.pid").read_text().split()
     for _ in range(1000):  # a killed process takes a moment to go
         running = [number for number in running if is_running(number)]
@@ -183,7 +166,6 @@ def test_a_key_in_the_command_is_shown_nowhere(dataset, server):
     keys = f"--api-key 0f9a2b7c1d2e --other x LLM_TOKEN=abcdefgh12345 {header}"
     text = server("plain").replace("#search", f" {keys}#search")
     found = compare(dataset, f"today={text}", embedder="none")
-
     assert "0f9a2b7c1d2e" not in json.dumps(found.record)
     assert "abcdefgh12345" not in json.dumps(found.record)
     assert "zyxwvuts98765" not in json.dumps(found.record)
@@ -200,7 +182,6 @@ def test_a_key_is_masked_before_what_a_server_says_is_cut(server, form, before):
     text = server(form).replace("#search", f" {before} --api-key {key}#search")
     with pytest.raises((DataError, MachineError)) as found:
         asked(text)
-
     assert "failed" in str(found.value) or "ended" in str(found.value)
     assert not any(key[at : at + 6] in str(found.value) for at in range(len(key) - 5))
 
@@ -249,6 +230,5 @@ def test_a_server_of_the_official_sdk(dataset, lists, answers, tmp_path):
     found = compare(
         dataset, {"mine": lambda query: lists[query.text], "today": f"mcp:{command}#search"}, embedder="none"
     )
-
     for measure, values in found.values["mine"].items():
         assert found.values["today"][measure].tolist() == values.tolist()

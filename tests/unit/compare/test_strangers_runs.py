@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from beside import table
 from written_set import write_set
 
 import steelyard_eval as sy
@@ -164,19 +165,7 @@ class TestEqualScores:
         assert means == pytest.approx([FIFTH] * 3)
         assert alone.result.row("steep").against.verdict == again.result.row("steep").against.verdict
 
-    @pytest.mark.parametrize(
-        "strategy",
-        [
-            "weighted_sum(2*flat)",
-            "weighted_sum(1*flat, normalize=minmax)",
-            "weighted_sum(1*flat, normalize=rank)",
-            "rrf(flat)",
-            "borda(flat)",
-            "comb_max(flat)",
-            "rrf(weighted_sum(0.5*flat))",
-            "tiered(flat, min_results=1, then=steep)",
-        ],
-    )
+    @table("strategy")
     def test_a_recorded_list_keeps_its_order_under_every_fusion_of_it_alone(self, made, strategy, tmp_path):
         dataset, flat, steep, _ = made
         save_lists(dataset, {"flat": flat, "steep": steep}, tmp_path / "lists")

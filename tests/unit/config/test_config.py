@@ -8,6 +8,7 @@ from functools import reduce
 from pathlib import Path
 
 import pytest
+from beside import table
 from jsonschema import Draft202012Validator
 
 import steelyard
@@ -82,14 +83,12 @@ class TestRoundTrip:
     def test_every_system_survives_its_file(self, path, name):
         config = find_system(name).config(7, model="minilm")
         config.save(path)
-
         assert SearchConfig.load(path) == config
         assert any(isinstance(stage, Cut) and stage.limit == 7 for stage in config.finish)
 
     def test_what_is_written_keeps_the_published_schema(self):
         Draft202012Validator.check_schema(schema())
         validator = Draft202012Validator(schema())
-
         assert list(validator.iter_errors(CONFIG.to_json())) == []
         assert list(validator.iter_errors(changed("limit", value=0))) != []
 
@@ -102,7 +101,6 @@ class TestRoundTrip:
         """JSON Schema calls 20.0 an integer, and so do writers in JavaScript."""
         path.write_text(json.dumps(changed("retrievers", "fts", "depth", value=20.0) | {"limit": 10.0}))
         config = SearchConfig.load(path)
-
         assert config == CONFIG
         assert isinstance(config.retrievers["fts"].depth, int)
         assert isinstance(config.limit, int)
@@ -124,7 +122,6 @@ class TestBadFiles:
         CONFIG.save(tmp_path / "w.json.gz")
         assert gzip.decompress((tmp_path / "w.json.gz").read_bytes()).startswith(b"{")
         assert SearchConfig.load(tmp_path / "w.json.gz") == CONFIG
-
         (tmp_path / "w.json.gz").write_bytes(b"{}")
         with pytest.raises(ConfigError, match=r"weights file .*is"):
             SearchConfig.load(tmp_path / "w.json.gz")
@@ -192,7 +189,6 @@ class TestBadFiles:
         record = changed("retrievers", "fts", "depth", value=-1) | {"limit": "x", "extra": 1}
         message = refused(path, json.dumps(record))
         assert all(part in message for part in ("retrievers.fts.depth", "'limit'", "unknown key 'extra'"))
-
         record = changed("by_intent", "fix_bug", value="ftz") | {"strategy": "vectr", "finish": ["cutt(1)"]}
         message = refused(path, json.dumps(record))
         assert all(part in message for part in ("'ftz'", "'vectr'", "'cutt(1)'", "search-weights.json"))
@@ -329,17 +325,7 @@ def test_a_weight_stops_where_the_others_are_used_up():
     assert weights(moved.strategy) == pytest.approx({"tfidf": 1.0, "fts": 0.0})
 
 
-@pytest.mark.parametrize(
-    "strategy",
-    [
-        "rrf(tfidf, fts)",
-        "weighted_sum(0.5*fts, 0.5*vector)",
-        "weighted_sum(1*tfidf)",
-        "weighted_sum(0.85*tfidf, 0.15*cosine)",  # only a weight that is held stands beside it
-        "weighted_sum(0.4*tfidf, 0.4*fts)",
-        "weighted_sum(0.6*tfidf, 0.3*tfidf, 0.4*fts)",
-    ],
-)
+@table("strategy")
 def test_a_strategy_the_rule_does_not_fit_is_refused_however_little_feedback_there_is(strategy):
     config = replace(DOCUMENTED.config(), strategy=parse_strategy(strategy))
     with pytest.raises(ConfigError, match=r"write a weighted_sum"):

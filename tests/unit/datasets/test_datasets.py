@@ -9,6 +9,7 @@ import re
 
 import numpy as np
 import pytest
+from beside import table
 from click.testing import CliRunner
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
@@ -92,7 +93,6 @@ class TestSoundSet:
         files = {n: hashlib.sha256((tiny / n).read_bytes()).hexdigest() for n in ("qrels.txt", "corpus.m.f16.npy")}
         write(tiny, "dataset.json", MANIFEST | {"files": files, "license": "MIT"})
         dataset = load(str(tiny))
-
         assert (dataset.name, dataset.path, dataset.as_of, dataset.licence) == ("tiny", tiny, MIDNIGHT, "MIT")
         assert [e.id for e in dataset.entries] == ["e1", "e2", "e3"]
         assert [q.id for q in dataset.queries] == ["q1", "q2"]
@@ -109,7 +109,6 @@ class TestSoundSet:
             write(tiny, f"{name}.gz", gzip.compress((tiny / name).read_bytes()))
             write(tiny, name, None)
         packed = load(tiny)
-
         assert packed.entries == plain.entries
         assert packed.sha256 == plain.sha256
 
@@ -128,7 +127,6 @@ class TestSoundSet:
         before = load(tiny)
         write(tiny, file, content)
         after = load(tiny)
-
         assert (after.sha256 != before.sha256) == contents_differ
         assert (after.vectors_sha256 != before.vectors_sha256) == vectors_differ
 
@@ -137,9 +135,7 @@ class TestSoundSet:
         text = "\r\n".join(json.dumps(r, ensure_ascii=False) for r in records)
         write(tiny, "corpus.jsonl", b"\xef\xbb\xbf" + text.encode())
         write(tiny, "qrels.txt", b"\xef\xbb\xbf" + QRELS.replace("\n", "\r\n").encode())
-
         dataset = load(tiny)
-
         assert [e.text for e in dataset.entries] == ["Hello", "a\u2028b", "Well"]
         assert dataset.qrels["q1"]["e1"] == 2
 
@@ -175,9 +171,7 @@ class TestFaults:
     def test_a_line_of_the_corpus_is_broken(self, tiny, line, field, value, rule):
         qrels = "q1 0 e1 2\nq2 0 e3 1\n"
         corpus = "\n".join([json.dumps(ENTRIES[0]), "", line, json.dumps(ENTRIES[2])])
-
         [fault] = faults_after(tiny, corpus=corpus, qrels=qrels)
-
         assert (fault.file, fault.line, fault.field) == ("corpus.jsonl", 3, field)
         assert value in fault.value
         assert rule in fault.rule
@@ -237,15 +231,7 @@ class TestFaults:
             check(tiny)
         assert raised.value.exit_code == 4
 
-    @pytest.mark.parametrize(
-        ("line", "field", "value", "rule"),
-        [
-            ('{"id": "q2", "text": " \\n"}', "text", "' \\n'", "must not be empty"),
-            ('{"id": "q2"}', "text", "", "is missing"),
-            ('{"id": "q2", "text": "t", "filter": {"projekt": 1}}', "filter", "projekt", "mean 'project'?"),
-            ('{"id": "q1", "text": "t"}', "id", "'q1'", "id of line 1"),
-        ],
-    )
+    @table("line field value rule")
     def test_a_query_is_broken(self, tiny, line, field, value, rule):
         queries = json.dumps(QUERIES[0]) + "\n" + line + "\n"
         [fault] = faults_after(tiny, queries=queries, qrels="q1 0 e1 1\n")
@@ -253,18 +239,7 @@ class TestFaults:
         assert value in fault.value
         assert rule in fault.rule
 
-    @pytest.mark.parametrize(
-        ("line", "field", "value", "rule"),
-        [
-            ("q1 0 e2", "", "'q1 0 e2'", "must have 4 columns: query iteration entry grade"),
-            ("q1 0 e3 5", "grade", "'5'", "integer in 0..4"),
-            ("q1 0 e3 -2", "grade", "'-2'", "integer in 0..4"),
-            ("q1 0 e3 ٣", "grade", "'\\u0663'", "integer in 0..4"),
-            ("q1 0 e1 1", "grade", "'1'", "contradicts grade 2 given before for query 'q1', entry 'e1'"),
-            ("q9 0 e1 1", "query", "'q9'", "is the id of no query"),
-            ("q1 0 e9 1", "entry", "'e9'", "is the id of no entry"),
-        ],
-    )
+    @table("line field value rule")
     def test_a_judgment_is_broken(self, tiny, line, field, value, rule):
         [fault] = faults_after(tiny, qrels=f"q1 0 e1 2\n\n{line}\n")
         assert (fault.file, fault.line, fault.field, fault.value) == ("qrels.txt", 3, field, value)
@@ -354,27 +329,7 @@ class TestVectorFaults:
 
 
 class TestManifestFaults:
-    @pytest.mark.parametrize(
-        ("change", "field", "value", "rule"),
-        [
-            ({"name": ""}, "name", "", "is missing or empty"),
-            ({"name": 5}, "name", "5", "must be a string"),
-            ({"as_of": "soon"}, "as_of", "'soon'", "ISO 8601"),
-            ({"report_split": "tset"}, "report_split", "'tset'", "split of no query (there are: test, train)"),
-            ({"text_for_embedding": "{titel}"}, "text_for_embedding", "{titel}", "mean 'title'?"),
-            ({"text_for_embedding": "{text.__class__}"}, "text_for_embedding", "", "unknown template field"),
-            ({"text_for_embedding": "{text!r}"}, "text_for_embedding", "", "has a format '!r'"),
-            ({"text_for_embedding": "{text"}, "text_for_embedding", "{text", "is broken"),
-            ({"text_for_embedding": "text"}, "text_for_embedding", "text", "names no field"),
-            ({"system": "weighted_sum(1*"}, "system", "weighted_sum(1*", "is no system, no strategy"),
-            ({"files": ["qrels.txt"]}, "files", "qrels", "must be an object"),
-            ({"files": {"qrels.txt": "00"}}, "files['qrels.txt']", "'00'", "differs from the file's SHA-256"),
-            ({"files": {"qrels.txt": None}}, "files['qrels.txt']", "None", "differs from the file's SHA-256"),
-            ({"files": {"../x": "00"}}, "files['../x']", "", "plain name"),
-            ({"files": {"a\\b": "00"}}, "files['a\\\\b']", "", "plain name"),
-            ({"files": {"gone": "00"}}, "files['gone']", "", "names a file that is missing"),
-        ],
-    )
+    @table("change field value rule")
     def test_a_field_is_wrong(self, tiny, change, field, value, rule):
         [fault] = faults_after(tiny, manifest=MANIFEST | change)
         assert (fault.file, fault.line, fault.field) == ("dataset.json", 0, field)
@@ -406,18 +361,15 @@ class TestAccepting:
     def test_a_label_and_a_text_that_were_changed(self, sealed):
         keep(load(sealed), Result("compare", Answer("alone"), Provenance("t", DataFacts("x"))))
         write(sealed, "qrels.txt", QRELS.replace("q1 0 e1 2", "q1 0 e1 3"))
-
         [fault] = check(sealed).faults
         assert fault.remedy.endswith(f"steelyard check {sealed} --accept")
         code, (accepted, since) = self.accept(sealed)
         assert (code, accepted, "1 changed ('q1 e1')" in since) == (0, "accepted: qrels.txt", True)
         assert load(sealed).qrels["q1"]["e1"] == 3
-
         write(sealed, "corpus.jsonl", jsonl(ENTRIES).replace("Hello", "Goodbye"))
         code, told = self.accept(sealed)
         assert (code, told[0]) == (0, "accepted: corpus.jsonl")
         assert any("corpus.l0.m.f16.npy, corpus.m.f16.npy;" in one for one in told)  # made of the text before
-
         write(sealed, "qrels.txt", None)
         code, told = self.accept(sealed)
         assert (code, "qrels.txt" in told[0], "gone" in told[0]) == (0, True, True)
@@ -426,7 +378,6 @@ class TestAccepting:
     def test_nothing_is_written_while_there_are_other_faults(self, sealed):
         write(sealed, "qrels.txt", "nobody 0 nothing 1\n")
         before = (sealed / "dataset.json").read_bytes()
-
         code, (told,) = self.accept(sealed)
         assert (code, "nothing" in told) == (2, True)
         assert (sealed / "dataset.json").read_bytes() == before
@@ -442,7 +393,6 @@ class TestMessages:
         with pytest.raises(DataError) as raised:
             load(tiny)
         first, *lines = str(raised.value).splitlines()
-
         # e1 stands on the broken line, so the judgment of it names an entry that is not there.
         assert first == f"{tiny}: 8 faults"
         assert [line.split(": ")[0] for line in lines] == [
@@ -601,18 +551,7 @@ class TestClock:
 class TestRecipe:
     entry = Entry("e1", title="{text}", text="Hi", tags=("a", "b"))
 
-    @pytest.mark.parametrize(
-        ("template", "text"),
-        [
-            ("{title} said: {text} [{tags}]", "{text} said: Hi [a b]"),  # braces in the data stay as they are
-            ("{{{l0}}}|{id}", "{}|e1"),
-            ("{why}\n{text}\n{context}", "Hi"),
-            ("{text}\n{why}\n{tags}", "Hi\na b"),
-            ("{why}: {context}\n{text}", "Hi"),
-            ("head\n\n{why}\n{text}\n", "head\n\nHi\n"),
-            ("{why}", ""),
-        ],
-    )
+    @table("template text")
     def test_fields_are_filled_in_once_and_a_line_of_empty_fields_is_left_out(self, template, text):
         assert render(template, self.entry) == text
 
@@ -677,16 +616,7 @@ class TestBeir:
 
 
 class TestSplits:
-    @pytest.mark.parametrize(
-        ("report", "asked", "found"),
-        [
-            ("", None, "q1 q2"),
-            ("test", None, "q2"),
-            ("all", None, "q1 q2"),
-            ("test", "all", "q1 q2"),
-            ("test", "train", "q1"),
-        ],
-    )
+    @table("report asked found")
     def test_none_is_the_report_split_else_all(self, tiny, report, asked, found):
         write(tiny, "dataset.json", MANIFEST | ({"report_split": report} if report else {}))
         assert " ".join(q.id for q in load(tiny).split(*filter(None, [asked]))) == found
@@ -694,17 +624,7 @@ class TestSplits:
             load(tiny).split("x")
 
 
-@pytest.mark.parametrize(
-    ("splits", "tune", "holdout"),
-    [
-        ("test dev train -", ["q2"], ["q0"]),
-        ("test dev -", ["q1"], ["q0"]),  # dev in the place of train
-        ("test - -", ["q1", "q2"], ["q0"]),  # all outside test
-        ("train dev -", ["q0"], []),  # nothing is held out
-        ("- - -", ["q0", "q1", "q2"], []),
-        ("test test test", ["q0", "q1", "q2"], []),  # they serve for both
-    ],
-)
+@table("splits tune holdout")
 def test_queries_that_weights_are_tuned_on_and_those_held_out(tiny, splits, tune, holdout):
     names = [name.strip("-") for name in splits.split()]
     write(tiny, "queries.jsonl", jsonl({"id": f"q{n}", "text": "t", "split": s} for n, s in enumerate(names)))
@@ -722,7 +642,6 @@ class TestSharedSets:
     def test_counts_are_those_of_dataset_json(self, data_root, shared_set):
         counts = json.loads((data_root / shared_set / "dataset.json").read_text())["counts"]
         dataset = shared(data_root / shared_set)
-
         grades = [grade for judged in dataset.qrels.values() for grade in judged.values()]
         assert len(dataset.entries) == counts["documents"]
         assert len(dataset.queries) == counts["queries"]

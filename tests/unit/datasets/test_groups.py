@@ -1,4 +1,4 @@
-# ruff: noqa: E501, RUF001 -- a line of wordings a question, and texts in many scripts
+# ruff: noqa: E501 -- a line of wordings a question, and texts in many scripts
 """Queries that vary together or ask nearly the same have one unit; starter tells every signal apart."""
 
 import dataclasses
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from beside import table
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
@@ -42,7 +43,6 @@ def test_a_group_called_like_a_query_or_a_text_is_neither():
         Query("c", id="q3", group="a"),
         Query("d", id="q4", group="query q1"),
     ]
-
     assert unit_numbers(queries).tolist() == [0, 1, 2, 3]
 
 
@@ -58,42 +58,15 @@ def test_a_text_that_stands_in_two_groups_joins_them():
         ("two", "z"),
     ]
     queries = [Query(text, id=str(at), group=group) for at, (text, group) in enumerate(asked)]
-
     assert unit_numbers(queries).tolist() == [0, 1, 0, 0, 0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Where's the key?", "wheres THE  key"),
-        ("STRASSE", "straße"),  # full case folding
-        ("log-in page", "log in\u00a0page!"),
-        ("caf\u00e9", "cafe\u0301"),  # composed and combining
-        ("ＡＢＣ１２", "abc12"),  # full width
-        ("東京の天気は？", "東京 の 天気は"),
-        ("wie geht\u00b4s", "wie geht's"),  # NFKC makes a combining mark of the acute accent
-        ("I \u2764\ufe0f tea", "i tea"),  # the mark of a symbol goes with it
-        ("می\u200cخواهم", "میخواهم"),  # a zero width non-joiner
-        ("?!", " ? ! "),
-    ],
-)
+@table("one other")
 def test_the_same_question_in_another_dress(one, other):
     assert wording(one) == wording(other)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("कि", "की"),  # vowel signs are marks, and parts of words
-        ("ไม", "ไม่"),
-        ("cafe", "café"),
-        ("が", "か"),
-        ("???", "!"),
-        ("👍", "👎"),
-        ("chapter 2", "chapter 3"),
-        ("?", "x"),
-    ],
-)
+@table("one other")
 def test_different_questions(one, other):
     assert wording(one) != wording(other)
 
@@ -118,7 +91,6 @@ def test_six_of_seven_proposals_are_paraphrases_and_most_paraphrases_are_propose
     known = [json.loads(line) for line in PAIRS.read_text().splitlines()]
     same = np.array([row["same"] for row in known])
     found = np.array([proposed(row) for row in known])
-
     assert found[same].mean() >= 0.8
     assert same[found].mean() >= 0.85
 
@@ -132,7 +104,6 @@ def test_units_are_the_components_of_what_is_close(seed, size):
     least = np.where(answers[:, None] == answers, COSINE_SAME, COSINE)
     near = (unitary @ unitary.T >= least) & (numbers[:, None] == numbers) | (unit[:, None] == unit)
     expected = connected_components(near)[1]
-
     found = merged(unit, numbers, answers, by_vectors(vectors), (COSINE, COSINE_SAME))
     assert ((found[:, None] == found) == (expected[:, None] == expected)).all()
 
@@ -141,7 +112,6 @@ def test_a_retyped_query_is_found_without_vectors_and_one_on_another_number_is_n
     # 34 letters, so 32 runs of three each; a changed letter changes three: (32 - 3) / (32 + 3) = .83.
     texts = ["where did we store the signing certificate", "where did we store the signing certifikate"]
     other = ["what did we decide on the second of march 2023", "what did we decide on the second of march 2024"]
-
     assert SHARED < 29 / 35
     dataset = sy.load({"e": "x"}, dict(zip("abcd", texts + other, strict=True)), {"a": ["e"]}).dataset
     assert alike(dataset, dataset.queries).tolist() == [0, 0, 1, 2]
@@ -185,7 +155,6 @@ def test_eight_questions_in_five_wordings_are_eight_until_that_is_refused(repeat
     assert unit_numbers(queries).tolist() == np.repeat(np.arange(8), 5).tolist()
     assert questions(queries) == 8
     assert len(set(alike(dataclasses.replace(repeated, qrels={}), repeated.queries).tolist())) == 40
-
     refused = judged(dataclasses.replace(repeated, groups="given"), repeated.queries)
     assert (questions(refused), refused) == (40, repeated.queries)
     own = dataclasses.replace(repeated.queries[0], group="mine")  # what is given stays

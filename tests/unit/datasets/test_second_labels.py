@@ -19,7 +19,6 @@ def test_second_labels_stand_beside_the_first_and_agreement_is_that_of_scikit_le
     graded = {pair: (dataset.qrels[pair[0]][pair[1]] + at % 3) % 4 for at, pair in enumerate(pairs)}
     lines = [f"{query} 0 {entry} {grade}\n" for (query, entry), grade in graded.items()]
     (tmp_path / "second-labels.txt").write_text("".join(lines))
-
     found = load(tmp_path)
     assert (found.sha256, found.qrels) == (dataset.sha256, dataset.qrels)  # they decide nothing
     said = judged_twice(found)
@@ -27,7 +26,6 @@ def test_second_labels_stand_beside_the_first_and_agreement_is_that_of_scikit_le
     kappa = cohen_kappa_score(first, list(graded.values()), weights="quadratic")
     assert (said.key, said.facts["count"], said.facts["low"]) == ("judged_twice", 40, kappa < 0.6)
     assert (said.facts["equal"], said.facts["kappa"]) == pytest.approx((14 / 40, kappa))
-
     (tmp_path / "second-labels.txt").write_text("nobody 0 nothing 1\n")
     with pytest.raises(DataError, match="second-labels"):
         load(tmp_path)
