@@ -5,13 +5,14 @@ every command has to be the same.
 """
 
 import json
+import shlex
 
 import numpy as np
 import pytest
+from command_line import done, run
 from simulation import simulate_log
 from written_set import write_set
 
-from steelyard_eval.cli.main import main
 from steelyard_eval.datasets import load
 
 TIMES = ("{}", "{}?", " {}", "{}...", "({})")
@@ -53,13 +54,6 @@ def folders(tmp_path_factory):
     return root / "told", root / "declared", log
 
 
-def run(*words):
-    """The exit code of the command line."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    return ended.value.code or 0
-
-
 def figures(value):
     """A document without what tells the folders apart."""
     if isinstance(value, dict):
@@ -69,35 +63,25 @@ def figures(value):
     return [figures(own) for own in value] if isinstance(value, list) else value
 
 
-def compare(folder, log, out):
-    return ["compare", folder, "bm25", SUM]
+COMMANDS = {
+    "compare": "compare {folder} bm25 '{sum}'",
+    "recommend": "recommend {folder} --out {out}/weights.json",
+    "tune": "tune {folder} '{sum}' --out {out}/weights.json",
+    "learn": "learn {folder} --current '{sum}' --feedback {log} --out {out}/weights.json",
+    "gate": "gate {folder} 'x={sum}' --baseline {out}/b.json",
+}
 
 
-def recommend(folder, log, out):
-    return ["recommend", folder, "--out", out / "weights.json"]
-
-
-def tune(folder, log, out):
-    return ["tune", folder, SUM, "--out", out / "weights.json"]
-
-
-def learn(folder, log, out):
-    return ["learn", folder, "--current", SUM, "--feedback", log, "--out", out / "weights.json"]
-
-
-def gate(folder, log, out):
-    assert run("gate", folder, "x=bm25", "--baseline", out / "b.json", "--update", "--because", "first", "-q") == 0
-    return ["gate", folder, f"x={SUM}", "--baseline", out / "b.json"]
-
-
-@pytest.mark.parametrize("command", [compare, recommend, tune, learn, gate])
-def test_every_figure_is_that_of_declared_groups(command, folders, tmp_path, capsys):
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_figure_is_that_of_declared_groups(command, folders, tmp_path):
     documents = []
     for folder in folders[:2]:
-        (tmp_path / folder.name).mkdir()
-        words = command(folder, folders[2], tmp_path / folder.name)
-        capsys.readouterr()
-        assert run(*words, "--json", "--quiet") in (0, 1)
-        out = capsys.readouterr().out.replace(str(folder), "mine")  # notices name commands
-        documents.append(figures(json.loads(out)))
+        out = tmp_path / folder.name
+        out.mkdir()
+        if command == "gate":
+            done("gate", folder, "x=bm25", "--baseline", out / "b.json", "--update", "--because", "first")
+        words = COMMANDS[command].format(folder=folder, sum=SUM, log=folders[2], out=out)
+        found = run(*shlex.split(words), "--json", "--quiet")
+        assert found.exit_code in (0, 1)
+        documents.append(figures(json.loads(found.stdout.replace(str(folder), "mine"))))  # notices name commands
     assert documents[0] == documents[1]

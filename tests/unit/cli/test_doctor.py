@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import apsw
 import numpy as np
 import pytest
-import sqlite_vec
 from command_line import run
 
 from steelyard.base.extensions import EXTRAS
@@ -50,11 +49,12 @@ class WithoutFts5:
         return getattr(self._db, name)
 
 
-def failing(error):
-    def fails(*_, **__):
-        raise error
+REINSTALL = "pip install --force-reinstall sqlite-vec"
+FULL = SimpleNamespace(free=2**20)
 
-    return fails
+
+def failing(*_, **__):
+    raise ValueError("no font")
 
 
 def gone(patch, folder):
@@ -64,8 +64,11 @@ def gone(patch, folder):
 
 
 def not_installed(patch, _):
-    for name in ("version", "requires"):
-        patch.setattr(metadata, name, failing(metadata.PackageNotFoundError("steelyard")))
+    def absent(name):
+        raise metadata.PackageNotFoundError(name)
+
+    for asked in ("version", "requires"):
+        patch.setattr(metadata, asked, absent)
 
 
 def in_a_file(patch, folder):
@@ -74,48 +77,31 @@ def in_a_file(patch, folder):
     patch.setattr(tempfile, "tempdir", str(folder / "file"))
 
 
-@pytest.mark.parametrize(
-    ("name", "harm", "part", "remedy"),
-    [
-        ("FTS5", lambda patch, _: patch.setattr(apsw, "Connection", WithoutFts5), "no such module", "apsw"),
-        (
-            "sqlite-vec",
-            lambda patch, folder: patch.setattr(sqlite_vec, "loadable_path", lambda: str(folder / "vec0")),
-            "ExtensionLoadingError",
-            "pip install --force-reinstall sqlite-vec",
-        ),
-        *(
-            (
-                name,
-                lambda patch, _, module=module: patch.setitem(sys.modules, module, None),
-                "ModuleNotFoundError",
-                "pip install --force-reinstall",
-            )
-            for name, module in {"SQLite (in apsw)": "apsw", "sqlite-vec": "sqlite_vec", "scipy": "scipy"}.items()
-        ),
-        ("temporary folder", in_a_file, "cannot be written", "TMPDIR"),
-        (
-            "temporary folder",
-            lambda patch, folder: patch.setattr(tempfile, "tempdir", str(folder / "absent")),
-            "cannot be written",
-            "TMPDIR",
-        ),
-        (
-            "temporary folder",
-            lambda patch, _: patch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=2**20)),
-            "0.0 GiB free",
-            "free some disk space",
-        ),
-        ("current folder", gone, "cannot be written", "go to one that can be"),
-        (
-            "font of figures",
-            lambda patch, _: patch.setattr("matplotlib.font_manager.findfont", failing(ValueError("no font"))),
-            "no font",
-            "matplotlib",
-        ),
-        ("steelyard", not_installed, "PackageNotFoundError", "pip install ."),
-    ],
-)
+def harmed(target, value):
+    """A fault: something that the doctor asks for is replaced."""
+    return lambda patch, folder: patch.setattr(target, value)
+
+
+def unloadable(module):
+    return lambda patch, folder: patch.setitem(sys.modules, module, None)
+
+
+FAULTS = [
+    ("FTS5", harmed("apsw.Connection", WithoutFts5), "no such module", "apsw"),
+    ("sqlite-vec", harmed("sqlite_vec.loadable_path", lambda: "/absent/vec0"), "ExtensionLoadingError", REINSTALL),
+    ("SQLite (in apsw)", unloadable("apsw"), "ModuleNotFoundError", "pip install --force-reinstall"),
+    ("sqlite-vec", unloadable("sqlite_vec"), "ModuleNotFoundError", REINSTALL),
+    ("scipy", unloadable("scipy"), "ModuleNotFoundError", "pip install --force-reinstall"),
+    ("temporary folder", in_a_file, "cannot be written", "TMPDIR"),
+    ("temporary folder", harmed("tempfile.tempdir", "/absent/folder"), "cannot be written", "TMPDIR"),
+    ("temporary folder", harmed("shutil.disk_usage", lambda _: FULL), "0.0 GiB free", "free some disk space"),
+    ("current folder", gone, "cannot be written", "go to one that can be"),
+    ("font of figures", harmed("matplotlib.font_manager.findfont", failing), "no font", "matplotlib"),
+    ("steelyard", not_installed, "PackageNotFoundError", "pip install ."),
+]
+
+
+@pytest.mark.parametrize(("name", "harm", "part", "remedy"), FAULTS)
 def test_a_fault_says_why_and_what_to_do_and_the_machine_is_not_fit(
     monkeypatch, tmp_path, name, harm, part, remedy
 ):

@@ -1,11 +1,9 @@
 """One grammar: every spelling of a contender, wherever one is taken, works or is refused by one sentence."""
 
-import http.server
 import json
 import re
 import shlex
 import shutil
-import threading
 from pathlib import Path
 
 import click
@@ -21,39 +19,11 @@ from steelyard_eval.datasets import load
 ROOT = Path(__file__).resolve().parents[3]
 WORDS = ("token", "cache", "deploy", "budget")
 REFUSED = "which has lists and no weights; name a system, a strategy or a weights file here"
-SPELLINGS = {
-    "system": "bm25",
-    "profile": "echovault:shipped",
-    "parameters": "spec_kit[graph.hops=1]",
-    "strategy": "weighted_sum(0.5*bm25, 0.5*vector, normalize=minmax)",
-    "labelled": "mine=rrf(fts, bm25)",
-    "weights file": "own.json",
-    "weights file of another name": "own",
-    "run": "prod.run",
-    "run of another name": "prod.txt",
-    "endpoint": "http://localhost:{port}/?q={{query}}",
-}
 LISTS = ("run", "run of another name", "endpoint")
 NO_RUNS = "answers no new question; name what searches"
 """Said where lists are asked for queries that nobody asked before."""
-LINES = {
-    "check --current": "check mine --known-items --current {}",
-    "compare CONTENDER": "compare mine {}",
-    "compare --current": "compare mine bm25 --current {}",
-    "explain CONFIGURATION": "explain mine q0 {}",
-    "explain --against": "explain mine q0 soleri --against {}",
-    "export CONFIGURATION": "export {} --to qdrant",
-    "gate CONTENDER": "gate mine --baseline new.json --update --because new {}",
-    "init --current": "init mine --baseline new.json --workflow new.yml --current {}",
-    "judge CONTENDER": "judge mine {} --json",
-    "learn --current": "learn mine --feedback log.jsonl --current {}",
-    "recommend --current": "recommend mine --current {}",
-    "search --system": "search mine.db token --system {}",
-    "serve --system": "serve gone.db --system {}",
-    "serve --explore": "serve gone.db --log log.jsonl --explore {}",
-    "tune STRATEGY": "tune mine {}",
-    "tune --current": "tune mine 'rrf(fts, bm25)' --weights-only --current {}",
-}
+SPELLINGS, LINES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8")).values()
+"""Every way to name a contender, and a command for every place that takes one."""
 ENDS = {
     "serve": "there is no vault",  # it would serve until it is stopped
     "export": "cannot be expressed",
@@ -95,29 +65,6 @@ def place(tmp_path_factory):
     return folder
 
 
-class Answers(http.server.BaseHTTPRequestHandler):
-    """An endpoint that finds the same three entries for every query."""
-
-    def do_GET(self):
-        body = json.dumps({"results": [{"id": f"e{n}"} for n in range(3)]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *words):
-        pass
-
-
-@pytest.fixture(scope="module")
-def port():
-    server = http.server.ThreadingHTTPServer(("localhost", 0), Answers)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server.server_port
-    server.shutdown()
-    server.server_close()
-
-
 def test_every_place_that_takes_a_contender_is_tried():
     assert declared().keys() == LINES.keys()
 
@@ -137,11 +84,14 @@ def test_the_table_in_the_documentation_is_what_is_declared():
 
 
 @pytest.mark.parametrize(("where", "spelling"), list(tried()))
-def test_every_spelling_works_or_is_refused_by_one_sentence(where, spelling, place, port, tmp_path, monkeypatch):
+def test_every_spelling_works_or_is_refused_by_one_sentence(
+    where, spelling, place, endpoint, tmp_path, monkeypatch
+):
     shutil.copytree(place, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    text = SPELLINGS[spelling].format(port=port)
+    endpoint.well = endpoint.raw(json.dumps({"results": [{"id": f"e{n}"} for n in range(3)]}).encode())
+    text = SPELLINGS[spelling].format(port=endpoint.port)
     words = [word if word != "{}" else text for word in shlex.split(LINES[where])]
     found = run(*words)
     told = " ".join(found.stderr.split())

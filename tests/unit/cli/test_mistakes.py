@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from beside import table
-from command_line import run
+from command_line import document, done, run
 from written_set import write_set
 
 import steelyard_eval as sy
@@ -41,17 +41,15 @@ def test_one_message_says_what_to_write(tiny, words, told):
 @pytest.mark.parametrize("command", [("recommend",), ("tune", "plain")], ids=["recommend", "tune"])
 def test_where_nothing_can_be_written_is_told_before_the_work(tiny, command, monkeypatch):
     monkeypatch.setattr("steelyard_eval.choose.recommend.recommend", None)  # not to be reached
-    found = run(command[0], tiny, *command[1:], "--out", tiny)
-    assert found.exit_code == 4
-    assert "files are written" in found.stderr
+    assert "files are written" in done(command[0], tiny, *command[1:], "--out", tiny, code=4).stderr
 
 
 def test_a_vault_needs_no_queries_and_labels_need_some(tiny):
     (tiny / "queries.jsonl").unlink()
-    assert run("check", tiny).exit_code == 2  # its labels are of queries that are gone
+    done("check", tiny, code=2)  # its labels are of queries that are gone
     (tiny / "qrels.txt").unlink()
-    assert run("index", tiny, "own.db").exit_code == 0
-    assert json.loads(run("search", "own.db", "note", "--system", "bm25", "--json").stdout)["hits"]
+    done("index", tiny, "own.db")
+    assert document("search", "own.db", "note", "--system", "bm25")["hits"]
     (tiny / "queries.csv").write_text("q1,what")
     assert "queries.csv" in run("check", tiny).stdout
 
@@ -61,42 +59,36 @@ def test_a_folder_of_notes_is_to_be_imported(tmp_path, command, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes" / "deep").mkdir(parents=True)
     (tmp_path / "notes" / "deep" / "one.md").write_text("# One\n")
-    found = run(command, "notes")
-    assert found.exit_code == 2
-    assert "folder of Markdown" in found.output
-    assert "steelyard import notes" in found.output
-    assert "missing" not in found.output
+    told = done(command, "notes", code=2).output
+    assert ("steelyard import notes" in told, "missing" in told) == (True, False)
 
 
 def test_init_says_what_an_existing_baseline_gates(tiny):
-    assert "gated with bm25" in run("init", tiny, "--current", "bm25").stdout
-    again = run("init", tiny, "--current", "fts").stdout
+    assert "gated with bm25" in done("init", tiny, "--current", "bm25").stdout
+    again = done("init", tiny, "--current", "fts").stdout
     assert again.startswith(f"{tiny} is gated with bm25\n")  # and not with fts, which nothing gates
-    assert "place: steelyard gate" in again
     command = again.split("in its place: steelyard ")[1].split(" --because")[0]
-    assert run(*command.split(), "--because", "fts is what we use").exit_code == 0
-    assert "fts" in run("gate", tiny).stdout
+    done(*command.split(), "--because", "fts is what we use")
+    assert "fts" in done("gate", tiny).stdout
 
 
 def test_what_init_commits_leaves_out_what_no_gate_reads(tiny):
     log = tiny / "feedback.jsonl"
-    assert ":!" not in run("init", tiny, "--current", "bm25").stdout
-    log.write_text("")
+    assert ":!" not in done("init", tiny, "--current", "bm25").stdout
     (tiny / "judgments").mkdir()
-    (tiny / "judgments" / "judge.jsonl").write_text("")
-    (tiny / "qrels.txt.bak").write_text("q1 0 e1 1\n")
-    words = shlex.split(run("init", "tiny").stdout.split("commit what the gate reads: ")[1].splitlines()[0])
+    unread = {"judgments/judge.jsonl", "qrels.txt.bak", log.name}
+    for name in unread:
+        (tiny / name).write_text("")
+    words = shlex.split(done("init", "tiny").stdout.split("commit what the gate reads: ")[1].splitlines()[0])
     assert words[-3:] == [":!tiny/judgments", ":!tiny/qrels.txt.bak", ":!tiny/feedback.jsonl"]
     subprocess.run(["git", "init", "-q"], check=True)
     subprocess.run(words, check=True)
     added = subprocess.run(["git", "ls-files", "tiny"], check=True, capture_output=True, text=True)
     assert "tiny/qrels.txt" in added.stdout
-    assert not {"tiny/judgments/judge.jsonl", "tiny/qrels.txt.bak", "tiny/feedback.jsonl"} & set(
-        added.stdout.splitlines()
-    )
+    assert unread.isdisjoint(line.removeprefix("tiny/") for line in added.stdout.splitlines())
     about = json.loads((tiny / "dataset.json").read_text())
     (tiny / "dataset.json").write_text(json.dumps({**about, "files": {log.name: sha256(b"").hexdigest()}}))
-    assert "feedback" not in run("init", "tiny").stdout  # whose hash the gate compares
+    assert "feedback" not in done("init", "tiny").stdout  # whose hash the gate compares
 
 
 def test_init_beside_the_baseline_of_another_data_set_says_that_it_gates_nothing_here(tiny):
@@ -104,39 +96,31 @@ def test_init_beside_the_baseline_of_another_data_set_says_that_it_gates_nothing
     shutil.copytree(tiny, other)
     (other / "dataset.json").write_text(json.dumps({**MANIFEST, "name": "other"}))
     (other / "qrels.txt").write_text("q1 0 e2 1\nq2 0 e1 1\n")
-    assert run("init", tiny, "--current", "bm25").exit_code == 0
-    refused = run("init", other, "--current", "bm25")
-    assert refused.exit_code == 2
-    assert "'tiny', not 'other'" in refused.output
-    options = refused.output.split("for a gate of its own add ")[1].split()
+    done("init", tiny, "--current", "bm25")
+    refused = done("init", other, "--current", "bm25", code=2).output
+    assert "'tiny', not 'other'" in refused
+    options = refused.split("for a gate of its own add ")[1].split()
     origin = ("--install", f"git+https://git.example.org/a/b.git@{'1f' * 20}")
-    assert run("init", other, "--current", "bm25", *options, *origin).exit_code == 0
-    assert [run("gate", other, *options[:2]).exit_code, run("gate", tiny).exit_code] == [0, 0]
+    done("init", other, "--current", "bm25", *options, *origin)
+    done("gate", other, *options[:2])
+    done("gate", tiny)
     assert "other" in Path(options[3]).read_text()
 
 
-def test_explain_without_a_query_lists_the_worst_and_how_to_explain_one(tiny):
-    # q1 asks for a and is judged to want d, which all entries match less well; q2 names the entry it wants.
-    (tiny / "qrels.txt").write_text("q1 0 e3 1\nq2 0 e1 1\n")
-    found = run("explain", tiny, "bm25")
-    assert found.exit_code == 0
-    first = next(line for line in found.stdout.splitlines() if line.startswith(("q1", "q2")))
-    assert first.split()[0] == "q1"
-    command = found.stdout.split("steelyard ")[1]
-    assert "query q1: words" in run(*command.split()).stdout
+LIKE_THE_LIST = "--embedder none --limit 3"
 
 
-def test_the_command_for_the_worst_query_searches_as_the_list_did(tiny):
-    options = ["--embedder", "none", "--limit", "3"]
-    assert run("explain", tiny, "bm25", *options).output.rstrip().endswith(f" bm25 {' '.join(options)}")
-
-
-def test_an_id_is_no_option_of_a_printed_command(tiny):
+@pytest.mark.parametrize(("name", "options"), [("q1", ""), ("q1", LIKE_THE_LIST), ("--limit=1", LIKE_THE_LIST)])
+def test_explain_without_a_query_lists_the_worst_and_the_command_that_explains_it(tiny, name, options):
+    """It asks for a and is judged to want d, which all entries match less well; q2 names the entry it wants."""
     queries = tiny / "queries.jsonl"
-    queries.write_text(queries.read_text().replace('"q1"', '"--limit=1"'))
-    (tiny / "qrels.txt").write_text("--limit=1 0 e3 1\n")
-    command = run("explain", tiny, "fts", "--embedder", "none").stdout.split("steelyard ")[1]
-    assert "query --limit=1: words" in run(*command.split()).stdout
+    queries.write_text(queries.read_text().replace('"q1"', json.dumps(name)))
+    (tiny / "qrels.txt").write_text(f"{name} 0 e3 1\nq2 0 e1 1\n")
+    shown = done("explain", tiny, "bm25", *options.split()).stdout
+    assert next(line for line in shown.splitlines() if line.startswith((name, "q2"))).startswith(name)
+    command = shown.split("steelyard ")[1].strip()
+    assert options in command
+    assert f"query {name}: words" in run(*shlex.split(command)).stdout
 
 
 def test_the_id_of_a_query_wins_over_a_configuration(tiny):
@@ -167,38 +151,33 @@ def test_init_leaves_weights_of_another_data_set_alone(tiny):
     """The default name is that of every data set in a folder; whoever names the file has it gated."""
     file = tiny.parent / "search-weights.json"
     replace(find_system("fts").config(10), provenance={"dataset": "other"}).save(file)
-    begun = run("init", tiny, "--workflow", "a.yml")
-    assert f"{tiny} is gated" in begun.stdout
-    assert (
-        f"note: {file.name} was chosen on the data set 'other', so it is not taken; --current {file.name} takes it"
-        in begun.stdout
-    )
-    named = run("init", tiny, "--workflow", "b.yml", "--baseline", "b.json", "--current", file.name)
-    assert f"gated with {file.name}" in named.stdout
+    begun = done("init", tiny, "--workflow", "a.yml").stdout
+    assert "--current search-weights.json takes it" in begun
+    named = ("--workflow", "b.yml", "--baseline", "b.json", "--current", file.name)
+    assert f"gated with {file.name}" in done("init", tiny, *named).stdout
     replace(find_system("fts").config(10), provenance={"dataset": MANIFEST["name"]}).save(file)
-    assert f"gated with {file.name}" in run("init", tiny, "--workflow", "c.yml", "--baseline", "c.json").stdout
+    assert f"gated with {file.name}" in done("init", tiny, "--workflow", "c.yml", "--baseline", "c.json").stdout
 
 
 def test_a_table_that_cannot_be_written_costs_no_answer(tiny):
     (tiny / "qrels.txt").write_text("")
-    done = run("compare", tiny, "bm25", "fts", "--out", "table.tex")
-    assert (done.exit_code, Path("table.tex").exists()) == (2, False)
-    assert "bm25" in done.stdout
-    assert "name a .json" in done.stderr
+    found = done("compare", tiny, "bm25", "fts", "--out", "table.tex", code=2)
+    assert not Path("table.tex").exists()
+    assert "bm25" in found.stdout
+    assert "name a .json" in found.stderr
     checked = sy.load(tiny).check()
     with pytest.raises(ConfigError, match=r"name a \.json"):
         checked.save("check.tex")
 
 
-@pytest.mark.parametrize(
-    "command", ["search {} red", "doctor {}", "check {}", "act {} a b", "init {}", "refresh {}"]
-)
+COMMANDS = ["search {} red", "doctor {}", "check {}", "act {} a b", "init {}", "refresh {}"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 @table("address")
 def test_a_password_in_an_address_is_never_said_again(command, address):
-    ended = run(*command.format(address).split())
-    assert ended.exit_code == 2
-    assert "hun" not in ended.output
-    assert "set PGPASSWORD" in ended.output
+    told = done(*command.format(address).split(), code=2).output
+    assert ("hun" in told, "set PGPASSWORD" in told) == (False, True)
 
 
 def test_weights_of_two_models_are_refused_together(tiny, monkeypatch):
@@ -207,9 +186,7 @@ def test_weights_of_two_models_are_refused_together(tiny, monkeypatch):
     files = {"minilm.json": "minilm", "other.json": "a\nb"}
     for file, model in files.items():
         find_system("vector").config(10, model).save(file)
-    found = run("compare", tiny, *files)
-    assert found.exit_code == 2
-    assert r"'minilm.json': 'minilm'; 'other.json': 'a\nb'" in found.stderr
+    assert r"'minilm.json': 'minilm'; 'other.json': 'a\nb'" in done("compare", tiny, *files, code=2).stderr
 
 
 # What strangers tried and found sound: filters, words that are syntax elsewhere, vectors that are none
@@ -219,39 +196,34 @@ WORDS, ODD = json.loads(Path(__file__).with_name("queries.json").read_text("utf-
 """A query with the entry that holds its words; what no entry needs to answer, and no query may fail on."""
 
 
-def ids(found):
-    assert found.exit_code == 0, found.output
-    return [(hit.get("entry") or hit)["id"] for hit in json.loads(found.stdout)["hits"]]
-
-
-def indexed(folder, entries, name):
-    found = run("index", write_set(folder, entries), folder.parent / name)
-    assert found.exit_code == 0, found.output
-    return folder.parent / name
-
-
 @pytest.fixture(scope="module")
 def syntax(tmp_path_factory):
-    texts = dict.fromkeys(WORDS.values())
-    entries = [{"id": f"e{at:02}", "text": text} for at, text in enumerate(texts)]
-    place = indexed(tmp_path_factory.mktemp("syntax") / "set", entries, "words.db")
-    return place, {text: f"e{at:02}" for at, text in enumerate(texts)}
+    """A vault of the texts, and the id of each."""
+    names = {text: f"e{at:02}" for at, text in enumerate(dict.fromkeys(WORDS.values()))}
+    folder = tmp_path_factory.mktemp("syntax")
+    done(
+        "index",
+        write_set(folder / "set", [{"id": id_, "text": text} for text, id_ in names.items()]),
+        folder / "db",
+    )
+    return folder / "db", names
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_words_that_are_syntax_elsewhere_find_what_holds_them(syntax, system):
     place, names = syntax
     for query, text in WORDS.items():
-        assert names[text] in ids(run("search", place, query, "--system", system, "--json")), (query, text)
+        hits = document("search", place, query, "--system", system)["hits"]
+        assert names[text] in [(hit.get("entry") or hit)["id"] for hit in hits], (query, text)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_no_query_is_a_fault_and_an_empty_one_is_told(syntax, system):
     place, _ = syntax
     for query in ODD:
-        assert run("search", place, "--system", system, "--json", "--", query).exit_code == 0, query
+        done("search", place, "--system", system, "--json", "--", query)
     for query in ("", "   ", "\t"):
-        assert run("search", place, query, "--system", system).exit_code == 2
+        done("search", place, query, "--system", system, code=2)
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,12 @@
 import os
 import re
 import shlex
-import sqlite3
 import subprocess
 import sys
-from pathlib import Path
 
 import click
 import pytest
-from command_line import run
+from command_line import done, run
 
 import steelyard
 from steelyard.base.arrays import compiled
@@ -30,10 +28,6 @@ def walk(group=main, before=()):
             yield (*before, name), command
 
 
-def options(command):
-    return [param for param in command.params if isinstance(param, click.Option)]
-
-
 ALL = dict(walk())
 """Words -> command."""
 
@@ -42,12 +36,14 @@ def test_there_are_twenty_commands_in_groups_and_few_options():
     grouped = [one.name for commands in GROUPS.values() for one in commands]
     assert sorted(grouped) == sorted(main.commands)
     assert len(grouped) == 20
-    assert sum(map(len, map(options, ALL.values()))) + len(options(main)) <= 180
+    options = [one for command in (*ALL.values(), main) for one in command.params if isinstance(one, click.Option)]
+    assert len(options) <= 180
 
 
-@pytest.mark.parametrize(
-    "name", ["act", "context", "get", "list", "loop", "feedback", "floor", "refresh", "reindex"]
-)
+GONE = ["act", "context", "get", "list", "loop", "feedback", "floor", "refresh", "reindex"]
+
+
+@pytest.mark.parametrize("name", GONE)
 def test_a_command_that_is_gone_says_what_took_its_place(name):
     found = run(name, "x")
     assert found.exit_code == 2
@@ -66,7 +62,7 @@ def test_every_help_ends_with_examples_that_parse(words):
         ALL[words].make_context(words[-1], typed[len(words) :])  # raises for an option that there is not
 
 
-def test_quiet_is_silent_but_for_errors() -> None:
+def test_quiet_is_silent_but_for_errors():
     words = ("compare", starter(), "bm25,echovault")
     assert "note: all share" in run(*words).stderr
     assert run(*words, "-q").stderr == ""
@@ -75,16 +71,12 @@ def test_quiet_is_silent_but_for_errors() -> None:
     assert run("compare", "nowhere", "-q").stderr.startswith("error: nowhere: 1 fault")
 
 
-def test_a_vault_where_a_data_set_belongs_and_a_folder_where_weights_belong(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "memory.db") as db:
-        db.execute("CREATE TABLE t (x)")
-    found = run("explain", tmp_path / "memory.db", "q1")
-    assert "is not a folder" in found.stderr
+def test_a_vault_where_a_data_set_belongs_and_a_folder_where_weights_belong(vault, tmp_path):
+    assert "is not a folder" in done("explain", vault, "q1", code=2).stderr
     for remedy in ("`steelyard recommend` writes one", "name the search-weights.json in it"):
-        found = run("export", tmp_path, "--to", "vespa")
-        assert found.exit_code == 2
-        assert f"Is a directory; {remedy}" in found.stderr
-        assert "Errno" not in found.stderr
+        told = done("export", tmp_path, "--to", "vespa", code=2).stderr
+        assert f"Is a directory; {remedy}" in told
+        assert "Errno" not in told
         (tmp_path / "search-weights.json").touch()
 
 
@@ -99,22 +91,20 @@ sys.stderr.write("loaded: " + " ".join(sys.modules))
 """
 
 
-def loaded(*words: object, heavy: set[str] = HEAVY) -> set[str]:
+def loaded(*words, heavy=HEAVY):
     command = [sys.executable, "-c", LOADED, *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return heavy & {name.partition(".")[0] for name in done.stderr.partition("loaded: ")[2].split()}
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    return heavy & {name.partition(".")[0] for name in ended.stderr.partition("loaded: ")[2].split()}
 
 
-@pytest.mark.parametrize("words", [["--version"], ["--help"]])
-def test_what_searches_nothing_loads_nothing(words: list[str]) -> None:
-    assert loaded(*words, heavy=HEAVY | {"msgspec"}) == set()
+@pytest.mark.parametrize("word", ["--version", "--help"])
+def test_what_searches_nothing_loads_nothing(word):
+    assert loaded(word, heavy=HEAVY | {"msgspec"}) == set()
 
 
-def test_a_search_loads_what_it_searches_with(tmp_path: Path) -> None:
-    vault = tmp_path / "memory.db"
-    index = [sys.executable, "-m", "steelyard_eval", "index", str(starter()), str(vault), "--embedder", "none"]
-    subprocess.run(index, capture_output=True, check=True)
-    found = loaded("search", vault, "rotate the token", "--system", "fts")
+def test_a_search_loads_what_it_searches_with(tmp_path):
+    done("index", starter(), tmp_path / "memory.db", "--embedder", "none")
+    found = loaded("search", tmp_path / "memory.db", "rotate the token", "--system", "fts")
     assert found == {"apsw", "numpy", "sqlite_vec"}
 
 
@@ -132,19 +122,16 @@ finally:
 
 
 @pytest.mark.parametrize(("given", "expected"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2")])
-def test_products_of_a_command_have_one_thread_unless_somebody_says_otherwise(
-    given: dict[str, str], expected: str
-) -> None:
+def test_products_of_a_command_have_one_thread_unless_somebody_says_otherwise(given, expected):
     """As OpenBLAS itself says (threadpoolctl asks the library)."""
     names = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}
     environ = {name: value for name, value in os.environ.items() if name not in names} | given
-    done = subprocess.run(
-        [sys.executable, "-c", THREADS], capture_output=True, text=True, check=False, env=environ
-    )
-    assert done.stderr.rpartition("threads: ")[2] == expected
+    command = [sys.executable, "-c", THREADS]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
+    assert ended.stderr.rpartition("threads: ")[2] == expected
 
 
-def test_precompiling_runs_the_loops_of_every_search_for_weights() -> None:
+def test_precompiling_runs_the_loops_of_every_search_for_weights():
     precompile.main()
     before = compiled.cache_info().misses
     compiled_loops.compiled()
@@ -152,7 +139,7 @@ def test_precompiling_runs_the_loops_of_every_search_for_weights() -> None:
     assert compiled.cache_info().misses == before  # it was compiled then
 
 
-def test_every_name_of_the_engine_can_be_asked_for() -> None:
+def test_every_name_of_the_engine_can_be_asked_for():
     for name in steelyard._MODULES:
         assert getattr(steelyard, name) is not None
         assert name in dir(steelyard)
