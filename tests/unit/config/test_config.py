@@ -126,62 +126,13 @@ class TestBadFiles:
         with pytest.raises(ConfigError, match=r"weights file .*is"):
             SearchConfig.load(tmp_path / "w.json.gz")
 
-    @pytest.mark.parametrize(
-        ("text", "fragment"),
-        [
-            ("", "is not valid JSON: Expecting value"),
-            ('{"schema_version": 1, "limit', "is not valid JSON: Unterminated string"),
-            ('{"limit": NaN}', "is not valid JSON: NaN is not a number; write a finite one"),
-            ('{"limit": -Infinity}', "is not valid JSON: -Infinity is not a number; write a finite one"),
-            ('{"limit": 1e999}', "is not valid JSON: 1e999 is too large"),
-            ('{"limit": ' + "9" * 5000 + "}", "is not valid JSON: "),
-            ("[" * 100_000, "is not valid JSON: "),
-            ("[]", ': []: it is not of type "object"'),
-            ("null", ': None: it is not of type "object"'),
-        ],
-    )
+    @table("text fragment")
     def test_text_that_is_no_configuration(self, path, text, fragment):
-        message = refused(path, text)
+        message = refused(path, text.replace("LONG", "9" * 5000).replace("DEEP", "[" * 100_000))
         assert fragment in message
         assert message.startswith("weights file 'search-weights.json'")
 
-    @pytest.mark.parametrize("version", [2, 0, "1", None])
-    def test_another_schema_version(self, path, version):
-        message = refused(path, json.dumps(changed("schema_version", value=version)))
-        assert f"schema_version {version!r} is not" in message
-        assert "again, or use" in message
-
-    @pytest.mark.parametrize(
-        ("keys", "value", "fragment"),
-        [
-            (["limit"], 0, "'limit' = 0: it is less than the minimum of 1"),
-            (["limit"], "ten", "= 'ten': it is not of type \"integer\""),
-            (["strategy"], "vectr", "unknown signal or fusion 'vectr'; did you mean 'vector'?"),
-            (["strategy"], "weighted_sum(-1*fts)", "weight -1 is outside 0..1000000"),
-            (["by_intent", "fix_bug"], "ftz", "unknown signal or fusion 'ftz'; did you mean 'fts'?"),
-            (["by_intent", "fix bug"], "fts", '"fix bug" does not match "^(?!default$)'),
-            (["finish"], ["cutt(10)"], "finish stage 'cutt(10)': unknown stage 'cutt'; did you mean 'cut'?"),
-            (["finish"], ["cut(0)"], "finish stage 'cut(0)'"),
-            (["finish"], "cut(10)", "= 'cut(10)': it is not of type \"array\""),
-            (["retrievers", "vectr"], {}, "'retrievers': unknown key 'vectr'; did you mean 'vector'?"),
-            (["retrievers", "fts", "k1"], 1, "'retrievers.fts': unknown key 'k1'; valid: depth"),
-            (["retrievers", "fts", "depht"], 5, "'retrievers.fts': unknown key 'depht'; did you mean 'depth'?"),
-            (["retrievers", "fts", "depth"], 10**30, "it is greater than the maximum of 1000000"),
-            (
-                ["retrievers", "fts", "field_weights", "title"],
-                -1,
-                "'retrievers.fts.field_weights.title' = -1: it is less than the minimum of 0",
-            ),
-            (["retrievers", "vector", "filters"], "before", ': it is not one of "before_cut", "after_cut"'),
-            (["retrievers", "vector", "similarity"], "dot", '= \'dot\': it is not one of "cosine" or "l2"'),
-            (["provenance", "verdct"], "ship", "'provenance': unknown key 'verdct'; did you mean 'verdict'?"),
-            (["provenance", "verdict"], "maybe", '= \'maybe\': it is not one of "ship", "try"'),
-            (["provenance", "holdout", "p"], 1, "'provenance.holdout': unknown key 'p'; valid: high, low"),
-            (["rerank"], {"provider": "zz"}, '"auto", "voyage", "cohere", "local"'),
-            (["weights"], {"zzz": 1.0}, ".json': weights: by_intent("),
-            (["stratgy"], "fts", ".json': unknown key 'stratgy'; did you mean 'strategy'?"),
-        ],
-    )
+    @table("keys value fragment")
     def test_a_bad_value_is_named_with_its_place(self, path, keys, value, fragment):
         assert fragment in refused(path, json.dumps(changed(*keys, value=value)))
 
@@ -237,60 +188,20 @@ def adapted(system, feedback):
     return weights(config.strategy), weights(config.keywords_only)
 
 
-@pytest.mark.parametrize(
-    ("feedback", "tfidf", "others"),
-    [
-        # rate 0: 0.40 - 0.15; the other four share 1 - 0.25 equally, as they did before.
-        (Feedback(0, 40), 0.25, 0.1875),
-        # rate 0.5: nothing moves.
-        (Feedback(20, 20), 0.40, 0.15),
-        # rate 2/3: delta = 1/6 * 0.30 = 0.05; (1 - 0.45) / 4.
-        (Feedback(20, 10), 0.45, 0.1375),
-        # rate 1: 0.40 + 0.15; (1 - 0.55) / 4.
-        (Feedback(40, 0), 0.55, 0.1125),
-        # A modified result is half an accepted one: (10 + 5) / 30 = 0.5.
-        (Feedback(10, 10, modified=10), 0.40, 0.15),
-        # rate (15 + 7.5) / 30 = 0.75: delta = 0.075; (1 - 0.475) / 4.
-        (Feedback(15, 0, modified=15), 0.475, 0.13125),
-    ],
-)
-@pytest.mark.parametrize("system", [DOCUMENTED, SHIPPED])
-def test_without_vectors_the_semantic_weight_follows_the_rate(system, feedback, tfidf, others):
-    _, alone = adapted(system, feedback)
-    assert alone == pytest.approx({"tfidf": tfidf} | dict.fromkeys(PRIORS, others), abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("feedback", "tfidf", "others"),
-    [
-        # rate 0: 0.25 - 0.15; the other five share 1 - 0.10.
-        (Feedback(0, 40), 0.10, 0.18),
-        # rate 2/3: 0.25 + 0.05; 0.70 / 5.
-        (Feedback(20, 10), 0.30, 0.14),
-        # rate 1: 0.25 + 0.15; 0.60 / 5.
-        (Feedback(40, 0), 0.40, 0.12),
-    ],
-)
-def test_documented_moves_every_other_weight_of_the_hybrid_set(feedback, tfidf, others):
-    hybrid, _ = adapted(DOCUMENTED, feedback)
-    assert hybrid == pytest.approx({"tfidf": tfidf} | dict.fromkeys((*PRIORS, "cosine"), others), abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("feedback", "tfidf", "others"),
-    [
-        # rate 0: 0.10 is below the floor of 0.25; 0.60 is left for four.
-        (Feedback(0, 40), 0.25, 0.15),
-        # rate 2/3: (1 - 0.15 - 0.30) / 4.
-        (Feedback(20, 10), 0.30, 0.1375),
-        # rate 1: (1 - 0.15 - 0.40) / 4.
-        (Feedback(40, 0), 0.40, 0.1125),
-    ],
-)
-def test_shipped_holds_the_vector_weight_and_never_falls_below_a_quarter(feedback, tfidf, others):
-    hybrid, _ = adapted(SHIPPED, feedback)
-    expected = {"tfidf": tfidf, "cosine": 0.15} | dict.fromkeys(PRIORS, others)
-    assert hybrid == pytest.approx(expected, abs=1e-12)
+@table("weighed feedback tfidf others")
+def test_the_semantic_weight_follows_the_rate_of_feedback(weighed, feedback, tfidf, others):
+    """Without vectors both move every other weight; with them the documented one does, and the shipped one holds
+    the weight of vectors and never falls below a quarter.
+    """
+    counts = Feedback(*feedback[:2], modified=sum(feedback[2:]))
+    expected = {"tfidf": tfidf} | dict.fromkeys(PRIORS, others)
+    for name, system in (("documented", DOCUMENTED), ("shipped", SHIPPED)):
+        hybrid, alone = adapted(system, counts)
+        if weighed == "keywords":
+            assert alone == pytest.approx(expected, abs=1e-12)
+        elif weighed == name:
+            cosine = others if name == "documented" else 0.15
+            assert hybrid == pytest.approx(expected | {"cosine": cosine}, abs=1e-12)
 
 
 @pytest.mark.parametrize("system", [DOCUMENTED, SHIPPED])
@@ -334,14 +245,8 @@ def test_a_strategy_the_rule_does_not_fit_is_refused_however_little_feedback_the
 
 def test_the_weights_under_the_names_of_the_document_are_those_of_its_table():
     """seeds/soleri.txt, six scoring signals: weight (hybrid), weight (FTS only)."""
-    table = {
-        "semantic": (0.25, 0.40),
-        "vector": (0.15, 0.00),
-        "severity": (0.15, 0.15),
-        "temporalDecay": (0.15, 0.15),
-        "tagOverlap": (0.15, 0.15),
-        "domainMatch": (0.15, 0.15),
-    }
+    others = ("severity", "temporalDecay", "tagOverlap", "domainMatch")
+    table = {"semantic": (0.25, 0.40), "vector": (0.15, 0.00)} | dict.fromkeys(others, (0.15, 0.15))
     hybrid, keywords = weights(DOCUMENTED.searching.strategy), weights(DOCUMENTED.searching.keywords_only)
     assert {name: (hybrid[ours], keywords.get(ours, 0.0)) for name, ours in FACTORS.items()} == table
     assert len(hybrid) == 6
