@@ -36,51 +36,28 @@ WIDE = np.tile([0.0, 1.0], 10)
 """Scores of standard deviation 0.5."""
 
 
-POOL = {"contenders": ["mine"], "depth": 10}
-NEGATIVE = {"negatives": 3.0}
-"""So many judged entries of a list are not relevant that a gain among the judged can be looked at."""
-
-
-@pytest.mark.parametrize(
-    ("about", "sides", "doubt", "key"),
-    [
-        # queries that were chosen ship nothing, and those drawn fairly do
-        ({"sampled": "failing", "pool": "complete"}, {}, 0.0, "failing"),
-        ({"sampled": "duel", "pool": "complete"}, {}, 0.0, "chosen_queries"),
-        ({"sampled": "by hand", "pool": "complete"}, {}, 0.0, "chosen_queries"),
-        *(({"sampled": sampled, "pool": "complete"}, {}, 0.0, None) for sampled in ("all", "random", "log")),
-        # a pool has to hold what the current one finds, to the depth of the metric
-        ({"sampled": "random", "pool": POOL}, {}, 0.0, None),
-        ({"sampled": "random", "pool": POOL | {"contenders": ["other"]}}, {}, 0.0, "pool_misses"),
-        ({"sampled": "random", "pool": POOL | {"depth": 5}}, {}, 0.0, "pool_misses"),
-        # a gain has to hold among judged entries where some are not relevant, and surer where no pool is stated
-        ({"sampled": "random", "pool": POOL}, NEGATIVE, 0.51, "unjudged_gain"),
-        ({"sampled": "random", "pool": POOL}, NEGATIVE, 0.5, None),
-        ({"sampled": "random", "pool": "complete"}, NEGATIVE, 1.0, None),
-        ({"sampled": "random", "pool": POOL}, {}, 1.0, None),  # only positive labels
-        ({}, NEGATIVE, 0.06, "unjudged_gain"),
-        ({}, NEGATIVE, 0.05, None),
-    ],
-)
+@table("about sides doubt key")
 def test_what_labels_cannot_carry(about, sides, doubt, key):
+    """With three negatives a list, enough judged entries are not relevant to look at a gain among them."""
     found = refused(load(**about), side("mine", WIDE, **sides), side("other", WIDE, **sides), doubt=doubt)
     assert (found and found[0]) == key
 
 
-QUERIES = {f"q{at}": f"question {at}" for at in range(30)}
+def load_thirty(*batches, **about):
+    """Thirty labelled queries, of which the batches say how they were drawn."""
+    queries = {f"q{at}": f"question {at}" for at in range(30)}
+    return load(queries=queries, qrels={query: ["m"] for query in queries}, provenance=[*batches], **about)
 
 
-def mixed(drawn, **about):
-    """Thirty labelled queries of which the first were drawn; of the others nothing is said."""
-    batch = {"sampled": "random", "labels": {f"q{at}": ["m"] for at in range(drawn)}, "pool": "complete"}
-    return load(queries=QUERIES, qrels={query: ["m"] for query in QUERIES}, provenance=[batch], **about)
+def batch(drawn, pool):
+    return {"sampled": "random", "labels": {f"q{at}": ["m"] for at in drawn}, "pool": pool}
 
 
 @pytest.mark.parametrize("about", [{}, {"sampled": "by hand"}, {"sampled": "failing"}, {"sampled": "duel"}])
 @pytest.mark.parametrize("drawn", [0, 1, 19, 20, 29, 30])
 def test_labels_chosen_by_hand_never_count_as_drawn(drawn, about):
     """From twenty drawn queries on these decide, alone; below that all labels do, and nothing ships."""
-    full = mixed(drawn, **about)
+    full = load_thirty(batch(range(drawn), "complete"), **about)
     part = by_drawn(full)
     enough = drawn >= 20
     assert len(part.qrels) == (drawn if enough else 30)
@@ -100,15 +77,11 @@ def test_a_query_is_drawn_while_its_labels_are_those_of_the_draw():
 
 
 def test_each_pool_has_to_hold_what_the_current_one_finds():
-    labels = [{query: ["m"] for query in QUERIES if int(query[1:]) % 2 == rest} for rest in (0, 1)]
-    pools = [{"contenders": ["mine", "other"], "depth": 10}, {"contenders": ["other"], "depth": 10}]
-    batches = [{"sampled": "random", "labels": ids, "pool": pool} for ids, pool in zip(labels, pools, strict=True)]
-    data = load(queries=QUERIES, qrels={query: ["m"] for query in QUERIES}, provenance=batches)
-    sides = side("mine", WIDE), side("other", WIDE)
-    assert refused(by_drawn(data), *sides)[0] == "pool_misses"
-    batches[1]["pool"] = pools[0]
-    data = load(queries=QUERIES, qrels={query: ["m"] for query in QUERIES}, provenance=batches)
-    assert refused(by_drawn(data), *sides) is None
+    holds, misses = ({"contenders": names, "depth": 10} for names in (["mine", "other"], ["other"]))
+    for second, key in ((misses, "pool_misses"), (holds, None)):
+        data = load_thirty(batch(range(0, 30, 2), holds), batch(range(1, 30, 2), second))
+        found = refused(by_drawn(data), side("mine", WIDE), side("other", WIDE))
+        assert (found and found[0]) == key
 
 
 @table("wrong")

@@ -16,9 +16,7 @@ from steelyard_eval.candidates.source import Source
 from steelyard_eval.choose.differences import ModelLabels
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.compare.contenders import Contender
-from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import judged
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.extensions.model_judge import model_labels
 from steelyard_eval.measures.metrics import parse_measures
 from steelyard_eval.recording.replay import replay
@@ -34,15 +32,10 @@ def laid_out(source, queries, tried, qrels=None):
 
 
 @pytest.fixture(scope="module")
-def whole():
-    return load(starter())
-
-
-@pytest.fixture(scope="module")
-def few(whole):
+def few(dataset):
     """Half of the labels, as a user has them: the other queries are there and not judged."""
-    own = [query.id for query in judged(whole, whole.queries)][:LABELLED]
-    return replace(whole, qrels={id_: whole.qrels[id_] for id_ in own}, sampled="random")
+    own = [query.id for query in judged(dataset, dataset.queries)][:LABELLED]
+    return replace(dataset, qrels={id_: dataset.qrels[id_] for id_ in own}, sampled="random")
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +62,12 @@ def written(path, dataset, grade):
     return path
 
 
-def test_a_model_that_says_the_same_makes_labels_worth_more(whole, few, bench, alone, tmp_path):
-    file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: grade)
+def test_a_model_that_says_the_same_makes_labels_worth_more(dataset, few, bench, alone, tmp_path):
+    file = written(tmp_path / "model.jsonl", dataset, lambda grade, rng: grade)
     own = model_labels(file, few)
     assert own.agreement["counts"]
     both = bench.recommend("bm25", timed=False, model_labels=file).result
-    queries = judged(whole, whole.queries)
+    queries = judged(dataset, dataset.queries)
     groups = {query.group or query.id for query in queries if query.id not in few.qrels}
     groups -= {query.group for query in queries if query.id in few.qrels}
     (said,) = [said for said in both.notices if said.key == "model_labels"]
@@ -85,22 +78,22 @@ def test_a_model_that_says_the_same_makes_labels_worth_more(whole, few, bench, a
     assert not [said for said in alone.notices if said.key.startswith("model_labels")]
 
 
-def test_a_model_at_chance_changes_nothing(whole, few, bench, alone, tmp_path):
-    file = written(tmp_path / "model.jsonl", whole, lambda grade, rng: int(rng.integers(0, 4)))
+def test_a_model_at_chance_changes_nothing(dataset, few, bench, alone, tmp_path):
+    file = written(tmp_path / "model.jsonl", dataset, lambda grade, rng: int(rng.integers(0, 4)))
     both = bench.recommend("bm25", timed=False, model_labels=file).result
     assert both.notices[0].key == "model_labels_odd"
     for part in ("decision", "answer", "rows"):
         assert getattr(both, part) == getattr(alone, part)
 
 
-def test_a_query_counts_from_ten_judged_pairs_on(whole, few):
+def test_a_query_counts_from_ten_judged_pairs_on(dataset, few):
     """As many as one search shows."""
     source, queries = Source.live(Workspace.open(few)), judged(few, few.queries)
     laid = laid_out(source, queries, starts(source, queries, 10)[:1])
     ids = [entry.id for entry in few.entries]
 
     def measured(pairs):
-        qrels = {query.id: dict.fromkeys(ids[:pairs], 1) for query in whole.queries}
+        qrels = {query.id: dict.fromkeys(ids[:pairs], 1) for query in dataset.queries}
         return ModelLabels("m", qrels, {"counts": True}, "").measured(
             source, queries, laid, laid.grid.config(0), NDCG
         )
@@ -121,15 +114,15 @@ def test_lists_and_files_without_judgments_are_refused(few, tmp_path):
         recommend(few, lists, timed=False, model_labels=model_labels(file, few))
 
 
-def test_a_branch_that_other_queries_alone_reach_keeps_its_weights(whole):
+def test_a_branch_that_other_queries_alone_reach_keeps_its_weights(dataset):
     """fts finds enough for the one query, so `then` is never asked; for the other it finds too little."""
-    source = Source.live(Workspace.open(whole, "lsa"))  # recorded vectors know no other queries
-    many = replace(whole.queries[0], text="the connection and the key of a service")
-    few = replace(whole.queries[1], text="QueuePool")
+    source = Source.live(Workspace.open(dataset, "lsa"))  # recorded vectors know no other queries
+    many = replace(dataset.queries[0], text="the connection and the key of a service")
+    few = replace(dataset.queries[1], text="QueuePool")
     config = find_system("plain").config(10, source.model)
     text = "tiered(fts, min_results=12, then=weighted_sum(0.3*bm25, 0.7*vector, normalize=max))"
     start = StartingPoint.around(Contender("own", config.with_strategy(parse_strategy(text)), "strategy"), source)
-    qrels = {query.id: {entry.id: 1 for entry in whole.entries[::3]} for query in (many, few)}
+    qrels = {query.id: {entry.id: 1 for entry in dataset.entries[::3]} for query in (many, few)}
     laid = laid_out(source, (many,), [start], qrels)
     moved = replace(laid, recordings=record_all(source, (many, few), [start], qrels))
     values = moved.again(NDCG)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from beside import table
+from command_line import done
 from scipy import stats
 from written_set import write_set
 
@@ -25,7 +26,6 @@ from steelyard_eval.choose.find_floor import (
     promises_of,
     said_of_floor,
 )
-from steelyard_eval.cli.main import main
 from steelyard_eval.compare import compare
 from steelyard_eval.datasets import load
 from steelyard_eval.measures.paired import exact_interval
@@ -151,13 +151,6 @@ def written(place, unanswerable):
     return write_set(place, corpus, asked, qrels, as_of="2026-01-01")
 
 
-def test_a_promise_that_holds_as_it_is_needs_no_floor():
-    claim = {"name": "false", "measured": 0.02, "share": 0.1, "queries": 60}
-    said = said_of_floor(-math.inf, [claim])
-    assert said.key == "floor_not_needed"
-    assert said.facts == {"measured": 0.02, "share": 0.1, "queries": 60, "sure": 0.9}
-
-
 def shown_of(result, key="silence"):
     """The rows of a table of a comparison, by column."""
     tables = [table for table in result.tables if table.key == key]
@@ -215,26 +208,25 @@ def test_a_promise_that_is_none_is_refused(text):
         promises_of(text)
 
 
-def test_tuning_puts_a_floor_into_what_it_writes(folder, tmp_path, capsys):
+def test_tuning_puts_a_floor_into_what_it_writes(folder, tmp_path):
     out = tmp_path / "w.json"
-    words = [
-        "tune",
-        str(folder),
-        FUSED,
-        "--embedder",
-        "lsa",
-        "--floor",
-        "lost=10%",
-        "--out",
-        str(out),
-    ]
-    assert main(words, standalone_mode=False) in (0, None)
+    words = ["tune", folder, FUSED, "--embedder", "lsa", "--out", out, "--floor"]
+    done(*words, "lost=10%")
     assert str(SearchConfig.load(out).finish[-1]).startswith("floor(")
-    wrong = [*words[:-4], "--floor", "words", "--out", str(out)]
-    assert main(wrong, standalone_mode=False) == 2
-    assert "write lost=10%" in capsys.readouterr().err
+    assert "write lost=10%" in done(*words, "words", code=2).stderr
 
 
-@pytest.mark.parametrize(("floors", "key"), [((None,), "floor_none"), ((0.3, 0.6), "floor_neither")])
-def test_that_no_floor_keeps_one_promise_or_both_is_told(floors, key):
-    assert said_of_floor(None, [{"floor": floor} for floor in floors]).key == key
+@pytest.mark.parametrize(
+    ("floor", "claims", "key"),
+    [
+        (None, [{"floor": None}], "floor_none"),  # no floor keeps one promise
+        (None, [{"floor": 0.3}, {"floor": 0.6}], "floor_neither"),  # or both
+        (-math.inf, [{"name": "false", "measured": 0.02, "share": 0.1, "queries": 60}], "floor_not_needed"),
+    ],
+)
+def test_what_a_floor_cannot_do_or_need_not_is_told(floor, claims, key):
+    said = said_of_floor(floor, claims)
+    assert said.key == key
+    assert key != "floor_not_needed" or said.facts == {
+        "measured": 0.02, "share": 0.1, "queries": 60, "sure": 0.9,
+    }  # fmt: skip

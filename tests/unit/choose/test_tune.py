@@ -1,7 +1,8 @@
-"""Tuning: what is varied, what is chosen, the proof, and the file it writes."""
+"""Tuning: what is varied, what is chosen, the proof, and what is written of it."""
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from beside import table
 
@@ -9,11 +10,15 @@ from steelyard.base.errors import ConfigError
 from steelyard.config import SearchConfig
 from steelyard.fusion import parse_strategy
 from steelyard.systems import find_system
-from steelyard_eval.candidates.settings import depths, settings, shapes
+from steelyard_eval.candidates.settings import depths, round_weights, settings, shapes, simplify_config
 from steelyard_eval.candidates.source import Source, read_only
 from steelyard_eval.choose.recommend import recommend
+from steelyard_eval.common.console import brief as shown
 from steelyard_eval.datasets import load
+from steelyard_eval.datasets.groups import judged
 from steelyard_eval.datasets.manifest import starter
+from steelyard_eval.recording.record import record
+from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
 
 USELESS = "weighted_sum(0.001*fts, 0.999*importance)"
@@ -135,3 +140,57 @@ def test_every_setting_is_tried_at_every_depth_as_long_as_there_are_not_too_many
     every, places = len(shapes(config.strategy)), len(depths(config))
     assert len(settings(config, every * places)) == every * places
     assert len(settings(config, every * places - 1)) == every + places - 1
+
+
+# What is written of a choice: few digits, no signal whose facts the data lacks, the limit asked for
+
+
+@pytest.mark.parametrize(("moves", "written"), [(0, "0.12*bm25, 0.88*vector"), (1, "0.123*bm25, 0.877*vector")])
+def test_weights_have_two_digits_or_as_many_as_metrics_need(moves, written):
+    long = find_system("plain").config(10)
+    long = long.with_strategy(parse_strategy("weighted_sum(0.123456789*bm25, 0.876543211*vector, normalize=max)"))
+    found = round_weights(long, lambda config: np.array([moves * config.strategy.weights[0]]))
+    assert str(found.strategy) == f"weighted_sum({written}, normalize=max)"
+
+
+def test_a_half_life_in_four_digits_ranks_alike(space):
+    """What reports print of MoltNet's 0.99 an hour."""
+    config = find_system("moltnet").config(10, space.model)
+    weighted = str(config.strategy).replace("0*recency", "0.3*recency")
+    table = record(space, space.dataset.queries, [config])
+    one, other = (
+        replay(table, config.with_strategy(parse_strategy(text))) for text in (weighted, shown(weighted))
+    )
+    assert "68.97h" in shown(weighted)
+    assert one.ranked.lists() == other.ranked.lists()
+
+
+@pytest.fixture(scope="module")
+def told_space():
+    """Notes that all have one severity and no domain; no query is of a domain."""
+    data = load(starter())
+    entries = tuple(replace(e, severity="warning", domain="", kind="") for e in data.entries)
+    return Workspace.open(replace(data, entries=entries), "lsa")
+
+
+def test_an_idle_signal_stays_where_a_metric_moves_without_it(told_space):
+    """The constant is read by who measures here, as the place of Soleri's memories at a fixed 0.5 would be."""
+    usual = find_system("soleri").config(10, told_space.model)
+    table = record(told_space, judged(told_space.dataset, told_space.dataset.queries), [usual])
+    config = find_system("soleri").config(10).with_strategy(usual.strategy)
+    left = simplify_config(table, config, lambda one: np.array([float("severity" in one.strategy.signals)]))
+    assert "severity" in left.strategy.signals
+    assert "domain" not in left.strategy.signals
+
+
+def test_a_search_by_what_was_chosen_returns_the_limit(told_space):
+    """Soleri's document shows all of a small vault where keywords find fewer than 50, which its program does."""
+    query = told_space.dataset.queries[0]
+    found = recommend(told_space.dataset, only="soleri", workspace=told_space, timed=False)
+    asked = [find_system("soleri").config(10), found.attempt or found.config]
+    chosen = set(parse_strategy(found.result.choice.strategy).signals)
+    assert {"severity", "domain"}.isdisjoint(chosen)  # all notes are equal in both
+    assert {"tfidf", "cosine"} <= chosen
+    documented, chosen = (len(told_space.searcher(config).search(query).hits) for config in asked)
+    assert documented > 10
+    assert chosen == 10

@@ -34,19 +34,11 @@ def test_a_sound_machine_is_fit_and_names_its_versions():
     assert found["font of figures"].value == "DejaVu Sans"
 
 
-class WithoutFts5:
+class WithoutFts5(apsw.Connection):
     """A connection to an SQLite without that module."""
 
-    real = apsw.Connection
-
-    def __init__(self, path):
-        self._db = self.real(path)
-
     def execute(self, sql):
-        return self._db.execute(sql.replace("fts5", "no_such_module"))
-
-    def __getattr__(self, name):
-        return getattr(self._db, name)
+        return super().execute(sql.replace("fts5", "no_such_module"))
 
 
 REINSTALL = "pip install --force-reinstall sqlite-vec"

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from beside import table
-from command_line import run
+from command_line import document, run
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, RerankError
@@ -32,35 +32,35 @@ from steelyard_eval.recording.workspace import Workspace
 from steelyard_eval.result.structs import Estimate, Paired, Said
 
 
+def of_words(dataset, *given, **options):
+    """A comparison without vectors and clocks."""
+    return compare(dataset, given, embedder="none", timed=False, **options)
+
+
 def test_a_query_without_judgments_is_left_out_and_counted(dataset):
     extra = dataclasses.replace(dataset, queries=(*dataset.queries, Query("rotate keys", id="unjudged")))
-    found = compare(extra, ("bm25",), embedder="none", timed=False)
-    assert "unjudged" not in found.queries
-    assert found.result.provenance.data.queries == len(dataset.split("all")) + 1
-    assert found.result.provenance.data.judged == len(dataset.split("all"))
+    found = of_words(extra, "bm25")
+    data, count = found.result.provenance.data, len(dataset.split("all"))
+    assert ("unjudged" in found.queries, data.queries, data.judged) == (False, count + 1, count)
 
 
 def test_alone_it_names_the_command_that_compares_with_what_is_used(dataset):
     """Starter's dataset.json says "system": "echovault", which the command takes; bm25 stands in for none."""
     for system, used in (("echovault", "echovault"), ("", "bm25")):
-        found = compare(dataclasses.replace(dataset, system=system), ("fts",), embedder="none", timed=False)
+        found = of_words(dataclasses.replace(dataset, system=system), "fts")
         (step,) = found.result.answer.steps
         assert (step.key, step.facts) == ("compare_today", {"today": used})
         assert step.command[-3:] == ["fts", "--current", used]
-    said = run("compare", str(starter()), "fts", "--embedder", "none", "--json").stdout
-    assert json.loads(said)["provenance"]["baseline"] == "echovault"
+    shown = document("compare", starter(), "fts", "--embedder", "none")
+    assert shown["provenance"]["baseline"] == "echovault"
 
 
-def test_the_limit_is_the_largest_cutoff_unless_it_is_given(dataset):
-    found = compare(dataset, ("bm25",), metrics=("nDCG@3", "R@7"), embedder="none", timed=False)
-    assert found.result.provenance.limit == 7
-    assert found.result.metric == "nDCG@3"
-
-
-def test_judged_is_always_told_and_a_limit_below_a_cutoff_too(dataset):
-    found = compare(dataset, ("fts",), metrics=("nDCG@10",), limit=5, embedder="none", timed=False)
-    assert found.result.rows[0].means.keys() == {"nDCG@10", "Judged@10"}
-    (told,) = [notice for notice in found.result.notices if notice.key == "shallow"]
+def test_the_limit_is_the_largest_cutoff_unless_it_is_given_and_judged_is_always_told(dataset):
+    found = of_words(dataset, "bm25", metrics=("nDCG@3", "R@7")).result
+    assert (found.provenance.limit, found.metric) == (7, "nDCG@3")
+    found = of_words(dataset, "fts", metrics=("nDCG@10",), limit=5).result
+    assert found.rows[0].means.keys() == {"nDCG@10", "Judged@10"}
+    (told,) = [notice for notice in found.notices if notice.key == "shallow"]
     assert told.facts == {"limit": 5, "metrics": ["nDCG@10", "Judged@10"]}
 
 
@@ -110,11 +110,8 @@ def test_what_a_data_set_cannot_give_is_left_out_and_told(without_vectors):
     left, notices = usable(without_vectors, row)
     assert str(left.config.strategy) == "weighted_sum(0.3*bm25, normalize=max)"
     assert left.label == row.label
-    assert (notices[0].key, notices[0].facts["missing"], notices[0].facts["model"]) == (
-        "reduced",
-        ["vector"],
-        "none",
-    )
+    facts = notices[0].facts
+    assert (notices[0].key, facts["missing"], facts["model"]) == ("reduced", ["vector"], "none")
 
 
 @table("embedder model message")
@@ -130,9 +127,8 @@ def test_a_model_that_is_missing_is_named_with_what_installs_it(tmp_path, monkey
     monkeypatch.setattr("steelyard_eval.compare.contenders.missing_modules", lambda extra: [extra])
     file = tmp_path / "w.json"
     find_system("plain").config(10, "minilm-int8").save(file)
-    data = sy.load(starter(), embedder="none")
     with pytest.raises(ConfigError, match=rf"minilm-int8, which needs {re.escape(installing('onnx'))}, or tune"):
-        data.compare([file, "bm25"], timed=False)
+        sy.load(starter(), embedder="none").compare([file, "bm25"], timed=False)
 
 
 @pytest.mark.parametrize("job", ["compare", "explain", "judge", "recommend", "init", "init today", "gate"])
@@ -161,27 +157,22 @@ NOTHING = np.zeros(30)
 TEXTS = [chr(ord("a") + at % 26) * (1 + at // 26) for at in range(30)]
 
 
-def outcomes(*detectable):
-    """Tests of which these differences are detectable."""
-    return [Paired(Estimate(0), "open", 1, 1, 0, 0, 0, detectable=one) for one in detectable]
-
-
 def test_too_few_queries_are_told_with_what_they_miss():
-    assert few(QUERIES, outcomes(0.1, 0.2, 0.4)) == [Said("few_queries", {"queries": 30, "detectable": 0.2})]
+    outcomes = [Paired(Estimate(0), "open", 1, 1, 0, 0, 0, detectable=one) for one in (0.1, 0.2, 0.4)]
+    assert few(QUERIES, outcomes) == [Said("few_queries", {"queries": 30, "detectable": 0.2})]
+    again = [Query(f"text {at % 8}", id=f"q{at}") for at in range(40)]  # few questions asked often are few
+    assert few(again, []) == [Said("tell_little", {"queries": 40})]
 
 
 def test_hits_that_are_judged_less_often_are_told_on_either_side(dataset):
-    judged = {"a": np.full(30, 0.8), "b": np.full(30, 0.7), "c": np.full(30, 0.9), "d": np.full(30, 0.82)}
-    judged = {{"a": "bm25", "b": "vector"}.get(label, label): share for label, share in judged.items()}
+    shares = {"bm25": 0.8, "vector": 0.7, "c": 0.9, "d": 0.82}
+    judged = {label: np.full(30, share) for label, share in shares.items()}
     (told,), (proven,) = unjudged(judged, "bm25", dataset), unjudged(judged, "bm25", dataset, proven=True)
     assert told.facts["command"][-2:] == ["bm25", "vector"] and proven.facts["command"] is None
     (tuned,) = unjudged({"bm25": np.ones(30), "rrf, tuned": NOTHING, "vector": NOTHING}, "bm25", dataset)
     assert tuned.facts["command"] is None  # to judge for another contender is no step towards this answer
-    assert (told.facts["share"], told.facts["fewer"], told.facts["more"]) == (
-        pytest.approx(0.8),
-        ["vector"],
-        ["c"],
-    )
+    assert told.facts["share"] == pytest.approx(0.8)
+    assert (told.facts["fewer"], told.facts["more"]) == (["vector"], ["c"])
 
 
 @pytest.mark.parametrize("complete", [True, False])
@@ -190,10 +181,8 @@ def test_where_all_is_judged_an_unjudged_hit_is_no_doubt(dataset, complete):
     own = dataset if complete else dataclasses.replace(dataset, pool=None)
     found = compare(own, ("fts", "vector"), timed=False).result
     told = [notice for notice in found.notices if notice.key == "unjudged"]
-    assert len(told) == (not complete)
-    assert all(
-        notice.facts["command"] == ["steelyard", "judge", str(own.path), "fts", "vector"] for notice in told
-    )
+    command = ["steelyard", "judge", str(own.path), "fts", "vector"]
+    assert [notice.facts["command"] for notice in told] == ([] if complete else [command])
 
 
 def scoped(count, scopes, group=""):
@@ -226,15 +215,7 @@ def test_what_varies_together_is_worth_less():
     values = np.where(np.arange(30) < 4, [1.0, 1.0, -1.0, -1.0, *[0.0] * 26], 0.0)
     unit = np.array([0, 0, 1, 1, *range(2, 28)])
     assert effective_number(values, unit) == pytest.approx(14.96, abs=0.01)
-
-
-def test_an_effective_number_of_one_group_is_one():
-    assert effective_number(np.array([0.1, 0.2]), ["g", "g"]) == 1.0
-
-
-def test_few_questions_asked_often_are_few():
-    again = [Query(f"text {at % 8}", id=f"q{at}") for at in range(40)]
-    assert few(again, []) == [Said("tell_little", {"queries": 40})]
+    assert effective_number(np.array([0.1, 0.2]), ["g", "g"]) == 1.0  # one group is one
 
 
 # Without labels
@@ -304,10 +285,7 @@ def test_weights_that_were_edited_are_not_said_to_be_tuned(tmp_path, monkeypatch
     data = sy.load(starter())
     file = data.tune("weighted_sum(0.9*bm25, 0.1*vector, normalize=minmax)").save_weights("w.json")[-1]
     record = json.loads(file.read_text())
-    for strategy, said in (
-        (record["strategy"], "tuned_here"),
-        ("bm25", "tuned_edited"),
-    ):
+    for strategy, said in ((record["strategy"], "tuned_here"), ("bm25", "tuned_edited")):
         file.write_text(json.dumps({**record, "strategy": strategy}))
         notices = data.compare({"w": str(file), "fts": "fts"}, timed=False, split="all").result.notices
         assert said in {notice.key for notice in notices if notice.facts.get("label") == "w"}
@@ -317,9 +295,9 @@ def test_of_an_empty_list_it_is_not_known_how_much_is_judged(dataset, tmp_path):
     first, second = list(dataset.qrels)[:2]
     own = dataclasses.replace(dataset, qrels={query: dataset.qrels[query] for query in (first, second)})
     (tmp_path / "one.run").write_text(f"{first} Q0 {next(iter(dataset.qrels[first]))} 1 1.0 mine\n")
-    found = compare(own, (str(tmp_path / "one.run"), "bm25"), embedder="none", timed=False, verify=True)
+    found = of_words(own, str(tmp_path / "one.run"), "bm25", verify=True)
     assert found.result.rows[0].means["Judged@10"].mean == 1.0  # of one place, whose entry is judged
     (table,) = [table for table in found.result.tables if table.key == "verification"]
     assert all(not row[1] for row in table.rows)
     with pytest.raises(ConfigError, match="nDCG@10"):
-        compare(own, ("bm25",), metrics="Judged@10", embedder="none", timed=False)
+        of_words(own, "bm25", metrics="Judged@10")

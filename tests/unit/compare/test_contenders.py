@@ -1,8 +1,6 @@
 """Contenders of every kind in one table, with ir_measures' own values."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import ir_measures
@@ -12,6 +10,7 @@ from beside import table
 from ir_measures import AP, RR, P, R, Success, nDCG
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
+from steelyard.memory.query import Query
 from steelyard_eval.common.configurations import separate
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read
@@ -19,84 +18,34 @@ from steelyard_eval.explain import explain
 from steelyard_eval.extensions.endpoints.http_search import HttpSearch
 from steelyard_eval.measures.trec_runs import best_first, read_run
 
-MEASURES = {
-    "nDCG@10": nDCG @ 10,
-    "R@10": R @ 10,
-    "P@5": P @ 5,
-    "AP@10": AP @ 10,
-    "Success@5": Success @ 5,
-    "RR": RR,
-}
+MEASURES = {str(one): one for one in (nDCG @ 10, R @ 10, P @ 5, AP @ 10, Success @ 5, RR)}
 
 
 @pytest.fixture(scope="module")
 def lists(dataset):
     """Ten ids a query, by a rule that no code of ours knows; some judged, some not, one not in the corpus."""
-    ids = [entry.id for entry in dataset.entries]
-    found = {}
+    ids, found = [entry.id for entry in dataset.entries], {}
     for at, query in enumerate(dataset.queries):
-        judged = sorted(dataset.qrels[query.id])
-        found[query.id] = list(dict.fromkeys([ids[(7 * at) % len(ids)], *judged[:4], "gone", *ids[at : at + 4]]))[
-            :10
-        ]
+        judged = sorted(dataset.qrels[query.id])[:4]
+        found[query.id] = list(dict.fromkeys([ids[(7 * at) % len(ids)], *judged, "gone", *ids[at : at + 4]]))[:10]
     return found
 
 
-@pytest.fixture(scope="module")
-def run_file(lists, tmp_path_factory):
-    path = tmp_path_factory.mktemp("runs") / "prod.run"
-    rows = [f"{q} Q0 {e} {r} {50 - r} prod" for q, own in lists.items() for r, e in enumerate(own, 1)]
-    path.write_text("\n".join(rows) + "\n")
-    return path
-
-
-class Server:
-    """A search endpoint on the loopback address: what it answers is a function of (text, limit, body)."""
-
-    def __init__(self, answer):
-        self.requests = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self):
-                asked = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
-                self._send(answer(asked.get("q"), int(asked.get("limit", 0)), None))
-
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.requests.append(body)
-                self._send(answer(None, 0, body))
-
-            def _send(self, found):
-                status, content = found if isinstance(found, tuple) else (200, json.dumps(found).encode())
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/search"
-
-
 @pytest.fixture
-def serve():
-    started = []
+def serve(endpoint):
+    """Lets the endpoint answer every search by a function of its text and limit; the address."""
 
     def start(answer):
-        started.append(Server(answer))
-        return started[-1]
+        def step(handler, body):
+            asked = {name: values[0] for name, values in parse_qs(urlsplit(handler.path).query).items()}
+            found = answer(asked.get("q"), int(asked.get("limit", 0)))
+            status, text = found if isinstance(found, tuple) else (200, json.dumps(found))
+            endpoint.status(status, text)(handler, body)
 
-    yield start
-    for one in started:
-        one.server.shutdown()
-        one.server.server_close()
+        endpoint.well, endpoint.document = step, lambda path, body: body
+        return endpoint.url
+
+    return start
 
 
 def expected(dataset, lists, measure):
@@ -106,23 +55,20 @@ def expected(dataset, lists, measure):
     return {row.query_id: row.value for row in ir_measures.iter_calc([measure], qrels, run)}
 
 
-def test_a_run_a_table_a_function_and_an_endpoint_have_the_values_of_ir_measures(dataset, lists, run_file, serve):
+def test_a_run_a_table_a_function_and_an_endpoint_have_the_values_of_ir_measures(dataset, lists, serve, tmp_path):
     by_text = {query.text: lists[query.id] for query in dataset.queries}
-    server = serve(lambda text, limit, _: {"hits": [{"_id": id_} for id_ in by_text[text][:limit]]})
+    url = serve(lambda text, limit: {"hits": [{"_id": id_} for id_ in by_text[text][:limit]]})
     rows = [(q, e, -r) for q, own in lists.items() for r, e in enumerate(own)]
-    frame = pd.DataFrame(rows, columns=["query", "entry", "score"]).sample(frac=1, random_state=0)
-    found = compare(
-        dataset,
-        {
-            "run": str(run_file),
-            "table": frame,
-            "function": lambda query: lists[query.id],
-            "pairs": lambda query: [(id_, 1 / (at + 1)) for at, id_ in enumerate(lists[query.id])],
-            "endpoint": f"{server.url}?q={{query}}&limit={{limit}}#ids=hits[*]._id",
-        },
-        metrics=list(MEASURES),
-    )
-    assert list(found.values) == ["run", "table", "function", "pairs", "endpoint"]
+    (tmp_path / "prod.run").write_text("".join(f"{q} Q0 {e} 1 {score} prod\n" for q, e, score in rows))
+    contenders = {
+        "run": str(tmp_path / "prod.run"),
+        "table": pd.DataFrame(rows, columns=["query", "entry", "score"]).sample(frac=1, random_state=0),
+        "function": lambda query: lists[query.id],
+        "pairs": lambda query: [(id_, 1 / (at + 1)) for at, id_ in enumerate(lists[query.id])],
+        "endpoint": f"{url}?q={{query}}&limit={{limit}}#ids=hits[*]._id",
+    }
+    found = compare(dataset, contenders, metrics=list(MEASURES))
+    assert list(found.values) == list(contenders)
     for name, measure in MEASURES.items():
         values = expected(dataset, lists, measure)
         for own in found.values.values():
@@ -227,40 +173,38 @@ def test_scores_beyond_float32_tie_and_a_name_that_is_no_text_is_one(dataset):
 # Endpoints
 
 
-def test_a_post_body_carries_query_and_limit_and_a_path_finds_ids(dataset, serve):
+def test_a_post_body_carries_query_and_limit_and_a_path_finds_ids(dataset, serve, endpoint):
     hits = [{"_id": "b", "_score": 2.5}, {"_id": "a", "_score": 1}]
-    server = serve(lambda *_: {"hits": {"hits": hits}})
+    url = serve(lambda *_: {"hits": {"hits": hits}})
     body = '{"query": {"match": {"text": "about {query}"}}, "size": "{limit}"}'
-    search = HttpSearch(server.url, body, "$.hits.hits[*]._id")
     query = dataset.queries[0]
-    assert search.ask(query, 7) == ["b", "a"]
-    assert server.requests == [{"query": {"match": {"text": f"about {query.text}"}}, "size": 7}]
+    assert HttpSearch(url, body, "$.hits.hits[*]._id").ask(query, 7) == ["b", "a"]
+    (request,) = endpoint.requests
+    assert request[-1] == {"query": {"match": {"text": f"about {query.text}"}}, "size": 7}
 
 
-def test_a_query_is_text_wherever_it_stands(dataset, serve):
-    from steelyard.memory.query import Query
-
+def test_a_query_is_text_wherever_it_stands(serve):
     seen = []
-    server = serve(lambda text, limit, _: seen.append((text, limit)) or [])
+    url = serve(lambda text, limit: seen.append((text, limit)) or [])
     hostile = "a&limit=9#x {limit} {query} \u00e9/../"
-    HttpSearch.of(f"{server.url}?q={{query}}&limit={{limit}}").ask(Query(hostile), 3)
+    HttpSearch.of(f"{url}?q={{query}}&limit={{limit}}").ask(Query(hostile), 3)
     assert seen == [(hostile, 3)]
 
 
 @pytest.mark.parametrize(
     ("answer", "rule"),
     [
-        ((503, b"busy"), "status 503: 'busy'"),
-        ((302, b""), "status 302"),
-        ((200, b"<html>"), "which is not JSON"),
+        ((503, "busy"), "status 503: 'busy'"),
+        ((302, ""), "status 302"),
+        ((200, "<html>"), "which is not JSON"),
         ({"hits": [{"id": {"a": 1}}]}, "has no list of ids"),
         ({"answer": []}, "has no list of ids"),
     ],
 )
 def test_an_answer_that_cannot_be_used_ends_the_comparison_with_the_query(dataset, serve, answer, rule):
-    server = serve(lambda *_: answer)
+    url = serve(lambda *_: answer)
     with pytest.raises(DataError, match=f"query 'q01': .*{rule}"):
-        compare(dataset, f"{server.url}?q={{query}}")
+        compare(dataset, f"{url}?q={{query}}")
 
 
 def test_an_endpoint_that_nobody_serves_is_an_error_of_the_environment(dataset):

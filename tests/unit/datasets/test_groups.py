@@ -1,4 +1,3 @@
-# ruff: noqa: E501 -- a line of wordings a question, and texts in many scripts
 """Queries that vary together or ask nearly the same have one unit; starter tells every signal apart."""
 
 import dataclasses
@@ -37,26 +36,15 @@ from steelyard_eval.recording.workspace import Workspace
 
 
 def test_a_group_called_like_a_query_or_a_text_is_neither():
-    queries = [
-        Query("a", id="q1"),
-        Query("b", id="q2", group="q1"),
-        Query("c", id="q3", group="a"),
-        Query("d", id="q4", group="query q1"),
-    ]
+    named = [("a", "q1", ""), ("b", "q2", "q1"), ("c", "q3", "a"), ("d", "q4", "query q1")]
+    queries = [Query(text, id=id_, group=group) for text, id_, group in named]
     assert unit_numbers(queries).tolist() == [0, 1, 2, 3]
 
 
 def test_a_text_that_stands_in_two_groups_joins_them():
     # x and y are joined by the text "same", y and z by the group of "other"; "alone" stays apart.
-    asked = [
-        ("one", "x"),
-        ("alone", ""),
-        ("Same?", "x"),
-        ("same", "y"),
-        ("other", "y"),
-        ("OTHER!", "z"),
-        ("two", "z"),
-    ]
+    texts, groups = ["one", "alone", "Same?", "same", "other", "OTHER!", "two"], ["x", "", "x", "y", "y", "z", "z"]
+    asked = zip(texts, groups, strict=True)
     queries = [Query(text, id=str(at), group=group) for at, (text, group) in enumerate(asked)]
     assert unit_numbers(queries).tolist() == [0, 1, 0, 0, 0, 0, 0]
 
@@ -72,6 +60,7 @@ def test_different_questions(one, other):
 
 
 PAIRS = Path(__file__).parents[2] / "data" / "paraphrases.jsonl"
+TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 
 
 def at_angle(cosine):
@@ -127,21 +116,10 @@ def test_memory_is_not_that_of_all_pairs():
     assert peak < 10e6
 
 
-WORDINGS = """\
-how do i reset the router | router reset: how | what is the way to reset our router | resetting the router | reset router steps
-when is the tax return due | due date of the tax return | until when must the tax return be filed | tax return deadline | tax return: due when
-where is the spare key kept | spare key place | where did we put the spare key | the spare key is where | in which place is the spare key
-who maintains the billing code | maintainer of billing code | billing code: who maintains it | whose is the billing code | who owns the billing code
-what broke the nightly backup | nightly backup failure cause | why did the nightly backup break | cause of the broken nightly backup | nightly backup broke why
-which plan has the phone contract | phone contract plan | what plan is our phone contract on | plan of the phone contract | the phone contract is which plan
-how long is the wifi password valid | wifi password validity | when does the wifi password expire | wifi password valid until | validity of the wifi password
-what did the boiler repair cost | boiler repair price | cost of repairing the boiler | how much was the boiler repair | boiler repair: what cost"""
-
-
 @pytest.fixture(scope="module")
 def repeated():
     """Eight questions in five wordings each, without a recorded vector; no two wordings are near by themselves."""
-    texts = [text.strip() for line in WORDINGS.split("\n") for text in line.split("|")]
+    texts = [text for wordings in TABLES["wordings"] for text in wordings]
     names = [f"q{at}" for at in range(40)]
     return sy.load(
         {f"e{at}": "x" for at in range(8)},

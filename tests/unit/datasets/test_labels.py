@@ -1,20 +1,26 @@
-"""Labels as strangers write them, in files and in memory, and text files with a byte order mark."""
+"""Labels as strangers write them, in files and in memory; labels that were given twice; marks before texts."""
 
 import gzip
 import json
+import shutil
 from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
+from beside import table
+from sklearn.metrics import cohen_kappa_score
+from written_set import write_set
 
 from steelyard.base.errors import ConfigError, DataError
 from steelyard.base.files import lines, open_unpacked, read_text
 from steelyard.config import SearchConfig
 from steelyard.systems import find_system
 from steelyard_eval.common.configurations import lists_alone
-from steelyard_eval.datasets import check
+from steelyard_eval.datasets import check, load
 from steelyard_eval.datasets.in_memory import load_dict
+from steelyard_eval.datasets.manifest import starter
+from steelyard_eval.datasets.second_labels import judged_twice
 from steelyard_eval.extensions.usage.session import records_of
 from steelyard_eval.extensions.usage.transcripts import read_ubi
 
@@ -24,43 +30,17 @@ QUERIES = {"x": "plum", "y": "fig", "#z": "pear"}
 
 
 def checked(folder, qrels):
-    lines_of = {
-        "corpus.jsonl": [{"id": id_, "text": text} for id_, text in CORPUS.items()],
-        "queries.jsonl": [{"id": id_, "text": text} for id_, text in QUERIES.items()],
-        "dataset.json": [{"name": "jam", "text_for_embedding": "{text}"}],
-    }
-    for name, records in lines_of.items():
-        (folder / name).write_text("".join(f"{json.dumps(record)}\n" for record in records))
-    (folder / "qrels.txt").write_text(qrels, encoding="utf-8")
+    corpus, queries = ([{"id": id_, "text": text} for id_, text in own.items()] for own in (CORPUS, QUERIES))
+    write_set(folder, corpus, queries, qrels, text_for_embedding="{text}")
     report = check(folder)
     faults = [(fault.line, fault.field) for fault in report.faults]
     return faults or {query: dict(own) for query, own in report.dataset.qrels.items()}
 
 
-@pytest.mark.parametrize(
-    ("qrels", "right"),
-    [
-        ("x a 5\ny b 1", [(1, "grade")]),
-        ("x a 1.0\ny b 1", {"x": {"a": 1}, "y": {"b": 1}}),
-        ("x a 1,5\ny b 1", [(1, "grade")]),
-        ("x a 100%\ny b 1", [(1, "grade")]),
-        ("x a relevant\ny b 1", [(1, "grade")]),  # ids that are known are no names of columns
-        ("query-id corpus-id score\nx a 1", {"x": {"a": 1}}),
-        (f"{BOM}query-id\tcorpus-id\tscore\r\nx\ta\t2.0\r\n", {"x": {"a": 2}}),
-        ("\n\nqid docno label\nx a 1", {"x": {"a": 1}}),
-        ("x 0 a 1e0\ny 0 b +2\ny 0 a -1.0", {"x": {"a": 1}, "y": {"b": 2, "a": 0}}),
-        ("x 0 a 1_0", [(1, "grade")]),
-        ("x 0 a grade\ny 0 b 1", [(1, "grade")]),
-        ("# by hand\nx 0 a 1", {"x": {"a": 1}}),
-        ("x 0 a 1\n# until here\n#", {"x": {"a": 1}}),
-        ("# x 0 a 1\ny 0 b 2", {"y": {"b": 2}}),
-        ("#x 0 a 1\ny 0 b 2", [(1, "query")]),  # it may be a judgment, so it is not left out in silence
-        ("#z 0 #c 1", {"#z": {"#c": 1}}),
-        ("#z #c 1\nx a 1", {"#z": {"#c": 1}, "x": {"a": 1}}),
-    ],
-)
+@table("qrels right")
 def test_every_line_of_labels_is_read_or_refused_by_its_number(qrels, right, tmp_path):
-    assert checked(tmp_path, qrels) == right
+    found = checked(tmp_path, qrels)
+    assert json.loads(json.dumps(found)) == right
 
 
 @pytest.mark.parametrize(
@@ -83,27 +63,35 @@ def test_labels_in_memory_are_read(qrels, right):
     assert {query: dict(own) for query, own in found.qrels.items()} == {"x": {"a": right}}
 
 
-@pytest.mark.parametrize(
-    "qrels",
-    [
-        {"x": "ab"},
-        {"x": b"ab"},
-        {"x": np.str_("ab")},
-        "xa1",
-        ["xa1"],
-        [("x", "a")],
-        {"x": {"a": 1.5}},
-        {"x": {"a": np.float32(0.5)}},
-        {"x": {"a": None}},
-        {"#q": ["a"]},
-        [[]],
-        pd.DataFrame({"query": ["x"], "entry": ["a"], "grade": [float("nan")]}),
-    ],
-    ids=str,
-)
+TEXTS = [{"x": "ab"}, {"x": b"ab"}, {"x": np.str_("ab")}, "xa1", ["xa1"], [("x", "a")], {"#q": ["a"]}, [[]]]
+GRADES = [{"x": {"a": grade}} for grade in (1.5, np.float32(0.5), None)]
+NAN = pd.DataFrame({"query": ["x"], "entry": ["a"], "grade": [float("nan")]})
+
+
+@pytest.mark.parametrize("qrels", [*TEXTS, *GRADES, NAN], ids=str)
 def test_labels_that_would_be_read_as_others_are_refused(qrels):
     with pytest.raises((ConfigError, DataError)):
         load_dict({"corpus": CORPUS, "queries": QUERIES, "qrels": qrels})
+
+
+def test_second_labels_stand_beside_the_first_and_agreement_is_that_of_scikit_learn(tmp_path):
+    shutil.copytree(starter(), tmp_path, ignore=shutil.ignore_patterns(".steelyard"), dirs_exist_ok=True)
+    dataset = load(tmp_path)
+    assert judged_twice(dataset).key == "judged_once"
+    pairs = [(query, entry) for query, row in sorted(dataset.qrels.items()) for entry in row][:40]
+    graded = {pair: (dataset.qrels[pair[0]][pair[1]] + at % 3) % 4 for at, pair in enumerate(pairs)}
+    lines = [f"{query} 0 {entry} {grade}\n" for (query, entry), grade in graded.items()]
+    (tmp_path / "second-labels.txt").write_text("".join(lines))
+    found = load(tmp_path)
+    assert (found.sha256, found.qrels) == (dataset.sha256, dataset.qrels)  # they decide nothing
+    said = judged_twice(found)
+    first = [dataset.qrels[query][entry] for query, entry in graded]
+    kappa = cohen_kappa_score(first, list(graded.values()), weights="quadratic")
+    assert (said.key, said.facts["count"], said.facts["low"]) == ("judged_twice", 40, kappa < 0.6)
+    assert (said.facts["equal"], said.facts["kappa"]) == pytest.approx((14 / 40, kappa))
+    (tmp_path / "second-labels.txt").write_text("nobody 0 nothing 1\n")
+    with pytest.raises(DataError, match="second-labels"):
+        load(tmp_path)
 
 
 def marked(path, text):
