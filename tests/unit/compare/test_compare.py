@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from beside import table
-from command_line import document, run
+from command_line import document, done
 
 import steelyard_eval as sy
 from steelyard.base.errors import ConfigError, RerankError
@@ -98,9 +98,6 @@ def test_a_re_ranker_that_nobody_is_leaves_its_stage_out_and_is_told(without_vec
     assert (notices[-1].key, notices[-1].facts["label"]) == ("not_reranked", "spec_kit")
     monkeypatch.setenv("VOYAGE_API_KEY", "key")
     assert usable(without_vectors, Contender("spec_kit", config, "system"))[0].config.finish == config.finish
-
-
-def test_a_named_provider_without_its_key_is_an_error_that_speaks_of_providers():
     with pytest.raises(ConfigError, match=r"VOYAGE_API_KEY is not"):
         open_reranker(RerankConfig("voyage"), {})
 
@@ -131,23 +128,13 @@ def test_a_model_that_is_missing_is_named_with_what_installs_it(tmp_path, monkey
         sy.load(starter(), embedder="none").compare([file, "bm25"], timed=False)
 
 
-@pytest.mark.parametrize("job", ["compare", "explain", "judge", "recommend", "init", "init today", "gate"])
-def test_a_command_takes_the_vectors_that_a_weights_file_was_tuned_with(tmp_path, monkeypatch, job):
+@table("words")
+def test_a_command_takes_the_vectors_that_a_weights_file_was_tuned_with(tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
-    folder = shutil.copytree(starter(), "mine")
-    find_system("plain").config(10, "lsa").with_strategy(parse_strategy("vector")).save(tmp_path / "w.json")
-    shutil.copy("w.json", "search-weights.json")  # which init takes where nothing is named
-    words = {
-        "compare": ["fts", tmp_path / "w.json"],
-        "explain": [tmp_path / "w.json"],
-        "judge": ["fts", tmp_path / "w.json", "--list"],
-        "recommend": ["--current", tmp_path / "w.json", "--out", tmp_path / "new.json"],
-        "init": ["--current", "w.json", "--baseline", "b.json", "--workflow", "w.yml"],
-        "gate": ["w.json", "--update", "--because", "first"],
-        "init today": ["--baseline", "b.json", "--workflow", "w.yml"],
-    }[job]
-    found = run(job.split()[0], folder, *words)
-    assert (found.exit_code, "was tuned with the vectors" in found.output) == (0, False), found.output
+    shutil.copytree(starter(), "mine")
+    find_system("plain").config(10, "lsa").with_strategy(parse_strategy("vector")).save("w.json")
+    shutil.copy("w.json", "search-weights.json")
+    assert "was tuned with the vectors" not in done(*words.split()).output
 
 
 # What is said before the table, and instead of one where there are no labels
@@ -186,10 +173,8 @@ def test_where_all_is_judged_an_unjudged_hit_is_no_doubt(dataset, complete):
 
 
 def scoped(count, scopes, group=""):
-    return [
-        Query(f"text {at}", id=f"q{at}", filters=Filters.of({"project": f"p{at % scopes}"}), group=group)
-        for at in range(count)
-    ]
+    filters = [Filters.of({"project": f"p{at % scopes}"}) for at in range(count)]
+    return [Query(f"text {at}", id=f"q{at}", filters=own, group=group) for at, own in enumerate(filters)]
 
 
 def test_scopes_that_vary_together_are_counted_by_the_differences():
@@ -245,39 +230,22 @@ def test_compare_without_judgments_says_who_agrees_and_what_to_label(dataset, tm
     assert 'id="contenders"' not in page
 
 
-class TestTunedHere:
-    """What is said of weights that were chosen by the labels that they are looked at with."""
-
-    def looked_at(self, tmp_path, split=None, queries=0, **facts):
-        data = sy.load(
-            {"a": "red", "b": "blue"},
-            [{"id": f"q{at}", "text": "red", "split": "train" if at < 3 else "test"} for at in range(5)],
-            {f"q{at}": ["a"] for at in range(5)},
-        )
-        weights = tmp_path / "search-weights.json"
-        known = {"dataset": data.dataset.name, "dataset_sha256": data.dataset.sha256, **facts}
-        if queries:
-            known |= {"in_sample": {"value": 1, "low": 1, "high": 1, "queries": queries}}
-        config = find_system("bm25").config(10)
-        (vouched(config, known) if queries else dataclasses.replace(config, provenance=known)).save(weights)
-        notices = data.compare([str(weights), "fts"], timed=False, split=split).result.notices
-        return [notice for notice in notices if notice.key.startswith("tuned_")]
-
-    def test_of_all_queries(self, tmp_path):
-        told = [Said("tuned_here", {"label": "search-weights.json", "all": True})]
-        assert self.looked_at(tmp_path, "all", queries=5) == told
-        assert self.looked_at(tmp_path, "test", queries=5) == told
-        (part,) = self.looked_at(tmp_path, "all", queries=3)
-        assert (part.facts["both"], part.facts["queries"]) == (3, 5)
-
-    def test_nothing_of_queries_that_were_held_out_nor_of_weights_that_nobody_tuned(self, tmp_path):
-        assert self.looked_at(tmp_path, "test", queries=3) == []
-        assert self.looked_at(tmp_path, "all") == []
-        assert self.looked_at(tmp_path, "all", queries=5, dataset="other", dataset_sha256="0") == []
-
-    def test_an_earlier_state_is_told_as_that(self, tmp_path):
-        (told,) = self.looked_at(tmp_path, "all", queries=5, dataset_sha256="0")
-        assert told.key == "tuned_other_state"
+@table("split queries facts key told")
+def test_weights_that_were_chosen_by_the_labels_that_they_are_looked_at_with(
+    tmp_path, split, queries, facts, key, told
+):
+    asked = [{"id": f"q{at}", "text": "red", "split": "train" if at < 3 else "test"} for at in range(5)]
+    data = sy.load({"a": "red", "b": "blue"}, asked, {query["id"]: ["a"] for query in asked})
+    weights, config = tmp_path / "search-weights.json", find_system("bm25").config(10)
+    known = {"dataset": data.dataset.name, "dataset_sha256": data.dataset.sha256, **facts}
+    config = dataclasses.replace(config, provenance=known)
+    if queries:
+        config = vouched(config, known | {"in_sample": {"value": 1, "low": 1, "high": 1, "queries": queries}})
+    config.save(weights)
+    notices = data.compare([str(weights), "fts"], timed=False, split=split).result.notices
+    found = [notice for notice in notices if notice.key.startswith("tuned_")]
+    assert [notice.key for notice in found] == ([key] if key else [])
+    assert all(told.items() <= notice.facts.items() for notice in found)
 
 
 def test_weights_that_were_edited_are_not_said_to_be_tuned(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Contenders of every kind in one table, with ir_measures' own values."""
 
 import json
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import ir_measures
@@ -107,15 +108,11 @@ def test_a_string_is_separated_outside_brackets_and_urls(text, parts):
 
 
 @table("text label kind")
-def test_a_contender_is_read_by_its_form_and_its_label(text, label, kind):
+def test_a_contender_is_read_by_its_form_and_its_label(text, label, kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("w.txt").write_text("{}")
     found = read(text)
     assert (found.label, found.kind) == (label, kind)
-
-
-@pytest.mark.parametrize("answer", ["m1", [["a", "b", "c"]], [("a", "x")], [("a", float("nan"))], 7])
-def test_a_function_that_returns_no_list_is_told_what_to_return(dataset, answer):
-    with pytest.raises((ConfigError, DataError), match=r"mine.*(return|finite)"):
-        compare(dataset, {"mine": lambda query: answer})
 
 
 class Run:
@@ -133,6 +130,13 @@ class Run:
 def frame(entry="m", score=1.0, columns=("qid", "docno", "score")):
     row = dict(zip(("qid", "docno", "score"), ("q", entry, score), strict=True))
     return pd.DataFrame([[row[name] for name in columns]], columns=list(columns), dtype=object)
+
+
+def returning(answer):
+    return lambda query: answer
+
+
+NAN = [("a", float("nan"))]
 
 
 @pytest.mark.parametrize(
@@ -153,6 +157,11 @@ def frame(entry="m", score=1.0, columns=("qid", "docno", "score")):
         ({"q": [["m"]]}, "mine returned .* which has no id"),
         (frame(score="high"), "score 'high' is not a finite number; correct it$"),
         (Run, "is a class; give one of its objects"),
+        *(
+            (lambda query, own=own: own, r"mine.*(return|finite)")
+            for own in ("m1", [["a", "b", "c"]], [("a", "x")], 7)
+        ),
+        (lambda query: [("a", float("nan"))], r"mine.*(return|finite)"),
         (lambda query: ["\ud800"], "cannot be written as text"),
         (lambda query: [10**5000], "cannot be written as text"),
     ],
@@ -231,10 +240,3 @@ def test_a_ranking_is_explained_against_lists_by_places_alone(dataset, lists):
     kinds = {change["id"]: change["kind"] for change in found["changes"]}
     assert kinds["gone"] == "entered"
     assert {e["id"] for e in before["entries"]} - set(lists[query]) == {i for i, k in kinds.items() if k == "left"}
-
-
-@pytest.mark.parametrize(("before", "label"), [("", "w.txt"), ("mine=", "mine")])
-def test_a_weights_file_of_any_name_has_its_own_label(before, label, tmp_path):
-    (tmp_path / "w.txt").write_text("{}")
-    found = read(f"{before}{tmp_path / 'w.txt'}")
-    assert (found.label, found.kind) == (label, "weights")
