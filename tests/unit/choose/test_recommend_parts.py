@@ -82,7 +82,6 @@ def test_a_new_signal_and_a_new_fusion_are_tried_without_being_named_anywhere_el
     monkeypatch.setitem(PRIORS, "place", DerivedSignal(place))
     monkeypatch.setitem(FAMILIES, "twin", Twin)
     found = {start.label: start for start in starts(Source.live(space), space.dataset.queries, 10)}
-
     assert str(found["twin"].config.strategy) == "twin(bm25, vector)"
     assert any("place" in config.strategy.signals for config in found["all signals"].settings)
     assert any("place" in config.strategy.signals for config in found["boosted"].settings)

@@ -156,7 +156,6 @@ class TestWriting:
         monkeypatch.setattr(os, "replace", full)
         with pytest.raises(MachineError, match=r"write .*search-weights.json.*No space"):
             CONFIG.with_strategy(parse_strategy("fts")).save(path)
-
         assert path.read_bytes() == before
         assert [p.name for p in path.parent.iterdir()] == [path.name]
 

@@ -7,11 +7,13 @@ import io
 import json
 import pickle
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from beside import table
 from command_line import run
+from written_set import write_set
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.entry import Entry
@@ -20,15 +22,8 @@ from steelyard_eval.datasets import check, load, tuning_queries
 from steelyard_eval.recording.saved_runs import keep
 from steelyard_eval.result.structs import Answer, DataFacts, Provenance, Result
 
-ENTRIES = [
-    {"id": "e1", "title": "Ann", "text": "Hello", "project": "p", "created_at": "2026-11-20"},
-    {"id": "e2", "title": "Bob", "text": "Bye", "project": "p", "updated_at": "2026-11-22"},
-    {"id": "e3", "title": "Cy", "text": "Well", "project": "other", "tags": ["x", "y"]},
-]
-QUERIES = [
-    {"id": "q1", "text": "greeting", "filter": {"project": "p"}, "split": "train"},
-    {"id": "q2", "text": "parting", "split": "test"},
-]
+TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+ENTRIES, QUERIES = ([row for (row,) in TABLES[name]] for name in ("entries", "queries"))
 QRELS = "q1 0 e1 2\nq1 0 e2 0\nq2 0 e2 1\n"
 MANIFEST = {"name": "tiny", "as_of": "2026-11-22T00:00:00Z", "text_for_embedding": "{title} said: {text}"}
 MIDNIGHT = 1795305600.0  # date -u -d 2026-11-22 +%s
@@ -59,12 +54,7 @@ def write(folder, name, content):
 @pytest.fixture
 def tiny(tmp_path):
     """Return the folder of a sound set with vectors."""
-    folder = tmp_path / "tiny"
-    folder.mkdir()
-    write(folder, "dataset.json", MANIFEST)
-    write(folder, "corpus.jsonl", jsonl(ENTRIES))
-    write(folder, "queries.jsonl", jsonl(QUERIES))
-    write(folder, "qrels.txt", QRELS)
+    folder = write_set(tmp_path / "tiny", ENTRIES, QUERIES, QRELS, **MANIFEST)
     for name, rows in VECTOR_FILES.items():
         write(folder, name, vectors(rows))
     return folder
@@ -397,9 +387,10 @@ def test_hostile_text_reaches_no_terminal(tiny):
 # Names that are nearly those of the format
 
 
-@pytest.mark.parametrize(
-    "names", [{"id": "doc_id"}, {"text": "Body"}, {"text": "txet"}, {"id": "_key", "text": "content"}]
-)
+OTHER_NAMES = [{"id": "doc_id"}, {"text": "Body"}, {"text": "txet"}, {"id": "_key", "text": "content"}]
+
+
+@pytest.mark.parametrize("names", OTHER_NAMES)
 def test_a_field_under_another_name_is_one_fault_and_judgments_are_none(tiny, names):
     renamed = [{names.get(key, key): value for key, value in e.items()} for e in ENTRIES]
     found = faults_after(tiny, {"corpus.jsonl": jsonl(renamed)})
@@ -537,18 +528,10 @@ def test_it_is_the_same_kind_of_set(beir):
     assert (dataset.name, dataset.report_split) == ("nano", "test")
     assert [e.id for e in dataset.entries] == ["d0", "d1", "d2"]
     assert dataset.entries[1].extra == {"metadata": {"n": 1}}
-    assert [(q.id, q.split) for q in dataset.queries] == [
-        ("q0", "train"),
-        ("q1", "test"),
-        ("q2", "test"),
-        ("q3", ""),
-    ]
+    assert {q.id: q.split for q in dataset.queries} == {"q0": "train", "q1": "test", "q2": "test", "q3": ""}
     assert dataset.qrels == {"q0": {"d0": 1}, "q1": {"d1": 1, "d2": 2}, "q2": {"d0": 0}}
-    assert [re.split(" ha(?:ve|s) ", notice)[1][:13] for notice in dataset.notices[1:]] == [
-        "fields the fo",
-        "fields the fo",
-        "no judgment",
-    ]
+    told = [re.split(" ha(?:ve|s) ", notice)[1] for notice in dataset.notices[1:]]
+    assert [text[:13] for text in told] == ["fields the fo", "fields the fo", "no judgment"]
 
 
 def test_a_query_judged_twice_belongs_to_test_and_judgments_are_required(beir):
@@ -565,12 +548,8 @@ def test_a_query_judged_twice_belongs_to_test_and_judgments_are_required(beir):
 def test_faults_name_the_file_and_line(beir):
     write(beir, "qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td9\t1\nq1 d1\n")
     write(beir, "corpus.jsonl", jsonl([{"title": "no id"}, {"_id": "d0", "id": "other"}]))
-    faults = check(beir).faults
-    assert [(f.file, f.line, f.field) for f in faults] == [
-        ("corpus.jsonl", 1, "id"),
-        ("qrels/test.tsv", 2, "entry"),
-        ("qrels/test.tsv", 3, ""),
-    ]
+    places = [("corpus.jsonl", 1, "id"), ("qrels/test.tsv", 2, "entry"), ("qrels/test.tsv", 3, "")]
+    assert [(f.file, f.line, f.field) for f in check(beir).faults] == places
 
 
 @table("report asked found")
@@ -600,16 +579,18 @@ class TestSharedSets:
         counts = json.loads((data_root / shared_set / "dataset.json").read_text())["counts"]
         dataset = shared(data_root / shared_set)
         grades = [grade for judged in dataset.qrels.values() for grade in judged.values()]
-        assert len(dataset.entries) == counts["documents"]
-        assert len(dataset.queries) == counts["queries"]
-        assert len(grades) == counts["judgments"]
-        assert {str(g): grades.count(g) for g in set(grades)} == counts["grades"]
-        assert sum(e.created_at is not None for e in dataset.entries) == counts["documents_with_date"]
-        relations = [r for e in dataset.entries for r in e.relations]
-        assert len(relations) == counts.get("relations", 0)
-        known = {e.id for e in dataset.entries}
-        inside = counts.get("relations_to_documents_of_this_set", 0)
-        assert sum(r.target in known for r in relations) == inside
+        relations, known = [r for e in dataset.entries for r in e.relations], {e.id for e in dataset.entries}
+        inside = sum(r.target in known for r in relations)
+        usual = {"relations": 0, "relations_to_documents_of_this_set": 0}
+        assert usual | counts == usual | counts | {
+            "documents": len(dataset.entries),
+            "queries": len(dataset.queries),
+            "judgments": len(grades),
+            "grades": {str(g): grades.count(g) for g in set(grades)},
+            "documents_with_date": sum(e.created_at is not None for e in dataset.entries),
+            "relations": len(relations),
+            "relations_to_documents_of_this_set": inside,
+        }
         notice = f"{len(relations) - inside} relations point to entries that are not in the set"
         assert (notice in dataset.notices) == (len(relations) > inside)
 

@@ -16,7 +16,6 @@ import steelyard_eval as sy
 from steelyard.memory.query import Query
 from steelyard.signals import PRIORS
 from steelyard.systems import SYSTEMS
-from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import (
     COSINE,
     COSINE_SAME,
@@ -30,7 +29,6 @@ from steelyard_eval.datasets.groups import (
     unit_numbers,
     wording,
 )
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
 
@@ -63,15 +61,10 @@ PAIRS = Path(__file__).parents[2] / "data" / "paraphrases.jsonl"
 TABLES = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 
 
-def at_angle(cosine):
-    """Two vectors in the plane with this cosine."""
-    return np.array([[1.0, 0.0], [cosine, np.sqrt(1 - cosine**2)]])
-
-
 def proposed(row):
-    """Whether a pair is proposed, from its texts and its recorded cosine alone."""
-    texts, vectors = {"one": row["one"], "other": row["other"]}, at_angle(row["cosine"])
-    dataset = sy.load({"e": "x"}, texts, {"one": ["e"]}).dataset
+    """Whether a pair is proposed, from its texts and its recorded cosine alone: of two vectors in the plane."""
+    vectors = np.array([[1.0, 0.0], [row["cosine"], np.sqrt(1 - row["cosine"] ** 2)]])
+    dataset = sy.load({"e": "x"}, {"one": row["one"], "other": row["other"]}, {"one": ["e"]}).dataset
     dataset = dataclasses.replace(dataset, query_vectors={"minilm": vectors}, qrels={})
     return len(set(alike(dataset, dataset.queries).tolist())) == 1
 
@@ -116,19 +109,12 @@ def test_memory_is_not_that_of_all_pairs():
     assert peak < 10e6
 
 
-@pytest.fixture(scope="module")
-def repeated():
-    """Eight questions in five wordings each, without a recorded vector; no two wordings are near by themselves."""
-    texts = [text for wordings in TABLES["wordings"] for text in wordings]
-    names = [f"q{at}" for at in range(40)]
-    return sy.load(
-        {f"e{at}": "x" for at in range(8)},
-        dict(zip(names, texts, strict=True)),
-        {name: [f"e{at // 5}"] for at, name in enumerate(names)},
-    ).dataset
-
-
-def test_eight_questions_in_five_wordings_are_eight_until_that_is_refused(repeated):
+def test_eight_questions_in_five_wordings_are_eight_until_that_is_refused():
+    """They have no recorded vector, and no two wordings are near by themselves."""
+    asked = [text for wordings in TABLES["wordings"] for text in wordings]
+    texts = {f"q{at}": text for at, text in enumerate(asked)}
+    qrels = {name: [f"e{at // 5}"] for at, name in enumerate(texts)}
+    repeated = sy.load({f"e{at}": "x" for at in range(8)}, texts, qrels).dataset
     queries = judged(repeated, repeated.queries)
     assert unit_numbers(queries).tolist() == np.repeat(np.arange(8), 5).tolist()
     assert questions(queries) == 8
@@ -140,18 +126,14 @@ def test_eight_questions_in_five_wordings_are_eight_until_that_is_refused(repeat
 
 
 @pytest.fixture(scope="module")
-def workspace():
-    return Workspace.open(load(starter()))
+def workspace(dataset):
+    return Workspace.open(dataset)
 
 
-@pytest.fixture(scope="module", params=SYSTEMS)
-def recorded(request, workspace):
-    config = SYSTEMS[request.param].config(10, workspace.model, {})
-    return config.effective, record(workspace, workspace.dataset.split("all"), [config])
-
-
-def test_no_signal_of_any_system_is_constant(recorded):
-    strategy, table = recorded
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_no_signal_of_any_system_is_constant(workspace, system):
+    config = SYSTEMS[system].config(10, workspace.model, {})
+    strategy, table = config.effective, record(workspace, workspace.dataset.split("all"), [config])
     used = strategy.signals - {"unindexed"}  # the files of folders, of which this set has none
     derived = {name: PRIORS[name](table, {}).values for name in used & PRIORS.keys()}
     values = derived | {name: table.column(name) for name in used - PRIORS.keys()}
