@@ -194,16 +194,12 @@ def test_the_model_of_what_a_caller_may_see_is_fitted_on_nothing_else(tmp_path):
         assert not np.any(fitted.embed(["foreign"]))
 
 
-@pytest.mark.parametrize(("layers", "abstract"), [("extractive", "Rotate them."), ("none", "")])
-def test_abstracts_are_made_where_they_are_asked_for(layers, abstract):
-    (entry,) = layered_entries([Entry("m1", "Rotate them. Ask ops.")], layers)
-    assert entry.l0 == abstract
-
-
-def test_abstracts_by_a_model_need_an_endpoint(monkeypatch):
+def test_abstracts_are_made_where_they_are_asked_for_and_by_a_model_with_an_endpoint(monkeypatch):
     monkeypatch.delenv("LLM_BASE_URL", raising=False)
+    entries = [Entry("m1", "Rotate them. Ask ops.")]
+    assert [layered_entries(entries, how)[0].l0 for how in ("extractive", "none")] == ["Rotate them.", ""]
     with pytest.raises(ConfigError, match="endpoint for --layers"):
-        layered_entries([Entry("m1", "Rotate them.")], "llm")
+        layered_entries(entries, "llm")
 
 
 @table("model named embedder")

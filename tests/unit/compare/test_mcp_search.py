@@ -15,7 +15,6 @@ from beside import table
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
-from steelyard_eval.common.configurations import separate
 from steelyard_eval.compare import compare
 from steelyard_eval.compare.contenders import read
 from steelyard_eval.extensions.endpoints.mcp_search import McpSearch
@@ -160,17 +159,6 @@ def test_a_command_or_a_tool_that_is_not_there_is_named(dataset, server):
         compare(dataset, "mcp:/nowhere/serve#search", embedder="none")
     with pytest.raises(ConfigError, match=r"'serch'.*'search'"):
         compare(dataset, server("plain").replace("#search", "#serch"), embedder="none")
-
-
-def test_a_server_among_others_in_one_text():
-    assert separate('bm25, today=mcp:serve --a x,y#search&arguments={"q": "{query}"}, fts') == [
-        "bm25",
-        'today=mcp:serve --a x,y#search&arguments={"q": "{query}"}',
-        "fts",
-    ]
-    assert read("today=mcp:serve --a=b#search").label == "today"
-    assert read("mcp:serve --a=b#search").label == "search"
-    assert read(" mcp:serve --a=b#search").label == "search"
 
 
 @pytest.mark.skipif(not SDK, reason="the SDK is not installed; name a Python that has it in STEELYARD_MCP_PYTHON")
