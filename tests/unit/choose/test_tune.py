@@ -34,35 +34,33 @@ def space():
 # Shapes
 
 
-@table("text count")
-def test_every_discrete_parameter_is_varied_and_the_current_one_comes_first(text, count):
-    found = shapes(parse_strategy(text))
-    assert len(set(found)) == len(found) == count
-    assert found[0] == parse_strategy(text)
+class TestShapes:
+    @table("text count")
+    def test_every_discrete_parameter_is_varied_and_the_current_one_comes_first(self, text, count):
+        found = shapes(parse_strategy(text))
+        assert len(set(found)) == len(found) == count
+        assert found[0] == parse_strategy(text)
 
+    def test_too_many_shapes_together_are_varied_one_parameter_at_a_time(self):
+        inner = "rrf(fts, vector, k=60, bonus=times(0.1))"  # 35 each, 35 * 35 * 6 together
+        found = shapes(parse_strategy(f"tiered({inner}, min_results=3, then={inner})"))
+        # 34 others of either sum, 5 other counts, the current one
+        assert len(found) == 1 + 34 + 34 + 5
 
-def test_too_many_shapes_together_are_varied_one_parameter_at_a_time():
-    inner = "rrf(fts, vector, k=60, bonus=times(0.1))"  # 35 each, 35 * 35 * 6 together
-    found = shapes(parse_strategy(f"tiered({inner}, min_results=3, then={inner})"))
-    # 34 others of either sum, 5 other counts, the current one
-    assert len(found) == 1 + 34 + 34 + 5
+    def test_depths_are_halved_and_doubled_together_and_never_below_the_limit(self):
+        config = find_system("plain").config(10).with_strategy(parse_strategy("rrf(fts, vector)"))
+        here, half, double = depths(config)
+        assert here == config
+        assert (half.depths["fts"], double.depths["fts"]) == (50, 200)
+        assert double.depths["l0"] is None  # layers score everything in scope
+        assert [one.depths["fts"] for one in depths(find_system("plain").config(80))] == [100, 80, 200]
+        assert [one.depths["fts"] for one in depths(find_system("echovault").config(10))] == [20, 10, 40]
 
-
-def test_depths_are_halved_and_doubled_together_and_never_below_the_limit():
-    config = find_system("plain").config(10).with_strategy(parse_strategy("rrf(fts, vector)"))
-    here, half, double = depths(config)
-    assert here == config
-    assert (half.depths["fts"], double.depths["fts"]) == (50, 200)
-    assert double.depths["l0"] is None  # layers score everything in scope
-    assert [one.depths["fts"] for one in depths(find_system("plain").config(80))] == [100, 80, 200]
-    assert [one.depths["fts"] for one in depths(find_system("echovault").config(10))] == [20, 10, 40]
-
-
-def test_a_strategy_without_weights_and_parameters_is_refused(space):
-    source = Source.live(space)
-    with pytest.raises(ConfigError, match="nothing to tune"):
-        read_only("fts", 10, source, False)
-    assert read_only("tiered(fts, min_results=3, then=vector)", 10, source, False).row.config.limit == 10
+    def test_a_strategy_without_weights_and_parameters_is_refused(self, space):
+        source = Source.live(space)
+        with pytest.raises(ConfigError, match="nothing to tune"):
+            read_only("fts", 10, source, False)
+        assert read_only("tiered(fts, min_results=3, then=vector)", 10, source, False).row.config.limit == 10
 
 
 def only(space, strategy=MIXTURE, dataset=None, **options):
@@ -78,68 +76,65 @@ def shipped(space):
 # One strategy
 
 
-def test_weights_alone_move_where_settings_are_to_stay(space, shipped):
-    started = find_system("plain").config(10, space.model).with_strategy(parse_strategy(USELESS))
-    fixed = only(space, USELESS, weights_only=True)
-    assert fixed.result.provenance.candidates < shipped.result.provenance.candidates
-    assert fixed.result.choice.strategy != USELESS
-    assert fixed.config.strategy.with_weights(started.strategy.weights) == started.strategy
-    assert fixed.config.depths == started.depths
+class TestOneStrategy:
+    def test_weights_alone_move_where_settings_are_to_stay(self, space, shipped):
+        started = find_system("plain").config(10, space.model).with_strategy(parse_strategy(USELESS))
+        fixed = only(space, USELESS, weights_only=True)
+        assert fixed.result.provenance.candidates < shipped.result.provenance.candidates
+        assert fixed.result.choice.strategy != USELESS
+        assert fixed.config.strategy.with_weights(started.strategy.weights) == started.strategy
+        assert fixed.config.depths == started.depths
 
+    def test_ship_means_that_the_gain_is_proven_and_the_file_holds_what_was_chosen(self, shipped):
+        found, result = shipped, shipped.result
+        decision, promise = result.decision, shipped.config.provenance["promise"]
+        assert decision.verdict == "ship"
+        assert result.answer.formula == result.choice.strategy == str(found.config.strategy)
+        assert promise["value"] == decision.gain.mean > 0
+        assert promise["harm"] == decision.worse < 0.05
+        assert found.attempt is None
+        assert found.config.provenance["in_sample"]["value"] == result.choice.means["nDCG@10"].mean
+        (curve,) = [table for table in result.tables if table.key == "curve"]
+        assert found.config.provenance["plateau"] == [curve.facts["plateau_low"], curve.facts["plateau_high"]]
 
-def test_ship_means_that_the_gain_is_proven_and_the_file_holds_what_was_chosen(shipped):
-    found, result = shipped, shipped.result
-    decision, promise = result.decision, shipped.config.provenance["promise"]
-    assert decision.verdict == "ship"
-    assert result.answer.formula == result.choice.strategy == str(found.config.strategy)
-    assert promise["value"] == decision.gain.mean > 0
-    assert promise["harm"] == decision.worse < 0.05
-    assert found.attempt is None
-    assert found.config.provenance["in_sample"]["value"] == result.choice.means["nDCG@10"].mean
-    (curve,) = [table for table in result.tables if table.key == "curve"]
-    assert found.config.provenance["plateau"] == [curve.facts["plateau_low"], curve.facts["plateau_high"]]
+    def test_under_try_two_files_are_named_by_what_they_hold_and_what_is_in_use_stays(self, space, tmp_path):
+        # FewLabelCandidates judged queries prove nothing, however large the gain.
+        kept = [q.id for q in space.dataset.queries][:6]
+        few = replace(space.dataset, qrels={name: space.dataset.qrels[name] for name in kept})
+        out = tmp_path / "w.json"
+        found = only(space, "weighted_sum(0*bm25, 1*importance, normalize=minmax)", few)
+        out.write_text("in use")
+        files = found.save_weights(out)
+        assert found.result.decision.verdict == "try"
+        assert files == [tmp_path / "w.current.json", tmp_path / "w.try.json"]
+        assert out.read_text() == "in use"
+        assert any(line.startswith(f"{out}: unchanged") for line in found.saved(out, few)[1])
+        assert SearchConfig.load(files[0]).strategy.weights == (0, 1)
+        assert str(SearchConfig.load(files[1]).strategy) == found.result.choice.strategy
+        out.unlink()
+        with pytest.raises(ConfigError, match=r"w\.try\.json"):
+            SearchConfig.load(out)
+        assert replace(found, attempt=None).save_weights(out) == [out]
+        assert SearchConfig.load(out).strategy.weights == (0, 1)
+        assert not any(file.exists() for file in files)
 
+    def test_the_curve_follows_the_first_weight_of_what_was_tuned_and_says_where_it_stands_today(self, shipped):
+        found = shipped
+        (curve,) = [table for table in found.result.tables if table.key == "curve"]
+        steps = {weight: value for weight, _, _, value in curve.rows}
+        first = found.config.strategy.weights[0]
+        at = min(steps, key=lambda weight: abs(weight - first))
+        assert list(steps) == sorted(steps)
+        assert (curve.facts["signal"], curve.facts["chosen"]) == ("fts", pytest.approx(first))
+        assert curve.facts["current"] == pytest.approx(0.001 * sum(found.config.strategy.weights))
+        assert steps[at] == pytest.approx(found.result.choice.means["nDCG@10"].mean, abs=1e-3)
 
-def test_under_try_two_files_are_named_by_what_they_hold_and_what_is_in_use_stays(space, tmp_path):
-    # FewLabelCandidates judged queries prove nothing, however large the gain.
-    kept = [q.id for q in space.dataset.queries][:6]
-    few = replace(space.dataset, qrels={name: space.dataset.qrels[name] for name in kept})
-    out = tmp_path / "w.json"
-    found = only(space, "weighted_sum(0*bm25, 1*importance, normalize=minmax)", few)
-    out.write_text("in use")
-    files = found.save_weights(out)
-    assert found.result.decision.verdict == "try"
-    assert files == [tmp_path / "w.current.json", tmp_path / "w.try.json"]
-    assert out.read_text() == "in use"
-    assert any(line.startswith(f"{out}: unchanged") for line in found.saved(out, few)[1])
-    assert SearchConfig.load(files[0]).strategy.weights == (0, 1)
-    assert str(SearchConfig.load(files[1]).strategy) == found.result.choice.strategy
-    out.unlink()
-    with pytest.raises(ConfigError, match=r"w\.try\.json"):
-        SearchConfig.load(out)
-    assert replace(found, attempt=None).save_weights(out) == [out]
-    assert SearchConfig.load(out).strategy.weights == (0, 1)
-    assert not any(file.exists() for file in files)
-
-
-def test_the_curve_follows_the_first_weight_of_what_was_tuned_and_says_where_it_stands_today(shipped):
-    found = shipped
-    (curve,) = [table for table in found.result.tables if table.key == "curve"]
-    steps = {weight: value for weight, _, _, value in curve.rows}
-    first = found.config.strategy.weights[0]
-    at = min(steps, key=lambda weight: abs(weight - first))
-    assert list(steps) == sorted(steps)
-    assert (curve.facts["signal"], curve.facts["chosen"]) == ("fts", pytest.approx(first))
-    assert curve.facts["current"] == pytest.approx(0.001 * sum(found.config.strategy.weights))
-    assert steps[at] == pytest.approx(found.result.choice.means["nDCG@10"].mean, abs=1e-3)
-
-
-def test_every_setting_is_tried_at_every_depth_as_long_as_there_are_not_too_many():
-    """Shapes times depths: at the limit all, one more leaves the other depths the given shape alone."""
-    config = find_system("plain").config().with_strategy(parse_strategy("rrf(fts, bm25, k=60)"))
-    every, places = len(shapes(config.strategy)), len(depths(config))
-    assert len(settings(config, every * places)) == every * places
-    assert len(settings(config, every * places - 1)) == every + places - 1
+    def test_every_setting_is_tried_at_every_depth_as_long_as_there_are_not_too_many(self):
+        """Shapes times depths: at the limit all, one more leaves the other depths the given shape alone."""
+        config = find_system("plain").config().with_strategy(parse_strategy("rrf(fts, bm25, k=60)"))
+        every, places = len(shapes(config.strategy)), len(depths(config))
+        assert len(settings(config, every * places)) == every * places
+        assert len(settings(config, every * places - 1)) == every + places - 1
 
 
 # What is written of a choice: few digits, no signal whose facts the data lacks, the limit asked for

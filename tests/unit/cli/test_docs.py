@@ -125,52 +125,49 @@ EXAMPLE = re.compile(r"```(sh|python)\n([^`]*)```\n+```output\n(.*?)```", re.DOT
 SHOWN = {path: found for path in PAGES if (found := EXAMPLE.findall(path.read_text("utf-8")))}
 
 
-@pytest.mark.parametrize("path", SHOWN, ids=lambda path: path.stem)
-def test_every_example_prints_what_the_page_shows(path, tmp_path, monkeypatch, capsys):
-    """On a copy of starter, in the order of the page; lines of `...` stand for what is left out."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("STEELYARD_RUNS")
-    shutil.copytree(ROOT / "qrels" / "starter", "mine", ignore=shutil.ignore_patterns(".steelyard"))
-    for language, code, shown in SHOWN[path]:
-        if language == "python":
-            exec(code, {})  # noqa: S102 -- our own page
-            printed = capsys.readouterr().out
-        else:
-            printed = "".join(run(*shlex.split(line)[1:]).output for line in commands(code))
-        parts = [" ".join(part.split()) for part in re.split(r"^\.\.\.$", shown, flags=re.MULTILINE)]
-        assert re.fullmatch(" ?.*?".join(map(re.escape, parts)), " ".join(printed.split()), re.DOTALL), printed
+class TestPages:
+    @pytest.mark.parametrize("path", SHOWN, ids=lambda path: path.stem)
+    def test_every_example_prints_what_the_page_shows(self, path, tmp_path, monkeypatch, capsys):
+        """On a copy of starter, in the order of the page; lines of `...` stand for what is left out."""
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.delenv("STEELYARD_RUNS")
+        shutil.copytree(ROOT / "qrels" / "starter", "mine", ignore=shutil.ignore_patterns(".steelyard"))
+        for language, code, shown in SHOWN[path]:
+            if language == "python":
+                exec(code, {})  # noqa: S102 -- our own page
+                printed = capsys.readouterr().out
+            else:
+                printed = "".join(run(*shlex.split(line)[1:]).output for line in commands(code))
+            parts = [" ".join(part.split()) for part in re.split(r"^\.\.\.$", shown, flags=re.MULTILINE)]
+            assert re.fullmatch(" ?.*?".join(map(re.escape, parts)), " ".join(printed.split()), re.DOTALL), printed
 
+    @pytest.mark.nightly
+    def test_the_readme_shows_what_the_demo_says(self, tmp_path):
+        ((_, shown),) = blocks((ROOT / "README.md").read_text("utf-8"), "output")
+        printed = " ".join(run("demo", "--out", tmp_path).stdout.split())
+        assert [line for line in shown.splitlines() if " ".join(line.split()) not in printed] == []
 
-@pytest.mark.nightly
-def test_the_readme_shows_what_the_demo_says(tmp_path):
-    ((_, shown),) = blocks((ROOT / "README.md").read_text("utf-8"), "output")
-    printed = " ".join(run("demo", "--out", tmp_path).stdout.split())
-    assert [line for line in shown.splitlines() if " ".join(line.split()) not in printed] == []
+    def test_every_page_is_in_the_navigation(self):
+        nav = (ROOT / "mkdocs.yml").read_text("utf-8").split("nav:")[1]
+        assert [path for path in PAGES if f": {path.relative_to(ROOT / 'docs').as_posix()}\n" not in nav] == []
 
+    @pytest.mark.skipif(importlib.util.find_spec("mkdocstrings") is None, reason="the extra docs is not installed")
+    def test_the_site_builds_without_a_warning(self, tmp_path):
+        build = [
+            sys.executable,
+            *["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir"],
+            str(tmp_path / "site"),
+        ]
+        ended = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+        assert "Searches one store" in (tmp_path / "site" / "api" / "engine.html").read_text("utf-8")
+        assert "--embedding-calls" in (tmp_path / "site" / "commands.html").read_text("utf-8")
 
-def test_every_page_is_in_the_navigation():
-    nav = (ROOT / "mkdocs.yml").read_text("utf-8").split("nav:")[1]
-    assert [path for path in PAGES if f": {path.relative_to(ROOT / 'docs').as_posix()}\n" not in nav] == []
-
-
-@pytest.mark.skipif(importlib.util.find_spec("mkdocstrings") is None, reason="the extra docs is not installed")
-def test_the_site_builds_without_a_warning(tmp_path):
-    build = [
-        sys.executable,
-        *["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir"],
-        str(tmp_path / "site"),
-    ]
-    ended = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    assert "Searches one store" in (tmp_path / "site" / "api" / "engine.html").read_text("utf-8")
-    assert "--embedding-calls" in (tmp_path / "site" / "commands.html").read_text("utf-8")
-
-
-def test_every_make_target_of_the_readme_stands_in_the_makefile():
-    made, readme = ((ROOT / name).read_text("utf-8") for name in ("Makefile", "README.md"))
-    targets = {*re.findall(r"make (\w+)`", readme), "demo", "test", "lint"}
-    assert [one for one in targets if not re.search(rf"^{one}:", made, re.MULTILINE)] == []
+    def test_every_make_target_of_the_readme_stands_in_the_makefile(self):
+        made, readme = ((ROOT / name).read_text("utf-8") for name in ("Makefile", "README.md"))
+        targets = {*re.findall(r"make (\w+)`", readme), "demo", "test", "lint"}
+        assert [one for one in targets if not re.search(rf"^{one}:", made, re.MULTILINE)] == []
 
 
 # The map in ARCHITECTURE.md names what exists, and every folder; other pages name no file that is gone
@@ -194,30 +191,28 @@ def named(page):
             yield name if "/" in name else folder + name
 
 
-def test_every_path_of_the_map_exists():
-    paths = list(named(PAGE))
-    assert len(paths) > 100
-    assert [path for path in paths if not (ROOT / path).exists()] == []
+class TestMap:
+    def test_every_path_of_the_map_exists(self):
+        paths = list(named(PAGE))
+        assert len(paths) > 100
+        assert [path for path in paths if not (ROOT / path).exists()] == []
 
+    @pytest.mark.parametrize("package", PACKAGES)
+    def test_every_folder_has_a_line(self, package):
+        folders = {path.parent for path in (ROOT / package).rglob("*.py")}
+        lines = {ROOT / target for target in re.findall(r"^(?:#+|-) \[[^\]]+\]\(([^)]+)\)", PAGE, re.MULTILINE)}
+        assert sorted(folders - lines) == []
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_every_folder_has_a_line(package):
-    folders = {path.parent for path in (ROOT / package).rglob("*.py")}
-    lines = {ROOT / target for target in re.findall(r"^(?:#+|-) \[[^\]]+\]\(([^)]+)\)", PAGE, re.MULTILINE)}
-    assert sorted(folders - lines) == []
+    @pytest.mark.parametrize("page", OTHERS, ids=lambda page: page.name)
+    def test_other_pages_name_files_from_the_root_a_package_or_the_tests(self, page):
+        folders = ("", "engine", "eval", *PACKAGES, "tests")
+        names = set(re.findall(r"`([\w/.-]+\.py)\b", page.read_text(encoding="utf-8")))
+        assert {name for name in names if not any((ROOT / at / name).is_file() for at in folders)} == set()
 
-
-@pytest.mark.parametrize("page", OTHERS, ids=lambda page: page.name)
-def test_other_pages_name_files_from_the_root_a_package_or_the_tests(page):
-    folders = ("", "engine", "eval", *PACKAGES, "tests")
-    names = set(re.findall(r"`([\w/.-]+\.py)\b", page.read_text(encoding="utf-8")))
-    assert {name for name in names if not any((ROOT / at / name).is_file() for at in folders)} == set()
-
-
-@pytest.mark.parametrize("page", [*OTHERS, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
-def test_the_files_that_other_pages_link_to_exist(page):
-    links = re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
-    assert [link for link in links if not (page.parent / link).exists()] == []
+    @pytest.mark.parametrize("page", [*OTHERS, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+    def test_the_files_that_other_pages_link_to_exist(self, page):
+        links = re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
+        assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 # What is installed is pinned by its hash, all of it, the build backend included

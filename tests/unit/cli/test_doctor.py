@@ -89,67 +89,64 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "harm", "part", "remedy"), FAULTS)
-def test_a_fault_says_why_and_what_to_do_and_the_machine_is_not_fit(
-    monkeypatch, tmp_path, name, harm, part, remedy
-):
-    harm(monkeypatch, tmp_path)
-    found = diagnose()
-    rows = {row.name: row for row in found.rows}
-    assert rows[name].state == "fault"
-    assert part in rows[name].value
-    assert remedy in rows[name].remedy
-    assert not found.fit
+class TestDoctor:
+    @pytest.mark.parametrize(("name", "harm", "part", "remedy"), FAULTS)
+    def test_a_fault_says_why_and_what_to_do_and_the_machine_is_not_fit(
+        self, monkeypatch, tmp_path, name, harm, part, remedy
+    ):
+        harm(monkeypatch, tmp_path)
+        found = diagnose()
+        rows = {row.name: row for row in found.rows}
+        assert rows[name].state == "fault"
+        assert part in rows[name].value
+        assert remedy in rows[name].remedy
+        assert not found.fit
 
+    def test_an_extra_that_is_not_there_is_missing_and_no_fault(self, monkeypatch):
+        monkeypatch.setitem(EXTRAS, "here", ("pytest",))
+        monkeypatch.setitem(EXTRAS, "gone", ("no_such_module",))
+        monkeypatch.setattr(metadata, "requires", lambda name: ['no-such-package>=2; extra == "gone"'])
+        found = diagnose()
+        extras = {r.name: r for r in found.rows}
+        assert extras["extra here"].state == "ok"
+        assert extras["extra gone"].state == "missing"
+        assert "no_such_module" in extras["extra gone"].value
+        assert extras["extra gone"].remedy == "pip install 'no-such-package>=2'"
+        assert found.fit
 
-def test_an_extra_that_is_not_there_is_missing_and_no_fault(monkeypatch):
-    monkeypatch.setitem(EXTRAS, "here", ("pytest",))
-    monkeypatch.setitem(EXTRAS, "gone", ("no_such_module",))
-    monkeypatch.setattr(metadata, "requires", lambda name: ['no-such-package>=2; extra == "gone"'])
-    found = diagnose()
-    extras = {r.name: r for r in found.rows}
-    assert extras["extra here"].state == "ok"
-    assert extras["extra gone"].state == "missing"
-    assert "no_such_module" in extras["extra gone"].value
-    assert extras["extra gone"].remedy == "pip install 'no-such-package>=2'"
-    assert found.fit
+    @pytest.mark.parametrize(("encoding", "state"), [("utf-8", "ok"), ("UTF8", "ok"), ("ascii", "missing")])
+    def test_the_encoding_of_the_terminal(self, monkeypatch, encoding, state):
+        monkeypatch.setattr(sys, "stdout", SimpleNamespace(encoding=encoding))
+        found = diagnose()
+        assert [row.state for row in found.rows if row.name == "terminal encoding"] == [state]
+        assert found.fit
 
+    def test_the_command_exits_0_or_4_and_tells_no_value_of_the_environment(self, monkeypatch):
+        for name in ("OPENAI_API_KEY", "HF_TOKEN", "STEELYARD_SECRET", "STEELYARD_DATA"):
+            monkeypatch.setenv(name, "s3cr3t-value\x1b[31m")
+        sound = run("doctor", "--json")
+        monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at/all")
+        text = run("doctor")
+        assert (sound.exit_code, text.exit_code) == (0, 4)
+        assert json.loads(sound.stdout)["fit"] is True
+        assert set(json.loads(sound.stdout)["checks"][0]) == {"name", "state", "value", "remedy"}
+        assert "1 to fix" in text.stdout
+        assert not any(part in sound.stdout + text.stdout for part in ("s3cr3t", "\x1b", "STEELYARD_"))
 
-@pytest.mark.parametrize(("encoding", "state"), [("utf-8", "ok"), ("UTF8", "ok"), ("ascii", "missing")])
-def test_the_encoding_of_the_terminal(monkeypatch, encoding, state):
-    monkeypatch.setattr(sys, "stdout", SimpleNamespace(encoding=encoding))
-    found = diagnose()
-    assert [row.state for row in found.rows if row.name == "terminal encoding"] == [state]
-    assert found.fit
-
-
-def test_the_command_exits_0_or_4_and_tells_no_value_of_the_environment(monkeypatch):
-    for name in ("OPENAI_API_KEY", "HF_TOKEN", "STEELYARD_SECRET", "STEELYARD_DATA"):
-        monkeypatch.setenv(name, "s3cr3t-value\x1b[31m")
-    sound = run("doctor", "--json")
-    monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at/all")
-    text = run("doctor")
-    assert (sound.exit_code, text.exit_code) == (0, 4)
-    assert json.loads(sound.stdout)["fit"] is True
-    assert set(json.loads(sound.stdout)["checks"][0]) == {"name", "state", "value", "remedy"}
-    assert "1 to fix" in text.stdout
-    assert not any(part in sound.stdout + text.stdout for part in ("s3cr3t", "\x1b", "STEELYARD_"))
-
-
-def test_a_vault_shows_what_is_kept_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("steelyard.stores.sqlite.words.WORTH_STORING", 0)
-    path = tmp_path / "vault"
-    with Vault(path, create=True) as vault:
-        ids = [f"e{at:03d}" for at in range(128)]
-        vault.upsert(Entry(id_, text="token") for id_ in ids)
-        vault.put_vectors(Space("m", "text", "{text}"), ids, np.ones((128, 4096), np.float32))
-        vault.ensure_words(analyses([find_system("bm25")]))
-        vault.upsert([Entry("b")])
-    value = diagnose([str(path)]).rows[-1].value
-    assert value.startswith("129 entries; vectors of") and value.endswith("changes since: 1")
-    monkeypatch.setenv("STEELYARD_MEMORY", "1")
-    value = diagnose([str(path)]).rows[-1].value
-    assert "2 MiB are left to sqlite-vec" in value and "STEELYARD_VECTORS=int8" in value
-    for form, told in (("int8", "vectors of up to 1 MiB"), ("int4", "STEELYARD_VECTORS is 'int4';")):
-        monkeypatch.setenv("STEELYARD_VECTORS", form)
-        assert told in diagnose([str(path)]).rows[-1].value
+    def test_a_vault_shows_what_is_kept_in_memory(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("steelyard.stores.sqlite.words.WORTH_STORING", 0)
+        path = tmp_path / "vault"
+        with Vault(path, create=True) as vault:
+            ids = [f"e{at:03d}" for at in range(128)]
+            vault.upsert(Entry(id_, text="token") for id_ in ids)
+            vault.put_vectors(Space("m", "text", "{text}"), ids, np.ones((128, 4096), np.float32))
+            vault.ensure_words(analyses([find_system("bm25")]))
+            vault.upsert([Entry("b")])
+        value = diagnose([str(path)]).rows[-1].value
+        assert value.startswith("129 entries; vectors of") and value.endswith("changes since: 1")
+        monkeypatch.setenv("STEELYARD_MEMORY", "1")
+        value = diagnose([str(path)]).rows[-1].value
+        assert "2 MiB are left to sqlite-vec" in value and "STEELYARD_VECTORS=int8" in value
+        for form, told in (("int8", "vectors of up to 1 MiB"), ("int4", "STEELYARD_VECTORS is 'int4';")):
+            monkeypatch.setenv("STEELYARD_VECTORS", form)
+            assert told in diagnose([str(path)]).rows[-1].value

@@ -40,136 +40,124 @@ def held(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_it_writes_everything_once(folder):
-    first, before = document("init", "-q"), held(folder)
-    second = document("init", "-q")
-    assert (first["dataset"], first["gated"], first["kept"]) == ("memory", "bm25", [])
-    made = {"memory/dataset.json", "reports/baseline.json", ".github/workflows/relevance.yml"}
-    assert set(first["written"]) == made
-    assert (second["written"], held(folder)) == ([], before)
-    about = json.loads((folder / "memory" / "dataset.json").read_text())
-    assert (about["name"], about["as_of"][:10]) == ("memory", "2026-11-14")  # the latest date in the set
-    assert sy.load(folder / "memory").gate(baseline="reports/baseline.json").verdict == "pass"
+class TestInit:
+    def test_it_writes_everything_once(self, folder):
+        first, before = document("init", "-q"), held(folder)
+        second = document("init", "-q")
+        assert (first["dataset"], first["gated"], first["kept"]) == ("memory", "bm25", [])
+        made = {"memory/dataset.json", "reports/baseline.json", ".github/workflows/relevance.yml"}
+        assert set(first["written"]) == made
+        assert (second["written"], held(folder)) == ([], before)
+        about = json.loads((folder / "memory" / "dataset.json").read_text())
+        assert (about["name"], about["as_of"][:10]) == ("memory", "2026-11-14")  # the latest date in the set
+        assert sy.load(folder / "memory").gate(baseline="reports/baseline.json").verdict == "pass"
 
+    def test_the_workflow_gates_the_data_set(self, folder):
+        start(workflow=Path("w.yml"), current="bm25", install=ORIGIN)
+        workflow = yaml.safe_load(Path("w.yml").read_text())
+        (job,) = workflow["jobs"].values()
+        used = [step["uses"] for step in job["steps"] if "uses" in step]
+        assert len(used) == 3 and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", one) for one in used)
+        words = next(step["run"] for step in job["steps"] if step.get("name") == "Gate").split()
+        known = {name for option in main.commands["gate"].params for name in option.opts}
+        assert words[:3] == ["steelyard", "gate", "memory"]
+        assert {word for word in words if word.startswith("--")} <= known
+        assert workflow["permissions"] == {"contents": "read"}
 
-def test_the_workflow_gates_the_data_set(folder):
-    start(workflow=Path("w.yml"), current="bm25", install=ORIGIN)
-    workflow = yaml.safe_load(Path("w.yml").read_text())
-    (job,) = workflow["jobs"].values()
-    used = [step["uses"] for step in job["steps"] if "uses" in step]
-    assert len(used) == 3 and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", one) for one in used)
-    words = next(step["run"] for step in job["steps"] if step.get("name") == "Gate").split()
-    known = {name for option in main.commands["gate"].params for name in option.opts}
-    assert words[:3] == ["steelyard", "gate", "memory"]
-    assert {word for word in words if word.startswith("--")} <= known
-    assert workflow["permissions"] == {"contents": "read"}
+    def test_without_an_origin_the_workflow_is_asked_for(self, folder, monkeypatch):
+        """Whoever owns the package's name in an index would decide what the workflow runs."""
+        monkeypatch.setattr("steelyard_eval.cli.init_from_data.recorded", lambda: "")
+        first = start(current="bm25")
+        assert not Path(".github").exists()
+        assert ".github/workflows/relevance.yml" not in first.needed
+        assert any("--install" in notice for notice in first.notices)
+        second = start(install=ORIGIN)
+        assert second.written == [".github/workflows/relevance.yml"]
+        text = Path(second.written[0]).read_text()
+        assert f'pip install "steelyard @ {ORIGIN}"' in text
+        assert "steelyard==" not in text
 
+    @table("record text")
+    def test_what_is_installed_is_named_by_the_origin_that_pip_recorded(self, monkeypatch, record, text):
+        class Known:
+            def read_text(self, name):
+                return json.dumps(record) if name == "direct_url.json" and record is not None else None
 
-def test_without_an_origin_the_workflow_is_asked_for(folder, monkeypatch):
-    """Whoever owns the package's name in an index would decide what the workflow runs."""
-    monkeypatch.setattr("steelyard_eval.cli.init_from_data.recorded", lambda: "")
-    first = start(current="bm25")
-    assert not Path(".github").exists()
-    assert ".github/workflows/relevance.yml" not in first.needed
-    assert any("--install" in notice for notice in first.notices)
-    second = start(install=ORIGIN)
-    assert second.written == [".github/workflows/relevance.yml"]
-    text = Path(second.written[0]).read_text()
-    assert f'pip install "steelyard @ {ORIGIN}"' in text
-    assert "steelyard==" not in text
+        monkeypatch.setattr("importlib.metadata.distribution", lambda name: Known())
+        assert recorded() == text
 
+    def test_a_wheel_of_the_repository_is_checked_before_it_is_installed(self, folder):
+        Path("vendor").mkdir()
+        Path("vendor/s-1-py3-none-any.whl").write_bytes(b"wheel")
+        check, install = installing(named("vendor/s-1-py3-none-any.whl"), "[onnx]")
+        assert hashlib.sha256(b"wheel").hexdigest() in check
+        assert install.endswith('"./vendor/s-1-py3-none-any.whl[onnx]"')
+        assert installing(named("vendor"), "") == ['pip install "./vendor"']
 
-@table("record text")
-def test_what_is_installed_is_named_by_the_origin_that_pip_recorded(monkeypatch, record, text):
-    class Known:
-        def read_text(self, name):
-            return json.dumps(record) if name == "direct_url.json" and record is not None else None
+    @table("text")
+    def test_what_is_no_fixed_origin_is_refused_and_nothing_is_written(self, folder, text):
+        before = held(folder)
+        with pytest.raises(ConfigError) as refused:
+            start(current="bm25", install=text)
+        assert "papaya" not in str(refused.value)
+        assert held(folder) == before
 
-    monkeypatch.setattr("importlib.metadata.distribution", lambda name: Known())
-    assert recorded() == text
+    def test_weights_of_another_folder_are_refused_as_the_workflow_could_not_open_them(self, folder, monkeypatch):
+        find_system("moltnet").config(10).save("w.json")
+        monkeypatch.chdir(folder / "memory")
+        before = held(folder)
+        with pytest.raises(ConfigError, match=r"'\.\./w\.json' lies outside"):
+            start(folder=".", current="../w.json")
+        assert held(folder) == before
 
+    def test_it_says_what_labels_are_and_asks_where_nobody_did(self, folder):
+        asked = start()
+        assert ["how the labelled queries were drawn" in one for one in asked.notices] == [True]
+        about = Path("memory/dataset.json")
+        plain = json.loads(about.read_text())
+        done("init", "--sampled", "log", "--pool", "bm25, vector")
+        told = {"sampled": "log", "pool": {"contenders": ["bm25", "vector"], "depth": 10}}
+        assert json.loads(about.read_text()) == plain | told
+        assert start().notices == []
 
-def test_a_wheel_of_the_repository_is_checked_before_it_is_installed(folder):
-    Path("vendor").mkdir()
-    Path("vendor/s-1-py3-none-any.whl").write_bytes(b"wheel")
-    check, install = installing(named("vendor/s-1-py3-none-any.whl"), "[onnx]")
-    assert hashlib.sha256(b"wheel").hexdigest() in check
-    assert install.endswith('"./vendor/s-1-py3-none-any.whl[onnx]"')
-    assert installing(named("vendor"), "") == ['pip install "./vendor"']
+    def test_what_dataset_json_says_of_labels_is_not_changed(self, folder):
+        about = Path("memory/dataset.json")
+        about.write_text('{"name": "mine", "sampled": "failing"}')
+        found = done("init", "--sampled", "random", code=2)
+        assert "says sampled is 'failing', not 'random'" in " ".join(found.stderr.split())
+        assert json.loads(about.read_text()) == {"name": "mine", "sampled": "failing"}
+        assert not Path("reports").exists()
+        start(sampled="failing", pool=JudgedPool())
+        assert json.loads(about.read_text()) == {"name": "mine", "sampled": "failing", "pool": "complete"}
 
+    def test_faults_are_named_and_nothing_is_written(self, folder):
+        (folder / "memory" / "qrels.txt").write_text("q01 0 nowhere 1\n")
+        before = held(folder)
+        with pytest.raises(DataError, match="nowhere"):
+            start()
+        assert held(folder) == before
 
-@table("text")
-def test_what_is_no_fixed_origin_is_refused_and_nothing_is_written(folder, text):
-    before = held(folder)
-    with pytest.raises(ConfigError) as refused:
-        start(current="bm25", install=text)
-    assert "papaya" not in str(refused.value)
-    assert held(folder) == before
+    def test_several_data_sets_are_not_guessed_from(self, folder):
+        shutil.copytree(folder / "memory", folder / "other")
+        with pytest.raises(DataError, match="2: memory, other"):
+            find_dataset(Path())
 
+    @pytest.mark.parametrize("name", ["${{ secrets }}", "a\nb", "x'y", "$(id)"])
+    def test_a_path_that_means_something_in_a_workflow_is_refused(self, folder, name):
+        (folder / "memory").rename(folder / name)
+        with pytest.raises(ConfigError, match="in a workflow"):
+            start()
 
-def test_weights_of_another_folder_are_refused_as_the_workflow_could_not_open_them(folder, monkeypatch):
-    find_system("moltnet").config(10).save("w.json")
-    monkeypatch.chdir(folder / "memory")
-    before = held(folder)
-    with pytest.raises(ConfigError, match=r"'\.\./w\.json' lies outside"):
-        start(folder=".", current="../w.json")
-    assert held(folder) == before
+    @pytest.mark.skipif(not os.environ.get("ACTIONLINT"), reason="ACTIONLINT names no actionlint")
+    def test_actionlint_finds_nothing(self, tmp_path):
+        path = tmp_path / "relevance.yml"
+        path.write_text(workflow_text(Path("my memory"), Path("reports/baseline.json"), ORIGIN, "minilm-int8"))
+        ended = subprocess.run([*os.environ["ACTIONLINT"].split(), str(path)], capture_output=True, text=True)
+        assert ended.returncode == 0, ended.stdout
 
-
-def test_it_says_what_labels_are_and_asks_where_nobody_did(folder):
-    asked = start()
-    assert ["how the labelled queries were drawn" in one for one in asked.notices] == [True]
-    about = Path("memory/dataset.json")
-    plain = json.loads(about.read_text())
-    done("init", "--sampled", "log", "--pool", "bm25, vector")
-    told = {"sampled": "log", "pool": {"contenders": ["bm25", "vector"], "depth": 10}}
-    assert json.loads(about.read_text()) == plain | told
-    assert start().notices == []
-
-
-def test_what_dataset_json_says_of_labels_is_not_changed(folder):
-    about = Path("memory/dataset.json")
-    about.write_text('{"name": "mine", "sampled": "failing"}')
-    found = done("init", "--sampled", "random", code=2)
-    assert "says sampled is 'failing', not 'random'" in " ".join(found.stderr.split())
-    assert json.loads(about.read_text()) == {"name": "mine", "sampled": "failing"}
-    assert not Path("reports").exists()
-    start(sampled="failing", pool=JudgedPool())
-    assert json.loads(about.read_text()) == {"name": "mine", "sampled": "failing", "pool": "complete"}
-
-
-def test_faults_are_named_and_nothing_is_written(folder):
-    (folder / "memory" / "qrels.txt").write_text("q01 0 nowhere 1\n")
-    before = held(folder)
-    with pytest.raises(DataError, match="nowhere"):
-        start()
-    assert held(folder) == before
-
-
-def test_several_data_sets_are_not_guessed_from(folder):
-    shutil.copytree(folder / "memory", folder / "other")
-    with pytest.raises(DataError, match="2: memory, other"):
-        find_dataset(Path())
-
-
-@pytest.mark.parametrize("name", ["${{ secrets }}", "a\nb", "x'y", "$(id)"])
-def test_a_path_that_means_something_in_a_workflow_is_refused(folder, name):
-    (folder / "memory").rename(folder / name)
-    with pytest.raises(ConfigError, match="in a workflow"):
-        start()
-
-
-@pytest.mark.skipif(not os.environ.get("ACTIONLINT"), reason="ACTIONLINT names no actionlint")
-def test_actionlint_finds_nothing(tmp_path):
-    path = tmp_path / "relevance.yml"
-    path.write_text(workflow_text(Path("my memory"), Path("reports/baseline.json"), ORIGIN, "minilm-int8"))
-    ended = subprocess.run([*os.environ["ACTIONLINT"].split(), str(path)], capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stdout
-
-
-@pytest.mark.parametrize(("name", "told"), [("mine", 0), ("../mine", 1), ("{here}/mine", 1)])
-def test_a_folder_that_github_does_not_have_is_told(name, told, tmp_path, monkeypatch):
-    """A workflow is read at the top of a repository, elsewhere than here."""
-    (tmp_path / "top" / ".git").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "top")
-    assert len(list(_misplaced(Path(name.format(here=tmp_path / "top"))))) == told
+    @pytest.mark.parametrize(("name", "told"), [("mine", 0), ("../mine", 1), ("{here}/mine", 1)])
+    def test_a_folder_that_github_does_not_have_is_told(self, name, told, tmp_path, monkeypatch):
+        """A workflow is read at the top of a repository, elsewhere than here."""
+        (tmp_path / "top" / ".git").mkdir(parents=True)
+        monkeypatch.chdir(tmp_path / "top")
+        assert len(list(_misplaced(Path(name.format(here=tmp_path / "top"))))) == told

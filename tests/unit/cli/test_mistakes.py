@@ -30,144 +30,139 @@ def tiny(tmp_path, monkeypatch):
     return write_set(tmp_path / "tiny", ENTRIES, QUERIES, "q1 0 e0 1\nq2 0 e1 1\n", **MANIFEST)
 
 
-@table("words told")
-def test_one_message_says_what_to_write(tiny, words, told):
-    found = run(*words)
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert told in found.stderr
-    assert "Traceback" not in found.stderr
+class TestFirstCommands:
+    @table("words told")
+    def test_one_message_says_what_to_write(self, tiny, words, told):
+        found = run(*words)
+        assert (found.exit_code, found.stdout) == (2, "")
+        assert told in found.stderr
+        assert "Traceback" not in found.stderr
 
+    @pytest.mark.parametrize("command", [("recommend",), ("tune", "plain")], ids=["recommend", "tune"])
+    def test_where_nothing_can_be_written_is_told_before_the_work(self, tiny, command, monkeypatch):
+        monkeypatch.setattr("steelyard_eval.choose.recommend.recommend", None)  # not to be reached
+        assert "files are written" in done(command[0], tiny, *command[1:], "--out", tiny, code=4).stderr
 
-@pytest.mark.parametrize("command", [("recommend",), ("tune", "plain")], ids=["recommend", "tune"])
-def test_where_nothing_can_be_written_is_told_before_the_work(tiny, command, monkeypatch):
-    monkeypatch.setattr("steelyard_eval.choose.recommend.recommend", None)  # not to be reached
-    assert "files are written" in done(command[0], tiny, *command[1:], "--out", tiny, code=4).stderr
+    def test_a_vault_needs_no_queries_and_labels_need_some(self, tiny):
+        (tiny / "queries.jsonl").unlink()
+        done("check", tiny, code=2)  # its labels are of queries that are gone
+        (tiny / "qrels.txt").unlink()
+        done("index", tiny, "own.db")
+        assert document("search", "own.db", "note", "--system", "bm25")["hits"]
+        (tiny / "queries.csv").write_text("q1,what")
+        assert "queries.csv" in run("check", tiny).stdout
 
+    @pytest.mark.parametrize("command", ["check", "compare", "recommend"])
+    def test_a_folder_of_notes_is_to_be_imported(self, tmp_path, command, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "notes" / "deep").mkdir(parents=True)
+        (tmp_path / "notes" / "deep" / "one.md").write_text("# One\n")
+        told = done(command, "notes", code=2).output
+        assert ("steelyard import notes" in told, "missing" in told) == (True, False)
 
-def test_a_vault_needs_no_queries_and_labels_need_some(tiny):
-    (tiny / "queries.jsonl").unlink()
-    done("check", tiny, code=2)  # its labels are of queries that are gone
-    (tiny / "qrels.txt").unlink()
-    done("index", tiny, "own.db")
-    assert document("search", "own.db", "note", "--system", "bm25")["hits"]
-    (tiny / "queries.csv").write_text("q1,what")
-    assert "queries.csv" in run("check", tiny).stdout
+    def test_init_says_what_an_existing_baseline_gates(self, tiny):
+        assert "gated with bm25" in done("init", tiny, "--current", "bm25").stdout
+        again = done("init", tiny, "--current", "fts").stdout
+        assert again.startswith(f"{tiny} is gated with bm25\n")  # and not with fts, which nothing gates
+        command = again.split("in its place: steelyard ")[1].split(" --because")[0]
+        done(*command.split(), "--because", "fts is what we use")
+        assert "fts" in done("gate", tiny).stdout
 
+    def test_what_init_commits_leaves_out_what_no_gate_reads(self, tiny):
+        log = tiny / "feedback.jsonl"
+        assert ":!" not in done("init", tiny, "--current", "bm25").stdout
+        (tiny / "judgments").mkdir()
+        unread = {"judgments/judge.jsonl", "qrels.txt.bak", log.name}
+        for name in unread:
+            (tiny / name).write_text("")
+        words = shlex.split(done("init", "tiny").stdout.split("commit what the gate reads: ")[1].splitlines()[0])
+        assert words[-3:] == [":!tiny/judgments", ":!tiny/qrels.txt.bak", ":!tiny/feedback.jsonl"]
+        subprocess.run(["git", "init", "-q"], check=True)
+        subprocess.run(words, check=True)
+        added = subprocess.run(["git", "ls-files", "tiny"], check=True, capture_output=True, text=True)
+        assert "tiny/qrels.txt" in added.stdout
+        assert unread.isdisjoint(line.removeprefix("tiny/") for line in added.stdout.splitlines())
+        about = json.loads((tiny / "dataset.json").read_text())
+        (tiny / "dataset.json").write_text(json.dumps({**about, "files": {log.name: sha256(b"").hexdigest()}}))
+        assert "feedback" not in done("init", "tiny").stdout  # whose hash the gate compares
 
-@pytest.mark.parametrize("command", ["check", "compare", "recommend"])
-def test_a_folder_of_notes_is_to_be_imported(tmp_path, command, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "notes" / "deep").mkdir(parents=True)
-    (tmp_path / "notes" / "deep" / "one.md").write_text("# One\n")
-    told = done(command, "notes", code=2).output
-    assert ("steelyard import notes" in told, "missing" in told) == (True, False)
-
-
-def test_init_says_what_an_existing_baseline_gates(tiny):
-    assert "gated with bm25" in done("init", tiny, "--current", "bm25").stdout
-    again = done("init", tiny, "--current", "fts").stdout
-    assert again.startswith(f"{tiny} is gated with bm25\n")  # and not with fts, which nothing gates
-    command = again.split("in its place: steelyard ")[1].split(" --because")[0]
-    done(*command.split(), "--because", "fts is what we use")
-    assert "fts" in done("gate", tiny).stdout
-
-
-def test_what_init_commits_leaves_out_what_no_gate_reads(tiny):
-    log = tiny / "feedback.jsonl"
-    assert ":!" not in done("init", tiny, "--current", "bm25").stdout
-    (tiny / "judgments").mkdir()
-    unread = {"judgments/judge.jsonl", "qrels.txt.bak", log.name}
-    for name in unread:
-        (tiny / name).write_text("")
-    words = shlex.split(done("init", "tiny").stdout.split("commit what the gate reads: ")[1].splitlines()[0])
-    assert words[-3:] == [":!tiny/judgments", ":!tiny/qrels.txt.bak", ":!tiny/feedback.jsonl"]
-    subprocess.run(["git", "init", "-q"], check=True)
-    subprocess.run(words, check=True)
-    added = subprocess.run(["git", "ls-files", "tiny"], check=True, capture_output=True, text=True)
-    assert "tiny/qrels.txt" in added.stdout
-    assert unread.isdisjoint(line.removeprefix("tiny/") for line in added.stdout.splitlines())
-    about = json.loads((tiny / "dataset.json").read_text())
-    (tiny / "dataset.json").write_text(json.dumps({**about, "files": {log.name: sha256(b"").hexdigest()}}))
-    assert "feedback" not in done("init", "tiny").stdout  # whose hash the gate compares
-
-
-def test_init_beside_the_baseline_of_another_data_set_says_that_it_gates_nothing_here(tiny):
-    other = tiny.with_name("other")
-    shutil.copytree(tiny, other)
-    (other / "dataset.json").write_text(json.dumps({**MANIFEST, "name": "other"}))
-    (other / "qrels.txt").write_text("q1 0 e2 1\nq2 0 e1 1\n")
-    done("init", tiny, "--current", "bm25")
-    refused = done("init", other, "--current", "bm25", code=2).output
-    assert "'tiny', not 'other'" in refused
-    options = refused.split("for a gate of its own add ")[1].split()
-    origin = ("--install", f"git+https://git.example.org/a/b.git@{'1f' * 20}")
-    done("init", other, "--current", "bm25", *options, *origin)
-    done("gate", other, *options[:2])
-    done("gate", tiny)
-    assert "other" in Path(options[3]).read_text()
+    def test_init_beside_the_baseline_of_another_data_set_says_that_it_gates_nothing_here(self, tiny):
+        other = tiny.with_name("other")
+        shutil.copytree(tiny, other)
+        (other / "dataset.json").write_text(json.dumps({**MANIFEST, "name": "other"}))
+        (other / "qrels.txt").write_text("q1 0 e2 1\nq2 0 e1 1\n")
+        done("init", tiny, "--current", "bm25")
+        refused = done("init", other, "--current", "bm25", code=2).output
+        assert "'tiny', not 'other'" in refused
+        options = refused.split("for a gate of its own add ")[1].split()
+        origin = ("--install", f"git+https://git.example.org/a/b.git@{'1f' * 20}")
+        done("init", other, "--current", "bm25", *options, *origin)
+        done("gate", other, *options[:2])
+        done("gate", tiny)
+        assert "other" in Path(options[3]).read_text()
 
 
 LIKE_THE_LIST = "--embedder none --limit 3"
 
 
-@pytest.mark.parametrize(("name", "options"), [("q1", ""), ("q1", LIKE_THE_LIST), ("--limit=1", LIKE_THE_LIST)])
-def test_explain_without_a_query_lists_the_worst_and_the_command_that_explains_it(tiny, name, options):
-    """It asks for a and is judged to want d, which all entries match less well; q2 names the entry it wants."""
-    queries = tiny / "queries.jsonl"
-    queries.write_text(queries.read_text().replace('"q1"', json.dumps(name)))
-    (tiny / "qrels.txt").write_text(f"{name} 0 e3 1\nq2 0 e1 1\n")
-    shown = done("explain", tiny, "bm25", *options.split()).stdout
-    assert next(line for line in shown.splitlines() if line.startswith((name, "q2"))).startswith(name)
-    command = shown.split("steelyard ")[1].strip()
-    assert options in command
-    assert f"query {name}: words" in run(*shlex.split(command)).stdout
+class TestExplain:
+    @pytest.mark.parametrize(
+        ("name", "options"), [("q1", ""), ("q1", LIKE_THE_LIST), ("--limit=1", LIKE_THE_LIST)]
+    )
+    def test_explain_without_a_query_lists_the_worst_and_the_command_that_explains_it(self, tiny, name, options):
+        """It asks for a and is judged to want d, which all entries match less well; q2 names what it wants."""
+        queries = tiny / "queries.jsonl"
+        queries.write_text(queries.read_text().replace('"q1"', json.dumps(name)))
+        (tiny / "qrels.txt").write_text(f"{name} 0 e3 1\nq2 0 e1 1\n")
+        shown = done("explain", tiny, "bm25", *options.split()).stdout
+        assert next(line for line in shown.splitlines() if line.startswith((name, "q2"))).startswith(name)
+        command = shown.split("steelyard ")[1].strip()
+        assert options in command
+        assert f"query {name}: words" in run(*shlex.split(command)).stdout
 
+    def test_the_id_of_a_query_wins_over_a_configuration(self, tiny):
+        queries = tiny / "queries.jsonl"
+        queries.write_text(queries.read_text().replace('"q1"', '"fts"'))
+        (tiny / "qrels.txt").write_text("fts 0 e2 1\n")
+        assert "query fts: words" in run("explain", tiny, "fts").stdout
 
-def test_the_id_of_a_query_wins_over_a_configuration(tiny):
-    queries = tiny / "queries.jsonl"
-    queries.write_text(queries.read_text().replace('"q1"', '"fts"'))
-    (tiny / "qrels.txt").write_text("fts 0 e2 1\n")
-    assert "query fts: words" in run("explain", tiny, "fts").stdout
+    @table("word told")
+    def test_what_is_neither_a_query_nor_a_configuration_is_told_by_what_was_typed(self, tiny, word, told):
+        """The data set is called as its folder is: this is what was typed, and no name in dataset.json."""
+        mine = tiny.with_name("mine")
+        shutil.copytree(tiny, mine)
+        assert told in run("explain", mine, word).stderr
+        assert run("compare", mine, "bm25", "fts").stdout.count("mine (all): 2 queries") == 1
 
+    def test_explain_explains_what_is_used_today_where_none_is_named(self, tiny):
+        assert "\nbm25\n" in run("explain", tiny, "q1").stdout
+        (tiny / "dataset.json").write_text(json.dumps({**MANIFEST, "system": "fts"}))
+        assert "\nfts\n" in run("explain", tiny, "q1").stdout
+        assert "before: fts\n" in run("explain", tiny, "q1", "--against", "bm25").stdout
+        assert "\nfts\n" in str(sy.load(tiny).explain("q1"))
 
-@table("word told")
-def test_what_is_neither_a_query_nor_a_configuration_is_told_by_what_was_typed(tiny, word, told):
-    """The data set is called as its folder is: this is what was typed, and no name in dataset.json."""
-    mine = tiny.with_name("mine")
-    shutil.copytree(tiny, mine)
-    assert told in run("explain", mine, word).stderr
-    assert run("compare", mine, "bm25", "fts").stdout.count("mine (all): 2 queries") == 1
+    def test_init_leaves_weights_of_another_data_set_alone(self, tiny):
+        """The default name is that of every data set in a folder; whoever names the file has it gated."""
+        file = tiny.parent / "search-weights.json"
+        replace(find_system("fts").config(10), provenance={"dataset": "other"}).save(file)
+        begun = done("init", tiny, "--workflow", "a.yml").stdout
+        assert "--current search-weights.json takes it" in begun
+        named = ("--workflow", "b.yml", "--baseline", "b.json", "--current", file.name)
+        assert f"gated with {file.name}" in done("init", tiny, *named).stdout
+        replace(find_system("fts").config(10), provenance={"dataset": MANIFEST["name"]}).save(file)
+        assert (
+            f"gated with {file.name}" in done("init", tiny, "--workflow", "c.yml", "--baseline", "c.json").stdout
+        )
 
-
-def test_explain_explains_what_is_used_today_where_none_is_named(tiny):
-    assert "\nbm25\n" in run("explain", tiny, "q1").stdout
-    (tiny / "dataset.json").write_text(json.dumps({**MANIFEST, "system": "fts"}))
-    assert "\nfts\n" in run("explain", tiny, "q1").stdout
-    assert "before: fts\n" in run("explain", tiny, "q1", "--against", "bm25").stdout
-    assert "\nfts\n" in str(sy.load(tiny).explain("q1"))
-
-
-def test_init_leaves_weights_of_another_data_set_alone(tiny):
-    """The default name is that of every data set in a folder; whoever names the file has it gated."""
-    file = tiny.parent / "search-weights.json"
-    replace(find_system("fts").config(10), provenance={"dataset": "other"}).save(file)
-    begun = done("init", tiny, "--workflow", "a.yml").stdout
-    assert "--current search-weights.json takes it" in begun
-    named = ("--workflow", "b.yml", "--baseline", "b.json", "--current", file.name)
-    assert f"gated with {file.name}" in done("init", tiny, *named).stdout
-    replace(find_system("fts").config(10), provenance={"dataset": MANIFEST["name"]}).save(file)
-    assert f"gated with {file.name}" in done("init", tiny, "--workflow", "c.yml", "--baseline", "c.json").stdout
-
-
-def test_a_table_that_cannot_be_written_costs_no_answer(tiny):
-    (tiny / "qrels.txt").write_text("")
-    found = done("compare", tiny, "bm25", "fts", "--out", "table.tex", code=2)
-    assert not Path("table.tex").exists()
-    assert "bm25" in found.stdout
-    assert "name a .json" in found.stderr
-    checked = sy.load(tiny).check()
-    with pytest.raises(ConfigError, match=r"name a \.json"):
-        checked.save("check.tex")
+    def test_a_table_that_cannot_be_written_costs_no_answer(self, tiny):
+        (tiny / "qrels.txt").write_text("")
+        found = done("compare", tiny, "bm25", "fts", "--out", "table.tex", code=2)
+        assert not Path("table.tex").exists()
+        assert "bm25" in found.stdout
+        assert "name a .json" in found.stderr
+        checked = sy.load(tiny).check()
+        with pytest.raises(ConfigError, match=r"name a \.json"):
+            checked.save("check.tex")
 
 
 COMMANDS = ["search {} red", "doctor {}", "check {}", "act {} a b", "init {}", "refresh {}"]

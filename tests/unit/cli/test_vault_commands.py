@@ -45,59 +45,58 @@ def ids(rows):
 DAYS = ("2025-12-31T23:59:59Z", "2026-01-01", "2026-03-31T12:00:00Z", "2026-12-31T23:59:59.5Z", "2027-01-01")
 
 
-@table("filters places")
-def test_a_year_a_month_or_a_day_stands_for_all_of_it(filters, places):
-    asked = parse_filters(filters)
-    entries = [*(Entry(str(at), created_at=parse_time(day)) for at, day in enumerate(DAYS)), Entry("undated")]
-    assert "".join(entry.id for entry in entries if not asked.failed(entry)) == places
+class TestVault:
+    @table("filters places")
+    def test_a_year_a_month_or_a_day_stands_for_all_of_it(self, filters, places):
+        asked = parse_filters(filters)
+        entries = [*(Entry(str(at), created_at=parse_time(day)) for at, day in enumerate(DAYS)), Entry("undated")]
+        assert "".join(entry.id for entry in entries if not asked.failed(entry)) == places
 
+    @table("texts rule")
+    def test_what_is_no_filter_is_refused(self, texts, rule):
+        with pytest.raises(ConfigError, match=rule):
+            parse_filters(texts)
 
-@table("texts rule")
-def test_what_is_no_filter_is_refused(texts, rule):
-    with pytest.raises(ConfigError, match=rule):
-        parse_filters(texts)
+    def test_entries_that_left_are_named_and_pruned(self, tmp_path):
+        path = tmp_path / "v.db"
+        done("index", folder_of(tmp_path / "set", fruit()), path)
+        smaller = folder_of(tmp_path / "set", fruit()[:3])
+        counts = document("index", smaller, path)
+        assert (counts["entries"], counts["outside"], counts["removed"]) == (5, 2, 0)
+        pruned = done("index", smaller, path, "--prune", "--json")
+        counts = json.loads(pruned.stdout)
+        assert (counts["entries"], counts["outside"], counts["removed"], pruned.stderr) == (3, 0, 2, "")
+        assert ids(document("vault", "list", path)["entries"]) == ["m0", "m1", "m2"]
+        with Vault(path) as store:  # every vector of what left is gone too
+            assert {len(store.vectors(space, parse_filters([]))[0]) for space, _ in store.spaces()} == {3}
 
+    def test_entries_that_say_the_same_are_named(self, tmp_path):
+        twins = [
+            {"id": "a", "title": " Red ", "tags": ["x", "y"]},
+            {"id": "b", "title": "Red", "tags": ["y", "x"]},
+        ]
+        folder = folder_of(tmp_path / "set", [*twins, *fruit(), {"id": "empty1"}, {"id": "empty2"}])
+        for words in (("check", folder), ("index", folder, tmp_path / "v.db")):
+            assert document(*words)["duplicates"] == [["a", "b"]]
 
-def test_entries_that_left_are_named_and_pruned(tmp_path):
-    path = tmp_path / "v.db"
-    done("index", folder_of(tmp_path / "set", fruit()), path)
-    smaller = folder_of(tmp_path / "set", fruit()[:3])
-    counts = document("index", smaller, path)
-    assert (counts["entries"], counts["outside"], counts["removed"]) == (5, 2, 0)
-    pruned = done("index", smaller, path, "--prune", "--json")
-    counts = json.loads(pruned.stdout)
-    assert (counts["entries"], counts["outside"], counts["removed"], pruned.stderr) == (3, 0, 2, "")
-    assert ids(document("vault", "list", path)["entries"]) == ["m0", "m1", "m2"]
-    with Vault(path) as store:  # every vector of what left is gone too
-        assert {len(store.vectors(space, parse_filters([]))[0]) for space, _ in store.spaces()} == {3}
+    def test_a_list_that_is_longer_than_its_limit_says_why(self, vault):
+        found = document("search", vault, "rotate keys", "--system", "soleri", "--limit", 1)
+        (note,) = found["notes"]
+        assert len(found["hits"]) > 1
+        assert note.startswith(f"{len(found['hits'])} hits, not 1: soleri:documented keeps a list whole")
 
-
-def test_entries_that_say_the_same_are_named(tmp_path):
-    twins = [{"id": "a", "title": " Red ", "tags": ["x", "y"]}, {"id": "b", "title": "Red", "tags": ["y", "x"]}]
-    folder = folder_of(tmp_path / "set", [*twins, *fruit(), {"id": "empty1"}, {"id": "empty2"}])
-    for words in (("check", folder), ("index", folder, tmp_path / "v.db")):
-        assert document(*words)["duplicates"] == [["a", "b"]]
-
-
-def test_a_list_that_is_longer_than_its_limit_says_why(vault):
-    found = document("search", vault, "rotate keys", "--system", "soleri", "--limit", 1)
-    (note,) = found["notes"]
-    assert len(found["hits"]) > 1
-    assert note.startswith(f"{len(found['hits'])} hits, not 1: soleri:documented keeps a list whole")
-
-
-def test_the_strategy_of_the_intent_answers(vault, tmp_path):
-    record = find_system("plain").config(5).to_json() | {"strategy": "fts", "by_intent": {"fix_bug": "bm25"}}
-    (tmp_path / "w.json").write_text(json.dumps(record))
-    default, asked, plain = (
-        [hit["score"] for hit in document("search", vault, "rotate keys", *words)["hits"]]
-        for words in (
-            ("--weights", tmp_path / "w.json"),
-            ("--weights", tmp_path / "w.json", "--intent", "fix_bug"),
-            ("--system", "bm25", "--limit", 5),
+    def test_the_strategy_of_the_intent_answers(self, vault, tmp_path):
+        record = find_system("plain").config(5).to_json() | {"strategy": "fts", "by_intent": {"fix_bug": "bm25"}}
+        (tmp_path / "w.json").write_text(json.dumps(record))
+        default, asked, plain = (
+            [hit["score"] for hit in document("search", vault, "rotate keys", *words)["hits"]]
+            for words in (
+                ("--weights", tmp_path / "w.json"),
+                ("--weights", tmp_path / "w.json", "--intent", "fix_bug"),
+                ("--system", "bm25", "--limit", 5),
+            )
         )
-    )
-    assert plain == asked != default
+        assert plain == asked != default
 
 
 MOLTNET = "weighted_sum(1*rrf(vector, fts, k=60), 0.2*recency(half_life={}h, since=access), 0.1*importance)"
@@ -134,104 +133,108 @@ def test_what_is_searched_is_named_by_its_system_and_strategy(vault, words, syst
 # The parameters of retrievers, in brackets behind the name of a system
 
 
-@table("name problem")
-def test_what_is_no_parameter_is_refused(name, problem):
-    with pytest.raises(ConfigError, match=re.escape(problem)):
-        find_system(name)
+class TestParameters:
+    @table("name problem")
+    def test_what_is_no_parameter_is_refused(self, name, problem):
+        with pytest.raises(ConfigError, match=re.escape(problem)):
+            find_system(name)
 
+    def test_comparisons_and_commands_name_them(self):
+        (one, other) = (read(text) for text in ("spec_kit[graph.hops=1, graph.seeds=3]", "spec_kit"))
+        assert [row.kind for row in (one, other)] == ["system", "system"]
+        config = find_system(one.given).config(10)
+        assert config.retrievers["graph"].parameters == {"hops": 1, "seeds": 3}
+        assert written_name(config) == "spec_kit[graph.hops=1, graph.seeds=3]"
+        assert written_name(find_system("spec_kit:shipped").config(10)) == "spec_kit:shipped"
 
-def test_comparisons_and_commands_name_them():
-    (one, other) = (read(text) for text in ("spec_kit[graph.hops=1, graph.seeds=3]", "spec_kit"))
-    assert [row.kind for row in (one, other)] == ["system", "system"]
-    config = find_system(one.given).config(10)
-    assert config.retrievers["graph"].parameters == {"hops": 1, "seeds": 3}
-    assert written_name(config) == "spec_kit[graph.hops=1, graph.seeds=3]"
-    assert written_name(find_system("spec_kit:shipped").config(10)) == "spec_kit:shipped"
+    def test_the_semantic_mode_of_a_weights_file_is_used(self, vault, tmp_path):
+        """A word that is in no entry: keywords find too little, so the mode decides whether it is embedded."""
+        weights, calls = tmp_path / "w.json", {}
+        for mode in ("never", "always", "sometimes"):
+            record = find_system("echovault").config(10, "lsa").to_json() | {"context": {"semantic": mode}}
+            weights.write_text(json.dumps(record))
+            if mode == "sometimes":
+                done("vault", "context", vault, "x", "--weights", weights, code=2)
+                continue
+            with Vault(vault) as store:
+                searcher = Searcher(store, SearchConfig.load(weights), vault_embedder(store))
+                assert searcher.context("xylophone")[0]
+                calls[mode] = searcher._sources.embedding_calls
+        assert calls == {"never": 0, "always": 1}
 
+    def test_a_value_that_is_wrong_ends_with_2_and_is_named(self, monkeypatch):
+        values, measured = evaluate_lists, []
 
-def test_the_semantic_mode_of_a_weights_file_is_used(vault, tmp_path):
-    """A word that is in no entry: keywords find too little, so the mode decides whether it is embedded."""
-    weights, calls = tmp_path / "w.json", {}
-    for mode in ("never", "always", "sometimes"):
-        record = find_system("echovault").config(10, "lsa").to_json() | {"context": {"semantic": mode}}
-        weights.write_text(json.dumps(record))
-        if mode == "sometimes":
-            done("vault", "context", vault, "x", "--weights", weights, code=2)
-            continue
-        with Vault(vault) as store:
-            searcher = Searcher(store, SearchConfig.load(weights), vault_embedder(store))
-            assert searcher.context("xylophone")[0]
-            calls[mode] = searcher._sources.embedding_calls
-    assert calls == {"never": 0, "always": 1}
+        def wrong(*arguments):
+            measured.append(values(*arguments))
+            if len(measured) == 2:  # fts comes first, then bm25
+                measured[1][Measure("nDCG", 10)][4] += 1e-6
+            return measured[-1]
 
+        monkeypatch.setattr(sys.modules["steelyard_eval.compare.compare"], "evaluate_lists", wrong)
+        tables = json.loads(done("compare", starter(), "fts,bm25", "--verify", "--json", code=2).stdout)["tables"]
+        (verified,) = [one for one in tables if one["key"] == "verification"]
+        assert verified["rows"][0] == ["nDCG@10", pytest.approx(1e-6), "bm25", "q05"]
 
-def test_a_value_that_is_wrong_ends_with_2_and_is_named(monkeypatch):
-    values, measured = evaluate_lists, []
+    def test_the_model_of_what_a_caller_may_see_is_fitted_on_nothing_else(self, tmp_path):
+        path = tmp_path / "v.db"
+        with Vault(path, create=True) as vault:
+            for name in ("mine", "foreign"):
+                texts = (f"{name} {a} {b} {c}" for a in WORDS for b in WORDS for c in WORDS[:2])
+                vault.upsert([Entry(f"{name}{at}", text=text, vault=name) for at, text in enumerate(texts)])
+        reindex_vault(str(path))
+        with Vault(path) as vault, visible_vault(vault, visible_to({"vault": ("mine",)})) as seen:
+            fitted, whole = vault_embedder(seen), vault_embedder(vault)
+            assert np.any(whole.embed(["foreign"]))
+            assert np.any(fitted.embed(["mine pear"]))
+            assert not np.any(fitted.embed(["foreign"]))
 
-    def wrong(*arguments):
-        measured.append(values(*arguments))
-        if len(measured) == 2:  # fts comes first, then bm25
-            measured[1][Measure("nDCG", 10)][4] += 1e-6
-        return measured[-1]
+    def test_abstracts_are_made_where_they_are_asked_for_and_by_a_model_with_an_endpoint(self, monkeypatch):
+        monkeypatch.delenv("LLM_BASE_URL", raising=False)
+        entries = [Entry("m1", "Rotate them. Ask ops.")]
+        assert [layered_entries(entries, how)[0].l0 for how in ("extractive", "none")] == ["Rotate them.", ""]
+        with pytest.raises(ConfigError, match="endpoint for --layers"):
+            layered_entries(entries, "llm")
 
-    monkeypatch.setattr(sys.modules["steelyard_eval.compare.compare"], "evaluate_lists", wrong)
-    tables = json.loads(done("compare", starter(), "fts,bm25", "--verify", "--json", code=2).stdout)["tables"]
-    (verified,) = [one for one in tables if one["key"] == "verification"]
-    assert verified["rows"][0] == ["nDCG@10", pytest.approx(1e-6), "bm25", "q05"]
+    @table("model named embedder")
+    def test_a_vault_is_indexed_with_the_vectors_that_a_weights_file_searches(
+        self, tmp_path, monkeypatch, model, named, embedder
+    ):
+        asked = []
+        counts = {"entries": 5, "outside": 0, "duplicates": [], "stale": []}
+        monkeypatch.setattr(
+            "steelyard_eval.vaults.index_dataset",
+            lambda data, vault, embedder, **options: asked.append(embedder) or counts,
+        )
+        find_system("echovault").config(10, model).save(tmp_path / "w.json")
+        words = (
+            "index",
+            folder_of(tmp_path / "mine", fruit()),
+            tmp_path / "m.db",
+            "--weights",
+            tmp_path / "w.json",
+        )
+        unknown = embedder == "x"  # which no embedder makes
+        done(*words, *named, code=2 if unknown else 0)
+        assert asked == ([] if unknown else [embedder])
 
-
-def test_the_model_of_what_a_caller_may_see_is_fitted_on_nothing_else(tmp_path):
-    path = tmp_path / "v.db"
-    with Vault(path, create=True) as vault:
-        for name in ("mine", "foreign"):
-            texts = (f"{name} {a} {b} {c}" for a in WORDS for b in WORDS for c in WORDS[:2])
-            vault.upsert([Entry(f"{name}{at}", text=text, vault=name) for at, text in enumerate(texts)])
-    reindex_vault(str(path))
-    with Vault(path) as vault, visible_vault(vault, visible_to({"vault": ("mine",)})) as seen:
-        fitted, whole = vault_embedder(seen), vault_embedder(vault)
-        assert np.any(whole.embed(["foreign"]))
-        assert np.any(fitted.embed(["mine pear"]))
-        assert not np.any(fitted.embed(["foreign"]))
-
-
-def test_abstracts_are_made_where_they_are_asked_for_and_by_a_model_with_an_endpoint(monkeypatch):
-    monkeypatch.delenv("LLM_BASE_URL", raising=False)
-    entries = [Entry("m1", "Rotate them. Ask ops.")]
-    assert [layered_entries(entries, how)[0].l0 for how in ("extractive", "none")] == ["Rotate them.", ""]
-    with pytest.raises(ConfigError, match="endpoint for --layers"):
-        layered_entries(entries, "llm")
-
-
-@table("model named embedder")
-def test_a_vault_is_indexed_with_the_vectors_that_a_weights_file_searches(
-    tmp_path, monkeypatch, model, named, embedder
-):
-    asked = []
-    counts = {"entries": 5, "outside": 0, "duplicates": [], "stale": []}
-    monkeypatch.setattr(
-        "steelyard_eval.vaults.index_dataset",
-        lambda data, vault, embedder, **options: asked.append(embedder) or counts,
+    @pytest.mark.parametrize(
+        ("system", "layers"), [("echovault", {"text"}), ("cortex_mem", {"text", *LAYER_RECIPES})]
     )
-    find_system("echovault").config(10, model).save(tmp_path / "w.json")
-    words = ("index", folder_of(tmp_path / "mine", fruit()), tmp_path / "m.db", "--weights", tmp_path / "w.json")
-    unknown = embedder == "x"  # which no embedder makes
-    done(*words, *named, code=2 if unknown else 0)
-    assert asked == ([] if unknown else [embedder])
-
-
-@pytest.mark.parametrize(("system", "layers"), [("echovault", {"text"}), ("cortex_mem", {"text", *LAYER_RECIPES})])
-def test_weights_need_no_vectors_that_they_do_not_read(tmp_path, system, layers):
-    weights = tmp_path / "w.json"
-    find_system(system).config(10, "lsa").save(weights)
-    for name, more in (("all.db", ()), ("own.db", ("--weights", weights))):
-        assert run("index", starter(), tmp_path / name, *more).exit_code == 0
-    made = (tmp_path / name for name in ("all.db", "own.db"))
-    found = [run("search", vault, "rotate keys", "--weights", weights, "--json") for vault in made]
-    assert json.loads(found[0].stdout)["hits"] == json.loads(found[1].stdout)["hits"] != []
-    assert found[0].stderr == found[1].stderr
-    with Vault(tmp_path / "own.db") as own, Vault(tmp_path / "all.db") as whole:
-        spaces, before = [{space for space, _ in vault.spaces()} for vault in (own, whole)]
-    assert ({space.layer for space in spaces}, len(spaces) < len(before)) == (layers, True)
-    assert run("index", starter(), tmp_path / "all.db", "--weights", weights).exit_code == 0  # what is there stays
-    with Vault(tmp_path / "all.db") as whole:
-        assert {space for space, _ in whole.spaces()} == before
+    def test_weights_need_no_vectors_that_they_do_not_read(self, tmp_path, system, layers):
+        weights = tmp_path / "w.json"
+        find_system(system).config(10, "lsa").save(weights)
+        for name, more in (("all.db", ()), ("own.db", ("--weights", weights))):
+            assert run("index", starter(), tmp_path / name, *more).exit_code == 0
+        made = (tmp_path / name for name in ("all.db", "own.db"))
+        found = [run("search", vault, "rotate keys", "--weights", weights, "--json") for vault in made]
+        assert json.loads(found[0].stdout)["hits"] == json.loads(found[1].stdout)["hits"] != []
+        assert found[0].stderr == found[1].stderr
+        with Vault(tmp_path / "own.db") as own, Vault(tmp_path / "all.db") as whole:
+            spaces, before = [{space for space, _ in vault.spaces()} for vault in (own, whole)]
+        assert ({space.layer for space in spaces}, len(spaces) < len(before)) == (layers, True)
+        assert (
+            run("index", starter(), tmp_path / "all.db", "--weights", weights).exit_code == 0
+        )  # what is there stays
+        with Vault(tmp_path / "all.db") as whole:
+            assert {space for space, _ in whole.spaces()} == before

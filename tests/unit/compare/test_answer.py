@@ -53,69 +53,63 @@ def test_what_is_proven_goes_before_what_only_looks_larger():
 NEXT = [("better", "find_best"), ("worse", "find_better"), ("same", "find_better")]
 
 
-@pytest.mark.parametrize(("verdict", "key"), NEXT)
-def test_what_is_proven_is_tuned_and_what_is_not_looked_for(verdict, key):
-    (step,) = asked(row("fts", outcome(0.066, 0.02, 0.112, verdict))).steps
-    assert (step.key, step.command[:2]) == (key, ["steelyard", "recommend"])
-    assert step.command[-2:] == ["--current", "bm25"]
+class TestAnswer:
+    @pytest.mark.parametrize(("verdict", "key"), NEXT)
+    def test_what_is_proven_is_tuned_and_what_is_not_looked_for(self, verdict, key):
+        (step,) = asked(row("fts", outcome(0.066, 0.02, 0.112, verdict))).steps
+        assert (step.key, step.command[:2]) == (key, ["steelyard", "recommend"])
+        assert step.command[-2:] == ["--current", "bm25"]
 
+    def test_weights_that_are_better_are_searched_with(self):
+        better = outcome(0.066, 0.02, 0.112, "better")
+        named = {"bm25": "bm25", "fts": "mine=w.json"}
+        tuned = row("fts", better, tuned=True)
+        found = asked(tuned, words=named, model="minilm")
+        index, search = found.steps
+        assert index.command[-3:] == ["starter.db", "--weights", "w.json"]
+        assert search.key == "search_tuned"  # what was tuned already is not to be tuned again
+        assert Said("flattered") in found.because
+        rows = [row("bm25", tuned=True), tuned]  # as optimistic as each other
+        assert answer(rows, "bm25", "nDCG@10", DATA, named, {}, queries=59).because == []
+        edited = row("fts", better, tuned=True, edited=True, system="echovault", strategy="fts at its best")
+        found = asked(edited, words=named, options={"--embedder": "wordllama"})
+        assert found.formula == "echovault with fts at its best"
+        assert found.because == []  # nobody tuned what was edited since
+        index, search, step = found.steps
+        assert search.command[-2:] == ["--weights", "w.json"]
+        assert step.command[-4:] == ["--current", "mine=w.json", "--embedder", "wordllama"]
 
-def test_weights_that_are_better_are_searched_with():
-    better = outcome(0.066, 0.02, 0.112, "better")
-    named = {"bm25": "bm25", "fts": "mine=w.json"}
-    tuned = row("fts", better, tuned=True)
-    found = asked(tuned, words=named, model="minilm")
-    index, search = found.steps
-    assert index.command[-3:] == ["starter.db", "--weights", "w.json"]
-    assert search.key == "search_tuned"  # what was tuned already is not to be tuned again
-    assert Said("flattered") in found.because
-    rows = [row("bm25", tuned=True), tuned]  # as optimistic as each other
-    assert answer(rows, "bm25", "nDCG@10", DATA, named, {}, queries=59).because == []
-    edited = row("fts", better, tuned=True, edited=True, system="echovault", strategy="fts at its best")
-    found = asked(edited, words=named, options={"--embedder": "wordllama"})
-    assert found.formula == "echovault with fts at its best"
-    assert found.because == []  # nobody tuned what was edited since
-    index, search, step = found.steps
-    assert search.command[-2:] == ["--weights", "w.json"]
-    assert step.command[-4:] == ["--current", "mine=w.json", "--embedder", "wordllama"]
+    def test_of_two_that_are_equal_on_every_query_no_more_labels_are_asked_for(self):
+        found = asked(row("fts", outcome(0.0, -0.02, 0.02, "open", wins=0, losses=0)))
+        assert (found.key, found.steps) == ("equal", [])
 
+    @table("verdict old new out")
+    def test_no_command_replaces_the_weights_that_were_compared(self, verdict, old, new, out):
+        found = asked(row("new", outcome(0.066, 0.02, 0.112, verdict)), words={"bm25": old, "new": new})
+        assert found.steps[-1].command[-1] == out
 
-def test_of_two_that_are_equal_on_every_query_no_more_labels_are_asked_for():
-    found = asked(row("fts", outcome(0.0, -0.02, 0.02, "open", wins=0, losses=0)))
-    assert (found.key, found.steps) == ("equal", [])
+    @pytest.mark.parametrize("word", [None, "mine=a.run"])
+    def test_lists_that_are_better_have_no_weights_to_look_for(self, word):
+        mine = row("mine", outcome(0.066, 0.02, 0.112, "better"), kind="lists", strategy="a Pipeline")
+        found = asked(mine, words={"bm25": "bm25", "mine": word})
+        (step,) = found.steps
+        assert (found.formula, step.key) == ("", "only_lists")
+        assert step.command[-2:] == (["--current", word] if word else [])
 
+    def test_as_many_new_queries_are_asked_for_as_the_difference_needs(self):
+        step, *_ = asked(row("fts", outcome(0.06, -0.01, 0.12, "open", needed=94))).steps
+        assert (step.key, step.facts["more"]) == ("write_queries", 40)  # 94 - 59 = 35, to tens
 
-@table("verdict old new out")
-def test_no_command_replaces_the_weights_that_were_compared(verdict, old, new, out):
-    found = asked(row("new", outcome(0.066, 0.02, 0.112, verdict)), words={"bm25": old, "new": new})
-    assert found.steps[-1].command[-1] == out
+    def test_an_interval_wider_than_the_metric_says_nothing(self):
+        found = asked(row("fts", outcome(0.3, -0.4, 1.0, "open")))
+        assert (found.facts["vague"], found.facts["worse"]) == (True, None)
 
-
-@pytest.mark.parametrize("word", [None, "mine=a.run"])
-def test_lists_that_are_better_have_no_weights_to_look_for(word):
-    mine = row("mine", outcome(0.066, 0.02, 0.112, "better"), kind="lists", strategy="a Pipeline")
-    found = asked(mine, words={"bm25": "bm25", "mine": word})
-    (step,) = found.steps
-    assert (found.formula, step.key) == ("", "only_lists")
-    assert step.command[-2:] == (["--current", word] if word else [])
-
-
-def test_as_many_new_queries_are_asked_for_as_the_difference_needs():
-    step, *_ = asked(row("fts", outcome(0.06, -0.01, 0.12, "open", needed=94))).steps
-    assert (step.key, step.facts["more"]) == ("write_queries", 40)  # 94 - 59 = 35, to tens
-
-
-def test_an_interval_wider_than_the_metric_says_nothing():
-    found = asked(row("fts", outcome(0.3, -0.4, 1.0, "open")))
-    assert (found.facts["vague"], found.facts["worse"]) == (True, None)
-
-
-def test_the_baseline_is_what_the_data_set_uses_today_else_it_is_not_yours():
-    """The starter's dataset.json names echovault."""
-    for given, baseline, fact, named in (
-        (["bm25", "echovault"], None, "used", "echovault"),
-        (["bm25", "fts"], None, "baseline", "bm25"),
-        (["bm25", "fts"], "bm25", "used", "bm25"),
-    ):
-        found = compare(starter(), given, baseline=baseline, timed=False).result
-        assert (found.provenance.baseline, found.answer.facts[fact]) == (named, named)
+    def test_the_baseline_is_what_the_data_set_uses_today_else_it_is_not_yours(self):
+        """The starter's dataset.json names echovault."""
+        for given, baseline, fact, named in (
+            (["bm25", "echovault"], None, "used", "echovault"),
+            (["bm25", "fts"], None, "baseline", "bm25"),
+            (["bm25", "fts"], "bm25", "used", "bm25"),
+        ):
+            found = compare(starter(), given, baseline=baseline, timed=False).result
+            assert (found.provenance.baseline, found.answer.facts[fact]) == (named, named)

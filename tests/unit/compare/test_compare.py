@@ -77,64 +77,62 @@ def contenders(systems, strategies, limit, model):
     return [Contender(one.label, one.config(Setting(limit, model)), one.kind) for one in named]
 
 
-@table("systems strategies message")
-def test_what_cannot_be_compared_is_told(systems, strategies, message):
-    with pytest.raises(ConfigError, match=message):
-        contenders(systems, strategies, 10, "minilm")
+class TestContenders:
+    @table("systems strategies message")
+    def test_what_cannot_be_compared_is_told(self, systems, strategies, message):
+        with pytest.raises(ConfigError, match=message):
+            contenders(systems, strategies, 10, "minilm")
 
+    def test_a_re_ranker_that_nobody_is_leaves_its_stage_out_and_is_told(self, without_vectors, monkeypatch):
+        """As in live search; a provider that was named and has no key is an error in both."""
 
-def test_a_re_ranker_that_nobody_is_leaves_its_stage_out_and_is_told(without_vectors, monkeypatch):
-    """As in live search; a provider that was named and has no key is an error in both."""
+        def gone(config, environ):
+            return SimpleNamespace(score=lambda *_: (_ for _ in ()).throw(RerankError("there is no model")))
 
-    def gone(config, environ):
-        return SimpleNamespace(score=lambda *_: (_ for _ in ()).throw(RerankError("there is no model")))
+        for name in ("VOYAGE_API_KEY", "COHERE_API_KEY", "CROSS_ENCODER_PROVIDER"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(workspace, "open_reranker", gone)
+        config = find_system("spec_kit").config(10, environ={"ENABLE_CROSS_ENCODER": "true"})
+        left, notices = usable(without_vectors, Contender("spec_kit", config, "system"))
+        assert [str(stage) for stage in left.config.finish] == ["cut(10)"]
+        assert (notices[-1].key, notices[-1].facts["label"]) == ("not_reranked", "spec_kit")
+        monkeypatch.setenv("VOYAGE_API_KEY", "key")
+        assert usable(without_vectors, Contender("spec_kit", config, "system"))[0].config.finish == config.finish
+        with pytest.raises(ConfigError, match=r"VOYAGE_API_KEY is not"):
+            open_reranker(RerankConfig("voyage"), {})
 
-    for name in ("VOYAGE_API_KEY", "COHERE_API_KEY", "CROSS_ENCODER_PROVIDER"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(workspace, "open_reranker", gone)
-    config = find_system("spec_kit").config(10, environ={"ENABLE_CROSS_ENCODER": "true"})
-    left, notices = usable(without_vectors, Contender("spec_kit", config, "system"))
-    assert [str(stage) for stage in left.config.finish] == ["cut(10)"]
-    assert (notices[-1].key, notices[-1].facts["label"]) == ("not_reranked", "spec_kit")
-    monkeypatch.setenv("VOYAGE_API_KEY", "key")
-    assert usable(without_vectors, Contender("spec_kit", config, "system"))[0].config.finish == config.finish
-    with pytest.raises(ConfigError, match=r"VOYAGE_API_KEY is not"):
-        open_reranker(RerankConfig("voyage"), {})
+    def test_what_a_data_set_cannot_give_is_left_out_and_told(self, without_vectors):
+        [row] = contenders([], ["weighted_sum(0.3*bm25, 0.7*vector, normalize=max)"], 10, "")
+        left, notices = usable(without_vectors, row)
+        assert str(left.config.strategy) == "weighted_sum(0.3*bm25, normalize=max)"
+        assert left.label == row.label
+        facts = notices[0].facts
+        assert (notices[0].key, facts["missing"], facts["model"]) == ("reduced", ["vector"], "none")
 
+    @table("embedder model message")
+    def test_weights_that_were_tuned_with_other_vectors_are_refused(self, tmp_path, embedder, model, message):
+        file = tmp_path / "w.json"
+        find_system("plain").config(10, model).save(file)
+        data = sy.load(starter(), embedder=embedder)
+        with pytest.raises(ConfigError, match=f"w.json was tuned with the vectors of {model}, .*{message}"):
+            data.compare([file, "bm25"], timed=False)
 
-def test_what_a_data_set_cannot_give_is_left_out_and_told(without_vectors):
-    [row] = contenders([], ["weighted_sum(0.3*bm25, 0.7*vector, normalize=max)"], 10, "")
-    left, notices = usable(without_vectors, row)
-    assert str(left.config.strategy) == "weighted_sum(0.3*bm25, normalize=max)"
-    assert left.label == row.label
-    facts = notices[0].facts
-    assert (notices[0].key, facts["missing"], facts["model"]) == ("reduced", ["vector"], "none")
+    def test_a_model_that_is_missing_is_named_with_what_installs_it(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("steelyard_eval.compare.contenders.missing_modules", lambda extra: [extra])
+        file = tmp_path / "w.json"
+        find_system("plain").config(10, "minilm-int8").save(file)
+        with pytest.raises(
+            ConfigError, match=rf"minilm-int8, which needs {re.escape(installing('onnx'))}, or tune"
+        ):
+            sy.load(starter(), embedder="none").compare([file, "bm25"], timed=False)
 
-
-@table("embedder model message")
-def test_weights_that_were_tuned_with_other_vectors_are_refused(tmp_path, embedder, model, message):
-    file = tmp_path / "w.json"
-    find_system("plain").config(10, model).save(file)
-    data = sy.load(starter(), embedder=embedder)
-    with pytest.raises(ConfigError, match=f"w.json was tuned with the vectors of {model}, .*{message}"):
-        data.compare([file, "bm25"], timed=False)
-
-
-def test_a_model_that_is_missing_is_named_with_what_installs_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("steelyard_eval.compare.contenders.missing_modules", lambda extra: [extra])
-    file = tmp_path / "w.json"
-    find_system("plain").config(10, "minilm-int8").save(file)
-    with pytest.raises(ConfigError, match=rf"minilm-int8, which needs {re.escape(installing('onnx'))}, or tune"):
-        sy.load(starter(), embedder="none").compare([file, "bm25"], timed=False)
-
-
-@table("words")
-def test_a_command_takes_the_vectors_that_a_weights_file_was_tuned_with(tmp_path, monkeypatch, words):
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(starter(), "mine")
-    find_system("plain").config(10, "lsa").with_strategy(parse_strategy("vector")).save("w.json")
-    shutil.copy("w.json", "search-weights.json")
-    assert "was tuned with the vectors" not in done(*words.split()).output
+    @table("words")
+    def test_a_command_takes_the_vectors_that_a_weights_file_was_tuned_with(self, tmp_path, monkeypatch, words):
+        monkeypatch.chdir(tmp_path)
+        shutil.copytree(starter(), "mine")
+        find_system("plain").config(10, "lsa").with_strategy(parse_strategy("vector")).save("w.json")
+        shutil.copy("w.json", "search-weights.json")
+        assert "was tuned with the vectors" not in done(*words.split()).output
 
 
 # What is said before the table, and instead of one where there are no labels
@@ -206,66 +204,63 @@ def test_what_varies_together_is_worth_less():
 # Without labels
 
 
-def test_agreement_is_the_mean_over_queries():
-    lists = {"one": [["a", "b"], ["x", "y"]], "other": [["a", "b"], ["z", "y"]]}
-    table, disagreement = agreement(lists)
-    # The second query: agreements 0 and 1/2, so .5 * .9^2 + (.1 / .9) * (.5 * .9^2) = .45; the first is 1.
-    assert table.rows == [["one", "other", pytest.approx(0.725)]]
-    assert disagreement == pytest.approx(0.275)
+class TestWithoutLabels:
+    def test_agreement_is_the_mean_over_queries(self):
+        lists = {"one": [["a", "b"], ["x", "y"]], "other": [["a", "b"], ["z", "y"]]}
+        table, disagreement = agreement(lists)
+        # The second query: agreements 0 and 1/2, so .5 * .9^2 + (.1 / .9) * (.5 * .9^2) = .45; the first is 1.
+        assert table.rows == [["one", "other", pytest.approx(0.725)]]
+        assert disagreement == pytest.approx(0.275)
 
+    def test_compare_without_judgments_says_who_agrees_and_what_to_label(self, dataset, tmp_path):
+        bare = dataclasses.replace(dataset, qrels={})
+        found = compare(bare, ["bm25", "echovault"], timed=False, runs=tmp_path / "runs")
+        assert found.result.answer.key == "disagree"
+        assert found.result.queries == [] and not any(row.means or row.against for row in found.result.rows)
+        assert found.to_frame()[["one", "other"]].values.tolist() == [["bm25", "echovault"]]
+        assert "RBO" in found._repr_html_()
+        written = sorted(path.name for path in (tmp_path / "runs").iterdir())
+        assert written == ["bm25.documented.run", "echovault.documented.run"]
+        with pytest.raises(ConfigError, match="nothing to plot"):
+            found.plot()
+        page = found.report(tmp_path / "report")[0].read_text("utf-8")
+        assert 'id="agreement"' in page
+        assert 'id="contenders"' not in page
 
-def test_compare_without_judgments_says_who_agrees_and_what_to_label(dataset, tmp_path):
-    bare = dataclasses.replace(dataset, qrels={})
-    found = compare(bare, ["bm25", "echovault"], timed=False, runs=tmp_path / "runs")
-    assert found.result.answer.key == "disagree"
-    assert found.result.queries == [] and not any(row.means or row.against for row in found.result.rows)
-    assert found.to_frame()[["one", "other"]].values.tolist() == [["bm25", "echovault"]]
-    assert "RBO" in found._repr_html_()
-    written = sorted(path.name for path in (tmp_path / "runs").iterdir())
-    assert written == ["bm25.documented.run", "echovault.documented.run"]
-    with pytest.raises(ConfigError, match="nothing to plot"):
-        found.plot()
-    page = found.report(tmp_path / "report")[0].read_text("utf-8")
-    assert 'id="agreement"' in page
-    assert 'id="contenders"' not in page
+    @table("split queries facts key told")
+    def test_weights_that_were_chosen_by_the_labels_that_they_are_looked_at_with(
+        self, tmp_path, split, queries, facts, key, told
+    ):
+        asked = [{"id": f"q{at}", "text": "red", "split": "train" if at < 3 else "test"} for at in range(5)]
+        data = sy.load({"a": "red", "b": "blue"}, asked, {query["id"]: ["a"] for query in asked})
+        weights, config = tmp_path / "search-weights.json", find_system("bm25").config(10)
+        known = {"dataset": data.dataset.name, "dataset_sha256": data.dataset.sha256, **facts}
+        config = dataclasses.replace(config, provenance=known)
+        if queries:
+            config = vouched(config, known | {"in_sample": {"value": 1, "low": 1, "high": 1, "queries": queries}})
+        config.save(weights)
+        notices = data.compare([str(weights), "fts"], timed=False, split=split).result.notices
+        found = [notice for notice in notices if notice.key.startswith("tuned_")]
+        assert [notice.key for notice in found] == ([key] if key else [])
+        assert all(told.items() <= notice.facts.items() for notice in found)
 
+    def test_weights_that_were_edited_are_not_said_to_be_tuned(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        data = sy.load(starter())
+        file = data.tune("weighted_sum(0.9*bm25, 0.1*vector, normalize=minmax)").save_weights("w.json")[-1]
+        record = json.loads(file.read_text())
+        for strategy, said in ((record["strategy"], "tuned_here"), ("bm25", "tuned_edited")):
+            file.write_text(json.dumps({**record, "strategy": strategy}))
+            notices = data.compare({"w": str(file), "fts": "fts"}, timed=False, split="all").result.notices
+            assert said in {notice.key for notice in notices if notice.facts.get("label") == "w"}
 
-@table("split queries facts key told")
-def test_weights_that_were_chosen_by_the_labels_that_they_are_looked_at_with(
-    tmp_path, split, queries, facts, key, told
-):
-    asked = [{"id": f"q{at}", "text": "red", "split": "train" if at < 3 else "test"} for at in range(5)]
-    data = sy.load({"a": "red", "b": "blue"}, asked, {query["id"]: ["a"] for query in asked})
-    weights, config = tmp_path / "search-weights.json", find_system("bm25").config(10)
-    known = {"dataset": data.dataset.name, "dataset_sha256": data.dataset.sha256, **facts}
-    config = dataclasses.replace(config, provenance=known)
-    if queries:
-        config = vouched(config, known | {"in_sample": {"value": 1, "low": 1, "high": 1, "queries": queries}})
-    config.save(weights)
-    notices = data.compare([str(weights), "fts"], timed=False, split=split).result.notices
-    found = [notice for notice in notices if notice.key.startswith("tuned_")]
-    assert [notice.key for notice in found] == ([key] if key else [])
-    assert all(told.items() <= notice.facts.items() for notice in found)
-
-
-def test_weights_that_were_edited_are_not_said_to_be_tuned(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    data = sy.load(starter())
-    file = data.tune("weighted_sum(0.9*bm25, 0.1*vector, normalize=minmax)").save_weights("w.json")[-1]
-    record = json.loads(file.read_text())
-    for strategy, said in ((record["strategy"], "tuned_here"), ("bm25", "tuned_edited")):
-        file.write_text(json.dumps({**record, "strategy": strategy}))
-        notices = data.compare({"w": str(file), "fts": "fts"}, timed=False, split="all").result.notices
-        assert said in {notice.key for notice in notices if notice.facts.get("label") == "w"}
-
-
-def test_of_an_empty_list_it_is_not_known_how_much_is_judged(dataset, tmp_path):
-    first, second = list(dataset.qrels)[:2]
-    own = dataclasses.replace(dataset, qrels={query: dataset.qrels[query] for query in (first, second)})
-    (tmp_path / "one.run").write_text(f"{first} Q0 {next(iter(dataset.qrels[first]))} 1 1.0 mine\n")
-    found = of_words(own, str(tmp_path / "one.run"), "bm25", verify=True)
-    assert found.result.rows[0].means["Judged@10"].mean == 1.0  # of one place, whose entry is judged
-    (table,) = [table for table in found.result.tables if table.key == "verification"]
-    assert all(not row[1] for row in table.rows)
-    with pytest.raises(ConfigError, match="nDCG@10"):
-        of_words(own, "bm25", metrics="Judged@10")
+    def test_of_an_empty_list_it_is_not_known_how_much_is_judged(self, dataset, tmp_path):
+        first, second = list(dataset.qrels)[:2]
+        own = dataclasses.replace(dataset, qrels={query: dataset.qrels[query] for query in (first, second)})
+        (tmp_path / "one.run").write_text(f"{first} Q0 {next(iter(dataset.qrels[first]))} 1 1.0 mine\n")
+        found = of_words(own, str(tmp_path / "one.run"), "bm25", verify=True)
+        assert found.result.rows[0].means["Judged@10"].mean == 1.0  # of one place, whose entry is judged
+        (table,) = [table for table in found.result.tables if table.key == "verification"]
+        assert all(not row[1] for row in table.rows)
+        with pytest.raises(ConfigError, match="nDCG@10"):
+            of_words(own, "bm25", metrics="Judged@10")

@@ -56,63 +56,63 @@ def expected(dataset, lists, measure):
     return {row.query_id: row.value for row in ir_measures.iter_calc([measure], qrels, run)}
 
 
-def test_a_run_a_table_a_function_and_an_endpoint_have_the_values_of_ir_measures(dataset, lists, serve, tmp_path):
-    by_text = {query.text: lists[query.id] for query in dataset.queries}
-    url = serve(lambda text, limit: {"hits": [{"_id": id_} for id_ in by_text[text][:limit]]})
-    rows = [(q, e, -r) for q, own in lists.items() for r, e in enumerate(own)]
-    (tmp_path / "prod.run").write_text("".join(f"{q} Q0 {e} 1 {score} prod\n" for q, e, score in rows))
-    contenders = {
-        "run": str(tmp_path / "prod.run"),
-        "table": pd.DataFrame(rows, columns=["query", "entry", "score"]).sample(frac=1, random_state=0),
-        "function": lambda query: lists[query.id],
-        "pairs": lambda query: [(id_, 1 / (at + 1)) for at, id_ in enumerate(lists[query.id])],
-        "endpoint": f"{url}?q={{query}}&limit={{limit}}#ids=hits[*]._id",
-    }
-    found = compare(dataset, contenders, metrics=list(MEASURES))
-    assert list(found.values) == list(contenders)
-    for name, measure in MEASURES.items():
-        values = expected(dataset, lists, measure)
-        for own in found.values.values():
-            assert own[name].tolist() == pytest.approx([values[q] for q in found.queries], abs=1e-9)
+class TestLists:
+    def test_a_run_a_table_a_function_and_an_endpoint_have_the_values_of_ir_measures(
+        self, dataset, lists, serve, tmp_path
+    ):
+        by_text = {query.text: lists[query.id] for query in dataset.queries}
+        url = serve(lambda text, limit: {"hits": [{"_id": id_} for id_ in by_text[text][:limit]]})
+        rows = [(q, e, -r) for q, own in lists.items() for r, e in enumerate(own)]
+        (tmp_path / "prod.run").write_text("".join(f"{q} Q0 {e} 1 {score} prod\n" for q, e, score in rows))
+        contenders = {
+            "run": str(tmp_path / "prod.run"),
+            "table": pd.DataFrame(rows, columns=["query", "entry", "score"]).sample(frac=1, random_state=0),
+            "function": lambda query: lists[query.id],
+            "pairs": lambda query: [(id_, 1 / (at + 1)) for at, id_ in enumerate(lists[query.id])],
+            "endpoint": f"{url}?q={{query}}&limit={{limit}}#ids=hits[*]._id",
+        }
+        found = compare(dataset, contenders, metrics=list(MEASURES))
+        assert list(found.values) == list(contenders)
+        for name, measure in MEASURES.items():
+            values = expected(dataset, lists, measure)
+            for own in found.values.values():
+                assert own[name].tolist() == pytest.approx([values[q] for q in found.queries], abs=1e-9)
 
+    def test_ties_of_a_run_are_read_as_trec_eval_reads_them(self, dataset, tmp_path):
+        # trec_eval breaks ties by id descending, and reads scores as float32: both pairs tie there
+        query = dataset.queries[0].id
+        path = tmp_path / "ties.run"
+        path.write_text(
+            f"{query} Q0 a 1 5 x\n{query} Q0 b 2 5 x\n{query} Q0 c 3 1.00000001 x\n{query} Q0 d 4 1 x\n"
+        )
+        order = [id_ for id_, _ in read_run(path)[query]]
+        assert order == ["b", "a", "d", "c"]
+        for rank, id_ in enumerate(order, 1):
+            qrels = [ir_measures.Qrel(query, id_, 1)]
+            assert ir_measures.calc_aggregate([RR], qrels, ir_measures.read_trec_run(str(path)))[RR] == 1 / rank
 
-def test_ties_of_a_run_are_read_as_trec_eval_reads_them(dataset, tmp_path):
-    # trec_eval breaks ties by id descending, and reads scores as float32: both pairs tie there
-    query = dataset.queries[0].id
-    path = tmp_path / "ties.run"
-    path.write_text(f"{query} Q0 a 1 5 x\n{query} Q0 b 2 5 x\n{query} Q0 c 3 1.00000001 x\n{query} Q0 d 4 1 x\n")
-    order = [id_ for id_, _ in read_run(path)[query]]
-    assert order == ["b", "a", "d", "c"]
-    for rank, id_ in enumerate(order, 1):
-        qrels = [ir_measures.Qrel(query, id_, 1)]
-        assert ir_measures.calc_aggregate([RR], qrels, ir_measures.read_trec_run(str(path)))[RR] == 1 / rank
+    def test_queries_without_a_list_score_0_and_are_counted(self, dataset, lists, tmp_path):
+        path = tmp_path / "short.run"
+        first = dataset.queries[0].id
+        path.write_text("".join(f"{first} Q0 {e} 1 {-r} x\n" for r, e in enumerate(lists[first])))
+        found = compare(dataset, str(path))
+        assert found.values["short.run"]["nDCG@10"][1:].tolist() == [0.0] * 58
+        assert any("58 of 59" in notice for notice in found.notices)
 
+    def test_faults_of_all_contenders_are_named_together(self, dataset):
+        with pytest.raises(ConfigError, match=r"'bm26'.*'bm25'.*nope\.run.*'vectr'"):
+            compare(dataset, "bm26, nope.run, rrf(bm25, vectr)")
 
-def test_queries_without_a_list_score_0_and_are_counted(dataset, lists, tmp_path):
-    path = tmp_path / "short.run"
-    first = dataset.queries[0].id
-    path.write_text("".join(f"{first} Q0 {e} 1 {-r} x\n" for r, e in enumerate(lists[first])))
-    found = compare(dataset, str(path))
-    assert found.values["short.run"]["nDCG@10"][1:].tolist() == [0.0] * 58
-    assert any("58 of 59" in notice for notice in found.notices)
+    @table("text parts")
+    def test_a_string_is_separated_outside_brackets_and_urls(self, text, parts):
+        assert separate(text) == parts
 
-
-def test_faults_of_all_contenders_are_named_together(dataset):
-    with pytest.raises(ConfigError, match=r"'bm26'.*'bm25'.*nope\.run.*'vectr'"):
-        compare(dataset, "bm26, nope.run, rrf(bm25, vectr)")
-
-
-@table("text parts")
-def test_a_string_is_separated_outside_brackets_and_urls(text, parts):
-    assert separate(text) == parts
-
-
-@table("text label kind")
-def test_a_contender_is_read_by_its_form_and_its_label(text, label, kind, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("w.txt").write_text("{}")
-    found = read(text)
-    assert (found.label, found.kind) == (label, kind)
+    @table("text label kind")
+    def test_a_contender_is_read_by_its_form_and_its_label(self, text, label, kind, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        Path("w.txt").write_text("{}")
+        found = read(text)
+        assert (found.label, found.kind) == (label, kind)
 
 
 class Run:
@@ -182,49 +182,46 @@ def test_scores_beyond_float32_tie_and_a_name_that_is_no_text_is_one(dataset):
 # Endpoints
 
 
-def test_a_post_body_carries_query_and_limit_and_a_path_finds_ids(dataset, serve, endpoint):
-    hits = [{"_id": "b", "_score": 2.5}, {"_id": "a", "_score": 1}]
-    url = serve(lambda *_: {"hits": {"hits": hits}})
-    body = '{"query": {"match": {"text": "about {query}"}}, "size": "{limit}"}'
-    query = dataset.queries[0]
-    assert HttpSearch(url, body, "$.hits.hits[*]._id").ask(query, 7) == ["b", "a"]
-    (request,) = endpoint.requests
-    assert request[-1] == {"query": {"match": {"text": f"about {query.text}"}}, "size": 7}
+class TestEndpoints:
+    def test_a_post_body_carries_query_and_limit_and_a_path_finds_ids(self, dataset, serve, endpoint):
+        hits = [{"_id": "b", "_score": 2.5}, {"_id": "a", "_score": 1}]
+        url = serve(lambda *_: {"hits": {"hits": hits}})
+        body = '{"query": {"match": {"text": "about {query}"}}, "size": "{limit}"}'
+        query = dataset.queries[0]
+        assert HttpSearch(url, body, "$.hits.hits[*]._id").ask(query, 7) == ["b", "a"]
+        (request,) = endpoint.requests
+        assert request[-1] == {"query": {"match": {"text": f"about {query.text}"}}, "size": 7}
 
+    def test_a_query_is_text_wherever_it_stands(self, serve):
+        seen = []
+        url = serve(lambda text, limit: seen.append((text, limit)) or [])
+        hostile = "a&limit=9#x {limit} {query} \u00e9/../"
+        HttpSearch.of(f"{url}?q={{query}}&limit={{limit}}").ask(Query(hostile), 3)
+        assert seen == [(hostile, 3)]
 
-def test_a_query_is_text_wherever_it_stands(serve):
-    seen = []
-    url = serve(lambda text, limit: seen.append((text, limit)) or [])
-    hostile = "a&limit=9#x {limit} {query} \u00e9/../"
-    HttpSearch.of(f"{url}?q={{query}}&limit={{limit}}").ask(Query(hostile), 3)
-    assert seen == [(hostile, 3)]
+    @pytest.mark.parametrize(
+        ("answer", "rule"),
+        [
+            ((503, "busy"), "status 503: 'busy'"),
+            ((302, ""), "status 302"),
+            ((200, "<html>"), "which is not JSON"),
+            ({"hits": [{"id": {"a": 1}}]}, "has no list of ids"),
+            ({"answer": []}, "has no list of ids"),
+        ],
+    )
+    def test_an_answer_that_cannot_be_used_ends_the_comparison_with_the_query(self, dataset, serve, answer, rule):
+        url = serve(lambda *_: answer)
+        with pytest.raises(DataError, match=f"query 'q01': .*{rule}"):
+            compare(dataset, f"{url}?q={{query}}")
 
+    def test_an_endpoint_that_nobody_serves_is_an_error_of_the_environment(self, dataset):
+        with pytest.raises(MachineError, match="cannot be reached"):
+            compare(dataset, "http://127.0.0.1:9/search?q={query}")
 
-@pytest.mark.parametrize(
-    ("answer", "rule"),
-    [
-        ((503, "busy"), "status 503: 'busy'"),
-        ((302, ""), "status 302"),
-        ((200, "<html>"), "which is not JSON"),
-        ({"hits": [{"id": {"a": 1}}]}, "has no list of ids"),
-        ({"answer": []}, "has no list of ids"),
-    ],
-)
-def test_an_answer_that_cannot_be_used_ends_the_comparison_with_the_query(dataset, serve, answer, rule):
-    url = serve(lambda *_: answer)
-    with pytest.raises(DataError, match=f"query 'q01': .*{rule}"):
-        compare(dataset, f"{url}?q={{query}}")
-
-
-def test_an_endpoint_that_nobody_serves_is_an_error_of_the_environment(dataset):
-    with pytest.raises(MachineError, match="cannot be reached"):
-        compare(dataset, "http://127.0.0.1:9/search?q={query}")
-
-
-@table("text rule")
-def test_an_endpoint_that_cannot_be_asked_is_refused_before_anything_runs(text, rule):
-    with pytest.raises(ConfigError, match=rule):
-        read(text)
+    @table("text rule")
+    def test_an_endpoint_that_cannot_be_asked_is_refused_before_anything_runs(self, text, rule):
+        with pytest.raises(ConfigError, match=rule):
+            read(text)
 
 
 # Explaining

@@ -106,63 +106,59 @@ def is_running(number):
     return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def test_no_results_and_what_is_nested_too_deep_are_empty_lists(server):
-    assert [asked(server(form))[0] for form in ("nothing", "deep")] == [[], []]
+class TestServers:
+    def test_no_results_and_what_is_nested_too_deep_are_empty_lists(self, server):
+        assert [asked(server(form))[0] for form in ("nothing", "deep")] == [[], []]
 
+    def test_a_path_into_prose_is_refused(self, server):
+        with pytest.raises(DataError, match=r"prose.*ids="):
+            asked(server("prose") + "&ids=results[*].id")
 
-def test_a_path_into_prose_is_refused(server):
-    with pytest.raises(DataError, match=r"prose.*ids="):
-        asked(server("prose") + "&ids=results[*].id")
+    def test_the_server_and_what_it_started_end_with_the_comparison(self, server, answers):
+        asked(server("family"))
+        running = Path(f"{answers}.pid").read_text().split()
+        for _ in range(1000):  # a killed process takes a moment to go
+            running = [number for number in running if is_running(number)]
+            time.sleep(0.01 if running else 0)
+        assert running == []
 
+    def test_a_key_in_the_command_is_shown_nowhere(self, dataset, server):
+        header = "-H 'Authorization: Bearer zyxwvuts98765'"
+        keys = f"--api-key 0f9a2b7c1d2e --other x LLM_TOKEN=abcdefgh12345 {header}"
+        text = server("plain").replace("#search", f" {keys}#search")
+        found = compare(dataset, f"today={text}", embedder="none")
+        record = json.dumps(found.record)
+        assert [key in record for key in ("0f9a2b7c1d2e", "abcdefgh12345", "zyxwvuts98765")] == [False] * 3
+        words = shlex.split(read(text).source)
+        masked = ["--api-key", "***", "--other", "x", "LLM_TOKEN=***", "-H", "Authorization: ***#search"]
+        assert words[-len(masked) :] == masked
+        assert McpSearch.of(text).hidden("refuses zyxwvuts98765") == "refuses ***"
 
-def test_the_server_and_what_it_started_end_with_the_comparison(server, answers):
-    asked(server("family"))
-    running = Path(f"{answers}.pid").read_text().split()
-    for _ in range(1000):  # a killed process takes a moment to go
-        running = [number for number in running if is_running(number)]
-        time.sleep(0.01 if running else 0)
-    assert running == []
+    @pytest.mark.parametrize("form", ["echoing", "dying"])
+    @pytest.mark.parametrize("before", [0, 285])
+    def test_a_key_is_masked_before_what_a_server_says_is_cut(self, server, form, before):
+        key = "0f9a2b7c1d2e-secret-0f9a2b7c1d2e"
+        text = server(form).replace("#search", f" {before} --api-key {key}#search")
+        with pytest.raises((DataError, MachineError)) as found:
+            asked(text)
+        assert "failed" in str(found.value) or "ended" in str(found.value)
+        assert not any(key[at : at + 6] in str(found.value) for at in range(len(key) - 5))
 
+    @table("text rule")
+    def test_a_server_that_cannot_be_asked_is_refused_before_anything_runs(self, text, rule):
+        with pytest.raises(ConfigError, match=rule):
+            read(text)
 
-def test_a_key_in_the_command_is_shown_nowhere(dataset, server):
-    header = "-H 'Authorization: Bearer zyxwvuts98765'"
-    keys = f"--api-key 0f9a2b7c1d2e --other x LLM_TOKEN=abcdefgh12345 {header}"
-    text = server("plain").replace("#search", f" {keys}#search")
-    found = compare(dataset, f"today={text}", embedder="none")
-    record = json.dumps(found.record)
-    assert [key in record for key in ("0f9a2b7c1d2e", "abcdefgh12345", "zyxwvuts98765")] == [False] * 3
-    words = shlex.split(read(text).source)
-    masked = ["--api-key", "***", "--other", "x", "LLM_TOKEN=***", "-H", "Authorization: ***#search"]
-    assert words[-len(masked) :] == masked
-    assert McpSearch.of(text).hidden("refuses zyxwvuts98765") == "refuses ***"
+    def test_a_command_or_a_tool_that_is_not_there_is_named(self, dataset, server):
+        with pytest.raises(MachineError, match="/nowhere/serve"):
+            compare(dataset, "mcp:/nowhere/serve#search", embedder="none")
+        with pytest.raises(ConfigError, match=r"'serch'.*'search'"):
+            compare(dataset, server("plain").replace("#search", "#serch"), embedder="none")
 
-
-@pytest.mark.parametrize("form", ["echoing", "dying"])
-@pytest.mark.parametrize("before", [0, 285])
-def test_a_key_is_masked_before_what_a_server_says_is_cut(server, form, before):
-    key = "0f9a2b7c1d2e-secret-0f9a2b7c1d2e"
-    text = server(form).replace("#search", f" {before} --api-key {key}#search")
-    with pytest.raises((DataError, MachineError)) as found:
-        asked(text)
-    assert "failed" in str(found.value) or "ended" in str(found.value)
-    assert not any(key[at : at + 6] in str(found.value) for at in range(len(key) - 5))
-
-
-@table("text rule")
-def test_a_server_that_cannot_be_asked_is_refused_before_anything_runs(text, rule):
-    with pytest.raises(ConfigError, match=rule):
-        read(text)
-
-
-def test_a_command_or_a_tool_that_is_not_there_is_named(dataset, server):
-    with pytest.raises(MachineError, match="/nowhere/serve"):
-        compare(dataset, "mcp:/nowhere/serve#search", embedder="none")
-    with pytest.raises(ConfigError, match=r"'serch'.*'search'"):
-        compare(dataset, server("plain").replace("#search", "#serch"), embedder="none")
-
-
-@pytest.mark.skipif(not SDK, reason="the SDK is not installed; name a Python that has it in STEELYARD_MCP_PYTHON")
-def test_a_server_of_the_official_sdk(dataset, lists, answers, tmp_path):
-    (tmp_path / "serve.py").write_text(SDK_SERVER)
-    command = shlex.join(["env", "-u", "PYTHONPATH", SDK, str(tmp_path / "serve.py"), str(answers)])
-    assert_measured_alike(dataset, lists, f"mcp:{command}#search")
+    @pytest.mark.skipif(
+        not SDK, reason="the SDK is not installed; name a Python that has it in STEELYARD_MCP_PYTHON"
+    )
+    def test_a_server_of_the_official_sdk(self, dataset, lists, answers, tmp_path):
+        (tmp_path / "serve.py").write_text(SDK_SERVER)
+        command = shlex.join(["env", "-u", "PYTHONPATH", SDK, str(tmp_path / "serve.py"), str(answers)])
+        assert_measured_alike(dataset, lists, f"mcp:{command}#search")

@@ -187,65 +187,61 @@ def adapted(system, feedback):
     return weights(config.strategy), weights(config.keywords_only)
 
 
-@table("weighed feedback tfidf others")
-def test_the_semantic_weight_follows_the_rate_of_feedback(weighed, feedback, tfidf, others):
-    """Without vectors both move every other weight; with them the documented one does, and the shipped one holds
-    the weight of vectors and never falls below a quarter.
-    """
-    counts = Feedback(*feedback[:2], modified=sum(feedback[2:]))
-    expected = {"tfidf": tfidf} | dict.fromkeys(PRIORS, others)
-    for name, system in (("documented", DOCUMENTED), ("shipped", SHIPPED)):
-        hybrid, alone = adapted(system, counts)
-        if weighed == "keywords":
-            assert alone == pytest.approx(expected, abs=1e-12)
-        elif weighed == name:
-            cosine = others if name == "documented" else 0.15
-            assert hybrid == pytest.approx(expected | {"cosine": cosine}, abs=1e-12)
+class TestFeedback:
+    @table("weighed feedback tfidf others")
+    def test_the_semantic_weight_follows_the_rate_of_feedback(self, weighed, feedback, tfidf, others):
+        """Without vectors both move every other weight; with them the documented one does, and the shipped one
+        holds the weight of vectors and never falls below a quarter.
+        """
+        counts = Feedback(*feedback[:2], modified=sum(feedback[2:]))
+        expected = {"tfidf": tfidf} | dict.fromkeys(PRIORS, others)
+        for name, system in (("documented", DOCUMENTED), ("shipped", SHIPPED)):
+            hybrid, alone = adapted(system, counts)
+            if weighed == "keywords":
+                assert alone == pytest.approx(expected, abs=1e-12)
+            elif weighed == name:
+                cosine = others if name == "documented" else 0.15
+                assert hybrid == pytest.approx(expected | {"cosine": cosine}, abs=1e-12)
 
+    @pytest.mark.parametrize("system", [DOCUMENTED, SHIPPED])
+    @pytest.mark.parametrize("accepted", (0, 25, 35, 50))
+    def test_the_weights_sum_to_1_at_every_rate(self, system, accepted):
+        for found in adapted(system, Feedback(accepted, 50 - accepted)):
+            assert sum(found.values()) == pytest.approx(1.0, abs=1e-12)
 
-@pytest.mark.parametrize("system", [DOCUMENTED, SHIPPED])
-@pytest.mark.parametrize("accepted", (0, 25, 35, 50))
-def test_the_weights_sum_to_1_at_every_rate(system, accepted):
-    for found in adapted(system, Feedback(accepted, 50 - accepted)):
-        assert sum(found.values()) == pytest.approx(1.0, abs=1e-12)
+    def test_failed_entries_are_not_counted(self):
+        config = DOCUMENTED.config()
+        assert adapt(config, Feedback(29, 0, failed=10), AdaptiveRule()) == config
+        # Nor do they lower the rate: 30 of 30, not 30 of 60.
+        moved = adapt(config, Feedback(30, 0, failed=30), AdaptiveRule())
+        assert weights(moved.keywords_only)["tfidf"] == pytest.approx(0.55)
 
+    def test_a_number_below_0_is_refused(self):
+        with pytest.raises(ConfigError, match="dismissed=-1"):
+            Feedback(31, -1)
 
-def test_failed_entries_are_not_counted():
-    config = DOCUMENTED.config()
-    assert adapt(config, Feedback(29, 0, failed=10), AdaptiveRule()) == config
-    # Nor do they lower the rate: 30 of 30, not 30 of 60.
-    moved = adapt(config, Feedback(30, 0, failed=30), AdaptiveRule())
-    assert weights(moved.keywords_only)["tfidf"] == pytest.approx(0.55)
+    def test_strategies_of_intents_follow_too(self):
+        strategy = parse_strategy("weighted_sum(0.5*tfidf, 0.5*fts)")
+        moved = adapt(
+            replace(DOCUMENTED.config(), by_intent={"fix_bug": strategy}), Feedback(40, 0), AdaptiveRule()
+        )
+        assert weights(moved.by_intent["fix_bug"]) == pytest.approx({"tfidf": 0.65, "fts": 0.35})
 
+    def test_a_weight_stops_where_the_others_are_used_up(self):
+        config = replace(DOCUMENTED.config(), strategy=parse_strategy("weighted_sum(0.9*tfidf, 0.1*fts)"))
+        moved = adapt(config, Feedback(40, 0), AdaptiveRule())
+        assert weights(moved.strategy) == pytest.approx({"tfidf": 1.0, "fts": 0.0})
 
-def test_a_number_below_0_is_refused():
-    with pytest.raises(ConfigError, match="dismissed=-1"):
-        Feedback(31, -1)
+    @table("strategy")
+    def test_a_strategy_the_rule_does_not_fit_is_refused_however_little_feedback_there_is(self, strategy):
+        config = replace(DOCUMENTED.config(), strategy=parse_strategy(strategy))
+        with pytest.raises(ConfigError, match=r"write a weighted_sum"):
+            adapt(config, Feedback(1, 0), AdaptiveRule(held=("cosine",)))
 
-
-def test_strategies_of_intents_follow_too():
-    strategy = parse_strategy("weighted_sum(0.5*tfidf, 0.5*fts)")
-    moved = adapt(replace(DOCUMENTED.config(), by_intent={"fix_bug": strategy}), Feedback(40, 0), AdaptiveRule())
-    assert weights(moved.by_intent["fix_bug"]) == pytest.approx({"tfidf": 0.65, "fts": 0.35})
-
-
-def test_a_weight_stops_where_the_others_are_used_up():
-    config = replace(DOCUMENTED.config(), strategy=parse_strategy("weighted_sum(0.9*tfidf, 0.1*fts)"))
-    moved = adapt(config, Feedback(40, 0), AdaptiveRule())
-    assert weights(moved.strategy) == pytest.approx({"tfidf": 1.0, "fts": 0.0})
-
-
-@table("strategy")
-def test_a_strategy_the_rule_does_not_fit_is_refused_however_little_feedback_there_is(strategy):
-    config = replace(DOCUMENTED.config(), strategy=parse_strategy(strategy))
-    with pytest.raises(ConfigError, match=r"write a weighted_sum"):
-        adapt(config, Feedback(1, 0), AdaptiveRule(held=("cosine",)))
-
-
-def test_the_weights_under_the_names_of_the_document_are_those_of_its_table():
-    """seeds/soleri.txt, six scoring signals: weight (hybrid), weight (FTS only)."""
-    others = ("severity", "temporalDecay", "tagOverlap", "domainMatch")
-    table = {"semantic": (0.25, 0.40), "vector": (0.15, 0.00)} | dict.fromkeys(others, (0.15, 0.15))
-    hybrid, keywords = weights(DOCUMENTED.searching.strategy), weights(DOCUMENTED.searching.keywords_only)
-    assert {name: (hybrid[ours], keywords.get(ours, 0.0)) for name, ours in FACTORS.items()} == table
-    assert len(hybrid) == 6
+    def test_the_weights_under_the_names_of_the_document_are_those_of_its_table(self):
+        """seeds/soleri.txt, six scoring signals: weight (hybrid), weight (FTS only)."""
+        others = ("severity", "temporalDecay", "tagOverlap", "domainMatch")
+        table = {"semantic": (0.25, 0.40), "vector": (0.15, 0.00)} | dict.fromkeys(others, (0.15, 0.15))
+        hybrid, keywords = weights(DOCUMENTED.searching.strategy), weights(DOCUMENTED.searching.keywords_only)
+        assert {name: (hybrid[ours], keywords.get(ours, 0.0)) for name, ours in FACTORS.items()} == table
+        assert len(hybrid) == 6

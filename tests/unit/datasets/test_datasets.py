@@ -77,57 +77,55 @@ def sealing(folder, *names):
 # A sound set
 
 
-def test_everything_is_read(tiny):
-    layer = vectors(3)
-    layer[1] = 0  # an entry may lack a layer
-    write(tiny, "corpus.l0.m.f16.npy", layer)
-    about = MANIFEST | sealing(tiny, "qrels.txt", "corpus.m.f16.npy") | {"license": "MIT"}
-    write(tiny, "dataset.json", about)
-    dataset = load(str(tiny))
-    assert (dataset.name, dataset.path, dataset.as_of, dataset.licence) == ("tiny", tiny, MIDNIGHT, "MIT")
-    assert [e.id for e in dataset.entries] == ["e1", "e2", "e3"]
-    assert [q.id for q in dataset.queries] == ["q1", "q2"]
-    assert dataset.qrels == {"q1": {"e1": 2, "e2": 0}, "q2": {"e2": 1}}
-    assert (dataset.feedback, dataset.notices) == (None, ())
-    assert set(dataset.vectors) == {("m", "text"), ("m", "l0")}
-    assert isinstance(dataset.vectors["m", "text"], np.memmap)
-    assert np.array_equal(dataset.vectors["m", "text"], vectors(3))
-    assert np.array_equal(dataset.query_vectors["m"], vectors(2))
+class TestSoundSet:
+    def test_everything_is_read(self, tiny):
+        layer = vectors(3)
+        layer[1] = 0  # an entry may lack a layer
+        write(tiny, "corpus.l0.m.f16.npy", layer)
+        about = MANIFEST | sealing(tiny, "qrels.txt", "corpus.m.f16.npy") | {"license": "MIT"}
+        write(tiny, "dataset.json", about)
+        dataset = load(str(tiny))
+        assert (dataset.name, dataset.path, dataset.as_of, dataset.licence) == ("tiny", tiny, MIDNIGHT, "MIT")
+        assert [e.id for e in dataset.entries] == ["e1", "e2", "e3"]
+        assert [q.id for q in dataset.queries] == ["q1", "q2"]
+        assert dataset.qrels == {"q1": {"e1": 2, "e2": 0}, "q2": {"e2": 1}}
+        assert (dataset.feedback, dataset.notices) == (None, ())
+        assert set(dataset.vectors) == {("m", "text"), ("m", "l0")}
+        assert isinstance(dataset.vectors["m", "text"], np.memmap)
+        assert np.array_equal(dataset.vectors["m", "text"], vectors(3))
+        assert np.array_equal(dataset.query_vectors["m"], vectors(2))
 
+    def test_compressed_files_give_the_same_set_and_hash(self, tiny):
+        plain = load(tiny)
+        for name in ("corpus.jsonl", "queries.jsonl"):
+            write(tiny, f"{name}.gz", gzip.compress((tiny / name).read_bytes()))
+            write(tiny, name, None)
+        packed = load(tiny)
+        assert (packed.entries, packed.sha256) == (plain.entries, plain.sha256)
 
-def test_compressed_files_give_the_same_set_and_hash(tiny):
-    plain = load(tiny)
-    for name in ("corpus.jsonl", "queries.jsonl"):
-        write(tiny, f"{name}.gz", gzip.compress((tiny / name).read_bytes()))
-        write(tiny, name, None)
-    packed = load(tiny)
-    assert (packed.entries, packed.sha256) == (plain.entries, plain.sha256)
+    @pytest.mark.parametrize(
+        ("file", "content", "differ"),
+        [
+            ("qrels.txt", QRELS + "q1 0 e3 0\n", (True, False)),
+            ("corpus.jsonl", jsonl(ENTRIES) + "\n", (True, False)),
+            ("dataset.json", MANIFEST | {"description": "other words"}, (False, False)),
+            ("queries.m.f16.npy", vectors(2) + np.float16(1), (False, True)),
+        ],
+    )
+    def test_the_hashes_follow_the_contents_and_the_vectors(self, tiny, file, content, differ):
+        before = load(tiny)
+        write(tiny, file, content)
+        after = load(tiny)
+        assert (after.sha256 != before.sha256, after.vectors_sha256 != before.vectors_sha256) == differ
 
-
-@pytest.mark.parametrize(
-    ("file", "content", "differ"),
-    [
-        ("qrels.txt", QRELS + "q1 0 e3 0\n", (True, False)),
-        ("corpus.jsonl", jsonl(ENTRIES) + "\n", (True, False)),
-        ("dataset.json", MANIFEST | {"description": "other words"}, (False, False)),
-        ("queries.m.f16.npy", vectors(2) + np.float16(1), (False, True)),
-    ],
-)
-def test_the_hashes_follow_the_contents_and_the_vectors(tiny, file, content, differ):
-    before = load(tiny)
-    write(tiny, file, content)
-    after = load(tiny)
-    assert (after.sha256 != before.sha256, after.vectors_sha256 != before.vectors_sha256) == differ
-
-
-def test_line_ends_byte_order_marks_and_separators_inside_strings_do_no_harm(tiny):
-    records = [ENTRIES[0], {"id": "e2", "text": "a\u2028b"}, ENTRIES[2]]
-    text = "\r\n".join(json.dumps(r, ensure_ascii=False) for r in records)
-    write(tiny, "corpus.jsonl", b"\xef\xbb\xbf" + text.encode())
-    write(tiny, "qrels.txt", b"\xef\xbb\xbf" + QRELS.replace("\n", "\r\n").encode())
-    dataset = load(tiny)
-    assert [e.text for e in dataset.entries] == ["Hello", "a\u2028b", "Well"]
-    assert dataset.qrels["q1"]["e1"] == 2
+    def test_line_ends_byte_order_marks_and_separators_inside_strings_do_no_harm(self, tiny):
+        records = [ENTRIES[0], {"id": "e2", "text": "a\u2028b"}, ENTRIES[2]]
+        text = "\r\n".join(json.dumps(r, ensure_ascii=False) for r in records)
+        write(tiny, "corpus.jsonl", b"\xef\xbb\xbf" + text.encode())
+        write(tiny, "qrels.txt", b"\xef\xbb\xbf" + QRELS.replace("\n", "\r\n").encode())
+        dataset = load(tiny)
+        assert [e.text for e in dataset.entries] == ["Hello", "a\u2028b", "Well"]
+        assert dataset.qrels["q1"]["e1"] == 2
 
 
 # One fault of each kind: of a file, of a line, of a field of dataset.json, of vectors
@@ -177,37 +175,35 @@ AROUND = {
 """Files with a place for their third line."""
 
 
-@table("file line field value rule")
-def test_a_broken_line_is_one_fault(tiny, file, line, field, value, rule):
-    content = AROUND[file].format(line.replace("DEEP", "[" * 100_000))
-    [fault] = faults_after(tiny, {"qrels.txt": "q1 0 e1 1\n", file: content})
-    assert (fault.file, fault.line, fault.field) == (file, 3, field)
-    assert value in fault.value
-    assert rule in fault.rule
-    assert fault.remedy
+class TestLines:
+    @table("file line field value rule")
+    def test_a_broken_line_is_one_fault(self, tiny, file, line, field, value, rule):
+        content = AROUND[file].format(line.replace("DEEP", "[" * 100_000))
+        [fault] = faults_after(tiny, {"qrels.txt": "q1 0 e1 1\n", file: content})
+        assert (fault.file, fault.line, fault.field) == (file, 3, field)
+        assert value in fault.value
+        assert rule in fault.rule
+        assert fault.remedy
 
+    def test_bytes_that_are_not_utf8(self, tiny):
+        corpus = jsonl(ENTRIES).encode().replace(b"Bye", b"B\xffe")
+        [fault] = faults_after(tiny, {"corpus.jsonl": corpus, "qrels.txt": "q1 0 e1 1\n"})
+        column = corpus.split(b"\n")[1].index(b"\xff") + 1
+        assert (fault.file, fault.line) == ("corpus.jsonl", 2)
+        assert ("0xff" in fault.value, fault.value.split()[-1]) == (True, str(column))
+        assert "UTF-8" in fault.rule
 
-def test_bytes_that_are_not_utf8(tiny):
-    corpus = jsonl(ENTRIES).encode().replace(b"Bye", b"B\xffe")
-    [fault] = faults_after(tiny, {"corpus.jsonl": corpus, "qrels.txt": "q1 0 e1 1\n"})
-    column = corpus.split(b"\n")[1].index(b"\xff") + 1
-    assert (fault.file, fault.line) == ("corpus.jsonl", 2)
-    assert ("0xff" in fault.value, fault.value.split()[-1]) == (True, str(column))
-    assert "UTF-8" in fault.rule
+    @table("change field value rule")
+    def test_a_field_of_the_manifest_is_wrong(self, tiny, change, field, value, rule):
+        [fault] = faults_after(tiny, {"dataset.json": MANIFEST | change})
+        assert (fault.file, fault.line, fault.field) == ("dataset.json", 0, field)
+        assert value in fault.value
+        assert rule in fault.rule
 
-
-@table("change field value rule")
-def test_a_field_of_the_manifest_is_wrong(tiny, change, field, value, rule):
-    [fault] = faults_after(tiny, {"dataset.json": MANIFEST | change})
-    assert (fault.file, fault.line, fault.field) == ("dataset.json", 0, field)
-    assert value in fault.value
-    assert rule in fault.rule
-
-
-def test_broken_json_is_placed_at_its_line(tiny):
-    [fault] = faults_after(tiny, {"dataset.json": '{\n "name": "tiny",\n "as_of" "2026"\n}'})
-    assert (fault.file, fault.line, fault.value) == ("dataset.json", 3, """' "as_of" "2026"'""")
-    assert "Expecting ':' delimiter" in fault.rule
+    def test_broken_json_is_placed_at_its_line(self, tiny):
+        [fault] = faults_after(tiny, {"dataset.json": '{\n "name": "tiny",\n "as_of" "2026"\n}'})
+        assert (fault.file, fault.line, fault.value) == ("dataset.json", 3, """' "as_of" "2026"'""")
+        assert "Expecting ':' delimiter" in fault.rule
 
 
 def unfit(rows, number):
@@ -216,83 +212,81 @@ def unfit(rows, number):
     return array
 
 
-@pytest.mark.parametrize(
-    ("file", "array", "field", "value", "rule"),
-    [
-        ("corpus.m.f16.npy", vectors(3).astype(np.float32), "dtype", "float32", "must be float16"),
-        ("corpus.m.f16.npy", vectors(2), "rows", "2", "must be 3, the lines of corpus"),
-        ("queries.m.f16.npy", vectors(3), "rows", "3", "must be 2, the lines of queries"),
-        ("corpus.m.f16.npy", vectors(3).ravel(), "shape", "(12,)", "must have two dimensions"),
-        ("queries.m.f16.npy", vectors(2)[:, :3], "dimension", "4", "differs from 3 in queries.m.f16.npy"),
-        *((file, unfit(rows, np.nan), "row 1", "", "infinity (1 such") for file, rows in VECTOR_FILES.items()),
-        *((file, unfit(rows, -np.inf), "row 1", "", "infinity (1 such") for file, rows in VECTOR_FILES.items()),
-        ("corpus.m.f16.npy", vectors(3) * np.float16(0), "row 0", "", "is all zeros"),
-        ("queries.m.f16.npy", vectors(2) * np.float16([[1], [0]]), "row 1", "", "is all zeros"),
-    ],
-)
-def test_vectors_of_a_wrong_form_are_one_fault(tiny, file, array, field, value, rule, monkeypatch):
-    monkeypatch.setattr("steelyard_eval.datasets.assembly._BLOCK", 1)  # row 1 is beyond the first block
-    faults = faults_after(tiny, {file: array})
-    # one dimension for all: it is the others' that differs from that of the queries
-    places = ["corpus.l0.m.f16.npy", "corpus.m.f16.npy"] if field == "dimension" else [file]
-    assert [(f.file, f.line, f.field) for f in faults] == [(place, 0, field) for place in places]
-    assert value in faults[0].value
-    assert rule in faults[0].rule
+class TestVectors:
+    @pytest.mark.parametrize(
+        ("file", "array", "field", "value", "rule"),
+        [
+            ("corpus.m.f16.npy", vectors(3).astype(np.float32), "dtype", "float32", "must be float16"),
+            ("corpus.m.f16.npy", vectors(2), "rows", "2", "must be 3, the lines of corpus"),
+            ("queries.m.f16.npy", vectors(3), "rows", "3", "must be 2, the lines of queries"),
+            ("corpus.m.f16.npy", vectors(3).ravel(), "shape", "(12,)", "must have two dimensions"),
+            ("queries.m.f16.npy", vectors(2)[:, :3], "dimension", "4", "differs from 3 in queries.m.f16.npy"),
+            *((file, unfit(rows, np.nan), "row 1", "", "infinity (1 such") for file, rows in VECTOR_FILES.items()),
+            *(
+                (file, unfit(rows, -np.inf), "row 1", "", "infinity (1 such")
+                for file, rows in VECTOR_FILES.items()
+            ),
+            ("corpus.m.f16.npy", vectors(3) * np.float16(0), "row 0", "", "is all zeros"),
+            ("queries.m.f16.npy", vectors(2) * np.float16([[1], [0]]), "row 1", "", "is all zeros"),
+        ],
+    )
+    def test_vectors_of_a_wrong_form_are_one_fault(self, tiny, file, array, field, value, rule, monkeypatch):
+        monkeypatch.setattr("steelyard_eval.datasets.assembly._BLOCK", 1)  # row 1 is beyond the first block
+        faults = faults_after(tiny, {file: array})
+        # one dimension for all: it is the others' that differs from that of the queries
+        places = ["corpus.l0.m.f16.npy", "corpus.m.f16.npy"] if field == "dimension" else [file]
+        assert [(f.file, f.line, f.field) for f in faults] == [(place, 0, field) for place in places]
+        assert value in faults[0].value
+        assert rule in faults[0].rule
 
+    def test_pickled_objects_are_refused_and_never_run(self, tiny, tmp_path):
+        class Bomb:
+            def __reduce__(self):
+                return (tmp_path.__class__.touch, (tmp_path / "boom",))
 
-def test_pickled_objects_are_refused_and_never_run(tiny, tmp_path):
-    class Bomb:
-        def __reduce__(self):
-            return (tmp_path.__class__.touch, (tmp_path / "boom",))
+        for content in (np.array([[Bomb()] * 4] * 3, dtype=object), pickle.dumps(Bomb())):
+            faults = faults_after(tiny, {"corpus.m.f16.npy": content})
+            assert [f.file for f in faults] == ["corpus.m.f16.npy"]
+        assert not (tmp_path / "boom").exists()
 
-    for content in (np.array([[Bomb()] * 4] * 3, dtype=object), pickle.dumps(Bomb())):
-        faults = faults_after(tiny, {"corpus.m.f16.npy": content})
-        assert [f.file for f in faults] == ["corpus.m.f16.npy"]
-    assert not (tmp_path / "boom").exists()
+    def test_an_imported_entry_without_a_vector_has_zeros_and_is_counted(self, tiny):
+        """In other sets a row of zeros is a vector that was lost on the way."""
+        array = vectors(3)
+        array[1] = 0
+        write(tiny, "corpus.m.f16.npy", array)
+        write(tiny, "dataset.json", MANIFEST | {"source": {"kind": "table"}})
+        report = check(tiny)
+        assert report.faults == ()
+        assert any(note.startswith("1 entry") and "vector of 'm'" in note for note in report.notices)
 
+    def test_a_set_without_labels_is_no_fault_and_a_folder_in_their_place_is(self, tiny):
+        (tiny / "qrels.txt").unlink()
+        report = check(tiny)
+        assert report.dataset.qrels == {}
+        (told,) = report.notices
+        assert told.startswith("2 queries")
+        (tiny / "qrels.txt").mkdir()
+        [fault] = faults_after(tiny, {})
+        assert (fault.file, "cannot be read" in fault.rule) == ("qrels.txt", True)
 
-def test_an_imported_entry_without_a_vector_has_zeros_and_is_counted(tiny):
-    """In other sets a row of zeros is a vector that was lost on the way."""
-    array = vectors(3)
-    array[1] = 0
-    write(tiny, "corpus.m.f16.npy", array)
-    write(tiny, "dataset.json", MANIFEST | {"source": {"kind": "table"}})
-    report = check(tiny)
-    assert report.faults == ()
-    assert any(note.startswith("1 entry") and "vector of 'm'" in note for note in report.notices)
+    def test_a_file_without_permission_is_no_fault_of_the_data(self, tiny, monkeypatch):
+        def refuse(path):
+            raise PermissionError(13, "Permission denied", str(path))
 
+        monkeypatch.setattr("steelyard.base.files.open_regular", refuse)
+        with pytest.raises(MachineError, match=r"dataset\.json: no permission") as raised:
+            check(tiny)
+        assert raised.value.exit_code == 4
 
-def test_a_set_without_labels_is_no_fault_and_a_folder_in_their_place_is(tiny):
-    (tiny / "qrels.txt").unlink()
-    report = check(tiny)
-    assert report.dataset.qrels == {}
-    (told,) = report.notices
-    assert told.startswith("2 queries")
-    (tiny / "qrels.txt").mkdir()
-    [fault] = faults_after(tiny, {})
-    assert (fault.file, "cannot be read" in fault.rule) == ("qrels.txt", True)
+    def test_a_faulty_entry_can_still_be_judged(self, tiny):
+        """One fault is reported, not a second one for each line that names the entry."""
+        corpus = jsonl([ENTRIES[0], {"id": "e2", "title": 7}, ENTRIES[2]])
+        assert [f.field for f in faults_after(tiny, {"corpus.jsonl": corpus})] == ["title"]
 
-
-def test_a_file_without_permission_is_no_fault_of_the_data(tiny, monkeypatch):
-    def refuse(path):
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr("steelyard.base.files.open_regular", refuse)
-    with pytest.raises(MachineError, match=r"dataset\.json: no permission") as raised:
-        check(tiny)
-    assert raised.value.exit_code == 4
-
-
-def test_a_faulty_entry_can_still_be_judged(tiny):
-    """One fault is reported, not a second one for each line that names the entry."""
-    corpus = jsonl([ENTRIES[0], {"id": "e2", "title": 7}, ENTRIES[2]])
-    assert [f.field for f in faults_after(tiny, {"corpus.jsonl": corpus})] == ["title"]
-
-
-def test_feedback_that_is_not_json(tiny):
-    [fault] = faults_after(tiny, {"feedback.jsonl": '{"schema_version": 1, "query_id": "q1"}\n{\n'})
-    assert (fault.file, fault.line) == ("feedback.jsonl", 2)
-    assert load(tiny).feedback == tiny / "feedback.jsonl"  # only learning reads it, and sets such lines aside
+    def test_feedback_that_is_not_json(self, tiny):
+        [fault] = faults_after(tiny, {"feedback.jsonl": '{"schema_version": 1, "query_id": "q1"}\n{\n'})
+        assert (fault.file, fault.line) == ("feedback.jsonl", 2)
+        assert load(tiny).feedback == tiny / "feedback.jsonl"  # only learning reads it, and sets such lines aside
 
 
 # `check --accept` takes files that were changed on purpose; nothing else does
@@ -346,42 +340,40 @@ def refusal(folder):
     return str(raised.value).splitlines()
 
 
-def test_all_faults_of_a_broken_set_are_reported_together(tiny):
-    write(tiny, "dataset.json", MANIFEST | {"as_of": "soon"})
-    write(tiny, "corpus.jsonl", jsonl(ENTRIES).replace('"Hello"', "NaN"))
-    write(tiny, "queries.jsonl", jsonl([QUERIES[0], QUERIES[1] | {"text": ""}]))
-    write(tiny, "qrels.txt", QRELS + "q7 0 e8 9\n")
-    write(tiny, "corpus.m.f16.npy", vectors(2))
-    first, *lines = refusal(tiny)
-    # e1 stands on the broken line, so the judgment of it names an entry that is not there.
-    assert first == f"{tiny}: 8 faults"
-    places = ["corpus.jsonl:1", "corpus.m.f16.npy", "dataset.json", "qrels.txt:1", *["qrels.txt:4"] * 3]
-    assert [line.split(": ")[0] for line in lines] == [*places, "queries.jsonl:2"]
-    assert lines == [str(fault) for fault in check(tiny).faults]
+class TestMessages:
+    def test_all_faults_of_a_broken_set_are_reported_together(self, tiny):
+        write(tiny, "dataset.json", MANIFEST | {"as_of": "soon"})
+        write(tiny, "corpus.jsonl", jsonl(ENTRIES).replace('"Hello"', "NaN"))
+        write(tiny, "queries.jsonl", jsonl([QUERIES[0], QUERIES[1] | {"text": ""}]))
+        write(tiny, "qrels.txt", QRELS + "q7 0 e8 9\n")
+        write(tiny, "corpus.m.f16.npy", vectors(2))
+        first, *lines = refusal(tiny)
+        # e1 stands on the broken line, so the judgment of it names an entry that is not there.
+        assert first == f"{tiny}: 8 faults"
+        places = ["corpus.jsonl:1", "corpus.m.f16.npy", "dataset.json", "qrels.txt:1", *["qrels.txt:4"] * 3]
+        assert [line.split(": ")[0] for line in lines] == [*places, "queries.jsonl:2"]
+        assert lines == [str(fault) for fault in check(tiny).faults]
 
+    def test_three_faults_of_each_rule_are_shown_and_the_others_counted(self, tiny):
+        write(tiny, "qrels.txt", "".join(f"q1 0 none{n} 1\n" for n in range(1053)) + "q1 0 e1 9\n")
+        first, *lines = refusal(tiny)
+        assert first.endswith(": 1054 faults")
+        places = ["qrels.txt:1:", "qrels.txt:2:", "qrels.txt:3:", "...", "qrels.txt:1054:"]
+        assert [line.split(" ")[0] for line in lines] == places
+        assert ("1050 more" in lines[3], lines[3].endswith("line 1053")) == (True, True)
 
-def test_three_faults_of_each_rule_are_shown_and_the_others_counted(tiny):
-    write(tiny, "qrels.txt", "".join(f"q1 0 none{n} 1\n" for n in range(1053)) + "q1 0 e1 9\n")
-    first, *lines = refusal(tiny)
-    assert first.endswith(": 1054 faults")
-    places = ["qrels.txt:1:", "qrels.txt:2:", "qrels.txt:3:", "...", "qrels.txt:1054:"]
-    assert [line.split(" ")[0] for line in lines] == places
-    assert ("1050 more" in lines[3], lines[3].endswith("line 1053")) == (True, True)
+    def test_the_folder_is_missing(self, tmp_path):
+        with pytest.raises(DataError, match=r"does not exist\."):
+            load(tmp_path / "gone")
 
-
-def test_the_folder_is_missing(tmp_path):
-    with pytest.raises(DataError, match=r"does not exist\."):
-        load(tmp_path / "gone")
-
-
-def test_hostile_text_reaches_no_terminal(tiny):
-    escape = "\x1b]0;owned\x07\x1b[31m"
-    corpus = jsonl(ENTRIES) + json.dumps({"id": escape + " x", escape: 1, "title": [escape]}) + "\n"
-    about = {"files": {escape: escape}, "report_split": escape, "text_for_embedding": "{" + escape + "}"}
-    qrels = QRELS + f"q1 0 {escape} 1\n"
-    faults = faults_after(tiny, {"corpus.jsonl": corpus, "qrels.txt": qrels, "dataset.json": MANIFEST | about})
-    assert len(faults) == 8  # two of the line's fields, the judgment, rows twice, three of dataset.json
-    assert "".join([*map(str, faults), *check(tiny).notices]).replace("\n", "").isprintable()
+    def test_hostile_text_reaches_no_terminal(self, tiny):
+        escape = "\x1b]0;owned\x07\x1b[31m"
+        corpus = jsonl(ENTRIES) + json.dumps({"id": escape + " x", escape: 1, "title": [escape]}) + "\n"
+        about = {"files": {escape: escape}, "report_split": escape, "text_for_embedding": "{" + escape + "}"}
+        qrels = QRELS + f"q1 0 {escape} 1\n"
+        faults = faults_after(tiny, {"corpus.jsonl": corpus, "qrels.txt": qrels, "dataset.json": MANIFEST | about})
+        assert len(faults) == 8  # two of the line's fields, the judgment, rows twice, three of dataset.json
+        assert "".join([*map(str, faults), *check(tiny).notices]).replace("\n", "").isprintable()
 
 
 # Names that are nearly those of the format
@@ -390,37 +382,35 @@ def test_hostile_text_reaches_no_terminal(tiny):
 OTHER_NAMES = [{"id": "doc_id"}, {"text": "Body"}, {"text": "txet"}, {"id": "_key", "text": "content"}]
 
 
-@pytest.mark.parametrize("names", OTHER_NAMES)
-def test_a_field_under_another_name_is_one_fault_and_judgments_are_none(tiny, names):
-    renamed = [{names.get(key, key): value for key, value in e.items()} for e in ENTRIES]
-    found = faults_after(tiny, {"corpus.jsonl": jsonl(renamed)})
-    assert [(f.file, f.line, f.field) for f in found] == [("corpus.jsonl", 0, own) for own in names]
-    assert all(repr(names[f.field]) in f.rule and repr(names[f.field]) in f.remedy for f in found)
+class TestNames:
+    @pytest.mark.parametrize("names", OTHER_NAMES)
+    def test_a_field_under_another_name_is_one_fault_and_judgments_are_none(self, tiny, names):
+        renamed = [{names.get(key, key): value for key, value in e.items()} for e in ENTRIES]
+        found = faults_after(tiny, {"corpus.jsonl": jsonl(renamed)})
+        assert [(f.file, f.line, f.field) for f in found] == [("corpus.jsonl", 0, own) for own in names]
+        assert all(repr(names[f.field]) in f.rule and repr(names[f.field]) in f.remedy for f in found)
 
+    def test_a_misspelled_field_that_no_line_has_otherwise_is_suggested(self, tiny):
+        entries = [{"titel" if k == "title" else k: v for k, v in e.items()} for e in ENTRIES]
+        write(tiny, "corpus.jsonl", jsonl(entries))
+        write(tiny, "corpus.m.f32.npy", vectors(3))  # no name of the format
+        told = load(tiny).notices
+        assert any(one.endswith("'title' by 'titel'?") for one in told)
+        assert any(one.startswith("1 .npy file") for one in told)
+        found = faults_after(tiny, {"queries.jsonl": jsonl([{"id": "q1", "query": "x"}, QUERIES[1]])})
+        assert "you mean `text`" in found[0].remedy
 
-def test_a_misspelled_field_that_no_line_has_otherwise_is_suggested(tiny):
-    entries = [{"titel" if k == "title" else k: v for k, v in e.items()} for e in ENTRIES]
-    write(tiny, "corpus.jsonl", jsonl(entries))
-    write(tiny, "corpus.m.f32.npy", vectors(3))  # no name of the format
-    told = load(tiny).notices
-    assert any(one.endswith("'title' by 'titel'?") for one in told)
-    assert any(one.startswith("1 .npy file") for one in told)
-    found = faults_after(tiny, {"queries.jsonl": jsonl([{"id": "q1", "query": "x"}, QUERIES[1]])})
-    assert "you mean `text`" in found[0].remedy
+    def test_a_misspelled_key_of_the_manifest_is_a_fault(self, tiny):
+        about = {"name": "tiny", "as-of": "2026-11-22", "text_for_embeding": "{text}", "citation": "someone"}
+        found = [(f.field, f.rule.rpartition(" ")[2]) for f in faults_after(tiny, {"dataset.json": about})]
+        assert found == [("'as-of'", "'as_of'?"), ("'text_for_embeding'", "'text_for_embedding'?")]
 
-
-def test_a_misspelled_key_of_the_manifest_is_a_fault(tiny):
-    about = {"name": "tiny", "as-of": "2026-11-22", "text_for_embeding": "{text}", "citation": "someone"}
-    found = [(f.field, f.rule.rpartition(" ")[2]) for f in faults_after(tiny, {"dataset.json": about})]
-    assert found == [("'as-of'", "'as_of'?"), ("'text_for_embeding'", "'text_for_embedding'?")]
-
-
-@pytest.mark.parametrize("header", ["", "query-id\tcorpus-id\tscore\n"])
-def test_judgments_of_three_columns_are_read_with_and_without_a_header(tiny, header):
-    before = load(tiny).qrels
-    write(tiny, "qrels.txt", None)
-    write(tiny, "qrels.tsv", header + "q1\te1\t2\nq1\te2\t0\nq2\te2\t1\n")
-    assert load(tiny).qrels == before
+    @pytest.mark.parametrize("header", ["", "query-id\tcorpus-id\tscore\n"])
+    def test_judgments_of_three_columns_are_read_with_and_without_a_header(self, tiny, header):
+        before = load(tiny).qrels
+        write(tiny, "qrels.txt", None)
+        write(tiny, "qrels.tsv", header + "q1\te1\t2\nq1\te2\t0\nq2\te2\t1\n")
+        assert load(tiny).qrels == before
 
 
 # Notices
@@ -438,59 +428,57 @@ LOGGED = [QUERIES[0], QUERIES[1] | {"split": "log"}]
 DENIED = [QUERIES[0] | {"answerable": False}, *QUERIES[1:]]
 
 
-@pytest.mark.parametrize(
-    ("corpus", "queries", "qrels", "counts"),
-    [
-        (RELATED, QUERIES, QRELS, ["2 relations"]),
-        (ENTRIES, [q | {"group": "g"} for q in QUERIES], QRELS, ["1 group"]),
-        ([ENTRIES[0] | {"text": ""}, ENTRIES[1], {"id": "e3"}], QUERIES, QRELS, ["1 entry", "1 entry"]),
-        (ENTRIES, QUERIES, "q1 0 e1 1\n", ["1 query"]),
-        (ENTRIES, LOGGED, "q1 0 e1 1\n", []),  # a log has feedback, and is not among those measured
-        # e3 is in another project than the scope of q1
-        (ENTRIES, QUERIES, "q1 0 e1 1\nq1 0 e3 1\nq2 0 e3 1\n", ["1 relevant"]),
-        (ENTRIES, QUERIES, "q1 0 e1 1\nq1 0 e3 0\nq2 0 e3 1\n", []),
-        (ENTRIES, DENIED, "q1 0 e1 1\nq2 0 e1 1\n", ["1 query"]),
-        (ENTRIES, DENIED, "q1 0 e1 0\nq2 0 e1 1\n", []),
-    ],
-)
-def test_what_may_be_meant_otherwise_is_counted(tiny, corpus, queries, qrels, counts):
-    write(tiny, "qrels.txt", qrels)
-    assert [" ".join(one.split()[:2]) for one in notices(tiny, corpus=corpus, queries=queries)] == counts
+class TestNotices:
+    @pytest.mark.parametrize(
+        ("corpus", "queries", "qrels", "counts"),
+        [
+            (RELATED, QUERIES, QRELS, ["2 relations"]),
+            (ENTRIES, [q | {"group": "g"} for q in QUERIES], QRELS, ["1 group"]),
+            ([ENTRIES[0] | {"text": ""}, ENTRIES[1], {"id": "e3"}], QUERIES, QRELS, ["1 entry", "1 entry"]),
+            (ENTRIES, QUERIES, "q1 0 e1 1\n", ["1 query"]),
+            (ENTRIES, LOGGED, "q1 0 e1 1\n", []),  # a log has feedback, and is not among those measured
+            # e3 is in another project than the scope of q1
+            (ENTRIES, QUERIES, "q1 0 e1 1\nq1 0 e3 1\nq2 0 e3 1\n", ["1 relevant"]),
+            (ENTRIES, QUERIES, "q1 0 e1 1\nq1 0 e3 0\nq2 0 e3 1\n", []),
+            (ENTRIES, DENIED, "q1 0 e1 1\nq2 0 e1 1\n", ["1 query"]),
+            (ENTRIES, DENIED, "q1 0 e1 0\nq2 0 e1 1\n", []),
+        ],
+    )
+    def test_what_may_be_meant_otherwise_is_counted(self, tiny, corpus, queries, qrels, counts):
+        write(tiny, "qrels.txt", qrels)
+        assert [" ".join(one.split()[:2]) for one in notices(tiny, corpus=corpus, queries=queries)] == counts
 
+    def test_unknown_fields_are_counted_and_kept(self, tiny):
+        entries = [ENTRIES[0] | {"turn": 1, "mood": "x"}, ENTRIES[1] | {"turn": 2}, ENTRIES[2]]
+        kept, left = notices(tiny, corpus=entries, queries=[QUERIES[0] | {"answer": "yes"}, QUERIES[1]])
+        assert (kept[:9], kept.endswith("'mood', 'turn'")) == ("2 entries", True)
+        assert (left[:7], left.endswith("'answer'")) == ("1 query", True)
+        assert load(tiny).entries[0].extra == {"turn": 1, "mood": "x"}
 
-def test_unknown_fields_are_counted_and_kept(tiny):
-    entries = [ENTRIES[0] | {"turn": 1, "mood": "x"}, ENTRIES[1] | {"turn": 2}, ENTRIES[2]]
-    kept, left = notices(tiny, corpus=entries, queries=[QUERIES[0] | {"answer": "yes"}, QUERIES[1]])
-    assert (kept[:9], kept.endswith("'mood', 'turn'")) == ("2 entries", True)
-    assert (left[:7], left.endswith("'answer'")) == ("1 query", True)
-    assert load(tiny).entries[0].extra == {"turn": 1, "mood": "x"}
+    def test_fields_of_a_store_that_was_imported_are_meant_unless_they_look_misspelt(self, tiny):
+        write(tiny, "dataset.json", MANIFEST | {"source": {"kind": "markdown", "path": "notes"}})
+        assert notices(tiny, corpus=[ENTRIES[0] | {"front_matter": {}}, *ENTRIES[1:]]) == ()
+        bare = [{key: value for key, value in entry.items() if key != "title"} for entry in ENTRIES]
+        (told,) = notices(tiny, corpus=[bare[0] | {"front_matter": {}, "titel": "x"}, *bare[1:]])
+        assert told.endswith("'title' by 'titel'?") and "'front_matter', 'titel';" in told
 
-
-def test_fields_of_a_store_that_was_imported_are_meant_unless_they_look_misspelt(tiny):
-    write(tiny, "dataset.json", MANIFEST | {"source": {"kind": "markdown", "path": "notes"}})
-    assert notices(tiny, corpus=[ENTRIES[0] | {"front_matter": {}}, *ENTRIES[1:]]) == ()
-    bare = [{key: value for key, value in entry.items() if key != "title"} for entry in ENTRIES]
-    (told,) = notices(tiny, corpus=[bare[0] | {"front_matter": {}, "titel": "x"}, *bare[1:]])
-    assert told.endswith("'title' by 'titel'?") and "'front_matter', 'titel';" in told
-
-
-@pytest.mark.parametrize(
-    ("changes", "asked", "as_of", "told"),
-    [
-        ({}, None, MIDNIGHT, "2026-11-22T00:00:00Z"),  # without as_of it is the latest date
-        ({}, "2026-11-23", MIDNIGHT + 86400, "2026-11-23T00:00:00Z"),
-        ({"created_at": None, "updated_at": None}, None, 0.0, "1970-01-01"),
-        ({"created_at": "2062-03-01"}, None, None, "'e1'; the next"),  # one that stands alone is named
-    ],
-)
-def test_the_clock_is_the_latest_date(tiny, changes, asked, as_of, told):
-    write(tiny, "dataset.json", {"name": "tiny"})
-    write(tiny, "queries.jsonl", jsonl([QUERIES[0] | {"asked_at": asked}, QUERIES[1]]))
-    every = None in changes.values()
-    write(tiny, "corpus.jsonl", jsonl(e | changes if every or e is ENTRIES[0] else e for e in ENTRIES))
-    dataset = load(tiny)
-    assert as_of is None or dataset.as_of == as_of
-    assert told in dataset.notices[0] and len(dataset.notices) == 1
+    @pytest.mark.parametrize(
+        ("changes", "asked", "as_of", "told"),
+        [
+            ({}, None, MIDNIGHT, "2026-11-22T00:00:00Z"),  # without as_of it is the latest date
+            ({}, "2026-11-23", MIDNIGHT + 86400, "2026-11-23T00:00:00Z"),
+            ({"created_at": None, "updated_at": None}, None, 0.0, "1970-01-01"),
+            ({"created_at": "2062-03-01"}, None, None, "'e1'; the next"),  # one that stands alone is named
+        ],
+    )
+    def test_the_clock_is_the_latest_date(self, tiny, changes, asked, as_of, told):
+        write(tiny, "dataset.json", {"name": "tiny"})
+        write(tiny, "queries.jsonl", jsonl([QUERIES[0] | {"asked_at": asked}, QUERIES[1]]))
+        every = None in changes.values()
+        write(tiny, "corpus.jsonl", jsonl(e | changes if every or e is ENTRIES[0] else e for e in ENTRIES))
+        dataset = load(tiny)
+        assert as_of is None or dataset.as_of == as_of
+        assert told in dataset.notices[0] and len(dataset.notices) == 1
 
 
 # Recipes of the text that is embedded
@@ -523,50 +511,47 @@ def beir(tmp_path):
     return folder
 
 
-def test_it_is_the_same_kind_of_set(beir):
-    dataset = load(beir)
-    assert (dataset.name, dataset.report_split) == ("nano", "test")
-    assert [e.id for e in dataset.entries] == ["d0", "d1", "d2"]
-    assert dataset.entries[1].extra == {"metadata": {"n": 1}}
-    assert {q.id: q.split for q in dataset.queries} == {"q0": "train", "q1": "test", "q2": "test", "q3": ""}
-    assert dataset.qrels == {"q0": {"d0": 1}, "q1": {"d1": 1, "d2": 2}, "q2": {"d0": 0}}
-    told = [re.split(" ha(?:ve|s) ", notice)[1] for notice in dataset.notices[1:]]
-    assert [text[:13] for text in told] == ["fields the fo", "fields the fo", "no judgment"]
+class TestBeir:
+    def test_it_is_the_same_kind_of_set(self, beir):
+        dataset = load(beir)
+        assert (dataset.name, dataset.report_split) == ("nano", "test")
+        assert [e.id for e in dataset.entries] == ["d0", "d1", "d2"]
+        assert dataset.entries[1].extra == {"metadata": {"n": 1}}
+        assert {q.id: q.split for q in dataset.queries} == {"q0": "train", "q1": "test", "q2": "test", "q3": ""}
+        assert dataset.qrels == {"q0": {"d0": 1}, "q1": {"d1": 1, "d2": 2}, "q2": {"d0": 0}}
+        told = [re.split(" ha(?:ve|s) ", notice)[1] for notice in dataset.notices[1:]]
+        assert [text[:13] for text in told] == ["fields the fo", "fields the fo", "no judgment"]
 
+    def test_a_query_judged_twice_belongs_to_test_and_judgments_are_required(self, beir):
+        write(beir, "qrels/train.tsv", "query-id\tcorpus-id\tscore\nq0\td0\t1\nq1\td0\t1\n")
+        dataset = load(beir)
+        assert dataset.queries[1].split == "test"
+        assert dataset.notices[0].startswith("1 queries are")
+        for file in (beir / "qrels").iterdir():
+            file.unlink()
+        [fault] = check(beir).faults
+        assert (fault.file, fault.rule.split()[-3:]) == ("qrels", ["test.tsv,", "dev.tsv,", "train.tsv"])
 
-def test_a_query_judged_twice_belongs_to_test_and_judgments_are_required(beir):
-    write(beir, "qrels/train.tsv", "query-id\tcorpus-id\tscore\nq0\td0\t1\nq1\td0\t1\n")
-    dataset = load(beir)
-    assert dataset.queries[1].split == "test"
-    assert dataset.notices[0].startswith("1 queries are")
-    for file in (beir / "qrels").iterdir():
-        file.unlink()
-    [fault] = check(beir).faults
-    assert (fault.file, fault.rule.split()[-3:]) == ("qrels", ["test.tsv,", "dev.tsv,", "train.tsv"])
+    def test_faults_name_the_file_and_line(self, beir):
+        write(beir, "qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td9\t1\nq1 d1\n")
+        write(beir, "corpus.jsonl", jsonl([{"title": "no id"}, {"_id": "d0", "id": "other"}]))
+        places = [("corpus.jsonl", 1, "id"), ("qrels/test.tsv", 2, "entry"), ("qrels/test.tsv", 3, "")]
+        assert [(f.file, f.line, f.field) for f in check(beir).faults] == places
 
+    @table("report asked found")
+    def test_none_is_the_report_split_else_all(self, tiny, report, asked, found):
+        write(tiny, "dataset.json", MANIFEST | ({"report_split": report} if report else {}))
+        assert " ".join(q.id for q in load(tiny).split(*filter(None, [asked]))) == found
+        with pytest.raises(DataError, match=r"split 'x'; valid:"):
+            load(tiny).split("x")
 
-def test_faults_name_the_file_and_line(beir):
-    write(beir, "qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\td9\t1\nq1 d1\n")
-    write(beir, "corpus.jsonl", jsonl([{"title": "no id"}, {"_id": "d0", "id": "other"}]))
-    places = [("corpus.jsonl", 1, "id"), ("qrels/test.tsv", 2, "entry"), ("qrels/test.tsv", 3, "")]
-    assert [(f.file, f.line, f.field) for f in check(beir).faults] == places
-
-
-@table("report asked found")
-def test_none_is_the_report_split_else_all(tiny, report, asked, found):
-    write(tiny, "dataset.json", MANIFEST | ({"report_split": report} if report else {}))
-    assert " ".join(q.id for q in load(tiny).split(*filter(None, [asked]))) == found
-    with pytest.raises(DataError, match=r"split 'x'; valid:"):
-        load(tiny).split("x")
-
-
-@table("splits tune holdout")
-def test_queries_that_weights_are_tuned_on_and_those_held_out(tiny, splits, tune, holdout):
-    names = [name.strip("-") for name in splits.split()]
-    write(tiny, "queries.jsonl", jsonl({"id": f"q{n}", "text": "t", "split": s} for n, s in enumerate(names)))
-    write(tiny, "qrels.txt", "")
-    (tiny / "queries.m.f16.npy").unlink()
-    assert tuple([q.id for q in own] for own in tuning_queries(load(tiny))) == (tune, holdout)
+    @table("splits tune holdout")
+    def test_queries_that_weights_are_tuned_on_and_those_held_out(self, tiny, splits, tune, holdout):
+        names = [name.strip("-") for name in splits.split()]
+        write(tiny, "queries.jsonl", jsonl({"id": f"q{n}", "text": "t", "split": s} for n, s in enumerate(names)))
+        write(tiny, "qrels.txt", "")
+        (tiny / "queries.m.f16.npy").unlink()
+        assert tuple([q.id for q in own] for own in tuning_queries(load(tiny))) == (tune, holdout)
 
 
 @functools.cache

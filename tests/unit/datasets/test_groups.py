@@ -33,28 +33,29 @@ from steelyard_eval.recording.record import record
 from steelyard_eval.recording.workspace import Workspace
 
 
-def test_a_group_called_like_a_query_or_a_text_is_neither():
-    named = [("a", "q1", ""), ("b", "q2", "q1"), ("c", "q3", "a"), ("d", "q4", "query q1")]
-    queries = [Query(text, id=id_, group=group) for text, id_, group in named]
-    assert unit_numbers(queries).tolist() == [0, 1, 2, 3]
+class TestUnits:
+    def test_a_group_called_like_a_query_or_a_text_is_neither(self):
+        named = [("a", "q1", ""), ("b", "q2", "q1"), ("c", "q3", "a"), ("d", "q4", "query q1")]
+        queries = [Query(text, id=id_, group=group) for text, id_, group in named]
+        assert unit_numbers(queries).tolist() == [0, 1, 2, 3]
 
+    def test_a_text_that_stands_in_two_groups_joins_them(self):
+        # x and y are joined by the text "same", y and z by the group of "other"; "alone" stays apart.
+        texts, groups = (
+            ["one", "alone", "Same?", "same", "other", "OTHER!", "two"],
+            ["x", "", "x", "y", "y", "z", "z"],
+        )
+        asked = zip(texts, groups, strict=True)
+        queries = [Query(text, id=str(at), group=group) for at, (text, group) in enumerate(asked)]
+        assert unit_numbers(queries).tolist() == [0, 1, 0, 0, 0, 0, 0]
 
-def test_a_text_that_stands_in_two_groups_joins_them():
-    # x and y are joined by the text "same", y and z by the group of "other"; "alone" stays apart.
-    texts, groups = ["one", "alone", "Same?", "same", "other", "OTHER!", "two"], ["x", "", "x", "y", "y", "z", "z"]
-    asked = zip(texts, groups, strict=True)
-    queries = [Query(text, id=str(at), group=group) for at, (text, group) in enumerate(asked)]
-    assert unit_numbers(queries).tolist() == [0, 1, 0, 0, 0, 0, 0]
+    @table("one other")
+    def test_the_same_question_in_another_dress(self, one, other):
+        assert wording(one) == wording(other)
 
-
-@table("one other")
-def test_the_same_question_in_another_dress(one, other):
-    assert wording(one) == wording(other)
-
-
-@table("one other")
-def test_different_questions(one, other):
-    assert wording(one) != wording(other)
+    @table("one other")
+    def test_different_questions(self, one, other):
+        assert wording(one) != wording(other)
 
 
 PAIRS = Path(__file__).parents[2] / "data" / "paraphrases.jsonl"
@@ -69,60 +70,60 @@ def proposed(row):
     return len(set(alike(dataset, dataset.queries).tolist())) == 1
 
 
-def test_six_of_seven_proposals_are_paraphrases_and_most_paraphrases_are_proposed():
-    known = [json.loads(line) for line in PAIRS.read_text().splitlines()]
-    same = np.array([row["same"] for row in known])
-    found = np.array([proposed(row) for row in known])
-    assert found[same].mean() >= 0.8
-    assert same[found].mean() >= 0.85
+class TestProposals:
+    def test_six_of_seven_proposals_are_paraphrases_and_most_paraphrases_are_proposed(self):
+        known = [json.loads(line) for line in PAIRS.read_text().splitlines()]
+        same = np.array([row["same"] for row in known])
+        found = np.array([proposed(row) for row in known])
+        assert found[same].mean() >= 0.8
+        assert same[found].mean() >= 0.85
 
+    @given(st.integers(0, 2**32 - 1), st.integers(2, 150))
+    def test_units_are_the_components_of_what_is_close(self, seed, size):
+        rng = np.random.default_rng(seed)
+        vectors, unit = rng.standard_normal((size, 3)), np.sort(rng.integers(0, size, size))
+        numbers, answers = rng.integers(0, 2, size), rng.integers(0, 3, size)
+        unitary = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        least = np.where(answers[:, None] == answers, COSINE_SAME, COSINE)
+        near = (unitary @ unitary.T >= least) & (numbers[:, None] == numbers) | (unit[:, None] == unit)
+        expected = connected_components(near)[1]
+        found = merged(unit, numbers, answers, by_vectors(vectors), (COSINE, COSINE_SAME))
+        assert ((found[:, None] == found) == (expected[:, None] == expected)).all()
 
-@given(st.integers(0, 2**32 - 1), st.integers(2, 150))
-def test_units_are_the_components_of_what_is_close(seed, size):
-    rng = np.random.default_rng(seed)
-    vectors, unit = rng.standard_normal((size, 3)), np.sort(rng.integers(0, size, size))
-    numbers, answers = rng.integers(0, 2, size), rng.integers(0, 3, size)
-    unitary = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    least = np.where(answers[:, None] == answers, COSINE_SAME, COSINE)
-    near = (unitary @ unitary.T >= least) & (numbers[:, None] == numbers) | (unit[:, None] == unit)
-    expected = connected_components(near)[1]
-    found = merged(unit, numbers, answers, by_vectors(vectors), (COSINE, COSINE_SAME))
-    assert ((found[:, None] == found) == (expected[:, None] == expected)).all()
+    def test_a_retyped_query_is_found_without_vectors_and_one_on_another_number_is_not(self):
+        # 34 letters, so 32 runs of three each; a changed letter changes three: (32 - 3) / (32 + 3) = .83.
+        texts = ["where did we store the signing certificate", "where did we store the signing certifikate"]
+        other = [
+            "what did we decide on the second of march 2023",
+            "what did we decide on the second of march 2024",
+        ]
+        assert SHARED < 29 / 35
+        dataset = sy.load({"e": "x"}, dict(zip("abcd", texts + other, strict=True)), {"a": ["e"]}).dataset
+        assert alike(dataset, dataset.queries).tolist() == [0, 0, 1, 2]
 
+    def test_memory_is_not_that_of_all_pairs(self):
+        size = 4000  # all pairs are 64 MB in float32
+        vectors = np.random.default_rng(0).standard_normal((size, 16))
+        tracemalloc.start()
+        merged(np.arange(size), np.zeros(size), np.arange(size), by_vectors(vectors), (COSINE, COSINE_SAME))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 10e6
 
-def test_a_retyped_query_is_found_without_vectors_and_one_on_another_number_is_not():
-    # 34 letters, so 32 runs of three each; a changed letter changes three: (32 - 3) / (32 + 3) = .83.
-    texts = ["where did we store the signing certificate", "where did we store the signing certifikate"]
-    other = ["what did we decide on the second of march 2023", "what did we decide on the second of march 2024"]
-    assert SHARED < 29 / 35
-    dataset = sy.load({"e": "x"}, dict(zip("abcd", texts + other, strict=True)), {"a": ["e"]}).dataset
-    assert alike(dataset, dataset.queries).tolist() == [0, 0, 1, 2]
-
-
-def test_memory_is_not_that_of_all_pairs():
-    size = 4000  # all pairs are 64 MB in float32
-    vectors = np.random.default_rng(0).standard_normal((size, 16))
-    tracemalloc.start()
-    merged(np.arange(size), np.zeros(size), np.arange(size), by_vectors(vectors), (COSINE, COSINE_SAME))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 10e6
-
-
-def test_eight_questions_in_five_wordings_are_eight_until_that_is_refused():
-    """They have no recorded vector, and no two wordings are near by themselves."""
-    asked = [text for wordings in TABLES["wordings"] for text in wordings]
-    texts = {f"q{at}": text for at, text in enumerate(asked)}
-    qrels = {name: [f"e{at // 5}"] for at, name in enumerate(texts)}
-    repeated = sy.load({f"e{at}": "x" for at in range(8)}, texts, qrels).dataset
-    queries = judged(repeated, repeated.queries)
-    assert unit_numbers(queries).tolist() == np.repeat(np.arange(8), 5).tolist()
-    assert questions(queries) == 8
-    assert len(set(alike(dataclasses.replace(repeated, qrels={}), repeated.queries).tolist())) == 40
-    refused = judged(dataclasses.replace(repeated, groups="given"), repeated.queries)
-    assert (questions(refused), refused) == (40, repeated.queries)
-    own = dataclasses.replace(repeated.queries[0], group="mine")  # what is given stays
-    assert unit_numbers(judged(repeated, [own, *repeated.queries[1:]])).tolist()[:2] == [0, 1]
+    def test_eight_questions_in_five_wordings_are_eight_until_that_is_refused(self):
+        """They have no recorded vector, and no two wordings are near by themselves."""
+        asked = [text for wordings in TABLES["wordings"] for text in wordings]
+        texts = {f"q{at}": text for at, text in enumerate(asked)}
+        qrels = {name: [f"e{at // 5}"] for at, name in enumerate(texts)}
+        repeated = sy.load({f"e{at}": "x" for at in range(8)}, texts, qrels).dataset
+        queries = judged(repeated, repeated.queries)
+        assert unit_numbers(queries).tolist() == np.repeat(np.arange(8), 5).tolist()
+        assert questions(queries) == 8
+        assert len(set(alike(dataclasses.replace(repeated, qrels={}), repeated.queries).tolist())) == 40
+        refused = judged(dataclasses.replace(repeated, groups="given"), repeated.queries)
+        assert (questions(refused), refused) == (40, repeated.queries)
+        own = dataclasses.replace(repeated.queries[0], group="mine")  # what is given stays
+        assert unit_numbers(judged(repeated, [own, *repeated.queries[1:]])).tolist()[:2] == [0, 1]
 
 
 @pytest.fixture(scope="module")
