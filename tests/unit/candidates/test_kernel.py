@@ -113,9 +113,6 @@ def test_a_form_keeps_the_first_of_several_cuts_and_refuses_other_stages():
         Form.of(table, replace(config, finish=(lambda table, ranking: ranking,)), config.strategy, judgments)
 
 
-# The weights of a strategy
-
-
 @table("text weights other")
 def test_the_weights_of_a_strategy_are_read_and_replaced_in_the_order_written(text, weights, other):
     strategy = parse_strategy(text)

@@ -30,9 +30,6 @@ def config_of(text, system="plain"):
     return made.with_strategy(parse_strategy(text)) if text else made
 
 
-# The table
-
-
 TABLE = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 ELSEWHERE, BEHIND = TABLE["elsewhere"].values()
 """Collections without LoCoMo's, whose unanswerable questions counted in the experiment that this rests on, and how
@@ -52,9 +49,6 @@ def test_a_sum_that_was_not_run_is_compared_with_the_next_tenth_and_says_so():
     found = public_table().against(config_of("weighted_sum(0.22*bm25, 0.78*vector, normalize=minmax)"), "minilm")
     assert found.near == "weighted_sum(0.2*bm25, 0.8*vector, normalize=minmax)"
     assert found.facts["near"]
-
-
-# What is said
 
 
 class TestSaid:

@@ -14,9 +14,7 @@ from steelyard_eval.candidates.settings import depths, round_weights, settings, 
 from steelyard_eval.candidates.source import Source, read_only
 from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.common.console import brief as shown
-from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import judged
-from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.recording.record import record
 from steelyard_eval.recording.replay import replay
 from steelyard_eval.recording.workspace import Workspace
@@ -27,11 +25,8 @@ MIXTURE = "weighted_sum(0.3*bm25, 0.7*vector, normalize=minmax)"
 
 
 @pytest.fixture(scope="module")
-def space():
-    return Workspace.open(load(starter()))
-
-
-# Shapes
+def space(dataset):
+    return Workspace.open(dataset)
 
 
 class TestShapes:
@@ -71,9 +66,6 @@ def only(space, strategy=MIXTURE, dataset=None, **options):
 @pytest.fixture(scope="module")
 def shipped(space):
     return only(space, USELESS)
-
-
-# One strategy
 
 
 class TestOneStrategy:
@@ -161,11 +153,10 @@ def test_a_half_life_in_four_digits_ranks_alike(space):
 
 
 @pytest.fixture(scope="module")
-def told_space():
+def told_space(dataset):
     """Notes that all have one severity and no domain; no query is of a domain."""
-    data = load(starter())
-    entries = tuple(replace(e, severity="warning", domain="", kind="") for e in data.entries)
-    return Workspace.open(replace(data, entries=entries), "lsa")
+    entries = tuple(replace(e, severity="warning", domain="", kind="") for e in dataset.entries)
+    return Workspace.open(replace(dataset, entries=entries), "lsa")
 
 
 def test_an_idle_signal_stays_where_a_metric_moves_without_it(told_space):

@@ -221,15 +221,14 @@ def test_no_query_is_a_fault_and_an_empty_one_is_told(syntax, system):
         done("search", place, query, "--system", system, code=2)
 
 
+REQUIRED = [name for name, one in main.commands.items() if any(param.required for param in one.params)]
+
+
 @pytest.mark.parametrize(
-    "words",
-    [
-        *((name,) for name, one in main.commands.items() if any(param.required for param in one.params)),
-        *(("tune", "mine"), ("export", "bm25"), ("record", "mine"), ("vault", "list"), ("vault", "act")),
-    ],
+    "words", [*REQUIRED, "tune mine", "export bm25", "record mine", "vault list", "vault act"]
 )
 def test_a_forgotten_argument_is_a_mistake_and_nothing_runs(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    outcome = run(*words)
+    outcome = run(*words.split())
     assert (outcome.exit_code, outcome.stdout, list(tmp_path.iterdir())) == (2, "", [])
     assert "Missing" in outcome.stderr

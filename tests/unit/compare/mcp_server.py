@@ -67,15 +67,13 @@ def disturb():
         sys.exit(f"{filler()} {sys.argv[5]} and" + " so on" * 329)
     if form == "gone":
         sys.exit("the index is locked")
-    if form == "flood":
-        while True:
-            sys.stdout.write("{" + "x" * 2**20)
-    if form == "chatter":
-        while True:
-            send(method="notifications/message", params={"data": "x" * 10_000})
-    if form == "pinging":  # and reads no reply
-        while True:
-            send(id="p", method="ping")
+    endless = {
+        "flood": lambda: sys.stdout.write("{" + "x" * 2**20),
+        "chatter": lambda: send(method="notifications/message", params={"data": "x" * 10_000}),
+        "pinging": lambda: send(id="p", method="ping"),  # and reads no reply
+    }
+    while form in endless:
+        endless[form]()
     if form == "cut":
         sys.stdout.write('{"jsonrpc": "2.0", "id": 3, \n')
     if form == "asking":

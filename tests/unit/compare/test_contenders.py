@@ -179,9 +179,6 @@ def test_scores_beyond_float32_tie_and_a_name_that_is_no_text_is_one(dataset):
     assert best_first([("a", 1e300), ("b", 1e200), ("c", 1.0)]) == [("b", 1e200), ("a", 1e300), ("c", 1.0)]
 
 
-# Endpoints
-
-
 class TestEndpoints:
     def test_a_post_body_carries_query_and_limit_and_a_path_finds_ids(self, dataset, serve, endpoint):
         hits = [{"_id": "b", "_score": 2.5}, {"_id": "a", "_score": 1}]
@@ -199,18 +196,11 @@ class TestEndpoints:
         HttpSearch.of(f"{url}?q={{query}}&limit={{limit}}").ask(Query(hostile), 3)
         assert seen == [(hostile, 3)]
 
-    @pytest.mark.parametrize(
-        ("answer", "rule"),
-        [
-            ((503, "busy"), "status 503: 'busy'"),
-            ((302, ""), "status 302"),
-            ((200, "<html>"), "which is not JSON"),
-            ({"hits": [{"id": {"a": 1}}]}, "has no list of ids"),
-            ({"answer": []}, "has no list of ids"),
-        ],
-    )
-    def test_an_answer_that_cannot_be_used_ends_the_comparison_with_the_query(self, dataset, serve, answer, rule):
-        url = serve(lambda *_: answer)
+    @table("status text rule")
+    def test_an_answer_that_cannot_be_used_ends_the_comparison_with_the_query(
+        self, dataset, serve, status, text, rule
+    ):
+        url = serve(lambda *_: (status, text))
         with pytest.raises(DataError, match=f"query 'q01': .*{rule}"):
             compare(dataset, f"{url}?q={{query}}")
 
@@ -222,9 +212,6 @@ class TestEndpoints:
     def test_an_endpoint_that_cannot_be_asked_is_refused_before_anything_runs(self, text, rule):
         with pytest.raises(ConfigError, match=rule):
             read(text)
-
-
-# Explaining
 
 
 def test_a_ranking_is_explained_against_lists_by_places_alone(dataset, lists):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from beside import table
 
+from steelyard.base import errors
 from steelyard.base.errors import ConfigError, DataError, MachineError
 from steelyard.memory.entry import Entry
 from steelyard.memory.query import Query
@@ -107,6 +108,18 @@ def is_running(number):
 
 
 class TestServers:
+    def test_arguments_and_paths_are_mapped_by_hand(self, server):
+        text = server("demanding") + '&arguments={"query": "{query}", "project": "a"}&ids=results[1:].id'
+        ids, notices = asked(text)
+        assert ids == [LONG[2].id, LONG[1].id]
+        (notice,) = notices
+        assert "no limit" in notice
+
+    @table("form error rule")
+    def test_what_cannot_be_used_ends_with_one_message(self, server, form, error, rule):
+        with pytest.raises(getattr(errors, error), match=rule):
+            asked(server(form), timeout=2.0 if form in ("silent", "chatter", "pinging") else 30.0)
+
     def test_no_results_and_what_is_nested_too_deep_are_empty_lists(self, server):
         assert [asked(server(form))[0] for form in ("nothing", "deep")] == [[], []]
 

@@ -152,9 +152,6 @@ def test_a_configuration_is_a_transformer(data):
         ours.transform(pd.DataFrame({"id": ["q1"]}))
 
 
-# Data sets
-
-
 PYTERRIER = ("docno", "qid", "query", ("qid", "docno", "label"))
 IR_MEASURES = ("doc_id", "query_id", "text", ("query_id", "doc_id", "relevance"))  # and ir_datasets
 

@@ -55,34 +55,32 @@ def differences(found):
 WORTH = {0: 0, 1: 1, "second": SECOND, "first of five": 1 / sum(1 / log2(place + 1) for place in range(1, 6))}
 
 
-@table("qrels run right")
-def test_a_run_has_the_values_that_are_right_by_hand(qrels, run, right, tmp_path):
-    dataset = world(tmp_path / "w", qrels, ["004", "4", 'a,b_"c"#1'])
-    found = compare(dataset, run_of(tmp_path, run), embedder="none", verify=True)
-    assert list(values_of(found).values()) == pytest.approx([WORTH[one] for one in right], abs=1e-12)
-    assert max(filter(None, differences(found).values()), default=0) < 1e-9
+class TestValues:
+    @table("qrels run right")
+    def test_a_run_has_the_values_that_are_right_by_hand(self, qrels, run, right, tmp_path):
+        dataset = world(tmp_path / "w", qrels, ["004", "4", 'a,b_"c"#1'])
+        found = compare(dataset, run_of(tmp_path, run), embedder="none", verify=True)
+        assert list(values_of(found).values()) == pytest.approx([WORTH[one] for one in right], abs=1e-12)
+        assert max(filter(None, differences(found).values()), default=0) < 1e-9
 
+    @table("qrels run place")
+    def test_what_cannot_be_counted_is_refused_by_its_line(self, qrels, run, place, tmp_path):
+        with pytest.raises(DataError, match=place):
+            compare(world(tmp_path / "w", qrels), run_of(tmp_path, run), embedder="none")
 
-@table("qrels run place")
-def test_what_cannot_be_counted_is_refused_by_its_line(qrels, run, place, tmp_path):
-    with pytest.raises(DataError, match=place):
-        compare(world(tmp_path / "w", qrels), run_of(tmp_path, run), embedder="none")
+    def test_queries_of_a_run_that_the_set_lacks_are_counted(self, tmp_path):
+        dataset = world(tmp_path / "w", "k0 0 e01 1")
+        run = run_of(tmp_path, "k0 e01 1\nstray e01 1\nk3 e02 1")
+        compared = compare(dataset, run, embedder="none").result.notices
+        for found in (compared, save_lists(dataset, {"theirs": run}, tmp_path / "lists")[1]):
+            (told,) = [notice.facts for notice in found if notice.key == "foreign_queries"]
+            assert (told["odd"], told["queries"], told["named"]) == (1, 3, ["'stray'"])
 
-
-def test_queries_of_a_run_that_the_set_lacks_are_counted(tmp_path):
-    dataset = world(tmp_path / "w", "k0 0 e01 1")
-    run = run_of(tmp_path, "k0 e01 1\nstray e01 1\nk3 e02 1")
-    compared = compare(dataset, run, embedder="none").result.notices
-    for found in (compared, save_lists(dataset, {"theirs": run}, tmp_path / "lists")[1]):
-        (told,) = [notice.facts for notice in found if notice.key == "foreign_queries"]
-        assert (told["odd"], told["queries"], told["named"]) == (1, 3, ["'stray'"])
-
-
-def test_an_id_twice_in_an_answer_counts_once(tmp_path):
-    dataset = world(tmp_path / "w", "k0 0 e01 1\nk1 0 e02 1\nk1 0 e03 1")
-    found = compare(dataset, {"x": {"k0": ["e01", "e01"], "k1": ["e02", "e02", "e03"]}}, embedder="none")
-    assert list(values_of(found, "x").values()) == [1, 1]
-    assert any(notice.startswith("x: 2 ") for notice in found.notices)
+    def test_an_id_twice_in_an_answer_counts_once(self, tmp_path):
+        dataset = world(tmp_path / "w", "k0 0 e01 1\nk1 0 e02 1\nk1 0 e03 1")
+        found = compare(dataset, {"x": {"k0": ["e01", "e01"], "k1": ["e02", "e02", "e03"]}}, embedder="none")
+        assert list(values_of(found, "x").values()) == [1, 1]
+        assert any(notice.startswith("x: 2 ") for notice in found.notices)
 
 
 class TestEqualScores:

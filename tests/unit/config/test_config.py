@@ -23,16 +23,7 @@ from steelyard.systems import SYSTEMS, find_system
 from steelyard.systems.soleri import DOCUMENTED, FACTORS, SHIPPED
 
 STRATEGY = "tiered(fts, min_results=3, then=weighted_sum(0.42*fts, 0.58*vector, normalize=max))"
-PROVENANCE = {
-    "dataset": "workshop",
-    "objective": "nDCG@10",
-    "seed": 0,
-    "holdout": {"value": 0.61, "low": 0.57, "high": 0.65, "queries": 40},
-    "verdict": "keep",
-    "certificate": "exact",
-    "plateau": [0.4, 0.47],
-    "learned_from": "labels",
-}
+PROVENANCE = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))["provenance"][0][0]
 CONFIG = SearchConfig(
     system="echovault",
     profile="documented",

@@ -7,18 +7,31 @@ import io
 import json
 import pickle
 import re
+import shutil
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from beside import table
 from command_line import run
+from sklearn.metrics import cohen_kappa_score
 from written_set import write_set
 
 from steelyard.base.errors import ConfigError, DataError, MachineError
+from steelyard.base.files import lines, open_unpacked, read_text
+from steelyard.config import SearchConfig
 from steelyard.memory.entry import Entry
 from steelyard.memory.text import render
+from steelyard.systems import find_system
+from steelyard_eval.common.configurations import lists_alone
 from steelyard_eval.datasets import check, load, tuning_queries
+from steelyard_eval.datasets.in_memory import load_dict
+from steelyard_eval.datasets.manifest import starter
+from steelyard_eval.datasets.second_labels import judged_twice
+from steelyard_eval.extensions.usage.session import records_of
+from steelyard_eval.extensions.usage.transcripts import read_ubi
 from steelyard_eval.recording.saved_runs import keep
 from steelyard_eval.result.structs import Answer, DataFacts, Provenance, Result
 
@@ -72,9 +85,6 @@ def faults_after(folder, changes):
 def sealing(folder, *names):
     """What `dataset.json` says of these files."""
     return {"files": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}}
-
-
-# A sound set
 
 
 class TestSoundSet:
@@ -330,9 +340,6 @@ def test_nothing_is_written_while_there_are_other_faults(sealed):
     assert (sealed / "dataset.json").read_bytes() == before
 
 
-# Messages
-
-
 def refusal(folder):
     """The lines of the message that refuses a set."""
     with pytest.raises(DataError) as raised:
@@ -376,9 +383,6 @@ class TestMessages:
         assert "".join([*map(str, faults), *check(tiny).notices]).replace("\n", "").isprintable()
 
 
-# Names that are nearly those of the format
-
-
 OTHER_NAMES = [{"id": "doc_id"}, {"text": "Body"}, {"text": "txet"}, {"id": "_key", "text": "content"}]
 
 
@@ -413,40 +417,22 @@ class TestNames:
         assert load(tiny).qrels == before
 
 
-# Notices
-
-
 def notices(folder, **changes):
     for name, content in changes.items():
         write(folder, f"{name}.jsonl", jsonl(content))
     return load(folder).notices
 
 
-LINKS = [{"type": "next", "target": "e3"}, {"type": "next", "target": "e7"}]
-RELATED = [ENTRIES[0] | {"relations": LINKS}, ENTRIES[1] | {"superseded_by": "e8"}, ENTRIES[2]]
-LOGGED = [QUERIES[0], QUERIES[1] | {"split": "log"}]
-DENIED = [QUERIES[0] | {"answerable": False}, *QUERIES[1:]]
+def changed(records, changes):
+    return [record | changes.get(record["id"], {}) for record in records]
 
 
 class TestNotices:
-    @pytest.mark.parametrize(
-        ("corpus", "queries", "qrels", "counts"),
-        [
-            (RELATED, QUERIES, QRELS, ["2 relations"]),
-            (ENTRIES, [q | {"group": "g"} for q in QUERIES], QRELS, ["1 group"]),
-            ([ENTRIES[0] | {"text": ""}, ENTRIES[1], {"id": "e3"}], QUERIES, QRELS, ["1 entry", "1 entry"]),
-            (ENTRIES, QUERIES, "q1 0 e1 1\n", ["1 query"]),
-            (ENTRIES, LOGGED, "q1 0 e1 1\n", []),  # a log has feedback, and is not among those measured
-            # e3 is in another project than the scope of q1
-            (ENTRIES, QUERIES, "q1 0 e1 1\nq1 0 e3 1\nq2 0 e3 1\n", ["1 relevant"]),
-            (ENTRIES, QUERIES, "q1 0 e1 1\nq1 0 e3 0\nq2 0 e3 1\n", []),
-            (ENTRIES, DENIED, "q1 0 e1 1\nq2 0 e1 1\n", ["1 query"]),
-            (ENTRIES, DENIED, "q1 0 e1 0\nq2 0 e1 1\n", []),
-        ],
-    )
-    def test_what_may_be_meant_otherwise_is_counted(self, tiny, corpus, queries, qrels, counts):
-        write(tiny, "qrels.txt", qrels)
-        assert [" ".join(one.split()[:2]) for one in notices(tiny, corpus=corpus, queries=queries)] == counts
+    @table("entries queries qrels counts")
+    def test_what_may_be_meant_otherwise_is_counted(self, tiny, entries, queries, qrels, counts):
+        write(tiny, "qrels.txt", qrels or QRELS)
+        told = notices(tiny, corpus=changed(ENTRIES, entries), queries=changed(QUERIES, queries))
+        assert [" ".join(one.split()[:2]) for one in told] == counts
 
     def test_unknown_fields_are_counted_and_kept(self, tiny):
         entries = [ENTRIES[0] | {"turn": 1, "mood": "x"}, ENTRIES[1] | {"turn": 2}, ENTRIES[2]]
@@ -462,26 +448,15 @@ class TestNotices:
         (told,) = notices(tiny, corpus=[bare[0] | {"front_matter": {}, "titel": "x"}, *bare[1:]])
         assert told.endswith("'title' by 'titel'?") and "'front_matter', 'titel';" in told
 
-    @pytest.mark.parametrize(
-        ("changes", "asked", "as_of", "told"),
-        [
-            ({}, None, MIDNIGHT, "2026-11-22T00:00:00Z"),  # without as_of it is the latest date
-            ({}, "2026-11-23", MIDNIGHT + 86400, "2026-11-23T00:00:00Z"),
-            ({"created_at": None, "updated_at": None}, None, 0.0, "1970-01-01"),
-            ({"created_at": "2062-03-01"}, None, None, "'e1'; the next"),  # one that stands alone is named
-        ],
-    )
+    @table("changes asked as_of told")
     def test_the_clock_is_the_latest_date(self, tiny, changes, asked, as_of, told):
         write(tiny, "dataset.json", {"name": "tiny"})
         write(tiny, "queries.jsonl", jsonl([QUERIES[0] | {"asked_at": asked}, QUERIES[1]]))
-        every = None in changes.values()
-        write(tiny, "corpus.jsonl", jsonl(e | changes if every or e is ENTRIES[0] else e for e in ENTRIES))
+        whose = ["e1", "e2", "e3"] if None in changes.values() else ["e1"]
+        write(tiny, "corpus.jsonl", jsonl(changed(ENTRIES, dict.fromkeys(whose, changes))))
         dataset = load(tiny)
         assert as_of is None or dataset.as_of == as_of
         assert told in dataset.notices[0] and len(dataset.notices) == 1
-
-
-# Recipes of the text that is embedded
 
 
 @table("template text")
@@ -493,9 +468,6 @@ def test_fields_are_filled_in_once_and_a_line_of_empty_fields_is_left_out(templa
 def test_only_plain_text_fields_may_be_named(template):
     with pytest.raises(ConfigError, match="template field"):
         render(template, Entry("e1"))
-
-
-# As BEIR has them
 
 
 @pytest.fixture
@@ -584,3 +556,105 @@ class TestSharedSets:
         dataset = shared(data_root / "scifact")
         tune, holdout = tuning_queries(dataset)
         assert (len(dataset.split()), len(tune), len(holdout)) == (300, 809, 300)
+
+
+# Labels as strangers write them, in files and in memory; labels that were given twice; marks before texts
+
+BOM = "\ufeff"
+JAMS = {"a": "plum jam", "b": "fig jam", "#c": "pear jam"}
+ASKED = {"x": "plum", "y": "fig", "#z": "pear"}
+
+
+def checked(folder, qrels):
+    corpus, queries = ([{"id": id_, "text": text} for id_, text in own.items()] for own in (JAMS, ASKED))
+    write_set(folder, corpus, queries, qrels, text_for_embedding="{text}")
+    report = check(folder)
+    faults = [(fault.line, fault.field) for fault in report.faults]
+    return faults or {query: dict(own) for query, own in report.dataset.qrels.items()}
+
+
+@table("qrels right")
+def test_every_line_of_labels_is_read_or_refused_by_its_number(qrels, right, tmp_path):
+    found = checked(tmp_path, qrels)
+    assert json.loads(json.dumps(found)) == right
+
+
+@pytest.mark.parametrize(
+    ("qrels", "right"),
+    [
+        ({"x": {"a": np.int64(2)}}, 2),
+        ({"x": {"a": np.float32(1)}}, 1),
+        ({"x": {"a": True}}, 1),
+        ({"x": {"a": np.bool_(False)}}, 0),
+        ({"x": ["a"]}, 1),
+        ({"x": {"a"}}, 1),
+        ({"x": np.array(["a"])}, 1),
+        ([("x", "a", 3.0)], 3),
+        (pd.DataFrame({"qid": ["x"], "docno": ["a"], "label": [True]}), 1),
+        (pd.DataFrame({"query": ["x"], "entry": ["a"], "grade": np.array([2], dtype=np.uint8)}), 2),
+    ],
+)
+def test_labels_in_memory_are_read(qrels, right):
+    found = load_dict({"corpus": JAMS, "queries": ASKED, "qrels": qrels})
+    assert {query: dict(own) for query, own in found.qrels.items()} == {"x": {"a": right}}
+
+
+TEXTS = [{"x": "ab"}, {"x": b"ab"}, {"x": np.str_("ab")}, "xa1", ["xa1"], [("x", "a")], {"#q": ["a"]}, [[]]]
+GRADES = [{"x": {"a": grade}} for grade in (1.5, np.float32(0.5), None)]
+NAN = pd.DataFrame({"query": ["x"], "entry": ["a"], "grade": [float("nan")]})
+
+
+@pytest.mark.parametrize("qrels", [*TEXTS, *GRADES, NAN], ids=str)
+def test_labels_that_would_be_read_as_others_are_refused(qrels):
+    with pytest.raises((ConfigError, DataError)):
+        load_dict({"corpus": JAMS, "queries": ASKED, "qrels": qrels})
+
+
+def test_second_labels_stand_beside_the_first_and_agreement_is_that_of_scikit_learn(tmp_path):
+    shutil.copytree(starter(), tmp_path, ignore=shutil.ignore_patterns(".steelyard"), dirs_exist_ok=True)
+    dataset = load(tmp_path)
+    assert judged_twice(dataset).key == "judged_once"
+    pairs = [(query, entry) for query, row in sorted(dataset.qrels.items()) for entry in row][:40]
+    graded = {pair: (dataset.qrels[pair[0]][pair[1]] + at % 3) % 4 for at, pair in enumerate(pairs)}
+    lines = [f"{query} 0 {entry} {grade}\n" for (query, entry), grade in graded.items()]
+    (tmp_path / "second-labels.txt").write_text("".join(lines))
+    found = load(tmp_path)
+    assert (found.sha256, found.qrels) == (dataset.sha256, dataset.qrels)  # they decide nothing
+    said = judged_twice(found)
+    first = [dataset.qrels[query][entry] for query, entry in graded]
+    kappa = cohen_kappa_score(first, list(graded.values()), weights="quadratic")
+    assert (said.key, said.facts["count"], said.facts["low"]) == ("judged_twice", 40, kappa < 0.6)
+    assert (said.facts["equal"], said.facts["kappa"]) == pytest.approx((14 / 40, kappa))
+    (tmp_path / "second-labels.txt").write_text("nobody 0 nothing 1\n")
+    with pytest.raises(DataError, match="second-labels"):
+        load(tmp_path)
+
+
+def marked(path, text):
+    """A file with a mark before the text; compressed under a name in .gz."""
+    data = (BOM + text).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+@pytest.mark.parametrize("text", ["", "one\n\ntwo", f"one{BOM}\n"])
+def test_text_is_read_behind_its_mark_and_nothing_else_is_taken(name, text, tmp_path):
+    path = marked(tmp_path / name, text)
+    rows = [line for line in text.split("\n") if line]
+    assert read_text(path) == text and [raw.decode() for _, raw in lines(path, 100)] == rows
+    with open_unpacked(path) as stream:
+        assert stream.read().decode() == text
+
+
+def test_what_is_read_as_text_anywhere_may_have_a_mark(tmp_path):
+    config = find_system("bm25").config(10)
+    weights = marked(tmp_path / "weights", json.dumps(config.to_json()))
+    assert SearchConfig.load(weights) == config and not lists_alone(str(weights))
+    query = {"query_id": "s1", "user_query": "plum", "query_response_hit_ids": ["a", "b"]}
+    event = {"action_name": "click", "query_id": "s1", "event_attributes": {"object": {"object_id": "b"}}}
+    log = marked(tmp_path / "ubi.jsonl", f"{json.dumps(query)}\n{json.dumps(event)}\n")
+    [session] = read_ubi([log], None, "", Counter())
+    assert session.events[1].names == ("b",)
+    whole = marked(tmp_path / "spans.json", json.dumps([query, event]))
+    assert [list(records_of(path, {})) for path in (log, whole)] == [[query, event]] * 2

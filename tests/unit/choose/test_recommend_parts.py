@@ -36,7 +36,6 @@ from steelyard_eval.choose.recommend import recommend
 from steelyard_eval.choose.rule import Ruling, gains_out_of_fold
 from steelyard_eval.common.configurations import Setting
 from steelyard_eval.compare.lists_and_latency import latencies
-from steelyard_eval.datasets import load
 from steelyard_eval.datasets.groups import judged
 from steelyard_eval.datasets.manifest import starter
 from steelyard_eval.measures.spread import NO_GAIN, Gain
@@ -68,9 +67,6 @@ def config_of(text, system="plain"):
     return find_system(system).config(10, "minilm").with_strategy(parse_strategy(text))
 
 
-# What candidates are judged on
-
-
 def test_the_composite_is_the_mean_of_its_parts_each_at_its_own_scale():
     values = {part: np.array([at + 1.0]) for at, part in enumerate(PARTS)}
     # (1 * 1 + 1.09 * 2 + 1.25 * 3 + 1.06 * 4) / 4
@@ -85,9 +81,6 @@ def test_smoothing_keeps_means_and_takes_most_from_the_nearest():
     middle = int(np.flatnonzero(LINE == 0.5)[0])
     ratio = kernel[middle, middle + 1] / kernel[middle, middle]
     assert ratio == pytest.approx(np.exp(-0.5 * (np.log(0.55 / 0.51) / 0.25) ** 2))
-
-
-# The grid
 
 
 def test_what_reads_layers_is_recorded_apart_and_nothing_else_changes(space, queries):
@@ -114,13 +107,10 @@ def test_every_family_is_tried_and_the_starts_do_not_depend_on_labels(space, que
     assert [start.config for start in own] == [start.config for start in other]
 
 
-# The table of other collections
+NAMES = [*SYSTEMS, "rrf(bm25, vector)", "weighted_sum(0.5*bm25, 0.5*fts, normalize=max)", "borda(bm25, vector)"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [*SYSTEMS, "rrf(bm25, vector)", "weighted_sum(0.5*bm25, 0.5*fts, normalize=max)", "borda(bm25, vector)"],
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_many_weights_are_named_as_each_is_alone(name):
     """Weights of 1, which some families do not write, of 0, and of no sum."""
     strategy = find_system(name).config(10).effective if name in SYSTEMS else parse_strategy(name)
@@ -152,9 +142,6 @@ def test_a_table_gives_differences_to_a_current_configuration():
     assert steady.mean.tolist() == [0.25, 0.0, 0.0]
     assert steady.variance.tolist() == [0.0625, 0.0, 0.5]
     assert metric.effective_n == pytest.approx([20 / 3, 0, 20 / 3])  # ten queries times 2 of 3
-
-
-# The answer
 
 
 def test_the_first_line_is_the_verdict_in_words_and_the_rest_agrees(found, space):
@@ -257,9 +244,6 @@ def test_the_command_prints_the_sentence_first_and_writes_file_and_report(tmp_pa
     assert places == sorted(places)  # what to expect, what to do, the formula
 
 
-# Words
-
-
 def test_what_is_said_has_the_metric_today_and_expected_with_its_range():
     # 1.959964 * .0298 = .0584
     ship = Ruling("ship", 3, Gain.of(0.0612, 0.0298), 0.1, None)
@@ -287,9 +271,8 @@ def test_what_is_said_has_the_metric_today_and_expected_with_its_range():
 
 
 @pytest.fixture(scope="module")
-def small():
-    whole = load(starter())
-    return Workspace.open(replace(whole, queries=whole.queries[:24]), "lsa")
+def small(dataset):
+    return Workspace.open(replace(dataset, queries=dataset.queries[:24]), "lsa")
 
 
 def answer(small, current, **options):

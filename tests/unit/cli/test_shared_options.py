@@ -211,41 +211,39 @@ def test_there_are_twenty_commands_in_groups_and_few_options():
 GONE = ["act", "context", "get", "list", "loop", "feedback", "floor", "refresh", "reindex"]
 
 
-@pytest.mark.parametrize("name", GONE)
-def test_a_command_that_is_gone_says_what_took_its_place(name):
-    found = run(name, "x")
-    assert found.exit_code == 2
-    (place,) = re.findall("did you mean '(.*)'", found.stderr)
-    assert all(step.split()[0] in main.commands for step in place.split("; "))
+class TestHelp:
+    @pytest.mark.parametrize("name", GONE)
+    def test_a_command_that_is_gone_says_what_took_its_place(self, name):
+        found = run(name, "x")
+        assert found.exit_code == 2
+        (place,) = re.findall("did you mean '(.*)'", found.stderr)
+        assert all(step.split()[0] in main.commands for step in place.split("; "))
 
+    @pytest.mark.parametrize("words", sorted(ALL), ids=" ".join)
+    def test_every_help_ends_with_examples_that_parse(self, words):
+        help_text = run(*words, "--help").stdout
+        lines = [line.strip() for line in help_text.partition("Examples:")[2].splitlines() if line.strip()]
+        assert lines
+        for line in lines:
+            typed = shlex.split(line)[1:]
+            assert tuple(typed[: len(words)]) == words
+            ALL[words].make_context(words[-1], typed[len(words) :])  # raises for an option that there is not
 
-@pytest.mark.parametrize("words", sorted(ALL), ids=" ".join)
-def test_every_help_ends_with_examples_that_parse(words):
-    help_text = run(*words, "--help").stdout
-    lines = [line.strip() for line in help_text.partition("Examples:")[2].splitlines() if line.strip()]
-    assert lines
-    for line in lines:
-        typed = shlex.split(line)[1:]
-        assert tuple(typed[: len(words)]) == words
-        ALL[words].make_context(words[-1], typed[len(words) :])  # raises for an option that there is not
+    def test_quiet_is_silent_but_for_errors(self):
+        words = ("compare", starter(), "bm25,echovault")
+        assert "note: all share" in run(*words).stderr
+        assert run(*words, "-q").stderr == ""
+        assert run("-q", *words).stderr == ""
+        assert "note:" in run(*words).stderr  # it lasts for one command
+        assert run("compare", "nowhere", "-q").stderr.startswith("error: nowhere: 1 fault")
 
-
-def test_quiet_is_silent_but_for_errors():
-    words = ("compare", starter(), "bm25,echovault")
-    assert "note: all share" in run(*words).stderr
-    assert run(*words, "-q").stderr == ""
-    assert run("-q", *words).stderr == ""
-    assert "note:" in run(*words).stderr  # it lasts for one command
-    assert run("compare", "nowhere", "-q").stderr.startswith("error: nowhere: 1 fault")
-
-
-def test_a_vault_where_a_data_set_belongs_and_a_folder_where_weights_belong(vault, tmp_path):
-    assert "is not a folder" in done("explain", vault, "q1", code=2).stderr
-    for remedy in ("`steelyard recommend` writes one", "name the search-weights.json in it"):
-        told = done("export", tmp_path, "--to", "vespa", code=2).stderr
-        assert f"Is a directory; {remedy}" in told
-        assert "Errno" not in told
-        (tmp_path / "search-weights.json").touch()
+    def test_a_vault_where_a_data_set_belongs_and_a_folder_where_weights_belong(self, vault, tmp_path):
+        assert "is not a folder" in done("explain", vault, "q1", code=2).stderr
+        for remedy in ("`steelyard recommend` writes one", "name the search-weights.json in it"):
+            told = done("export", tmp_path, "--to", "vespa", code=2).stderr
+            assert f"Is a directory; {remedy}" in told
+            assert "Errno" not in told
+            (tmp_path / "search-weights.json").touch()
 
 
 # What a command loads: importing takes most of the time of a short one
