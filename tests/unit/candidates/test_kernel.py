@@ -288,14 +288,11 @@ def test_the_bits_do_not_depend_on_threads(seed, threads):
             assert same_bits(kernel.values(weights[some])[measure], singly[measure][some])
 
 
-WEIGHTS = [[[1.0]], [[1.0, 2.0, 3.0]], [[np.nan, 1.0]], [[1.0, np.inf]]]
-
-
 def test_weights_of_another_shape_or_without_value_and_metrics_that_do_not_follow_from_ranks_are_refused():
     table, _, judgments = case(3)
     config = configured("rrf(fts, vector)")
     form = Form.of(table, config, config.strategy, judgments)
-    for weights in WEIGHTS:
+    for weights in ([[1.0]], [[1.0, 2.0, 3.0]], [[np.nan, 1.0]], [[1.0, np.inf]]):
         with pytest.raises(ConfigError, match="give one finite"):
             Kernel.of(form, MEASURES).values(weights)
     with pytest.raises(ConfigError, match="Judged@10 cannot be"):

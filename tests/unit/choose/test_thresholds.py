@@ -217,6 +217,5 @@ class TestFloors:
     def test_what_a_floor_cannot_do_or_need_not_is_told(self, floor, claims, key):
         said = said_of_floor(floor, claims)
         assert said.key == key
-        assert key != "floor_not_needed" or said.facts == {
-            "measured": 0.02, "share": 0.1, "queries": 60, "sure": 0.9,
-        }  # fmt: skip
+        shown = {"measured": 0.02, "share": 0.1, "queries": 60, "sure": 0.9}
+        assert key != "floor_not_needed" or said.facts == shown

@@ -1,6 +1,5 @@
 """Loading data sets: what is read, every fault by its place, and how queries are split."""
 
-import functools
 import gzip
 import hashlib
 import io
@@ -526,15 +525,10 @@ class TestBeir:
         assert tuple([q.id for q in own] for own in tuning_queries(load(tiny))) == (tune, holdout)
 
 
-@functools.cache
-def shared(path):
-    return load(path)
-
-
 class TestSharedSets:
     def test_counts_are_those_of_dataset_json(self, data_root, shared_set):
         counts = json.loads((data_root / shared_set / "dataset.json").read_text())["counts"]
-        dataset = shared(data_root / shared_set)
+        dataset = load(data_root / shared_set)
         grades = [grade for judged in dataset.qrels.values() for grade in judged.values()]
         relations, known = [r for e in dataset.entries for r in e.relations], {e.id for e in dataset.entries}
         inside = sum(r.target in known for r in relations)
@@ -553,7 +547,7 @@ class TestSharedSets:
 
     def test_scifact_is_reported_on_test_and_tuned_on_train(self, data_root):
         """BEIR's counts: 300 test queries, 809 train queries."""
-        dataset = shared(data_root / "scifact")
+        dataset = load(data_root / "scifact")
         tune, holdout = tuning_queries(dataset)
         assert (len(dataset.split()), len(tune), len(holdout)) == (300, 809, 300)
 
