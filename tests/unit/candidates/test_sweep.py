@@ -9,12 +9,10 @@ from search_forms import MEASURES, directly, drawn_forms, form_of, measure, rand
 
 from steelyard_eval.candidates.curve import NARROWEST, Curve, Objective, sweep
 
-FIRST, SECOND = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-
 
 def swept(form, name):
     """The line on which the first of two weights goes from 0 to 1, the second from 1 to 0."""
-    return sweep(Objective.of(form, measure(name)), SECOND, FIRST - SECOND)
+    return sweep(Objective.of(form, measure(name)), np.array([0.0, 1.0]), np.array([1.0, -1.0]))
 
 
 def weights(t):
@@ -32,6 +30,7 @@ class TestSweep:
         curve = swept(form, name)
         for at, middle in wide_intervals(curve):
             expected = directly(form, name, weights(middle))
+            assert Objective.of(form, measure(name)).values(weights(middle)) == pytest.approx(expected, abs=1e-12)
             assert curve.values[at] == pytest.approx(expected.mean(), abs=1e-12)
         for t, value in zip((0.0, 1.0), curve.ends, strict=True):
             assert value == pytest.approx(directly(form, name, weights(t)).mean(), abs=1e-12)
